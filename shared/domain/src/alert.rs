@@ -1,0 +1,141 @@
+//! Alerts to operators, in the line formats of the specs. No address, no question, twelve characters of a
+//! session id (Cache Alert, invariant 4).
+
+use crate::{SessionId, Timestamp};
+
+/// Where an alert goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// The ops topic: worth knowing.
+    Ops,
+    /// The critical topic: somebody has to act.
+    Critical,
+}
+
+/// One line for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// The topic.
+    pub channel: Channel,
+    /// The line, without a line break.
+    pub line: String,
+}
+
+/// How bad it is (Cache Alert, severity levels).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Recovered by itself.
+    Warn,
+    /// Failed; the customer is served another way, or later.
+    Error,
+    /// Somebody has to act.
+    Critical,
+}
+
+impl Severity {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Warn => "WARN",
+            Self::Error => "ERROR",
+            Self::Critical => "CRITICAL",
+        }
+    }
+
+    const fn channel(self) -> Channel {
+        match self {
+            Self::Warn | Self::Error => Channel::Ops,
+            Self::Critical => Channel::Critical,
+        }
+    }
+}
+
+impl Alert {
+    /// `[TAG] SEVERITY | time | OPERATION | session prefix | detail`, the form of Cache Alert's outputs.
+    #[must_use]
+    pub fn event(
+        tag: &str,
+        severity: Severity,
+        now: Timestamp,
+        operation: &str,
+        session: &SessionId,
+        detail: &str,
+    ) -> Self {
+        let detail: String = detail.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect();
+        let line = format!("[{tag}] {} | {now} | {operation} | {} | {detail}", severity.word(), session.prefix());
+        Self { channel: severity.channel(), line }
+    }
+
+    /// The cache failed (Cache Alert, alert payload).
+    #[must_use]
+    pub fn cache(severity: Severity, now: Timestamp, operation: &str, session: &SessionId, detail: &str) -> Self {
+        Self::event("ORACLE-CACHE-ALERT", severity, now, operation, session, detail)
+    }
+
+    /// A delivery was held by the content filter (content filter, outputs QUARANTINE).
+    #[must_use]
+    pub fn quarantine(now: Timestamp, gate: u8, session: &SessionId, terms: usize) -> Self {
+        let detail = format!("verdict held for review: {terms} blocked term(s) at gate {gate}");
+        Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
+    }
+
+    /// A paid session could not be processed (Silent Drop, output 2). Always critical, always with the amount.
+    #[must_use]
+    pub fn silent_drop(session: &SessionId, drop: &SilentDrop<'_>, now: Timestamp) -> Self {
+        let tier: String = drop.tier.chars().filter(|c| !c.is_control() && *c != '"').take(40).collect();
+        let amount = match (drop.amount_total, drop.currency) {
+            (Some(amount), Some(currency)) => format!("{amount}_{}", currency.to_uppercase()),
+            (Some(amount), None) => amount.to_string(),
+            (None, _) => "UNKNOWN".to_owned(),
+        };
+        let line = format!(
+            "[SILENT-DROP] session={} tier=\"{tier}\" query_len={} email={} amount={amount} {now}",
+            session.as_str(),
+            drop.query_characters,
+            drop.email_tag.unwrap_or("NULL"),
+        );
+        Self { channel: Channel::Critical, line }
+    }
+}
+
+/// What the silent-drop line tells.
+#[derive(Clone, Copy, Debug)]
+pub struct SilentDrop<'a> {
+    /// The tier as it arrived, which may be garbage.
+    pub tier: &'a str,
+    /// How many characters of a question arrived.
+    pub query_characters: usize,
+    /// The keyed hash of the address, or none.
+    pub email_tag: Option<&'a str>,
+    /// What was charged, in cents (Silent Drop, invariant 7).
+    pub amount_total: Option<i64>,
+    /// Its currency.
+    pub currency: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_form_of_the_spec() {
+        let session = SessionId::parse("cs_live_abcdefghijklmnop").unwrap();
+        let now = Timestamp::from_millis(1_776_349_387_412);
+        let alert = Alert::cache(Severity::Error, now, "CACHE_WRITE", &session, "refused\nat 3rd retry");
+        assert_eq!(
+            alert.line,
+            "[ORACLE-CACHE-ALERT] ERROR | 2026-04-16T14:23:07.412Z | CACHE_WRITE | cs_live_abcd | refused at 3rd retry"
+        );
+        assert_eq!(alert.channel, Channel::Ops);
+        let drop = SilentDrop {
+            tier: "",
+            query_characters: 0,
+            email_tag: None,
+            amount_total: Some(100),
+            currency: Some("cad"),
+        };
+        assert_eq!(
+            Alert::silent_drop(&session, &drop, now).line,
+            "[SILENT-DROP] session=cs_live_abcdefghijklmnop tier=\"\" query_len=0 email=NULL amount=100_CAD 2026-04-16T14:23:07.412Z"
+        );
+    }
+}

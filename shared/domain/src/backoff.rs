@@ -1,0 +1,45 @@
+//! How long to wait before the next attempt: data in, a duration out.
+
+use std::time::Duration;
+
+/// Exponential backoff with full jitter (Gemini Timeout, invariant 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// Attempts in all, the first included (Gemini Timeout, invariant 2: 3, a hard ceiling).
+    pub attempts: u32,
+    /// The longest wait after the first attempt; it doubles with every further one.
+    pub base: Duration,
+    /// No wait is longer.
+    pub cap: Duration,
+}
+
+impl Backoff {
+    /// The wait after attempt `attempt` (from 1) failed, or `None` when there is no further attempt.
+    /// `jitter` is drawn from 0.0 to 1.0 by the caller: `base × 2^(attempt−1)`, capped, times jitter.
+    #[must_use]
+    pub fn wait_after(&self, attempt: u32, jitter: f64) -> Option<Duration> {
+        if attempt >= self.attempts {
+            return None;
+        }
+        let factor = 2u32.saturating_pow(attempt.saturating_sub(1));
+        Some(self.base.saturating_mul(factor).min(self.cap).mul_f64(jitter.clamp(0.0, 1.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GEMINI: Backoff = Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) };
+
+    #[test]
+    fn waits_double_up_to_the_cap_and_end() {
+        assert_eq!(GEMINI.wait_after(1, 1.0), Some(Duration::from_secs(1)));
+        assert_eq!(GEMINI.wait_after(2, 1.0), Some(Duration::from_secs(2)));
+        assert_eq!(GEMINI.wait_after(2, 0.0), Some(Duration::ZERO));
+        assert_eq!(GEMINI.wait_after(3, 1.0), None);
+        let long = Backoff { attempts: 100, ..GEMINI };
+        assert_eq!(long.wait_after(60, 1.0), Some(Duration::from_secs(8)));
+        assert_eq!(long.wait_after(60, 7.0), Some(Duration::from_secs(8)));
+    }
+}

@@ -1,0 +1,28 @@
+//! The vocabulary of Oracle: what a sale is, what a verdict is, which states a sale passes through, and the
+//! ports (traits) through which decisions reach the outside world.
+//!
+//! Nothing here does I/O, reads a clock or draws a random number: time and randomness come in as arguments.
+
+pub mod alert;
+pub mod backoff;
+pub mod checkout_session;
+pub mod message;
+pub mod ports;
+pub mod query;
+pub mod sale;
+pub mod secret;
+pub mod session_id;
+pub mod texts;
+pub mod tier;
+pub mod time;
+pub mod verdict;
+
+pub use alert::{Alert, Channel};
+pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};
+pub use query::Query;
+pub use sale::Sale;
+pub use secret::{EmailAddress, Secret};
+pub use session_id::SessionId;
+pub use tier::Tier;
+pub use time::Timestamp;
+pub use verdict::{CachedVerdict, Colour, Dimension, Strategy, Verdict};

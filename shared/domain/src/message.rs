@@ -1,0 +1,111 @@
+//! What travels through the queues: one tagged, versioned enum. Messages carry the session id and no more, so
+//! no queue ever holds a question, a verdict or an address.
+
+use crate::{SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Who asked for the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderedBy {
+    /// Stripe's webhook.
+    Webhook,
+    /// The result page, which found a paid session without a verdict.
+    ResultPage,
+}
+
+/// A queue message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Message {
+    /// Orders queue: generate the verdict of a paid session.
+    Order {
+        /// Format version, 1.
+        v: u8,
+        /// The sale.
+        session_id: SessionId,
+        /// When the triggering event reached us (Audit Trail, invariant 6: latency counts from here).
+        received_at: Timestamp,
+        /// What triggered it.
+        ordered_by: OrderedBy,
+    },
+    /// E-mail queue: deliver the cached verdict.
+    Mail {
+        /// Format version, 1.
+        v: u8,
+        /// The sale.
+        session_id: SessionId,
+        /// When the mail was ordered.
+        ordered_at: Timestamp,
+    },
+    /// Notices queue: a session is paid and cannot be processed.
+    Notice {
+        /// Format version, 1.
+        v: u8,
+        /// The sale.
+        session_id: SessionId,
+        /// When the triggering event reached us.
+        received_at: Timestamp,
+    },
+}
+
+/// The version this code writes and reads.
+pub const VERSION: u8 = 1;
+
+/// Why a message body was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidMessage {
+    /// Not the JSON of a message.
+    #[error("the body is not a message")]
+    Malformed(#[source] serde_json::Error),
+    /// Written by a newer release.
+    #[error("message version {0} is not known")]
+    Version(u8),
+}
+
+impl Message {
+    /// Reads a queue body.
+    ///
+    /// # Errors
+    /// [`InvalidMessage`].
+    pub fn parse(body: &str) -> Result<Self, InvalidMessage> {
+        let message: Self = serde_json::from_str(body).map_err(InvalidMessage::Malformed)?;
+        let (Self::Order { v, .. } | Self::Mail { v, .. } | Self::Notice { v, .. }) = &message;
+        if *v == VERSION { Ok(message) } else { Err(InvalidMessage::Version(*v)) }
+    }
+
+    /// The sale the message is about.
+    #[must_use]
+    pub const fn session_id(&self) -> &SessionId {
+        let (Self::Order { session_id, .. } | Self::Mail { session_id, .. } | Self::Notice { session_id, .. }) = self;
+        session_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_small_and_hold_nothing_but_the_session() {
+        let order = Message::Order {
+            v: VERSION,
+            session_id: SessionId::parse("cs_test_1").unwrap(),
+            received_at: Timestamp::from_millis(1),
+            ordered_by: OrderedBy::Webhook,
+        };
+        let body = serde_json::to_string(&order).unwrap();
+        let expected = r#"{"kind":"order","v":1,"session_id":"cs_test_1","received_at":1,"ordered_by":"webhook"}"#;
+        assert_eq!(body, expected);
+        assert_eq!(Message::parse(&body).unwrap(), order);
+    }
+
+    #[test]
+    fn strangers_are_refused_by_name() {
+        assert!(matches!(Message::parse("{}"), Err(InvalidMessage::Malformed(_))));
+        let newer = r#"{"kind":"mail","v":2,"session_id":"cs_test_1","ordered_at":1}"#;
+        assert!(matches!(Message::parse(newer), Err(InvalidMessage::Version(2))));
+        let bad_id = r#"{"kind":"mail","v":1,"session_id":"../etc","ordered_at":1}"#;
+        assert!(matches!(Message::parse(bad_id), Err(InvalidMessage::Malformed(_))));
+    }
+}

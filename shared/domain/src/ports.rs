@@ -1,0 +1,325 @@
+//! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
+//! ones that fail, duplicate and crash on purpose.
+
+use crate::{
+    Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, SessionId, Tier, Timestamp,
+    message::Message,
+    sale::{AuditEntry, Draft, Sale},
+};
+use async_trait::async_trait;
+use std::time::Duration;
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+}
+
+/// Draws random numbers.
+pub trait Randomness: Send + Sync {
+    /// A number from 0.0 up to, not including, 1.0.
+    fn fraction(&self) -> f64;
+    /// 128 random bits as 32 hexadecimal digits.
+    fn token(&self) -> String;
+}
+
+/// Waits.
+#[async_trait]
+pub trait Pause: Send + Sync {
+    /// Returns after `duration`.
+    async fn pause(&self, duration: Duration);
+}
+
+/// A storage service did not do what was asked; whether it was done is unknown.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} failed")]
+pub struct StorageError {
+    /// What was asked.
+    pub operation: &'static str,
+    /// Why it failed, for operators.
+    #[source]
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// Why a conditional write did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// Somebody else saved in between: load again and decide again.
+    #[error("the record was changed in between")]
+    Conflict,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// A loaded record and what to present when saving it. `0` means that it does not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned<T> {
+    /// The record.
+    pub value: T,
+    /// Its version.
+    pub version: u64,
+}
+
+/// A cache entry as found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheEntry {
+    /// A verdict.
+    Hit(Box<CachedVerdict>),
+    /// Nothing.
+    Miss,
+    /// Something that is not a verdict (Cache Alert, invariant 7).
+    Corrupt,
+}
+
+/// Sales and cached verdicts.
+#[async_trait]
+pub trait SaleStore: Send + Sync {
+    /// The sale, if anybody has seen it.
+    async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError>;
+    /// The sale and its cached verdict in one read.
+    async fn load_with_verdict(
+        &self,
+        session: &SessionId,
+    ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError>;
+    /// Saves the sale if its version is still `expected` (0: if it does not exist). Returns the new version.
+    /// Together with `verdict`, both are written or neither is.
+    async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError>;
+}
+
+/// First verdicts, kept for ever.
+#[async_trait]
+pub trait VerdictArchive: Send + Sync {
+    /// Stores a verdict unless one is there; a stored one is never replaced.
+    async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError>;
+    /// The archived verdict.
+    async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError>;
+}
+
+/// What became of an audit record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// It is in the log.
+    Written,
+    /// The same record was there already.
+    AlreadyThere,
+    /// Another record has its place: the stream forked.
+    Forked,
+}
+
+/// The append-only log.
+#[async_trait]
+pub trait AuditLog: Send + Sync {
+    /// Writes a record that must not exist yet.
+    async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError>;
+}
+
+/// Raw payloads that the content filter held: erasable, for few eyes.
+#[async_trait]
+pub trait Quarantine: Send + Sync {
+    /// Keeps a held payload, one object per hold.
+    async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError>;
+}
+
+/// A queue refused a message.
+#[derive(Debug, thiserror::Error)]
+#[error("the queue did not take the message")]
+pub struct QueueError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+/// A queue.
+#[async_trait]
+pub trait Queue: Send + Sync {
+    /// Returns once the queue has the message.
+    async fn send(&self, message: &Message) -> Result<(), QueueError>;
+}
+
+/// Tells operators. It never fails towards its caller: it has a fallback chain that ends in the function's log.
+#[async_trait]
+pub trait Alerts: Send + Sync {
+    /// Raises an alert.
+    async fn raise(&self, alert: Alert);
+}
+
+/// Why the payment provider did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PaymentError {
+    /// It knows no such thing.
+    #[error("the payment provider knows no such object")]
+    NotFound,
+    /// It refused the request: trying again is useless.
+    #[error("the payment provider refused the request: {0}")]
+    Refused(String),
+    /// It could not be reached or failed: try again later.
+    #[error("the payment provider is unavailable")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A session to be created.
+#[derive(Clone, Debug)]
+pub struct NewCheckoutSession {
+    /// What is bought.
+    pub tier: Tier,
+    /// What is asked.
+    pub query: Query,
+    /// The provider's id of a promotion code.
+    pub promotion_code: Option<String>,
+    /// Makes the creation idempotent.
+    pub idempotency_key: String,
+}
+
+/// A created session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedCheckoutSession {
+    /// Its id.
+    pub id: SessionId,
+    /// Where the customer pays.
+    pub url: String,
+}
+
+/// The payment provider.
+#[async_trait]
+pub trait Payments: Send + Sync {
+    /// Retrieves a session.
+    async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError>;
+    /// Creates a session.
+    async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError>;
+    /// The provider's id of an active promotion code.
+    async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError>;
+}
+
+/// A question to the model: the same bytes on every path (Regen Consistency, invariant 7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// What the model is to do.
+    pub instruction: String,
+    /// The customer's text: data, never instruction.
+    pub content: String,
+    /// JSON schema of the reply.
+    pub schema: serde_json::Value,
+    /// Upper bound of the reply, thought included, in tokens.
+    pub max_output_tokens: u32,
+}
+
+/// What the model said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelReply {
+    /// The text, which ought to be the JSON of a verdict.
+    pub text: String,
+    /// Which model answered.
+    pub model_version: String,
+    /// A warning that comes with the reply, such as a retirement date.
+    pub status_warning: Option<String>,
+}
+
+/// Why there is no reply.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// No answer in time.
+    #[error("no answer in time")]
+    Timeout,
+    /// The connection failed.
+    #[error("the model could not be reached")]
+    Network(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// 408, 429, 500, 502, 503, 504: try again.
+    #[error("the model answered {0}")]
+    Unavailable(u16),
+    /// The daily quota is used up: trying again today is useless.
+    #[error("the quota is used up")]
+    QuotaExhausted,
+    /// 401, 403 (`GEMINI_AUTH_FAILURE`).
+    #[error("GEMINI_AUTH_FAILURE ({0})")]
+    Unauthorized(u16),
+    /// 400 and other refusals (`GEMINI_BAD_REQUEST`).
+    #[error("GEMINI_BAD_REQUEST ({0})")]
+    BadRequest(u16),
+    /// 404: no such model, or a retired one.
+    #[error("the model is not known")]
+    UnknownModel,
+    /// The model refused the content or stopped early; the reason is its own word.
+    #[error("no verdict in the reply: {0}")]
+    NoVerdict(String),
+}
+
+impl ModelError {
+    /// Whether the same call may succeed a moment later (Gemini Timeout, invariant 4).
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        match self {
+            Self::Timeout | Self::Network(_) | Self::Unavailable(_) => true,
+            Self::QuotaExhausted
+            | Self::Unauthorized(_)
+            | Self::BadRequest(_)
+            | Self::UnknownModel
+            | Self::NoVerdict(_) => false,
+        }
+    }
+}
+
+/// The model.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Asks the named model once, with a time-out.
+    async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError>;
+}
+
+/// A mail, finished.
+#[derive(Clone, Debug)]
+pub struct OutgoingMail {
+    /// The recipient.
+    pub to: EmailAddress,
+    /// The subject.
+    pub subject: String,
+    /// The body, plain text.
+    pub body: String,
+    /// The sale, which travels in a header of its own so that the mail can be found again.
+    pub session_id: SessionId,
+}
+
+/// Why the mailbox did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum MailError {
+    /// 400: the mail itself is refused; trying again is useless.
+    #[error("the mail was refused (400)")]
+    Rejected,
+    /// 403, or a refused refresh token: a human must consent again.
+    #[error("the mailbox refused access ({0})")]
+    Forbidden(u16),
+    /// 429: wait at least this long.
+    #[error("the mailbox is throttled")]
+    Throttled(Duration),
+    /// 401 after a refresh, 5xx: nothing was done.
+    #[error("the mailbox answered {0}")]
+    Unavailable(u16),
+    /// The connection broke or the reply was lost: it may have been done.
+    #[error("the outcome is unknown")]
+    OutcomeUnknown(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// 404: there is no such draft (any more).
+    #[error("there is no such draft")]
+    NoSuchDraft,
+}
+
+impl MailError {
+    /// Whether a later attempt may succeed (Email Retry, INV-05).
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        match self {
+            Self::Throttled(_) | Self::Unavailable(_) | Self::OutcomeUnknown(_) => true,
+            Self::Rejected | Self::Forbidden(_) | Self::NoSuchDraft => false,
+        }
+    }
+}
+
+/// The mailbox. A draft that was sent is gone, so the same draft cannot be sent twice.
+#[async_trait]
+pub trait Mailbox: Send + Sync {
+    /// Creates a draft.
+    async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError>;
+    /// Sends a draft.
+    async fn send_draft(&self, draft: &Draft) -> Result<(), MailError>;
+    /// Whether the draft is still a draft.
+    async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError>;
+    /// Whether the sent items hold the draft's message.
+    async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
+    /// Removes a draft that nobody will send.
+    async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+}

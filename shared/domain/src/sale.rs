@@ -1,0 +1,357 @@
+//! One sale, from the first sign of payment to its end: the state every function reads and writes.
+//!
+//! The record is saved whole, on condition that nobody saved it in between, so each transition below happens
+//! exactly once however often a message is delivered. The audit records of a transition are saved with it
+//! (`outbox`) and published afterwards: a transition without its records, or a record without its transition,
+//! cannot exist.
+
+use crate::{SessionId, Tier, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How far the verdict has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Fulfilment {
+    /// Somebody asked for it.
+    Ordered {
+        /// When it was last asked for.
+        at: Timestamp,
+    },
+    /// One invocation works on it.
+    Generating {
+        /// The queue message it works for.
+        owner: String,
+        /// Until when it has the right to.
+        lease_until: Timestamp,
+    },
+    /// The verdict is cached.
+    Ready {
+        /// When.
+        at: Timestamp,
+        /// Whether the archive has it too.
+        archived: bool,
+    },
+    /// The content filter held it; a human decides.
+    InReview {
+        /// Which gate held it.
+        gate: u8,
+        /// When.
+        at: Timestamp,
+    },
+    /// No verdict could be made; a human decides.
+    Failed {
+        /// Why, as a code.
+        reason: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// The paid session names no usable tier or question; a human decides (Silent Drop).
+    Unusable {
+        /// When it was noticed.
+        at: Timestamp,
+    },
+}
+
+/// A mail draft that the mailbox holds. Only a recorded draft is ever sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    /// The mailbox's id of the draft; it is gone once the draft is sent.
+    pub id: String,
+    /// The RFC 5322 message id, which survives sending.
+    pub internet_message_id: String,
+}
+
+/// How far the customer's mail has come: the verdict mail, or the silent-drop mail of an unusable session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Mail {
+    /// Nobody asked for it yet.
+    NotOrdered,
+    /// The e-mail queue has the order.
+    Ordered,
+    /// One invocation works on it.
+    Sending {
+        /// The queue message it works for.
+        owner: String,
+        /// Until when it has the right to.
+        lease_until: Timestamp,
+        /// The draft to send, once it exists.
+        draft: Option<Draft>,
+        /// SHA-256 of the rendered mail: every attempt must produce the same bytes.
+        body_hash: Option<String>,
+    },
+    /// The mailbox accepted it.
+    Sent {
+        /// When.
+        at: Timestamp,
+    },
+    /// The session has no address (Email Retry FM-06): the page is the only delivery.
+    NoAddress,
+    /// Gate 2 held it; a human decides.
+    Held,
+    /// It failed for good; a human decides.
+    Failed {
+        /// Why, as a code.
+        reason: String,
+    },
+    /// It may or may not have been sent; a human decides, nobody sends it again.
+    Unknown,
+}
+
+/// Where the sale's audit stream stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditHead {
+    /// The day on which the stream was opened: the first part of every key in it.
+    pub opened: String,
+    /// How many records the stream has.
+    pub count: u64,
+    /// SHA-256 of the last record's line; of nothing before the first.
+    pub hash: String,
+}
+
+/// One audit record, finished and waiting to be published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// The object key.
+    pub key: String,
+    /// The JSON line, without its line break.
+    pub line: String,
+}
+
+/// One sale.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sale {
+    /// The Stripe session.
+    pub session_id: SessionId,
+    /// The tier, once Stripe has been asked.
+    pub tier: Option<Tier>,
+    /// Truncated SHA-256 of the question.
+    pub query_hash: Option<String>,
+    /// Truncated SHA-256 of the verdict.
+    pub verdict_hash: Option<String>,
+    /// Keyed hash of the address.
+    pub email_tag: Option<String>,
+    /// When the triggering event reached us.
+    pub received_at: Timestamp,
+    /// The verdict.
+    pub fulfilment: Fulfilment,
+    /// The mail.
+    pub mail: Mail,
+    /// When the verdict was last generated again, if ever.
+    pub regenerated_at: Option<Timestamp>,
+    /// How often the verdict was read.
+    pub retrievals: u32,
+    /// The audit stream.
+    pub audit: Option<AuditHead>,
+    /// Audit records that may not have reached the log yet.
+    pub outbox: Vec<AuditEntry>,
+}
+
+/// The answer to somebody who wants to work on a sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Go ahead; nobody else will until the lease ends.
+    Granted,
+    /// Another message's invocation is at work, and its message will come back if it dies: drop this one.
+    BusyElsewhere,
+    /// This very message is already being worked on (it was delivered twice, or its worker died a moment ago):
+    /// keep it and look again later.
+    BusyHere,
+    /// There is nothing left to do.
+    Done,
+}
+
+/// At least this long between two orders for the same sale from its result page.
+pub const REORDER_AFTER: Duration = Duration::from_secs(60);
+
+/// At least this long between two regenerations of one verdict (Regen Consistency, invariant 8).
+pub const REGENERATE_AFTER: Duration = Duration::from_secs(300);
+
+/// Retrievals recorded one by one in the audit log; later ones only count. Whoever holds the link can reload it
+/// for ever, and the log must not grow with that.
+pub const MAX_RECORDED_RETRIEVALS: u32 = 100;
+
+impl Sale {
+    /// A sale nobody has worked on.
+    #[must_use]
+    pub const fn ordered(session_id: SessionId, received_at: Timestamp) -> Self {
+        Self {
+            session_id,
+            tier: None,
+            query_hash: None,
+            verdict_hash: None,
+            email_tag: None,
+            received_at,
+            fulfilment: Fulfilment::Ordered { at: received_at },
+            mail: Mail::NotOrdered,
+            regenerated_at: None,
+            retrievals: 0,
+            audit: None,
+            outbox: Vec::new(),
+        }
+    }
+
+    /// Takes the right to generate the verdict until `now + lease`.
+    pub fn claim_generation(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
+        match &self.fulfilment {
+            Fulfilment::Ordered { .. } => {}
+            Fulfilment::Generating { owner: holder, lease_until } if *lease_until > now => {
+                return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
+            }
+            Fulfilment::Generating { .. } => {}
+            Fulfilment::Ready { .. }
+            | Fulfilment::InReview { .. }
+            | Fulfilment::Failed { .. }
+            | Fulfilment::Unusable { .. } => return Claim::Done,
+        }
+        self.fulfilment = Fulfilment::Generating { owner: owner.to_owned(), lease_until: now.plus(lease) };
+        Claim::Granted
+    }
+
+    /// Whether `owner` still has the right to generate.
+    #[must_use]
+    pub fn generates(&self, by: &str) -> bool {
+        matches!(&self.fulfilment, Fulfilment::Generating { owner, .. } if owner == by)
+    }
+
+    /// Whether the result page should ask (again) for the verdict: nobody works on it and the last order is old.
+    #[must_use]
+    pub fn needs_order(&self, now: Timestamp) -> bool {
+        match &self.fulfilment {
+            Fulfilment::Ordered { at } => at.plus(REORDER_AFTER) <= now,
+            Fulfilment::Generating { lease_until, .. } => *lease_until <= now,
+            Fulfilment::Ready { .. }
+            | Fulfilment::InReview { .. }
+            | Fulfilment::Failed { .. }
+            | Fulfilment::Unusable { .. } => false,
+        }
+    }
+
+    /// Opens the sale for a regeneration: its verdict is in neither cache nor archive (Regen Consistency,
+    /// invariant 6). Refused within [`REGENERATE_AFTER`] of the last one.
+    pub fn reopen_for_regeneration(&mut self, now: Timestamp) -> bool {
+        let too_soon = self.regenerated_at.is_some_and(|last| last.plus(REGENERATE_AFTER) > now);
+        if too_soon || !matches!(self.fulfilment, Fulfilment::Ready { .. }) {
+            return false;
+        }
+        self.regenerated_at = Some(now);
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        true
+    }
+
+    /// Takes the right to deliver the mail until `now + lease`. A draft recorded earlier is kept.
+    pub fn claim_mail(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
+        let (draft, body_hash) = match &self.mail {
+            Mail::NotOrdered | Mail::Ordered => (None, None),
+            Mail::Sending { owner: holder, lease_until, .. } if *lease_until > now => {
+                return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
+            }
+            Mail::Sending { draft, body_hash, .. } => (draft.clone(), body_hash.clone()),
+            Mail::Sent { .. } | Mail::NoAddress | Mail::Held | Mail::Failed { .. } | Mail::Unknown => {
+                return Claim::Done;
+            }
+        };
+        self.mail = Mail::Sending { owner: owner.to_owned(), lease_until: now.plus(lease), draft, body_hash };
+        Claim::Granted
+    }
+
+    /// Whether `owner` still has the right to deliver.
+    #[must_use]
+    pub fn delivers(&self, by: &str) -> bool {
+        matches!(&self.mail, Mail::Sending { owner, .. } if owner == by)
+    }
+
+    /// Ends the current attempt at once, so that the next delivery of the message need not wait for the lease.
+    pub fn release_mail(&mut self, now: Timestamp) {
+        if let Mail::Sending { lease_until, .. } = &mut self.mail {
+            *lease_until = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(100);
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn sale() -> Sale {
+        Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+    }
+
+    #[test]
+    fn one_claim_at_a_time() {
+        let mut sale = sale();
+        assert_eq!(sale.claim_generation("a", at(0), LEASE), Claim::Granted);
+        assert_eq!(sale.claim_generation("b", at(99), LEASE), Claim::BusyElsewhere);
+        assert_eq!(sale.claim_generation("a", at(99), LEASE), Claim::BusyHere);
+        assert!(sale.generates("a") && !sale.generates("b"));
+        assert_eq!(sale.claim_generation("b", at(100), LEASE), Claim::Granted);
+        assert!(sale.generates("b") && !sale.generates("a"));
+    }
+
+    #[test]
+    fn an_ended_sale_is_not_worked_on_again() {
+        let ends = [
+            Fulfilment::Ready { at: at(1), archived: false },
+            Fulfilment::InReview { gate: 1, at: at(1) },
+            Fulfilment::Failed { reason: "x".into(), at: at(1) },
+            Fulfilment::Unusable { at: at(1) },
+        ];
+        for end in ends {
+            let mut sale = Sale { fulfilment: end.clone(), ..sale() };
+            assert_eq!(sale.claim_generation("a", at(1_000_000), LEASE), Claim::Done);
+            assert!(!sale.needs_order(at(1_000_000)));
+            assert_eq!(sale.fulfilment, end);
+        }
+    }
+
+    #[test]
+    fn the_page_orders_again_only_what_nobody_works_on() {
+        let mut sale = sale();
+        assert!(!sale.needs_order(at(59)));
+        assert!(sale.needs_order(at(60)));
+        sale.claim_generation("a", at(60), LEASE);
+        assert!(!sale.needs_order(at(159)));
+        assert!(sale.needs_order(at(160)));
+    }
+
+    #[test]
+    fn a_recorded_draft_survives_the_worker() {
+        let mut sale = sale();
+        assert_eq!(sale.claim_mail("a", at(0), LEASE), Claim::Granted);
+        let recorded = Draft { id: "d1".into(), internet_message_id: "<1@x>".into() };
+        if let Mail::Sending { draft, .. } = &mut sale.mail {
+            *draft = Some(recorded.clone());
+        }
+        assert_eq!(sale.claim_mail("b", at(1), LEASE), Claim::BusyElsewhere);
+        assert_eq!(sale.claim_mail("b", at(100), LEASE), Claim::Granted);
+        assert!(matches!(&sale.mail, Mail::Sending { draft: Some(d), owner, .. } if *d == recorded && owner == "b"));
+        sale.mail = Mail::Sent { at: at(101) };
+        assert_eq!(sale.claim_mail("b", at(999), LEASE), Claim::Done);
+    }
+
+    #[test]
+    fn regeneration_is_limited_to_one_in_five_minutes() {
+        let ready = Fulfilment::Ready { at: at(0), archived: true };
+        let mut sale = Sale { fulfilment: ready.clone(), ..sale() };
+        assert!(sale.reopen_for_regeneration(at(10)));
+        assert!(!sale.reopen_for_regeneration(at(11)), "it is not ready now");
+        sale.fulfilment = ready;
+        assert!(!sale.reopen_for_regeneration(at(309)));
+        assert!(sale.reopen_for_regeneration(at(310)));
+    }
+
+    #[test]
+    fn the_record_survives_storage() {
+        let mut sale = sale();
+        sale.claim_generation("a", at(0), LEASE);
+        let stored = serde_json::to_string(&sale).unwrap();
+        assert_eq!(serde_json::from_str::<Sale>(&stored).unwrap(), sale);
+    }
+}

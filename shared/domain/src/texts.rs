@@ -1,0 +1,35 @@
+//! Sentences that customers read, verbatim from the specs.
+
+/// The verdict cannot be produced (Verdict Pipeline FM-2; Gemini Timeout, retries exhausted).
+pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
+
+/// The verdict cannot be produced now (Gemini Timeout, circuit open).
+pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
+
+/// The subject of every verdict mail (Verdict Pipeline, outputs 3).
+pub const VERDICT_MAIL_SUBJECT: &str = "Your 42 Sisters AI Verdict";
+
+/// The subject of the silent-drop mail (Silent Drop, output 1).
+pub const SILENT_DROP_SUBJECT: &str = "We received your payment — please reply with your question";
+
+/// The body of the silent-drop mail (Silent Drop, output 1).
+pub const SILENT_DROP_BODY: &str = "Hi there,
+
+We received your payment but couldn't process your submission — something was missing from the session when it arrived on our end.
+
+This is our error, not yours.
+
+To get your Oracle verdict, please reply to this email with:
+
+1. Your question or idea (the submission you intended to send)
+2. The tier you selected: Quick Take ($1), Full Breakdown ($5), or Strategy Session ($25)
+
+We'll process your verdict manually and send it within 24 hours at no additional charge.
+
+If you'd prefer a refund instead, just say so in your reply — we'll process it immediately.
+
+We're sorry for the friction. We hold ourselves to a higher standard.
+
+— 42 Sisters AI
+oracle@42sisters.ai
+";

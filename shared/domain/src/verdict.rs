@@ -1,0 +1,246 @@
+//! The verdict: what the customer buys (Verdict Pipeline, outputs 1).
+
+use crate::{Query, Tier, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The colour of a verdict. NULL (insufficient signal) is a verdict like any other (Product Tiers, invariant 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Colour {
+    /// Positive signal; proceed.
+    Green,
+    /// Conditional; proceed with caution.
+    Amber,
+    /// Negative signal; do not proceed.
+    Red,
+    /// Insufficient signal; a verdict cannot be rendered.
+    Null,
+}
+
+impl Colour {
+    /// Every colour.
+    pub const ALL: [Self; 4] = [Self::Green, Self::Amber, Self::Red, Self::Null];
+
+    /// The word, as the model writes it and customers read it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Green => "GREEN",
+            Self::Amber => "AMBER",
+            Self::Red => "RED",
+            Self::Null => "NULL",
+        }
+    }
+
+    /// Reads the exact word; anything else is no colour.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|colour| colour.word() == word)
+    }
+}
+
+/// The names of the five dimensions, in the order in which they are shown.
+pub const DIMENSIONS: [&str; 5] = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
+
+/// One dimension of the breakdown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dimension {
+    /// Its colour.
+    pub verdict: Colour,
+    /// Its analysis; may be empty (the crosscheck counts it).
+    pub analysis: String,
+}
+
+/// The five dimensions of a Full Breakdown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Breakdown {
+    #[serde(rename = "Stability")]
+    pub stability: Dimension,
+    #[serde(rename = "Turbulence")]
+    pub turbulence: Dimension,
+    #[serde(rename = "Change Rate")]
+    pub change_rate: Dimension,
+    #[serde(rename = "Completion")]
+    pub completion: Dimension,
+    #[serde(rename = "Curvature")]
+    pub curvature: Dimension,
+}
+
+impl Breakdown {
+    /// The dimensions with their names, in the order of [`DIMENSIONS`].
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, &Dimension); 5] {
+        [
+            (DIMENSIONS[0], &self.stability),
+            (DIMENSIONS[1], &self.turbulence),
+            (DIMENSIONS[2], &self.change_rate),
+            (DIMENSIONS[3], &self.completion),
+            (DIMENSIONS[4], &self.curvature),
+        ]
+    }
+
+    const fn dimensions_mut(&mut self) -> [&mut Dimension; 5] {
+        [&mut self.stability, &mut self.turbulence, &mut self.change_rate, &mut self.completion, &mut self.curvature]
+    }
+}
+
+/// The strategy block of a Strategy Session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strategy {
+    /// The highest-leverage action.
+    pub next_step: String,
+    /// A fundamentally different path.
+    pub alternative: String,
+    /// Tests to run, normally three.
+    pub tests: Vec<String>,
+}
+
+/// A verdict of any tier, parsed. The serialised form is the one customers' pages receive and the one hashed
+/// for the audit log (Audit Trail GAP-08: the normalised object, not the model's bytes).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The colour.
+    pub verdict: Colour,
+    /// One direct sentence.
+    pub summary: String,
+    /// The five dimensions (Full Breakdown and Strategy Session).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
+    /// The strategy block (Strategy Session).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+}
+
+impl Verdict {
+    /// Drops the blocks that the tier does not include, so that nobody gets what another tier sells.
+    #[must_use]
+    pub fn for_tier(mut self, tier: Tier) -> Self {
+        if !tier.has_breakdown() {
+            self.breakdown = None;
+        }
+        if !tier.has_strategy() {
+            self.strategy = None;
+        }
+        self
+    }
+
+    /// Whether the blocks the tier sells are there.
+    #[must_use]
+    pub const fn is_complete_for(&self, tier: Tier) -> bool {
+        self.breakdown.is_some() >= tier.has_breakdown() && self.strategy.is_some() >= tier.has_strategy()
+    }
+
+    /// Every text that customers read, in the order in which it is shown (content filter, primary input).
+    #[must_use]
+    pub fn texts(&self) -> Vec<&str> {
+        let mut texts = vec![self.summary.as_str()];
+        if let Some(breakdown) = &self.breakdown {
+            texts.extend(breakdown.named().map(|(_, dimension)| dimension.analysis.as_str()));
+        }
+        if let Some(strategy) = &self.strategy {
+            texts.extend([strategy.next_step.as_str(), strategy.alternative.as_str()]);
+            texts.extend(strategy.tests.iter().map(String::as_str));
+        }
+        texts
+    }
+
+    /// Puts changed texts back where [`Self::texts`] took them from; surplus texts are ignored.
+    #[must_use]
+    pub fn with_texts(mut self, texts: impl IntoIterator<Item = String>) -> Self {
+        let mut slots = vec![&mut self.summary];
+        if let Some(breakdown) = &mut self.breakdown {
+            slots.extend(breakdown.dimensions_mut().map(|dimension| &mut dimension.analysis));
+        }
+        if let Some(strategy) = &mut self.strategy {
+            slots.extend([&mut strategy.next_step, &mut strategy.alternative]);
+            slots.extend(strategy.tests.iter_mut());
+        }
+        for (slot, text) in slots.into_iter().zip(texts) {
+            *slot = text;
+        }
+        self
+    }
+}
+
+/// A verdict as it is cached and archived (Verdict Pipeline, outputs 1; Regen Consistency, primary output).
+/// It holds the question and the verdict, never an address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedVerdict {
+    /// The tier that was paid for.
+    pub tier: Tier,
+    /// The question, verbatim.
+    pub query: String,
+    /// The verdict after gate 1.
+    pub verdict: Verdict,
+    /// When it was written, ISO 8601 UTC.
+    pub cached_at: String,
+    /// Whether it replaces a lost original.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub regen: bool,
+    /// Why it was generated again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regen_reason: Option<String>,
+    /// A sentence shown above the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+impl CachedVerdict {
+    /// The first verdict of a sale.
+    #[must_use]
+    pub fn first(tier: Tier, query: &Query, verdict: Verdict, now: Timestamp) -> Self {
+        Self {
+            tier,
+            query: query.as_str().to_owned(),
+            verdict,
+            cached_at: now.to_iso(),
+            regen: false,
+            regen_reason: None,
+            notice: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strategy_verdict() -> Verdict {
+        let dimension = |n: usize| Dimension { verdict: Colour::Green, analysis: format!("analysis {n}") };
+        Verdict {
+            verdict: Colour::Green,
+            summary: "summary".into(),
+            breakdown: Some(Breakdown {
+                stability: dimension(1),
+                turbulence: dimension(2),
+                change_rate: dimension(3),
+                completion: dimension(4),
+                curvature: dimension(5),
+            }),
+            strategy: Some(Strategy {
+                next_step: "next".into(),
+                alternative: "other".into(),
+                tests: vec!["t1".into(), "t2".into(), "t3".into()],
+            }),
+        }
+    }
+
+    #[test]
+    fn texts_and_with_texts_are_inverse() {
+        let verdict = strategy_verdict();
+        assert_eq!(verdict.texts().len(), 11);
+        let changed: Vec<String> = verdict.texts().iter().map(|text| format!("<{text}>")).collect();
+        let back = verdict.with_texts(changed.clone());
+        assert_eq!(back.texts(), changed);
+    }
+
+    #[test]
+    fn a_cheaper_tier_never_carries_the_dearer_blocks() {
+        let quick = strategy_verdict().for_tier(Tier::Quick);
+        assert_eq!(serde_json::to_string(&quick).unwrap(), r#"{"verdict":"GREEN","summary":"summary"}"#);
+        assert!(!quick.is_complete_for(Tier::Full));
+        assert!(strategy_verdict().for_tier(Tier::Full).strategy.is_none());
+        assert!(strategy_verdict().is_complete_for(Tier::Strategy));
+    }
+}
