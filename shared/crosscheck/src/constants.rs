@@ -1,0 +1,7 @@
+//! The two constants of the crosscheck (invariants 1 and 2): one place, no parameter, no configuration.
+
+/// Φ, the weight of an inconsistency.
+pub const PHI: f64 = 0.042;
+
+/// Ω, the approval threshold: 1 − Φ / 1.61803398875 ≈ 0.97404.
+pub const OMEGA: f64 = 1.0 - PHI / 1.618_033_988_75;
