@@ -1,0 +1,138 @@
+//! Hashes that stand in the log for what must not.
+
+use domain::{EmailAddress, Query, Secret, Verdict};
+use hmac::{Hmac, Mac};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// `sha256:` and the first 16 hexadecimal digits (Audit Trail, required fields).
+fn truncated(bytes: &[u8]) -> String {
+    let full = hex::encode(Sha256::digest(bytes));
+    format!("sha256:{}", full.get(..16).unwrap_or(&full))
+}
+
+/// The hash of a question.
+#[must_use]
+pub fn query_hash(query: &Query) -> String {
+    truncated(query.as_str().as_bytes())
+}
+
+/// The hash of a verdict: of the normalised object, not of the model's bytes (Audit Trail GAP-08), so that two
+/// replies that differ only in white space or key order have one hash.
+#[must_use]
+pub fn verdict_hash(verdict: &Verdict) -> String {
+    truncated(&serde_json::to_vec(verdict).unwrap_or_default())
+}
+
+/// The whole SHA-256 of `bytes`, in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// One key for the hashes of addresses.
+#[derive(Clone, Debug)]
+pub struct AuditKey {
+    version: String,
+    key: Secret,
+}
+
+/// The stored form: all keys that were ever in use, and which one is now (Audit Trail GAP-02).
+#[derive(Clone, Debug, Deserialize)]
+pub struct AuditKeys {
+    /// The version in use.
+    pub current: String,
+    /// Version → key. Old ones stay, so that old records can still be matched to an address in a dispute.
+    pub keys: BTreeMap<String, Secret>,
+}
+
+/// The key document names no usable key.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum InvalidAuditKeys {
+    /// `current` names a version that `keys` does not hold.
+    #[error("the audit key document has no key for its current version")]
+    NoCurrentKey,
+    /// The key is too short to resist guessing.
+    #[error("the current audit key is shorter than 32 characters")]
+    Short,
+}
+
+impl AuditKeys {
+    /// The key in use.
+    ///
+    /// # Errors
+    /// [`InvalidAuditKeys`] when there is none or it is shorter than 32 characters.
+    pub fn current(&self) -> Result<AuditKey, InvalidAuditKeys> {
+        let key = self.keys.get(&self.current).ok_or(InvalidAuditKeys::NoCurrentKey)?;
+        if key.expose().len() < 32 {
+            return Err(InvalidAuditKeys::Short);
+        }
+        Ok(AuditKey { version: self.current.clone(), key: key.clone() })
+    }
+}
+
+impl AuditKey {
+    /// A key with its version.
+    #[must_use]
+    pub fn new(version: impl Into<String>, key: Secret) -> Self {
+        Self { version: version.into(), key }
+    }
+
+    /// `hmac-sha256:{version}:{32 hexadecimal digits}` of the address in lower case: equal for equal addresses,
+    /// and of no use to anybody without the key.
+    #[must_use]
+    pub fn email_tag(&self, address: &EmailAddress) -> String {
+        // HMAC takes a key of any length, so this cannot fail; an empty tag would still be no address.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.expose().as_bytes()) else {
+            return String::new();
+        };
+        mac.update(address.expose().to_lowercase().as_bytes());
+        let tag = hex::encode(mac.finalize().into_bytes());
+        format!("hmac-sha256:{}:{}", self.version, tag.get(..32).unwrap_or(&tag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Colour;
+
+    fn key(text: &str) -> AuditKey {
+        AuditKey::new("v1", Secret::new(text))
+    }
+
+    #[test]
+    fn hashes_have_the_form_of_the_spec() {
+        let hash = query_hash(&Query::parse("abc").unwrap());
+        assert_eq!(hash, "sha256:ba7816bf8f01cfea");
+    }
+
+    #[test]
+    fn the_same_address_has_the_same_tag_only_under_the_same_key() {
+        let address = EmailAddress::parse("Someone@Example.com").unwrap();
+        let again = EmailAddress::parse("someone@example.com").unwrap();
+        assert_eq!(key("k").email_tag(&address), key("k").email_tag(&again));
+        assert_ne!(key("k").email_tag(&address), key("other").email_tag(&address));
+        assert!(key("k").email_tag(&address).starts_with("hmac-sha256:v1:"));
+        assert_eq!(key("k").email_tag(&address).len(), "hmac-sha256:v1:".len() + 32);
+    }
+
+    #[test]
+    fn a_key_document_without_a_usable_key_is_refused() {
+        let parse = |json: &str| serde_json::from_str::<AuditKeys>(json).unwrap().current().map(|_| ());
+        assert_eq!(parse(r#"{"current":"v2","keys":{"v1":"x"}}"#), Err(InvalidAuditKeys::NoCurrentKey));
+        assert_eq!(parse(r#"{"current":"v1","keys":{"v1":"short"}}"#), Err(InvalidAuditKeys::Short));
+        let long = "0".repeat(64);
+        assert_eq!(parse(&format!(r#"{{"current":"v1","keys":{{"v1":"{long}"}}}}"#)), Ok(()));
+    }
+
+    #[test]
+    fn equal_verdicts_have_equal_hashes_whatever_the_model_wrote() {
+        let parse = |json: &str| verdict_hash(&serde_json::from_str::<Verdict>(json).unwrap());
+        let one = parse(r#"{"verdict":"RED","summary":"No."}"#);
+        assert_eq!(one, parse("{ \"summary\" : \"No.\",\n\"verdict\":\"RED\" }"));
+        let other = Verdict { verdict: Colour::Red, summary: "No!".into(), breakdown: None, strategy: None };
+        assert_ne!(one, verdict_hash(&other));
+    }
+}

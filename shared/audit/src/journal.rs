@@ -1,0 +1,153 @@
+//! Commits changes of a sale together with their audit records, and publishes the records.
+//!
+//! A change is decided on a loaded sale and saved on condition that nobody saved it in between; on a conflict it
+//! is loaded and decided again. The records ride in the saved sale (its outbox) and are written to the log right
+//! after it, before the step reports success. When the log cannot be written the verdict is not withheld
+//! (Audit Trail, failure mode 1): the records stay in the outbox, operators are alerted, and the next commit
+//! publishes them.
+
+use crate::{chain, record::Record};
+use domain::{
+    Alert, CachedVerdict, Sale, SessionId, Timestamp,
+    alert::Severity,
+    ports::{Alerts, AuditLog, Clock, Published, SaleStore, SaveError, StorageError, Versioned},
+};
+
+/// How often a conflicting commit is decided again before it is given up to the queue.
+const MAX_CONFLICTS: u32 = 16;
+
+/// What a decision wants done.
+#[derive(Debug)]
+pub struct Change<T> {
+    /// The records of the change.
+    pub records: Vec<Record>,
+    /// A verdict to cache in the same write.
+    pub verdict: Option<Box<CachedVerdict>>,
+    /// Whether the sale is to be saved at all.
+    pub save: bool,
+    /// What the caller wants to know.
+    pub answer: T,
+}
+
+impl<T> Change<T> {
+    /// Nothing changes.
+    pub const fn nothing(answer: T) -> Self {
+        Self { records: Vec::new(), verdict: None, save: false, answer }
+    }
+
+    /// The sale changes.
+    pub const fn save(answer: T) -> Self {
+        Self { records: Vec::new(), verdict: None, save: true, answer }
+    }
+
+    /// The sale changes, and these records tell of it.
+    pub const fn recorded(records: Vec<Record>, answer: T) -> Self {
+        Self { records, verdict: None, save: true, answer }
+    }
+}
+
+/// Why a commit did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Others kept changing the sale.
+    #[error("the sale kept changing")]
+    Contended,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// The ports a commit needs.
+#[derive(Clone, Copy)]
+pub struct Journal<'a> {
+    /// Sales.
+    pub store: &'a dyn SaleStore,
+    /// The log.
+    pub log: &'a dyn AuditLog,
+    /// Operators.
+    pub alerts: &'a dyn Alerts,
+    /// Time.
+    pub clock: &'a dyn Clock,
+}
+
+impl Journal<'_> {
+    /// Loads a sale, or starts one that nobody has seen.
+    ///
+    /// # Errors
+    /// [`StorageError`] when the store failed.
+    pub async fn load(&self, session: &SessionId, received_at: Timestamp) -> Result<Versioned<Sale>, StorageError> {
+        let fresh = || Versioned { value: Sale::ordered(session.clone(), received_at), version: 0 };
+        Ok(self.store.load(session).await?.unwrap_or_else(fresh))
+    }
+
+    /// Lets `decide` change the sale and saves it with its records. Returns the sale as saved and the decision's
+    /// answer. `decide` runs again on the newer sale after a conflict, so it must depend on nothing but the sale
+    /// it is given.
+    ///
+    /// # Errors
+    /// [`CommitError`]: nothing was changed, or it was and the reply got lost. Either way the caller's message
+    /// comes back and the same decision is taken on what is then there.
+    pub async fn commit<T: Send>(
+        &self,
+        mut current: Versioned<Sale>,
+        decide: impl Fn(&mut Sale) -> Change<T> + Send + Sync,
+    ) -> Result<(Versioned<Sale>, T), CommitError> {
+        for _ in 0..MAX_CONFLICTS {
+            let Versioned { mut value, version } = current;
+            let change = decide(&mut value);
+            if !change.save {
+                return Ok((Versioned { value, version }, change.answer));
+            }
+            for record in &change.records {
+                chain::append(&mut value, record);
+            }
+            match self.store.save(&value, version, change.verdict.as_deref()).await {
+                Ok(version) => {
+                    self.publish(&mut value).await;
+                    return Ok((Versioned { value, version }, change.answer));
+                }
+                Err(SaveError::Conflict) => {
+                    let received_at = value.received_at;
+                    current = self.load(&value.session_id, received_at).await?;
+                }
+                Err(SaveError::Storage(error)) => return Err(error.into()),
+            }
+        }
+        Err(CommitError::Contended)
+    }
+
+    /// Publishes what an earlier step could not: for steps that find nothing left to do.
+    pub async fn flush(&self, mut sale: Versioned<Sale>) {
+        if !sale.value.outbox.is_empty() {
+            self.publish(&mut sale.value).await;
+            self.settle(sale).await;
+        }
+    }
+
+    /// Saves that the outbox was emptied, so that the next step need not write the same records again. Nothing
+    /// depends on it: the log recognises a record it already has.
+    pub async fn settle(&self, sale: Versioned<Sale>) {
+        if sale.value.outbox.is_empty() {
+            // A conflict means that somebody saved later and will publish; a failure, that somebody will again.
+            let _ = self.store.save(&sale.value, sale.version, None).await;
+        }
+    }
+
+    /// Writes what is in the outbox to the log, in order, and empties it as far as that went.
+    async fn publish(&self, sale: &mut Sale) {
+        while let Some(entry) = sale.outbox.first() {
+            let detail = match self.log.publish(entry).await {
+                Ok(Published::Written | Published::AlreadyThere) => {
+                    sale.outbox.remove(0);
+                    continue;
+                }
+                Ok(Published::Forked) => "audit stream forked: the place of a record is taken".to_owned(),
+                Err(error) => format!("audit record not written, kept for the next step: {}", error.operation),
+            };
+            let now = self.clock.now();
+            let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", &sale.session_id, &detail);
+            self.alerts.raise(alert).await;
+            return;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The journal against ports that fail, lose replies and crash.
+
+use crate::{Change, Journal, Record, Source, Status, digest::sha256};
+use domain::{Sale, SessionId, Timestamp, sale::Fulfilment};
+use testkit::{Fault, Plan, World, run};
+
+fn session() -> SessionId {
+    SessionId::parse("cs_test_1").unwrap()
+}
+
+fn journal(world: &World) -> Journal<'_> {
+    Journal { store: world, log: world, alerts: world, clock: world }
+}
+
+/// Marks the sale failed, once, with one record.
+fn fail_once(sale: &mut Sale) -> Change<bool> {
+    if matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
+        return Change::nothing(false);
+    }
+    let now = Timestamp::from_seconds(10);
+    sale.fulfilment = Fulfilment::Failed { reason: "test".into(), at: now };
+    Change::recorded(vec![Record::pipeline(now, now, Source::Webhook, Status::Error, Some("test"))], true)
+}
+
+async fn step(world: &World) -> Result<bool, crate::CommitError> {
+    let journal = journal(world);
+    let sale = journal.load(&session(), Timestamp::from_seconds(1)).await?;
+    let (sale, done) = journal.commit(sale, fail_once).await?;
+    // A later step of the same function, which publishes whatever is left.
+    let (sale, ()) = journal.commit(sale, |_| Change::save(())).await?;
+    journal.settle(sale).await;
+    Ok(done)
+}
+
+#[test]
+fn whatever_breaks_the_record_is_written_exactly_once() {
+    let clean = World::default();
+    run(step(&clean)).unwrap().unwrap();
+    let boundaries = clean.passed();
+    let expected: Vec<_> = clean.state().log.clone().into_iter().collect();
+    assert_eq!(expected.len(), 1);
+    for boundary in 0..boundaries {
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            let world = World::default();
+            world.plan(Plan::at(boundary, fault));
+            drop(run(step(&world)));
+            world.plan(Plan::none());
+            run(step(&world)).unwrap().unwrap();
+            let log: Vec<_> = world.state().log.clone().into_iter().collect();
+            assert_eq!(log, expected, "{fault:?} at {boundary}");
+            assert!(world.state().sales[&session()].0.outbox.is_empty(), "{fault:?} at {boundary}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_alerts_and_withholds_nothing() {
+    let world = World::default();
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    assert!(run(step(&world)).unwrap().unwrap());
+    let state = world.state();
+    assert!(state.alerts.iter().any(|alert| alert.line.starts_with("[ORACLE-AUDIT] CRITICAL")));
+    assert_eq!(state.sales[&session()].0.outbox.len(), 1, "kept for the next step");
+}
+
+#[test]
+fn a_forked_stream_is_never_overwritten() {
+    let world = World::default();
+    let opened = Timestamp::from_seconds(10).to_date();
+    let key = crate::chain::key(&opened, "session/cs_test_1", 1);
+    world.state().log.insert(key.clone(), "{\"somebody\":\"else\"}".into());
+    run(step(&world)).unwrap().unwrap();
+    assert_eq!(world.state().log[&key], "{\"somebody\":\"else\"}");
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("forked")));
+}
+
+#[test]
+fn a_conflict_is_decided_again_on_the_newer_sale() {
+    let world = World::default();
+    let stale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();
+    run(step(&world)).unwrap().unwrap();
+    let (_, done) = run(journal(&world).commit(stale, fail_once)).unwrap().unwrap();
+    assert!(!done, "the other step was first");
+    assert_eq!(world.state().log.len(), 1);
+}
+
+#[test]
+fn no_line_holds_an_address() {
+    let world = World::default();
+    let address = domain::EmailAddress::parse("someone@example.com").unwrap();
+    let key = crate::AuditKey::new("v1", domain::Secret::new("k".repeat(32)));
+    let tagged = |sale: &mut Sale| {
+        sale.email_tag = Some(key.email_tag(&address));
+        fail_once(sale)
+    };
+    let sale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();
+    run(journal(&world).commit(sale, tagged)).unwrap().unwrap();
+    let log = world.state().log.clone();
+    for line in log.values() {
+        assert!(!line.contains('@') && !line.contains("example"), "{line}");
+        assert!(!line.contains(&sha256(b"someone@example.com")[..16]), "a bare hash can be guessed");
+    }
+}

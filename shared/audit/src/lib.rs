@@ -1,0 +1,17 @@
+//! The audit trail: what a record says, its canonical bytes, and the hash chain (Audit Trail spec).
+//!
+//! A record is one JSON line and one immutable object. It carries the hash of the line before it in its stream,
+//! so an edit, a removal or a reordering shows. It never holds a question, a verdict's text or an address:
+//! only hashes, and of addresses only keyed ones.
+
+pub mod chain;
+pub mod digest;
+pub mod journal;
+pub mod record;
+
+pub use digest::{AuditKey, AuditKeys};
+pub use journal::{Change, CommitError, Journal};
+pub use record::{Body, Record, Source, Status};
+
+#[cfg(test)]
+mod journal_tests;

@@ -1,0 +1,143 @@
+//! What a record says. The fields, statuses and sources of the Stripe pipeline's records are those of the
+//! Audit Trail spec; the other bodies are those of the specs their names point to.
+
+use domain::{Tier, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+/// How an event ended (Audit Trail, required fields).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Status {
+    /// A verdict was generated.
+    Ok,
+    /// The event failed.
+    Error,
+    /// A verdict was served from the cache.
+    Cached,
+    /// A verdict was generated again.
+    Regenerated,
+    /// The mailbox accepted the mail.
+    EmailSent,
+    /// The mail was not sent.
+    EmailFailed,
+}
+
+/// Which path wrote the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The paid event.
+    Webhook,
+    /// The result page, other than from the cache.
+    ResultPage,
+    /// The result page, from the cache.
+    CacheHit,
+    /// The mail.
+    EmailService,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Body {
+    /// One event of the Stripe pipeline.
+    Pipeline {
+        /// The path.
+        source: Source,
+        /// The outcome.
+        status: Status,
+        /// Why; never empty unless the status is OK (verification criterion 5).
+        error_detail: Option<String>,
+        /// Facts without a field of their own, such as the model that answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
+    /// A crosscheck ran (TMM Cross-Validation, invariant 5). The spec's preview of the question is left out:
+    /// the log holds no customer text.
+    TmmCrosscheck {
+        /// Φ.
+        phi: f64,
+        /// The decision, with the fields of the spec.
+        #[serde(flatten)]
+        decision: Value,
+    },
+    /// The content filter ran (content filter, failure mode 1: a record for every session that is mailed).
+    ContentFilter {
+        /// 1 before the cache, 2 before the mail or the page.
+        gate: u8,
+        /// PASS, REPLACE or QUARANTINE.
+        outcome: String,
+        /// Version of the block list.
+        list_version: String,
+        /// SHA-256 of the block list.
+        list_hash: String,
+        /// Terms and offsets, no text.
+        hits: Value,
+    },
+    /// A paid session could not be processed (Silent Drop, invariant 7).
+    SilentDrop {
+        /// What was charged, in the currency's smallest unit.
+        amount_total: Option<i64>,
+        /// Its currency.
+        currency: Option<String>,
+        /// What was missing.
+        reason: String,
+    },
+}
+
+/// A record before it has its place in a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// When it was written.
+    pub timestamp: Timestamp,
+    /// When the triggering event reached us (invariant 6).
+    pub triggered_at: Timestamp,
+    /// What happened.
+    pub body: Body,
+}
+
+/// The line as it is written: the spec's fields first, the chain's after them.
+#[derive(Serialize)]
+pub(crate) struct Line<'a> {
+    pub(crate) timestamp: String,
+    pub(crate) session_id: &'a str,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) query_hash: Option<&'a str>,
+    pub(crate) verdict_hash: Option<&'a str>,
+    pub(crate) email: Option<&'a str>,
+    pub(crate) latency_ms: u64,
+    #[serde(flatten)]
+    pub(crate) body: &'a Body,
+    pub(crate) v: u8,
+    pub(crate) stream: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) prev: &'a str,
+}
+
+impl Record {
+    /// A pipeline event. A status other than OK always has a detail (verification criterion 5).
+    #[must_use]
+    pub fn pipeline(
+        timestamp: Timestamp,
+        triggered_at: Timestamp,
+        source: Source,
+        status: Status,
+        detail: Option<&str>,
+    ) -> Self {
+        let error_detail = match status {
+            Status::Ok => None,
+            _ => Some(detail.filter(|detail| !detail.is_empty()).unwrap_or("unspecified").to_owned()),
+        };
+        Self { timestamp, triggered_at, body: Body::Pipeline { source, status, error_detail, details: None } }
+    }
+
+    /// Adds facts to a pipeline event.
+    #[must_use]
+    pub fn with_details(mut self, facts: Value) -> Self {
+        if let Body::Pipeline { details, .. } = &mut self.body {
+            *details = Some(facts);
+        }
+        self
+    }
+}

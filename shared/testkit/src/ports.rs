@@ -1,0 +1,238 @@
+//! The ports, on a [`World`].
+
+use crate::world::{Letter, World};
+use async_trait::async_trait;
+use domain::{
+    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    message::Message,
+    ports::{
+        Alerts, AuditLog, CacheEntry, Clock, CreatedCheckoutSession, MailError, Mailbox, Model, ModelError, ModelReply,
+        NewCheckoutSession, OutgoingMail, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue,
+        QueueError, Randomness, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
+    },
+    sale::{AuditEntry, Draft},
+};
+use std::time::Duration;
+
+fn planned() -> Box<dyn std::error::Error + Send + Sync> {
+    "planned fault".into()
+}
+
+fn storage(operation: &'static str) -> StorageError {
+    StorageError { operation, source: planned() }
+}
+
+impl Clock for World {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.state().now)
+    }
+}
+
+impl Randomness for World {
+    fn fraction(&self) -> f64 {
+        let token = u32::from_str_radix(&self.token()[..8], 16).unwrap_or(0);
+        f64::from(token) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    /// SplitMix64: the same seed draws the same numbers.
+    fn token(&self) -> String {
+        let mut state = self.state();
+        state.random = state.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        format!("{z:016x}{:016x}", z.rotate_left(17))
+    }
+}
+
+#[async_trait]
+impl Pause for World {
+    async fn pause(&self, duration: Duration) {
+        self.advance(duration);
+        self.state().paused.push(duration);
+    }
+}
+
+#[async_trait]
+impl SaleStore for World {
+    async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError> {
+        let read = self.boundary("store.load", |state| {
+            state.sales.get(session).map(|(value, version)| Versioned { value: value.clone(), version: *version })
+        });
+        read.await.ok_or_else(|| storage("store.load"))
+    }
+
+    async fn load_with_verdict(
+        &self,
+        session: &SessionId,
+    ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
+        let read = self.boundary("store.load_with_verdict", |state| {
+            let sale =
+                state.sales.get(session).map(|(value, version)| Versioned { value: value.clone(), version: *version });
+            let entry = match state.cache.get(session) {
+                Some(_) if state.corrupt_cache => CacheEntry::Corrupt,
+                Some(verdict) => CacheEntry::Hit(Box::new(verdict.clone())),
+                None => CacheEntry::Miss,
+            };
+            (sale, entry)
+        });
+        read.await.ok_or_else(|| storage("store.load_with_verdict"))
+    }
+
+    async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
+        let write = self.boundary("store.save", |state| {
+            let current = state.sales.get(&sale.session_id).map_or(0, |(_, version)| *version);
+            if current != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.sales.insert(sale.session_id.clone(), (sale.clone(), expected + 1));
+            if let Some(verdict) = verdict {
+                state.cache.insert(sale.session_id.clone(), verdict.clone());
+                state.corrupt_cache = false;
+            }
+            Ok(expected + 1)
+        });
+        write.await.unwrap_or_else(|| Err(storage("store.save").into()))
+    }
+}
+
+#[async_trait]
+impl VerdictArchive for World {
+    async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError> {
+        let write = self.boundary("archive.keep", |state| {
+            state.archive.entry(session.clone()).or_insert_with(|| verdict.clone());
+        });
+        write.await.ok_or_else(|| storage("archive.keep"))
+    }
+
+    async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
+        let read = self.boundary("archive.find", |state| state.archive.get(session).cloned());
+        read.await.ok_or_else(|| storage("archive.find"))
+    }
+}
+
+#[async_trait]
+impl AuditLog for World {
+    async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
+        let write = self.boundary("log.publish", |state| match state.log.get(&entry.key) {
+            Some(line) if *line == entry.line => Published::AlreadyThere,
+            Some(_) => Published::Forked,
+            None => {
+                state.log.insert(entry.key.clone(), entry.line.clone());
+                Published::Written
+            }
+        });
+        write.await.ok_or_else(|| storage("log.publish"))
+    }
+}
+
+#[async_trait]
+impl Quarantine for World {
+    async fn hold(&self, session: &SessionId, _held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
+        let write =
+            self.boundary("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned())));
+        write.await.ok_or_else(|| storage("quarantine.hold"))
+    }
+}
+
+#[async_trait]
+impl Queue for World {
+    async fn send(&self, message: &Message) -> Result<(), QueueError> {
+        let write = self.boundary("queue.send", |state| state.queue.push_back(message.clone()));
+        write.await.ok_or_else(|| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl Alerts for World {
+    async fn raise(&self, alert: Alert) {
+        // A failing alert channel must not show anywhere but in the fallback, which is out of this world.
+        let _ = self.boundary("alerts.raise", |state| state.alerts.push(alert)).await;
+    }
+}
+
+#[async_trait]
+impl Payments for World {
+    async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
+        let read = self.boundary("payments.session", |state| state.sessions.get(id).cloned());
+        match read.await {
+            Some(Some(session)) => Ok(session),
+            Some(None) => Err(PaymentError::NotFound),
+            None => Err(PaymentError::Unavailable(planned())),
+        }
+    }
+
+    async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
+        let write = self.boundary("payments.create_session", |state| {
+            state.created.push(new.clone());
+            let id = format!("cs_test_{}", state.created.len());
+            SessionId::parse(id.as_str())
+                .map(|parsed| CreatedCheckoutSession { id: parsed, url: format!("https://pay.example/{id}") })
+        });
+        match write.await {
+            Some(Ok(created)) => Ok(created),
+            Some(Err(_)) => Err(PaymentError::Refused("bad id".to_owned())),
+            None => Err(PaymentError::Unavailable(planned())),
+        }
+    }
+
+    async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
+        let read = self.boundary("payments.promotion_code", |state| state.promotion_codes.get(code).cloned());
+        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+    }
+}
+
+#[async_trait]
+impl Model for World {
+    async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
+        let call = self.boundary("model.ask", |state| {
+            state.prompts.push((model.to_owned(), prompt.clone()));
+            state.answers.pop_front().unwrap_or(Err(ModelError::Unavailable(503)))
+        });
+        call.await.unwrap_or(Err(ModelError::Timeout))
+    }
+}
+
+#[async_trait]
+impl Mailbox for World {
+    async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
+        let token = self.token();
+        let write = self.boundary("mailbox.create_draft", |state| {
+            let draft = Draft { id: format!("draft-{token}"), internet_message_id: format!("<{token}@mail>") };
+            let letter =
+                Letter { to: mail.to.expose().to_owned(), subject: mail.subject.clone(), body: mail.body.clone() };
+            state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
+            draft
+        });
+        write.await.ok_or_else(|| MailError::OutcomeUnknown(planned()))
+    }
+
+    async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
+        let write = self.boundary("mailbox.send_draft", |state| match state.drafts.remove(&draft.id) {
+            Some(letter) => {
+                state.sent.push(letter);
+                Ok(())
+            }
+            None => Err(MailError::NoSuchDraft),
+        });
+        write.await.unwrap_or_else(|| Err(MailError::OutcomeUnknown(planned())))
+    }
+
+    async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
+        let read = self.boundary("mailbox.draft_exists", |state| state.drafts.contains_key(&draft.id));
+        read.await.ok_or(MailError::Unavailable(503))
+    }
+
+    async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
+        let read = self.boundary("mailbox.was_sent", |state| {
+            state.sent.iter().any(|(sent, _)| sent.internet_message_id == draft.internet_message_id)
+        });
+        read.await.ok_or(MailError::Unavailable(503))
+    }
+
+    async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
+        let write = self.boundary("mailbox.discard_draft", |state| drop(state.drafts.remove(&draft.id)));
+        write.await.ok_or(MailError::Unavailable(503))
+    }
+}
