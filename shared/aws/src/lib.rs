@@ -1,0 +1,28 @@
+//! The ports on AWS: sales in DynamoDB, messages in SQS, the log, the archive and the quarantine in S3, alerts on
+//! SNS, secrets in Secrets Manager.
+//!
+//! Clients are made at their first use: a function that only sends a message loads nothing else.
+
+mod alerts;
+mod buckets;
+mod connection;
+mod queue;
+mod sales;
+mod secrets;
+
+pub use alerts::SnsAlerts;
+pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
+pub use connection::{Connection, MissingSetting};
+pub use queue::SqsQueue;
+pub use sales::DynamoSales;
+pub use secrets::{Once, SecretError, Secrets};
+
+use domain::ports::StorageError;
+
+/// A storage error for operators: the service's own words stay in the chain of causes.
+fn storage<E>(operation: &'static str, error: E) -> StorageError
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    StorageError { operation, source: Box::new(error) }
+}

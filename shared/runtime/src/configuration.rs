@@ -1,0 +1,105 @@
+//! Configuration: read from the environment once, in one place, and validated before the first event.
+
+use std::{fmt::Display, str::FromStr};
+
+/// A variable is missing or malformed. The message names it and never shows its value.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ConfigurationError {
+    /// Not set, or empty.
+    #[error("environment variable {0} is not set")]
+    Missing(&'static str),
+    /// Set to something else than it must be.
+    #[error("environment variable {name} is not {expected}")]
+    Malformed {
+        /// The variable.
+        name: &'static str,
+        /// What it must be.
+        expected: String,
+    },
+}
+
+/// Where variables come from: the process's environment, or a table in a test.
+pub struct Environment {
+    lookup: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+}
+
+impl Environment {
+    /// The environment of the process.
+    #[must_use]
+    #[allow(clippy::disallowed_methods)] // The one place that reads it.
+    pub fn of_process() -> Self {
+        Self { lookup: Box::new(|name| std::env::var(name).ok()) }
+    }
+
+    /// A fixed table.
+    #[must_use]
+    pub fn of(table: &'static [(&'static str, &'static str)]) -> Self {
+        let find = |name: &str| table.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Self { lookup: Box::new(find) }
+    }
+
+    /// A variable that may be missing; an empty one counts as missing.
+    #[must_use]
+    pub fn optional(&self, name: &str) -> Option<String> {
+        (self.lookup)(name).filter(|value| !value.trim().is_empty())
+    }
+
+    /// A variable that must be there.
+    ///
+    /// # Errors
+    /// [`ConfigurationError::Missing`].
+    pub fn required(&self, name: &'static str) -> Result<String, ConfigurationError> {
+        self.optional(name).ok_or(ConfigurationError::Missing(name))
+    }
+
+    /// A variable of some type within bounds, or its default.
+    ///
+    /// # Errors
+    /// [`ConfigurationError::Malformed`] when it is set to something else.
+    pub fn bounded<T: FromStr + PartialOrd + Display>(
+        &self,
+        name: &'static str,
+        default: T,
+        least: T,
+        most: T,
+    ) -> Result<T, ConfigurationError> {
+        let Some(text) = self.optional(name) else { return Ok(default) };
+        match text.trim().parse::<T>() {
+            Ok(value) if value >= least && value <= most => Ok(value),
+            _ => Err(ConfigurationError::Malformed { name, expected: format!("a number from {least} to {most}") }),
+        }
+    }
+
+    /// A base URL without a trailing slash, or its default.
+    ///
+    /// # Errors
+    /// [`ConfigurationError::Malformed`] when it is not `http://…` or `https://…`.
+    pub fn base_url(&self, name: &'static str, default: &str) -> Result<String, ConfigurationError> {
+        let url = self.optional(name).unwrap_or_else(|| default.to_owned());
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        match rest {
+            Some(rest) if !rest.is_empty() && !url.contains(char::is_whitespace) => {
+                Ok(url.trim_end_matches('/').to_owned())
+            }
+            _ => Err(ConfigurationError::Malformed { name, expected: "an http or https URL".to_owned() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named_and_its_value_is_not_shown() {
+        let environment = Environment::of(&[("EMPTY", " "), ("NUMBER", "secret"), ("URL", "secret"), ("BIG", "11")]);
+        let missing = environment.required("EMPTY").unwrap_err().to_string();
+        assert_eq!(missing, "environment variable EMPTY is not set");
+        let number = environment.bounded("NUMBER", 1, 1, 10).unwrap_err().to_string();
+        assert_eq!(number, "environment variable NUMBER is not a number from 1 to 10");
+        assert!(environment.bounded("BIG", 1, 1, 10).is_err());
+        assert_eq!(environment.bounded("UNSET", 7, 1, 10), Ok(7));
+        assert!(!environment.base_url("URL", "").unwrap_err().to_string().contains("secret"));
+        assert_eq!(environment.base_url("UNSET", "https://a.example/").as_deref(), Ok("https://a.example"));
+    }
+}

@@ -1,0 +1,12 @@
+//! What every function does around its decision: configuration, telemetry, the clock, the SQS batch loop, HTTP
+//! replies.
+
+pub mod configuration;
+pub mod http;
+pub mod queue;
+pub mod system;
+pub mod telemetry;
+
+pub use configuration::{ConfigurationError, Environment};
+pub use queue::{Handled, each_message};
+pub use system::{System, start};

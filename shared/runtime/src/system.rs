@@ -1,0 +1,64 @@
+//! The clock, the random source and the pause of a real process, and its start.
+
+use async_trait::async_trait;
+use domain::{
+    Timestamp,
+    ports::{Clock, Pause, Randomness},
+};
+use std::{
+    future::Future,
+    time::{Duration, SystemTime},
+};
+
+/// The operating system's clock and random source, and tokio's timer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct System;
+
+impl Clock for System {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Randomness for System {
+    fn fraction(&self) -> f64 {
+        let bits = getrandom::u32().unwrap_or_default();
+        f64::from(bits) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    fn token(&self) -> String {
+        let mut bytes = [0; 16];
+        if getrandom::fill(&mut bytes).is_err() {
+            // Without a random source, the clock keeps tokens apart; none of them is a secret.
+            let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+            bytes = nanos.to_be_bytes();
+        }
+        hex::encode(bytes)
+    }
+}
+
+#[async_trait]
+impl Pause for System {
+    async fn pause(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}
+
+/// Runs a function on one thread: a Lambda environment handles one event at a time, and a second thread would
+/// only cost start-up time and memory.
+///
+/// # Errors
+/// Whatever stopped the function; it is logged first, as one line.
+pub fn start<F>(function: F) -> Result<(), lambda_runtime::Error>
+where
+    F: Future<Output = Result<(), lambda_runtime::Error>>,
+{
+    crate::telemetry::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(function);
+    if let Err(error) = &ended {
+        tracing::error!(error = %crate::telemetry::chain(error.as_ref()), "the function stopped");
+    }
+    ended
+}

@@ -1,0 +1,70 @@
+//! Structured logs: one JSON line a step on standard output, where Lambda picks them up.
+
+use std::error::Error;
+use tracing::Level;
+
+/// Starts logging. `LOG_LEVEL` is trace, debug, info, warn or error; info when unset.
+#[allow(clippy::disallowed_methods)] // Logging comes before configuration, so that its errors can be logged.
+pub fn start() {
+    let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(Level::INFO);
+    // A second start (tests) keeps the first.
+    let _ = tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_target(false)
+        .with_max_level(level)
+        .try_init();
+}
+
+/// An error with everything that caused it, for operators: `outer: middle: inner`.
+#[must_use]
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let next = cause.to_string();
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Counts one event, in CloudWatch's embedded metric format.
+pub fn count(metric: &'static str, now: domain::Timestamp) {
+    let line = serde_json::json!({
+        "_aws": {
+            "Timestamp": now.as_millis(),
+            "CloudWatchMetrics": [{
+                "Namespace": "Oracle",
+                "Dimensions": [[]],
+                "Metrics": [{ "Name": metric, "Unit": "Count" }],
+            }],
+        },
+        metric: 1,
+    });
+    // The format must stand alone on its line; the structured logger would wrap it.
+    #[allow(clippy::print_stdout)]
+    {
+        println!("{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] std::num::ParseIntError);
+
+    #[test]
+    fn the_whole_chain_is_told() {
+        let error = Outer("x".parse::<i32>().unwrap_err());
+        assert_eq!(chain(&error), "outer: invalid digit found in string");
+    }
+}
