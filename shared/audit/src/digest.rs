@@ -50,6 +50,9 @@ pub struct AuditKeys {
 /// The key document names no usable key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidAuditKeys {
+    /// Not a key document.
+    #[error("the audit key document is not the expected JSON")]
+    Malformed,
     /// `current` names a version that `keys` does not hold.
     #[error("the audit key document has no key for its current version")]
     NoCurrentKey,
@@ -59,6 +62,14 @@ pub enum InvalidAuditKeys {
 }
 
 impl AuditKeys {
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// [`InvalidAuditKeys::Malformed`] when it is not the JSON it must be.
+    pub fn parse(document: &Secret) -> Result<Self, InvalidAuditKeys> {
+        serde_json::from_str(document.expose()).map_err(|_| InvalidAuditKeys::Malformed)
+    }
+
     /// The key in use.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, MissingSetting};
 pub use queue::SqsQueue;
 pub use sales::DynamoSales;
-pub use secrets::{Once, SecretError, Secrets};
+pub use secrets::SecretDocument;
 
 use domain::ports::StorageError;
 

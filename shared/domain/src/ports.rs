@@ -2,7 +2,7 @@
 //! ones that fail, duplicate and crash on purpose.
 
 use crate::{
-    Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, SessionId, Tier, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Secret, SessionId, Tier, Timestamp,
     message::Message,
     sale::{AuditEntry, Draft, Sale},
 };
@@ -322,4 +322,11 @@ pub trait Mailbox: Send + Sync {
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
     /// Removes a draft that nobody will send.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+}
+
+/// A secret document, fetched at its first use and kept for the life of the process.
+#[async_trait]
+pub trait SecretSource: Send + Sync {
+    /// The document: JSON whose fields its reader knows.
+    async fn document(&self) -> Result<Secret, StorageError>;
 }

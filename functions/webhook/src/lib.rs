@@ -1,0 +1,9 @@
+//! The webhook function: Stripe's events in, orders and notices out.
+//!
+//! It answers 2xx only once the queue has the message; until then Stripe keeps the event and delivers it again.
+
+mod function;
+mod receive;
+
+pub use function::Function;
+pub use receive::{MAX_BODY_BYTES, Ports, receive};

@@ -1,0 +1,180 @@
+use super::*;
+use async_trait::async_trait;
+use domain::ports::StorageError;
+use testkit::{Fault, Plan, World, run};
+
+const SECRET: &str = "whsec_test_secret";
+
+struct Document(Option<&'static str>);
+
+#[async_trait]
+impl SecretSource for Document {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        match self.0 {
+            Some(text) => Ok(Secret::new(text)),
+            None => Err(StorageError { operation: "secret read", source: "down".into() }),
+        }
+    }
+}
+
+const CONFIGURED: Document = Document(Some(r#"{"signing_secrets":["whsec_test_secret"]}"#));
+
+fn world() -> World {
+    World::at(Timestamp::from_seconds(1_763_596_800))
+}
+
+fn ports<'a>(world: &'a World, signing_secrets: &'a Document) -> Ports<'a> {
+    Ports { signing_secrets, orders: world, notices: world, clock: world }
+}
+
+fn sign(body: &str) -> String {
+    signature::sign(&Secret::new(SECRET), body.as_bytes(), Timestamp::from_seconds(1_763_596_800))
+}
+
+fn deliver(world: &World, body: &str) -> Reply {
+    run(receive(ports(world, &CONFIGURED), Some(&sign(body)), body.as_bytes())).unwrap()
+}
+
+fn event(kind: &str, session: &serde_json::Value) -> String {
+    json!({ "id": "evt_1", "object": "event", "type": kind, "data": { "object": session } }).to_string()
+}
+
+fn paid() -> serde_json::Value {
+    json!({
+        "id": "cs_test_1", "object": "checkout.session", "payment_status": "paid", "status": "complete",
+        "metadata": { "tier": "quick", "q0": "Open a second shop?", "qn": "1" },
+        "customer_details": { "email": "someone@example.com" },
+    })
+}
+
+#[test]
+fn a_paid_session_becomes_one_order_with_the_session_and_no_more() {
+    for kind in ["checkout.session.completed", "checkout.session.async_payment_succeeded"] {
+        let world = world();
+        let reply = deliver(&world, &event(kind, &paid()));
+        assert_eq!((reply.status(), reply.body()), (200, r#"{"received":true}"#));
+        let queue = &world.state().queue;
+        assert_eq!(queue.len(), 1, "{kind}");
+        assert!(matches!(&queue[0], Message::Order { ordered_by: OrderedBy::Webhook, .. }));
+        let body = serde_json::to_string(&queue[0]).unwrap();
+        assert!(!body.contains("example.com") && !body.contains("shop"), "{body}");
+    }
+}
+
+#[test]
+fn a_payment_link_sale_is_an_order_too() {
+    let world = world();
+    let mut session = paid();
+    session["metadata"] = json!({ "tier": "full" });
+    session["custom_fields"] = json!([{ "key": "idea", "type": "text", "text": { "value": "Sell umbrellas" } }]);
+    assert_eq!(deliver(&world, &event("checkout.session.completed", &session)).status(), 200);
+    assert!(matches!(world.state().queue[0], Message::Order { .. }));
+}
+
+#[test]
+fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
+    let mut unpaid = paid();
+    unpaid["payment_status"] = json!("unpaid");
+    let mut free = paid();
+    free["payment_status"] = json!("no_payment_required");
+    for (kind, session) in [
+        ("checkout.session.completed", &unpaid),
+        ("checkout.session.completed", &free),
+        ("checkout.session.expired", &unpaid),
+        ("checkout.session.async_payment_failed", &unpaid),
+        ("charge.refunded", &paid()),
+        ("something.new", &json!({ "a": [1, 2, { "b": null }] })),
+    ] {
+        let world = world();
+        assert_eq!(deliver(&world, &event(kind, session)).status(), 200, "{kind}");
+        assert!(world.state().queue.is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn paid_but_unusable_becomes_a_notice() {
+    for (field, value) in [("tier", json!("premium")), ("tier", json!("")), ("q0", json!("  "))] {
+        let world = world();
+        let mut session = paid();
+        session["metadata"][field] = value;
+        assert_eq!(deliver(&world, &event("checkout.session.completed", &session)).status(), 200);
+        assert!(matches!(world.state().queue[0], Message::Notice { .. }), "{field}");
+    }
+}
+
+#[test]
+fn nothing_is_processed_without_a_valid_signature() {
+    let body = event("checkout.session.completed", &paid());
+    let good = sign(&body);
+    let other = signature::sign(&Secret::new("whsec_other"), body.as_bytes(), Timestamp::from_seconds(1_763_596_800));
+    let old = signature::sign(&Secret::new(SECRET), body.as_bytes(), Timestamp::from_seconds(1_763_596_499));
+    let early = signature::sign(&Secret::new(SECRET), body.as_bytes(), Timestamp::from_seconds(1_763_597_101));
+    for header in [None, Some(""), Some("garbage"), Some(&*other), Some(&*old), Some(&*early)] {
+        let world = world();
+        let reply = run(receive(ports(&world, &CONFIGURED), header, body.as_bytes())).unwrap();
+        assert_eq!(reply.status(), 400, "{header:?}");
+        assert_eq!(world.passed(), 0, "{header:?}");
+    }
+    let world = world();
+    let mut tampered = body.into_bytes();
+    tampered.push(b' ');
+    assert_eq!(run(receive(ports(&world, &CONFIGURED), Some(&good), &tampered)).unwrap().status(), 400);
+    assert_eq!(world.passed(), 0);
+}
+
+#[test]
+fn a_second_secret_of_the_list_serves_while_one_is_rolled() {
+    let world = world();
+    let body = event("checkout.session.completed", &paid());
+    let rolled = Document(Some(r#"{"signing_secrets":["whsec_new","whsec_test_secret"]}"#));
+    assert_eq!(run(receive(ports(&world, &rolled), Some(&sign(&body)), body.as_bytes())).unwrap().status(), 200);
+}
+
+#[test]
+fn without_a_secret_the_event_is_left_to_stripe() {
+    for text in [None, Some("{}"), Some("not json"), Some(r#"{"signing_secrets":[""]}"#)] {
+        let (world, document) = (world(), Document(text));
+        let body = event("checkout.session.completed", &paid());
+        let reply = run(receive(ports(&world, &document), Some(&sign(&body)), body.as_bytes())).unwrap();
+        assert_eq!(reply.status(), 503, "{text:?}");
+        assert_eq!(world.passed(), 0);
+    }
+}
+
+#[test]
+fn a_queue_that_refuses_is_never_answered_with_2xx() {
+    for fault in [Fault::Fail, Fault::LoseReply] {
+        let world = world();
+        world.plan(Plan::at(0, fault));
+        assert_eq!(deliver(&world, &event("checkout.session.completed", &paid())).status(), 503, "{fault:?}");
+    }
+}
+
+#[test]
+fn bad_bodies_are_refused_by_name() {
+    let world = world();
+    let deep = "[".repeat(5000);
+    let deep_event =
+        format!(r#"{{"id":"evt_1","type":"x","data":{{"object":{}{}}}}}"#, "[".repeat(500), "]".repeat(500));
+    for body in ["", "not json", "[]", "null", "\u{0}", deep.as_str(), deep_event.as_str()] {
+        let reply = deliver(&world, body);
+        assert_eq!(reply.status(), 400, "{}", body.chars().take(40).collect::<String>());
+        assert!(reply.body().contains("event_malformed"));
+    }
+    let large = "x".repeat(MAX_BODY_BYTES + 1);
+    assert_eq!(deliver(&world, &large).status(), 413);
+    let invalid_utf8 = [0xff, 0xfe, b'{'];
+    let header = signature::sign(&Secret::new(SECRET), &invalid_utf8, Timestamp::from_seconds(1_763_596_800));
+    assert_eq!(run(receive(ports(&world, &CONFIGURED), Some(&header), &invalid_utf8)).unwrap().status(), 400);
+    assert_eq!(world.passed(), 0);
+}
+
+#[test]
+fn ten_deliveries_are_ten_equal_orders_and_the_claim_makes_one_sale_of_them() {
+    let world = world();
+    for _ in 0..10 {
+        assert_eq!(deliver(&world, &event("checkout.session.completed", &paid())).status(), 200);
+    }
+    let sessions: Vec<_> = world.state().queue.iter().map(|m| m.session_id().as_str().to_owned()).collect();
+    assert_eq!(sessions, vec!["cs_test_1"; 10]);
+}

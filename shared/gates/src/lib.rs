@@ -1,0 +1,157 @@
+//! The content filter as the pipeline uses it: one run at one gate, with its audit record and, when the payload
+//! is held, what the quarantine keeps of it (content filter, trigger points and invariant 4).
+//!
+//! Gate 1 stands before the cache, gate 2 before the mail and before the page. Each alone is sufficient.
+
+use audit::{Body, Record};
+use domain::{CachedVerdict, SessionId, Tier, Timestamp};
+use filter::{CheckedPayload, Filter, Outcome};
+use serde_json::{Value, json};
+
+/// One of the two gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Before the cache.
+    BeforeCache,
+    /// Before the mail or the page.
+    BeforeDelivery,
+}
+
+impl Gate {
+    /// The number the specs use.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::BeforeCache => 1,
+            Self::BeforeDelivery => 2,
+        }
+    }
+}
+
+/// What a run found. It holds no state of any other run (invariant 7).
+#[derive(Clone, Debug)]
+pub struct Run {
+    gate: Gate,
+    checked: CheckedPayload,
+}
+
+/// Runs the filter over the texts of one payload.
+#[must_use]
+pub fn run<'a>(gate: Gate, texts: impl IntoIterator<Item = &'a str>) -> Run {
+    Run { gate, checked: Filter::embedded().check_payload(texts) }
+}
+
+/// Whether a text may be shown as it is: the customer's own words are echoed only if so. They are never changed.
+#[must_use]
+pub fn may_echo(text: &str) -> bool {
+    Filter::embedded().check(text).outcome == Outcome::Pass
+}
+
+/// The line that stands for a question which is not echoed.
+#[must_use]
+pub fn withheld_line(session: &SessionId) -> String {
+    format!("Your submission is on file under reference {}.", reference(session))
+}
+
+/// How customers and operators name a sale to each other: the end of the session id.
+#[must_use]
+pub fn reference(session: &SessionId) -> &str {
+    let id = session.as_str();
+    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+}
+
+impl Run {
+    /// PASS, REPLACE or QUARANTINE.
+    #[must_use]
+    pub const fn outcome(&self) -> Outcome {
+        self.checked.outcome
+    }
+
+    /// The texts to deliver, in the order given; nothing when the payload is held.
+    #[must_use]
+    pub fn delivered(self) -> Option<Vec<String>> {
+        let held = self.checked.outcome == Outcome::Quarantine;
+        (!held).then(|| self.checked.fields.into_iter().map(|field| field.text).collect())
+    }
+
+    /// How many blocked terms were found.
+    #[must_use]
+    pub fn term_count(&self) -> usize {
+        self.checked.hits().count()
+    }
+
+    /// The audit record: terms and offsets, no text.
+    #[must_use]
+    pub fn record(&self, now: Timestamp, triggered_at: Timestamp) -> Record {
+        let filter = Filter::embedded();
+        let hits: Vec<Value> = self.checked.hits().map(|(field, hit)| json!({ "field": field, "hit": hit })).collect();
+        let body = Body::ContentFilter {
+            gate: self.gate.number(),
+            outcome: self.checked.outcome.as_str().to_owned(),
+            list_version: filter.list_version().to_owned(),
+            list_hash: filter.list_hash().to_owned(),
+            hits: hits.into(),
+        };
+        Record { timestamp: now, triggered_at, body }
+    }
+
+    /// What the quarantine keeps: the raw payload with what a reviewer needs, without an address.
+    #[must_use]
+    pub fn held_payload(&self, session: &SessionId, tier: Option<Tier>, now: Timestamp, payload: &Value) -> String {
+        let terms: Vec<&str> = self.checked.hits().map(|(_, hit)| hit.term.as_str()).collect();
+        json!({
+            "session_id": session,
+            "tier": tier,
+            "held_at": now.to_iso(),
+            "gate": self.gate.number(),
+            "terms": terms,
+            "list_version": Filter::embedded().list_version(),
+            "payload": payload,
+        })
+        .to_string()
+    }
+}
+
+/// Gate 2 for the page: everything of a cached verdict that customers read.
+#[must_use]
+pub fn before_page(cached: &CachedVerdict) -> Run {
+    run(Gate::BeforeDelivery, cached.verdict.texts().into_iter().chain(cached.notice.as_deref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> SessionId {
+        SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap()
+    }
+
+    #[test]
+    fn a_held_payload_delivers_nothing_and_says_why() {
+        let run = run(Gate::BeforeCache, ["All good.", "The CSDM says so."]);
+        assert_eq!(run.outcome(), Outcome::Quarantine);
+        let now = Timestamp::from_seconds(0);
+        let held: Value =
+            serde_json::from_str(&run.held_payload(&session(), Some(Tier::Full), now, &json!("raw"))).unwrap();
+        assert_eq!((&held["terms"], &held["gate"], &held["payload"]), (&json!(["CSDM"]), &json!(1), &json!("raw")));
+        let Body::ContentFilter { outcome, hits, .. } = run.record(now, now).body else { panic!("a filter record") };
+        assert_eq!((outcome.as_str(), hits[0]["field"].as_u64()), ("QUARANTINE", Some(1)));
+        assert!(!hits.to_string().contains("says so"), "no text in the record");
+        assert!(run.delivered().is_none());
+    }
+
+    #[test]
+    fn a_replaced_payload_is_delivered_with_its_substitutes() {
+        let run = run(Gate::BeforeDelivery, ["TMM likes it.", "So do we."]);
+        assert_eq!(run.outcome(), Outcome::Replace);
+        let texts = run.delivered().unwrap();
+        assert!(!texts[0].contains("TMM") && texts[1] == "So do we.");
+    }
+
+    #[test]
+    fn the_line_for_a_withheld_question_is_clean_itself() {
+        assert!(may_echo(&withheld_line(&session())));
+        assert_eq!(reference(&session()), "c3D4e5F6");
+        assert!(!may_echo("what does TMM mean"));
+    }
+}
