@@ -1,0 +1,132 @@
+//! The model behind [`Model`].
+
+use crate::{
+    model_list::ModelName,
+    profile::{InvalidProfiles, Profiles},
+    reply, request,
+};
+use async_trait::async_trait;
+use domain::{
+    Secret,
+    ports::{Model, ModelError, ModelReply, Prompt},
+};
+use reqwest::{
+    Url,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use std::time::Duration;
+
+/// Where the real Gemini is.
+pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
+
+/// How long a call may take by default (Gemini Timeout, invariant 1).
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45);
+
+const API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
+
+/// A verdict is a few kB.
+const MAX_REPLY_BYTES: usize = 1024 * 1024;
+
+/// What a client needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the API is, without `/v1beta`.
+    pub base_url: String,
+    /// The API key.
+    pub key: Secret,
+    /// How long one call may take, from the connection to the last byte of the reply.
+    pub timeout: Duration,
+}
+
+/// Why a client cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The base URL is no http or https URL.
+    #[error("the base URL of Gemini is not an http or https URL")]
+    BaseUrl,
+    /// The key is empty or holds characters that no header can.
+    #[error("the API key of Gemini is empty or malformed")]
+    Key,
+    /// The model profiles are broken.
+    #[error(transparent)]
+    Profiles(#[from] InvalidProfiles),
+    /// The HTTP client cannot be built.
+    #[error("the HTTP client cannot be built")]
+    Http(#[source] reqwest::Error),
+}
+
+/// Gemini.
+pub struct Client {
+    http: reqwest::Client,
+    base_url: String,
+    key: HeaderValue,
+    timeout: Duration,
+    profiles: Profiles,
+}
+
+impl Client {
+    /// A client that uses `http`, whose connection settings are the caller's.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names what is wrong.
+    pub fn new(config: Config, http: reqwest::ClientBuilder) -> Result<Self, ConfigError> {
+        let base_url = web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
+        let key = Some(config.key.expose()).filter(|key| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic()));
+        let mut key = key.and_then(|key| HeaderValue::from_str(key).ok()).ok_or(ConfigError::Key)?;
+        key.set_sensitive(true);
+        let http = http
+            // Headers of our own, the key among them, would follow a redirect to any host.
+            .redirect(reqwest::redirect::Policy::none())
+            // A function sleeps for minutes between calls: a kept connection is dead by then, and finding that
+            // out would cost one of the three attempts.
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(ConfigError::Http)?;
+        Ok(Self { http, base_url, key, timeout: config.timeout, profiles: Profiles::built_in()? })
+    }
+}
+
+#[async_trait]
+impl Model for Client {
+    async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
+        let name = ModelName::parse(model).ok_or(ModelError::UnknownModel)?;
+        let model = name.as_str();
+        let url = format!("{}/v1beta/models/{model}:generateContent", self.base_url);
+        let body = request::body(prompt, self.profiles.generation_config(model)).to_string();
+        let request = self.http.post(url).header(API_KEY, &self.key).header(CONTENT_TYPE, "application/json");
+        let response = request.body(body).timeout(self.timeout).send().await.map_err(lost)?;
+        let status = response.status();
+        let body = read(response).await.map_err(lost)?;
+        if !status.is_success() {
+            let error = reply::refusal(status.as_u16(), &body.unwrap_or_default());
+            tracing::warn!(model, status = status.as_u16(), %error, "the call to Gemini was refused");
+            return Err(error);
+        }
+        // The same question would make the same reply, so this is not worth another attempt.
+        let body = body.ok_or_else(|| reply::no_verdict("REPLY_TOO_LONG"))?;
+        reply::parse(&body, model)
+    }
+}
+
+fn lost(error: reqwest::Error) -> ModelError {
+    if error.is_timeout() { ModelError::Timeout } else { ModelError::Network(Box::new(error.without_url())) }
+}
+
+/// The whole body, or `None` when it is longer than any reply should be.
+async fn read(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > MAX_REPLY_BYTES {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+/// The address without the slashes at its end.
+fn web_address(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
+    let plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
+    plain.then(|| text.trim_end_matches('/').to_owned())
+}

@@ -1,0 +1,112 @@
+//! What a family of models understands, as data: `profiles.json`. The 2.5 family gets the settings that Regen
+//! Consistency (invariant 1) asks for; newer ones ignore or refuse them. A model of no known family gets nothing
+//! but the schema and the bound, which all of them understand.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The settings of one family.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What people call it.
+    pub family: String,
+    /// How the names of its models begin.
+    pub prefixes: Vec<String>,
+    /// Its part of `generationConfig`, verbatim.
+    pub generation_config: Map<String, Value>,
+}
+
+/// Every known family.
+#[derive(Clone, Debug)]
+pub struct Profiles(Vec<Profile>);
+
+/// Why the data cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidProfiles {
+    /// Not the JSON of profiles.
+    #[error("the profiles are malformed")]
+    Malformed(#[from] serde_json::Error),
+    /// A family without a name's beginning would never, or always, be chosen.
+    #[error("the profile of {0} has an empty prefix or none")]
+    Prefix(String),
+    /// A setting that every call sets itself.
+    #[error("the profile of {0} sets {1}, which the prompt decides")]
+    Reserved(String, &'static str),
+}
+
+/// The settings that come with the prompt.
+const RESERVED: [&str; 3] = ["responseMimeType", "responseJsonSchema", "maxOutputTokens"];
+
+impl Profiles {
+    /// The profiles this crate comes with.
+    ///
+    /// # Errors
+    /// [`InvalidProfiles`] when the file is broken.
+    pub fn built_in() -> Result<Self, InvalidProfiles> {
+        Self::parse(include_str!("profiles.json"))
+    }
+
+    /// Reads profiles.
+    ///
+    /// # Errors
+    /// [`InvalidProfiles`], which names the family.
+    pub fn parse(json: &str) -> Result<Self, InvalidProfiles> {
+        let profiles: Vec<Profile> = serde_json::from_str(json)?;
+        for profile in &profiles {
+            let family = || profile.family.clone();
+            if profile.prefixes.is_empty() || profile.prefixes.iter().any(String::is_empty) {
+                return Err(InvalidProfiles::Prefix(family()));
+            }
+            if let Some(name) = RESERVED.into_iter().find(|name| profile.generation_config.contains_key(*name)) {
+                return Err(InvalidProfiles::Reserved(family(), name));
+            }
+        }
+        Ok(Self(profiles))
+    }
+
+    /// The settings for a model; none for one of an unknown family.
+    #[must_use]
+    pub fn generation_config(&self, model: &str) -> Map<String, Value> {
+        let profile = self.0.iter().find(|profile| profile.prefixes.iter().any(|prefix| model.starts_with(prefix)));
+        profile.map(|profile| profile.generation_config.clone()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_family_gets_its_own_settings() {
+        let profiles = Profiles::built_in().unwrap();
+        let settings = |model: &str| Value::Object(profiles.generation_config(model));
+        let greedy = json!({"temperature": 0, "topP": 1, "topK": 1, "candidateCount": 1,
+                            "thinkingConfig": {"thinkingBudget": 1024}});
+        for model in ["gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash-lite"] {
+            assert_eq!(settings(model), greedy, "{model}");
+        }
+        for model in ["gemini-3-flash", "gemini-3.5-flash-lite", "gemini-3.8-flash"] {
+            assert_eq!(settings(model), json!({"thinkingConfig": {"thinkingLevel": "LOW"}}), "{model}");
+        }
+        for model in ["gemini-4-flash", "gemini-30-pro", "gemini-2.0-flash", "gemma-3", ""] {
+            assert_eq!(settings(model), json!({}), "{model}");
+        }
+    }
+
+    #[test]
+    fn broken_data_is_named() {
+        let parse = |json: &str| Profiles::parse(json).unwrap_err().to_string();
+        assert_eq!(parse("{"), "the profiles are malformed");
+        assert_eq!(parse(r#"[{"family":"A","prefixes":["a"]}]"#), "the profiles are malformed");
+        assert_eq!(
+            parse(r#"[{"family":"A","prefixes":[""],"generation_config":{}}]"#),
+            "the profile of A has an empty prefix or none"
+        );
+        assert_eq!(
+            parse(r#"[{"family":"A","prefixes":["a"],"generation_config":{"maxOutputTokens":1}}]"#),
+            "the profile of A sets maxOutputTokens, which the prompt decides"
+        );
+    }
+}

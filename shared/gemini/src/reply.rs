@@ -1,0 +1,204 @@
+//! What an answer of Gemini's means: plain functions of status and body.
+
+use domain::ports::{ModelError, ModelReply};
+use serde_json::Value;
+
+/// A reply that broke on its way; for operators, without its text.
+#[derive(Debug, thiserror::Error)]
+#[error("the reply is not JSON")]
+pub(crate) struct NotJson;
+
+/// Stages that are no reason to move on.
+const QUIET_STAGES: [&str; 5] =
+    ["MODEL_STAGE_UNSPECIFIED", "STABLE", "PREVIEW", "EXPERIMENTAL", "UNSTABLE_EXPERIMENTAL"];
+
+/// Reads a reply with status 200. `model` is the one that was asked, in case the reply does not say.
+pub(crate) fn parse(body: &[u8], model: &str) -> Result<ModelReply, ModelError> {
+    let body: Value = serde_json::from_slice(body).map_err(|_| ModelError::Network(Box::new(NotJson)))?;
+    let block_reason = &body["promptFeedback"]["blockReason"];
+    if !block_reason.is_null() {
+        return Err(no_verdict(block_reason.as_str().unwrap_or_default()));
+    }
+    let candidate = &body["candidates"][0];
+    if candidate.is_null() {
+        return Err(no_verdict("NO_CANDIDATES"));
+    }
+    match candidate["finishReason"].as_str() {
+        Some("STOP") => {}
+        Some(reason) => return Err(no_verdict(reason)),
+        None => return Err(no_verdict("NO_FINISH_REASON")),
+    }
+    let text = text(candidate);
+    if text.trim().is_empty() {
+        return Err(no_verdict("NO_TEXT"));
+    }
+    let version = body["modelVersion"].as_str().map(version).filter(|version| !version.is_empty());
+    Ok(ModelReply {
+        text,
+        model_version: version.unwrap_or_else(|| model.to_owned()),
+        status_warning: warning(&body["modelStatus"]),
+    })
+}
+
+/// The text of the candidate without the model's thoughts.
+fn text(candidate: &Value) -> String {
+    let parts = candidate["content"]["parts"].as_array().into_iter().flatten();
+    parts.filter(|part| part["thought"] != true).filter_map(|part| part["text"].as_str()).collect()
+}
+
+pub(crate) fn no_verdict(reason: &str) -> ModelError {
+    let word: String = reason.chars().filter(|c| c.is_ascii_uppercase() || *c == '_').take(40).collect();
+    ModelError::NoVerdict(if word.is_empty() { "UNKNOWN".to_owned() } else { word })
+}
+
+/// The version goes into the audit log: only what a version is made of.
+fn version(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/')).take(100).collect()
+}
+
+/// The status as JSON, cut to 300 characters, unless it is just that the model is there to stay.
+fn warning(status: &Value) -> Option<String> {
+    let quiet = match status {
+        Value::Null => true,
+        Value::Object(fields) => fields.iter().all(|(name, value)| {
+            name == "modelStage" && value.as_str().is_some_and(|stage| QUIET_STAGES.contains(&stage))
+        }),
+        _ => false,
+    };
+    (!quiet).then(|| status.to_string().chars().take(300).collect())
+}
+
+/// Judges a status other than 2xx (Gemini Timeout, invariant 4).
+pub(crate) fn refusal(status: u16, body: &[u8]) -> ModelError {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let details = || body["error"]["details"].as_array().into_iter().flatten();
+    let daily = |detail: &Value| {
+        let violations = detail["violations"].as_array().into_iter().flatten();
+        violations.filter_map(|violation| violation["quotaId"].as_str()).any(|quota| quota.contains("PerDay"))
+    };
+    match status {
+        429 if details().any(daily) => ModelError::QuotaExhausted,
+        408 | 429 | 500..=599 => ModelError::Unavailable(status),
+        401 | 403 => ModelError::Unauthorized(status),
+        // Gemini answers 400 to a key that is wrong or has expired.
+        400 if details().any(|detail| detail["reason"] == "API_KEY_INVALID") => ModelError::Unauthorized(status),
+        404 => ModelError::UnknownModel,
+        _ => ModelError::BadRequest(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parsed(body: &Value) -> Result<ModelReply, ModelError> {
+        parse(body.to_string().as_bytes(), "asked-model")
+    }
+
+    fn candidate(parts: &Value) -> Value {
+        json!({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
+    }
+
+    #[test]
+    fn thoughts_are_skipped_and_text_is_put_together() {
+        let mut body = candidate(&json!([
+            {"text": "let me think", "thought": true}, {"text": "{\"a\":"}, {"inlineData": {}}, {"text": "1}", "thought": false}
+        ]));
+        assert_eq!(
+            parsed(&body).unwrap(),
+            ModelReply { text: "{\"a\":1}".into(), model_version: "asked-model".into(), status_warning: None }
+        );
+        body["modelVersion"] = json!("gemini-3.5-flash-lite\r\nX: <b>");
+        assert_eq!(parsed(&body).unwrap().model_version, "gemini-3.5-flash-liteXb");
+    }
+
+    #[test]
+    fn what_is_no_verdict_is_named_in_capitals() {
+        let reason = |body: Value| match parsed(&body) {
+            Err(ModelError::NoVerdict(reason)) => reason,
+            other => panic!("{other:?}"),
+        };
+        let finished =
+            |word: Value| json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": word}]});
+        for word in ["SAFETY", "MAX_TOKENS", "RECITATION", "FINISH_REASON_UNSPECIFIED"] {
+            assert_eq!(reason(finished(json!(word))), word);
+        }
+        assert_eq!(reason(finished(json!("stop: the customer asked <b>"))), "UNKNOWN");
+        assert_eq!(reason(finished(json!("A".repeat(500)))).len(), 40);
+        assert_eq!(reason(finished(json!(null))), "NO_FINISH_REASON");
+        assert_eq!(reason(json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}})), "PROHIBITED_CONTENT");
+        let mut both = candidate(&json!([{"text": "x"}]));
+        both["promptFeedback"] = json!({"blockReason": "OTHER"});
+        assert_eq!(reason(both), "OTHER");
+        for body in [json!({}), json!([]), json!(null), json!({"candidates": []}), json!({"candidates": {}})] {
+            assert_eq!(reason(body), "NO_CANDIDATES");
+        }
+        for parts in
+            [json!([]), json!(null), json!([{"text": " "}]), json!([{"text": "x", "thought": true}]), json!("x")]
+        {
+            assert_eq!(reason(candidate(&parts)), "NO_TEXT");
+        }
+    }
+
+    #[test]
+    fn a_broken_reply_may_be_asked_for_again() {
+        for body in ["", "<html>", "{\"candidates\":["] {
+            assert!(parse(body.as_bytes(), "m").unwrap_err().is_retriable());
+        }
+    }
+
+    #[test]
+    fn only_a_status_worth_knowing_is_a_warning() {
+        let status = |status: Value| {
+            let mut body = candidate(&json!([{"text": "x"}]));
+            body["modelStatus"] = status;
+            parsed(&body).unwrap().status_warning
+        };
+        for quiet in [json!(null), json!({}), json!({"modelStage": "STABLE"}), json!({"modelStage": "PREVIEW"})] {
+            assert_eq!(status(quiet), None);
+        }
+        let retiring = json!({"modelStage": "STABLE", "retirementTime": "2026-12-01T00:00:00Z"});
+        assert_eq!(status(retiring.clone()), Some(retiring.to_string()));
+        for loud in [
+            json!({"modelStage": "DEPRECATED"}),
+            json!({"modelStage": 7}),
+            json!({"message": "x"}),
+            json!("DEPRECATED"),
+        ] {
+            assert!(status(loud.clone()).is_some(), "{loud}");
+        }
+        let long = status(json!({"message": "line\nbreak ".repeat(500)})).unwrap();
+        assert!(long.chars().count() == 300 && !long.contains('\n'));
+    }
+
+    #[test]
+    fn every_status_has_its_meaning() {
+        let plain = |status| format!("{:?}", refusal(status, b"<html>"));
+        for status in [408, 429, 500, 501, 502, 503, 504, 529] {
+            assert_eq!(plain(status), format!("Unavailable({status})"));
+        }
+        for status in [401, 403] {
+            assert_eq!(plain(status), format!("Unauthorized({status})"));
+        }
+        for status in [302, 400, 405, 413, 422] {
+            assert_eq!(plain(status), format!("BadRequest({status})"));
+        }
+        assert_eq!(plain(404), "UnknownModel");
+    }
+
+    #[test]
+    fn details_tell_a_daily_quota_and_a_bad_key_apart() {
+        let quota = |id: &str| {
+            let detail =
+                json!({"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": id}]});
+            let body = json!({"error": {"code": 429, "details": [{"@type": "other"}, detail]}});
+            refusal(429, body.to_string().as_bytes())
+        };
+        assert!(matches!(quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), ModelError::QuotaExhausted));
+        assert!(matches!(quota("GenerateRequestsPerMinutePerProjectPerModel"), ModelError::Unavailable(429)));
+        let key =
+            json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}});
+        assert!(matches!(refusal(400, key.to_string().as_bytes()), ModelError::Unauthorized(400)));
+    }
+}

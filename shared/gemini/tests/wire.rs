@@ -1,0 +1,152 @@
+//! The client against a server on a real connection: what it sends, and what it makes of the answers.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../stripe/tests/server/mod.rs"]
+mod server;
+
+use domain::{
+    Secret,
+    ports::{Model, ModelError, Prompt},
+};
+use gemini::{Client, Config, ConfigError};
+use serde_json::{Value, json as object};
+use server::{Reply, Server, json, json_with};
+
+const ANSWER: &str = r#"{"candidates":[{"content":{"parts":[{"text":"{\"verdict\":\"GREEN\"}"}]},"finishReason":"STOP"}],
+                         "modelVersion":"gemini-2.5-flash"}"#;
+
+fn config(url: &str) -> Config {
+    Config { base_url: url.to_owned(), key: Secret::new("AIza-key"), timeout: gemini::client::DEFAULT_TIMEOUT }
+}
+
+fn client(url: &str) -> Client {
+    Client::new(config(url), reqwest::Client::builder().no_proxy()).unwrap()
+}
+
+fn prompt() -> Prompt {
+    Prompt {
+        instruction: "Judge.".into(),
+        content: "Is it?\" } \u{1F341}\r\nX-Evil: 1".into(),
+        schema: object!({"type": "object"}),
+        max_output_tokens: 4096,
+    }
+}
+
+async fn outcome(reply: Reply) -> Result<domain::ports::ModelReply, ModelError> {
+    let server = Server::start([reply]).await;
+    let outcome = client(&server.url).ask("gemini-2.5-flash", &prompt()).await;
+    assert_eq!(server.seen().len(), 1, "one call, one request");
+    outcome
+}
+
+#[tokio::test]
+async fn every_family_is_asked_in_its_own_way() {
+    let server = Server::start([json(200, ANSWER), json(200, ANSWER), json(200, ANSWER)]).await;
+    let client = client(&format!("{}/gemini/", server.url));
+    let common = object!({"responseMimeType": "application/json", "responseJsonSchema": {"type": "object"},
+                          "maxOutputTokens": 4096});
+    let families = [
+        (
+            "gemini-2.5-flash",
+            object!({"temperature": 0, "topP": 1, "topK": 1, "candidateCount": 1, "thinkingConfig": {"thinkingBudget": 1024}}),
+        ),
+        ("gemini-3.5-flash-lite", object!({"thinkingConfig": {"thinkingLevel": "LOW"}})),
+        ("another-model", object!({})),
+    ];
+    for (index, (model, mut settings)) in families.into_iter().enumerate() {
+        let reply = client.ask(model, &prompt()).await.unwrap();
+        assert_eq!(reply.text, r#"{"verdict":"GREEN"}"#);
+        let request = &server.seen()[index];
+        assert_eq!(request.line, format!("POST /gemini/v1beta/models/{model}:generateContent HTTP/1.1"));
+        assert_eq!(request.header("x-goog-api-key"), Some("AIza-key"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!(request.header("x-evil"), None);
+        settings.as_object_mut().unwrap().extend(common.as_object().unwrap().clone());
+        let sent: Value = serde_json::from_str(&request.body).unwrap();
+        let expected = object!({
+            "systemInstruction": {"parts": [{"text": "Judge."}]},
+            "contents": [{"role": "user", "parts": [{"text": prompt().content}]}],
+            "generationConfig": settings,
+        });
+        assert_eq!(sent, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_same_prompt_is_the_same_bytes() {
+    let server = Server::start([json(200, ANSWER), json(200, ANSWER)]).await;
+    for _ in 0..2 {
+        client(&server.url).ask("gemini-2.5-flash", &prompt()).await.unwrap();
+    }
+    let seen = server.seen();
+    assert_eq!(seen[0].body, seen[1].body);
+}
+
+#[tokio::test]
+async fn statuses_are_mapped() {
+    let daily = r#"{"error":{"details":[{"violations":[{"quotaId":"RequestsPerDayPerProject"}]}]}}"#;
+    assert!(matches!(outcome(json(429, daily)).await, Err(ModelError::QuotaExhausted)));
+    assert!(matches!(outcome(json(429, "{}")).await, Err(ModelError::Unavailable(429))));
+    assert!(matches!(outcome(json(503, "<html>")).await, Err(ModelError::Unavailable(503))));
+    assert!(matches!(outcome(json(403, "{}")).await, Err(ModelError::Unauthorized(403))));
+    assert!(matches!(outcome(json(400, "{}")).await, Err(ModelError::BadRequest(400))));
+    assert!(matches!(outcome(json(404, "{}")).await, Err(ModelError::UnknownModel)));
+    let elsewhere = json_with(307, "Location: http://127.0.0.1:1/\r\n", "{}");
+    assert!(matches!(outcome(elsewhere).await, Err(ModelError::BadRequest(307))));
+}
+
+#[tokio::test]
+async fn a_long_reply_is_not_read_to_its_end() {
+    let long = "a".repeat(1024 * 1024 + 1);
+    assert!(
+        matches!(outcome(json(200, &long)).await, Err(ModelError::NoVerdict(reason)) if reason == "REPLY_TOO_LONG")
+    );
+    assert!(matches!(outcome(json(500, &long)).await, Err(ModelError::Unavailable(500))));
+}
+
+#[tokio::test]
+async fn lost_connections_are_the_networks() {
+    let cut = Reply::Bytes("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{\"candidates\"".into());
+    for reply in [Reply::HangUp, cut, Reply::Bytes("nonsense\r\n\r\n".into())] {
+        let error = outcome(reply).await.unwrap_err();
+        assert!(matches!(error, ModelError::Network(_)), "{error:?}");
+    }
+    let error = client(&server::nobody().await).ask("gemini-2.5-flash", &prompt()).await.unwrap_err();
+    assert!(matches!(&error, ModelError::Network(_)) && !format!("{error} {error:?}").contains("AIza"), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_time_out_covers_head_and_body() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{".to_owned();
+    for reply in [Reply::Hang, Reply::HangAfter(head)] {
+        let before = tokio::time::Instant::now();
+        assert!(matches!(outcome(reply).await, Err(ModelError::Timeout)));
+        // Virtual seconds: nothing but the time-out can have let them pass.
+        assert!((45..120).contains(&before.elapsed().as_secs()));
+        tokio::time::resume();
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_none_is_not_asked() {
+    let server = Server::start([]).await;
+    for name in ["", "../files", "a/b", "a?x=1", "a b", "A", "a\r\nX: y"] {
+        let error = client(&server.url).ask(name, &prompt()).await.unwrap_err();
+        assert!(matches!(error, ModelError::UnknownModel), "{name:?}");
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_bad_configuration_is_named() {
+    let build = |config: Config| Client::new(config, reqwest::Client::builder()).map(|_| ());
+    let good = config(gemini::client::BASE_URL);
+    assert!(build(good.clone()).is_ok());
+    for base_url in ["", "x", "ftp://x", "https://x/?key=1"] {
+        assert!(matches!(build(Config { base_url: base_url.into(), ..good.clone() }), Err(ConfigError::BaseUrl)));
+    }
+    for key in ["", "a\nb", "é"] {
+        assert!(matches!(build(Config { key: Secret::new(key), ..good.clone() }), Err(ConfigError::Key)));
+    }
+}

@@ -1,0 +1,243 @@
+//! The mailbox behind [`Mailbox`].
+
+use crate::{
+    encode, message,
+    reply::{self, Lost},
+    token::{Grant, Tokens},
+};
+use async_trait::async_trait;
+use domain::{
+    EmailAddress,
+    ports::{Clock, MailError, Mailbox, OutgoingMail},
+    sale::Draft,
+};
+use reqwest::{
+    Method, StatusCode, Url,
+    header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+};
+use std::{sync::Arc, time::Duration};
+
+/// Where the real Graph is.
+pub const GRAPH_URL: &str = "https://graph.microsoft.com";
+
+/// Where the real login service is.
+pub const LOGIN_URL: &str = "https://login.microsoftonline.com";
+
+/// How long one call may take by default.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shorter than any call, so that a host that does not answer is told apart from a request that got lost.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What a client needs to know.
+#[derive(Clone)]
+pub struct Config {
+    /// Where Graph is, without `/v1.0`.
+    pub graph_url: String,
+    /// Where the login service is, without the tenant.
+    pub login_url: String,
+    /// The tenant, by id or domain.
+    pub tenant: String,
+    /// The application's id.
+    pub client_id: String,
+    /// How access is granted.
+    pub grant: Grant,
+    /// The mailbox.
+    pub sender: EmailAddress,
+    /// How long one HTTP call may take; an operation makes up to four (token, call, token, call).
+    pub timeout: Duration,
+}
+
+/// Why a client cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The address of Graph is no http or https URL.
+    #[error("the base URL of Graph is not an http or https URL")]
+    GraphUrl,
+    /// The address of the login service is no http or https URL.
+    #[error("the base URL of the login service is not an http or https URL")]
+    LoginUrl,
+    /// The tenant is empty or more than one step of a path.
+    #[error("the tenant is empty or malformed")]
+    Tenant,
+    /// The client id is empty.
+    #[error("the client id is empty")]
+    ClientId,
+    /// The refresh token or the client secret is empty.
+    #[error("the refresh token or the client secret is empty")]
+    Grant,
+    /// The HTTP client cannot be built.
+    #[error("the HTTP client cannot be built")]
+    Http(#[source] reqwest::Error),
+}
+
+/// Graph, for one mailbox.
+pub struct Client {
+    http: reqwest::Client,
+    tokens: Tokens,
+    /// `{graph}/v1.0/users/{sender}`.
+    mailbox: String,
+    timeout: Duration,
+}
+
+/// One call, ready to be made once or twice.
+struct Call<'a> {
+    /// For logs.
+    operation: &'static str,
+    method: Method,
+    /// What follows the mailbox.
+    path: String,
+    body: Option<&'a str>,
+    /// Whether a lost reply leaves open what happened.
+    changes: bool,
+}
+
+impl Client {
+    /// A client that uses `http`, whose connection settings are the caller's.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names what is wrong.
+    pub fn new(config: Config, http: reqwest::ClientBuilder, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
+        let Config { tenant, client_id, grant, sender, timeout, .. } = config;
+        let graph_url = web_address(&config.graph_url).ok_or(ConfigError::GraphUrl)?;
+        let login_url = web_address(&config.login_url).ok_or(ConfigError::LoginUrl)?;
+        let tenant = encode::segment(&tenant).filter(|encoded| *encoded == tenant).ok_or(ConfigError::Tenant)?;
+        if client_id.is_empty() {
+            return Err(ConfigError::ClientId);
+        }
+        let secret = match &grant {
+            Grant::RefreshToken { refresh_token, .. } => refresh_token,
+            Grant::ClientCredentials { client_secret } => client_secret,
+        };
+        if secret.expose().is_empty() {
+            return Err(ConfigError::Grant);
+        }
+        let http = http
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            // A kept connection may be dead without our knowing, and a mail sent into it is a mail of which
+            // nobody knows whether it was sent.
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(ConfigError::Http)?;
+        let token_url = format!("{login_url}/{tenant}/oauth2/v2.0/token");
+        let mailbox = format!("{graph_url}/v1.0/users/{}", encode::percent(sender.expose()));
+        let tokens = Tokens::new(http.clone(), token_url, client_id, grant, clock, timeout);
+        Ok(Self { http, tokens, mailbox, timeout })
+    }
+
+    /// Makes the call, with a fresh token once more if Graph refuses the one we had: 401 means that nothing was
+    /// done.
+    async fn call(&self, call: &Call<'_>) -> Result<reqwest::Response, MailError> {
+        let authorization = self.tokens.authorization().await?;
+        let response = self.attempt(call, &authorization).await?;
+        let response = if response.status() == StatusCode::UNAUTHORIZED {
+            self.tokens.forget(&authorization);
+            let authorization = self.tokens.authorization().await?;
+            self.attempt(call, &authorization).await?
+        } else {
+            response
+        };
+        if response.status().is_success() { Ok(response) } else { Err(refused(call.operation, response).await) }
+    }
+
+    async fn attempt(&self, call: &Call<'_>, authorization: &HeaderValue) -> Result<reqwest::Response, MailError> {
+        let url = format!("{}{}", self.mailbox, call.path);
+        let request = self.http.request(call.method.clone(), url).header(AUTHORIZATION, authorization);
+        let request = match call.body {
+            Some(body) => request.header(CONTENT_TYPE, "application/json").body(body.to_owned()),
+            // The HTTP library says nothing about an empty body, and Graph answers 411 to that.
+            None if call.method == Method::POST => request.header(CONTENT_LENGTH, 0),
+            None => request,
+        };
+        request.timeout(self.timeout).send().await.map_err(|error| lost(call, error))
+    }
+
+    /// The body of a reply that only tells something.
+    async fn told<T>(&self, call: &Call<'_>, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, MailError> {
+        let response = self.call(call).await?;
+        let status = response.status().as_u16();
+        let body = reply::read(response).await.map_err(|error| lost(call, error))?;
+        read(&body).ok_or(MailError::Unavailable(status))
+    }
+}
+
+#[async_trait]
+impl Mailbox for Client {
+    async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
+        let body = message::draft(mail).to_string();
+        let path = "/messages".to_owned();
+        let call = Call { operation: "create_draft", method: Method::POST, path, body: Some(&body), changes: true };
+        let response = self.call(&call).await.map_err(|error| match error {
+            // There is no draft to miss yet: it is the mailbox that is not there.
+            MailError::NoSuchDraft => MailError::Forbidden(404),
+            error => error,
+        })?;
+        let body = reply::read(response).await.map_err(|error| lost(&call, error))?;
+        message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
+    }
+
+    async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
+        let id = encode::segment(&draft.id).ok_or(MailError::NoSuchDraft)?;
+        let path = format!("/messages/{id}/send");
+        let call = Call { operation: "send_draft", method: Method::POST, path, body: None, changes: true };
+        // The status says all; a body that breaks off afterwards changes nothing.
+        self.call(&call).await.map(drop)
+    }
+
+    async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
+        let Some(id) = encode::segment(&draft.id) else { return Ok(false) };
+        let path = format!("/messages/{id}?$select=id,isDraft");
+        let call = Call { operation: "draft_exists", method: Method::GET, path, body: None, changes: false };
+        match self.told(&call, message::is_draft).await {
+            Err(MailError::NoSuchDraft) => Ok(false),
+            outcome => outcome,
+        }
+    }
+
+    async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
+        let id = encode::literal(&draft.internet_message_id);
+        let path = format!(
+            "/mailFolders/sentitems/messages?$filter=internetMessageId%20eq%20{id}&$select=internetMessageId&$top=1"
+        );
+        let call = Call { operation: "was_sent", method: Method::GET, path, body: None, changes: false };
+        match self.told(&call, |body| message::lists(body, &draft.internet_message_id)).await {
+            Err(MailError::NoSuchDraft) => Err(MailError::Forbidden(404)),
+            outcome => outcome,
+        }
+    }
+
+    async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
+        let Some(id) = encode::segment(&draft.id) else { return Ok(()) };
+        let path = format!("/messages/{id}");
+        let call = Call { operation: "discard_draft", method: Method::DELETE, path, body: None, changes: false };
+        match self.call(&call).await {
+            Ok(_) | Err(MailError::NoSuchDraft) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a failed connection means. Before it stood, nothing was sent; afterwards, a change may have been made.
+fn lost(call: &Call<'_>, error: reqwest::Error) -> MailError {
+    let never_sent = error.is_connect() || error.is_builder();
+    let lost = Lost::from(error);
+    tracing::warn!(operation = call.operation, error = lost.chain(), never_sent, "the mailbox did not answer");
+    if call.changes && !never_sent { MailError::OutcomeUnknown(Box::new(lost)) } else { MailError::Unavailable(0) }
+}
+
+async fn refused(operation: &'static str, response: reqwest::Response) -> MailError {
+    let status = response.status().as_u16();
+    let wait = reply::retry_after_of(response.headers());
+    // The status says what happened, whether or not the body arrives.
+    let code = reply::code(&reply::read(response).await.unwrap_or_default());
+    tracing::warn!(operation, status, code, "the mailbox refused");
+    reply::refusal(status, wait)
+}
+
+/// The address without the slashes at its end.
+fn web_address(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
+    let plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
+    plain.then(|| text.trim_end_matches('/').to_owned())
+}

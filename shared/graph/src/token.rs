@@ -1,0 +1,195 @@
+//! Access tokens: fetched when needed, kept until shortly before they expire.
+
+use crate::reply::{self, Lost};
+use async_trait::async_trait;
+use domain::{
+    Secret, Timestamp,
+    ports::{Clock, MailError},
+};
+use reqwest::header::HeaderValue;
+use serde_json::Value;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// A token is not used in the last five minutes of its life.
+const MARGIN: Duration = Duration::from_secs(300);
+
+const DELEGATED_SCOPE: &str =
+    "offline_access https://graph.microsoft.com/Mail.ReadWrite https://graph.microsoft.com/Mail.Send";
+const APP_ONLY_SCOPE: &str = "https://graph.microsoft.com/.default";
+
+/// Keeps the refresh token that replaced the one we came with.
+#[async_trait]
+pub trait RefreshTokenStore: Send + Sync {
+    /// The login service has issued `new`. It is called before anything is done with the access token that came
+    /// with it. A failure to store is not the caller's: the old token stays valid for up to 90 days, and every
+    /// refresh brings another new one.
+    async fn rotated(&self, new: Secret);
+}
+
+/// How access is granted.
+#[derive(Clone)]
+pub enum Grant {
+    /// A person has consented; the refresh token stands for that person.
+    RefreshToken {
+        /// The refresh token.
+        refresh_token: Secret,
+        /// The secret of a confidential client; a public one has none.
+        client_secret: Option<Secret>,
+        /// Where new refresh tokens go.
+        store: Arc<dyn RefreshTokenStore>,
+    },
+    /// An administrator has consented for the application itself.
+    ClientCredentials {
+        /// The application's secret.
+        client_secret: Secret,
+    },
+}
+
+#[derive(Default)]
+struct Cache {
+    /// The whole header, and until when it may be used.
+    access: Option<(HeaderValue, Timestamp)>,
+    /// The refresh token that replaced the grant's.
+    rotated: Option<Secret>,
+}
+
+pub(crate) struct Tokens {
+    pub(crate) http: reqwest::Client,
+    pub(crate) url: String,
+    pub(crate) client_id: String,
+    pub(crate) grant: Grant,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) timeout: Duration,
+    cache: Mutex<Cache>,
+}
+
+impl Tokens {
+    pub(crate) fn new(
+        http: reqwest::Client,
+        url: String,
+        client_id: String,
+        grant: Grant,
+        clock: Arc<dyn Clock>,
+        timeout: Duration,
+    ) -> Self {
+        Self { http, url, client_id, grant, clock, timeout, cache: Mutex::default() }
+    }
+
+    /// The `Authorization` header.
+    pub(crate) async fn authorization(&self) -> Result<HeaderValue, MailError> {
+        let now = self.clock.now();
+        let kept = self.with_cache(|cache| cache.access.clone());
+        match kept.filter(|(_, until)| now < *until) {
+            Some((header, _)) => Ok(header),
+            None => self.fetch(now).await,
+        }
+    }
+
+    /// Graph refused this header: the next call fetches another. A newer one is left alone.
+    pub(crate) fn forget(&self, refused: &HeaderValue) {
+        self.with_cache(|cache| cache.access.take_if(|(header, _)| header == refused));
+    }
+
+    /// Two calls at once may both come here. Both get a token, and both new refresh tokens are valid.
+    async fn fetch(&self, now: Timestamp) -> Result<HeaderValue, MailError> {
+        let request = self.http.post(&self.url).form(&self.form()).timeout(self.timeout);
+        // Whatever happens to this call, nothing has happened to the mail.
+        let lost = |error: reqwest::Error| {
+            tracing::warn!(error = Lost::from(error).chain(), "no access token");
+            MailError::Unavailable(0)
+        };
+        let response = request.send().await.map_err(lost)?;
+        let status = response.status().as_u16();
+        let wait = reply::retry_after_of(response.headers());
+        let succeeded = response.status().is_success();
+        let body = reply::read(response).await.map_err(lost)?;
+        if !succeeded {
+            let code = reply::code(&body);
+            tracing::warn!(status, code, "no access token");
+            return Err(reply::login_refusal(status, wait, &code));
+        }
+        let token = parse(&body).ok_or(MailError::Unavailable(status))?;
+        self.rotate(token.refresh).await;
+        let until = now.plus(token.lifetime.saturating_sub(MARGIN));
+        self.with_cache(|cache| cache.access = Some((token.header.clone(), until)));
+        Ok(token.header)
+    }
+
+    async fn rotate(&self, new: Option<Secret>) {
+        let (Grant::RefreshToken { refresh_token, store, .. }, Some(new)) = (&self.grant, new) else { return };
+        let current = self.with_cache(|cache| cache.rotated.clone()).unwrap_or_else(|| refresh_token.clone());
+        if current.expose() != new.expose() {
+            self.with_cache(|cache| cache.rotated = Some(new.clone()));
+            store.rotated(new).await;
+        }
+    }
+
+    fn form(&self) -> Vec<(&'static str, String)> {
+        let mut form = vec![("client_id", self.client_id.clone())];
+        match &self.grant {
+            Grant::RefreshToken { refresh_token, client_secret, .. } => {
+                let current = self.with_cache(|cache| cache.rotated.clone()).unwrap_or_else(|| refresh_token.clone());
+                form.push(("grant_type", "refresh_token".to_owned()));
+                form.push(("refresh_token", current.expose().to_owned()));
+                form.push(("scope", DELEGATED_SCOPE.to_owned()));
+                form.extend(client_secret.iter().map(|secret| ("client_secret", secret.expose().to_owned())));
+            }
+            Grant::ClientCredentials { client_secret } => {
+                form.push(("grant_type", "client_credentials".to_owned()));
+                form.push(("scope", APP_ONLY_SCOPE.to_owned()));
+                form.push(("client_secret", client_secret.expose().to_owned()));
+            }
+        }
+        form
+    }
+
+    /// Never held while waiting for anything.
+    fn with_cache<T>(&self, work: impl FnOnce(&mut Cache) -> T) -> T {
+        work(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+struct Token {
+    header: HeaderValue,
+    lifetime: Duration,
+    refresh: Option<Secret>,
+}
+
+fn parse(body: &[u8]) -> Option<Token> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let access = body["access_token"].as_str().filter(|token| !token.is_empty())?;
+    let mut header = HeaderValue::from_str(&format!("Bearer {access}")).ok()?;
+    header.set_sensitive(true);
+    let lifetime = &body["expires_in"];
+    // Some endpoints write the number as text; without one the token serves this call only.
+    let seconds = lifetime.as_u64().or_else(|| lifetime.as_str()?.parse().ok()).unwrap_or(0).min(24 * 3600);
+    let refresh = body["refresh_token"].as_str().filter(|token| !token.is_empty()).map(Secret::new);
+    Some(Token { header, lifetime: Duration::from_secs(seconds), refresh })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_reply_is_read() {
+        let token = parse(br#"{"access_token":"a.b.c","expires_in":3599,"refresh_token":"r"}"#).unwrap();
+        assert_eq!(token.header, "Bearer a.b.c");
+        assert_eq!((token.lifetime.as_secs(), token.refresh.unwrap().expose()), (3599, "r"));
+        assert!(!format!("{:?}", token.header).contains("a.b.c"));
+        for (reply, seconds) in [
+            (r#"{"access_token":"a","expires_in":"60"}"#, 60),
+            (r#"{"access_token":"a"}"#, 0),
+            (r#"{"access_token":"a","expires_in":-5}"#, 0),
+            (r#"{"access_token":"a","expires_in":18446744073709551615}"#, 86_400),
+        ] {
+            assert_eq!(parse(reply.as_bytes()).unwrap().lifetime.as_secs(), seconds, "{reply}");
+        }
+        for reply in ["", "{}", r#"{"access_token":""}"#, r#"{"access_token":"a\r\nX: y"}"#, r#"{"access_token":1}"#] {
+            assert!(parse(reply.as_bytes()).is_none(), "{reply}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The payment provider behind [`Payments`].
+
+use crate::{
+    form,
+    reply::CallError,
+    session,
+    transport::{Call, Transport},
+};
+use async_trait::async_trait;
+use domain::{
+    CheckoutSession, Secret, SessionId,
+    backoff::Backoff,
+    ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
+};
+use reqwest::{Url, header::HeaderValue};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+
+/// Where the real Stripe is.
+pub const BASE_URL: &str = "https://api.stripe.com";
+
+/// What a client needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the API is, without `/v1`.
+    pub base_url: String,
+    /// The secret key.
+    pub key: Secret,
+    /// The public address of our site, to which Stripe sends customers back.
+    pub site: String,
+    /// How long one attempt may take.
+    pub attempt_timeout: Duration,
+    /// How long one call may take with all its attempts and waits.
+    pub budget: Duration,
+    /// How many attempts, and how long to wait between them.
+    pub backoff: Backoff,
+}
+
+impl Config {
+    /// With the time-outs a customer at the checkout can bear: 8 s in all, 4 s an attempt, 3 attempts.
+    #[must_use]
+    pub fn new(base_url: impl Into<String>, key: Secret, site: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            key,
+            site: site.into(),
+            attempt_timeout: Duration::from_secs(4),
+            budget: Duration::from_secs(8),
+            backoff: Backoff { attempts: 3, base: Duration::from_millis(300), cap: Duration::from_secs(1) },
+        }
+    }
+}
+
+/// Why a client cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The base URL is no http or https URL.
+    #[error("the base URL of Stripe is not an http or https URL")]
+    BaseUrl,
+    /// The site is no http or https URL.
+    #[error("the site's address is not an http or https URL")]
+    Site,
+    /// The key is empty or holds characters that no header can.
+    #[error("the secret key of Stripe is empty or malformed")]
+    Key,
+    /// The HTTP client cannot be built.
+    #[error("the HTTP client cannot be built")]
+    Http(#[source] reqwest::Error),
+}
+
+/// Stripe.
+pub struct Client {
+    transport: Transport,
+    site: String,
+}
+
+impl Client {
+    /// A client that uses `http`, whose connection settings are the caller's.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names what is wrong.
+    pub fn new(
+        config: Config,
+        http: reqwest::ClientBuilder,
+        pause: Arc<dyn Pause>,
+        randomness: Arc<dyn Randomness>,
+    ) -> Result<Self, ConfigError> {
+        let base_url = web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
+        let site = web_address(&config.site).ok_or(ConfigError::Site)?;
+        let key = Some(config.key.expose()).filter(|key| is_header_word(key)).ok_or(ConfigError::Key)?;
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ConfigError::Key)?;
+        authorization.set_sensitive(true);
+        // The API never redirects; following one would take the question to somebody else.
+        let http = http.redirect(reqwest::redirect::Policy::none()).build().map_err(ConfigError::Http)?;
+        let Config { attempt_timeout, budget, backoff, .. } = config;
+        let transport =
+            Transport { http, base_url, authorization, attempt_timeout, budget, backoff, pause, randomness };
+        Ok(Self { transport, site })
+    }
+}
+
+#[async_trait]
+impl Payments for Client {
+    async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
+        // A session id has no character that means anything in a path.
+        let path = format!("/v1/checkout/sessions/{}", id.as_str());
+        let reply = self.transport.call(&Call::Get { path, query: &[] }).await?;
+        let session = session::parse(&reply).map_err(CallError::from)?;
+        if session.id == *id { Ok(session) } else { Err(CallError::Unexpected("another session").into()) }
+    }
+
+    async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
+        let key = Some(&new.idempotency_key).filter(|key| key.len() <= 255 && is_header_word(key));
+        let idempotency_key = key
+            .and_then(|key| HeaderValue::from_str(key).ok())
+            .ok_or_else(|| PaymentError::Refused("idempotency_key_invalid".to_owned()))?;
+        let form = form::checkout(new, &self.site);
+        let reply =
+            self.transport.call(&Call::Post { path: "/v1/checkout/sessions", form: &form, idempotency_key }).await?;
+        created(&reply).map_err(PaymentError::from)
+    }
+
+    async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
+        // Stripe's codes know only these characters, and it calls a request with others malformed.
+        let possible = (1..=500).contains(&code.len())
+            && code.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+        if !possible {
+            return Ok(None);
+        }
+        let query = [("code", code), ("active", "true")];
+        let reply = self.transport.call(&Call::Get { path: "/v1/promotion_codes".to_owned(), query: &query }).await?;
+        let codes = reply["data"].as_array().ok_or(CallError::Unexpected("no list of promotion codes"))?;
+        Ok(codes.iter().find_map(|found| usable(found, code)))
+    }
+}
+
+fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {
+    let id = reply["id"].as_str().and_then(|id| SessionId::parse(id).ok());
+    let id = id.ok_or(CallError::Unexpected("no session id"))?;
+    let url = reply["url"].as_str().and_then(|url| Url::parse(url).ok());
+    let url = url.filter(is_web).ok_or(CallError::Unexpected("no address to pay at"))?;
+    Ok(CreatedCheckoutSession { id, url: url.into() })
+}
+
+/// The id of a promotion code that anybody may use: Stripe compares codes regardless of case, and lists those
+/// that belong to one customer too.
+fn usable(found: &Value, code: &str) -> Option<String> {
+    let same = found["code"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(code));
+    let id = found["id"].as_str().filter(|id| id.starts_with("promo_"))?;
+    (same && found["active"] == true && found["customer"].is_null()).then(|| id.to_owned())
+}
+
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.has_host()
+}
+
+/// The address without the slashes at its end.
+fn web_address(text: &str) -> Option<String> {
+    let plain = Url::parse(text).is_ok_and(|url| is_web(&url) && url.query().is_none() && url.fragment().is_none());
+    plain.then(|| text.trim_end_matches('/').to_owned())
+}
+
+fn is_header_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_session_nobody_can_pay_is_an_error() {
+        let good = created(&json!({"id": "cs_test_1", "url": "https://checkout.stripe.com/c/pay/cs_test_1#fid"}));
+        assert_eq!(good.unwrap().url, "https://checkout.stripe.com/c/pay/cs_test_1#fid");
+        for url in
+            [json!(null), json!(""), json!("javascript:alert(1)"), json!("data:text/html,x"), json!("//x"), json!(1)]
+        {
+            assert!(created(&json!({"id": "cs_test_1", "url": url})).is_err(), "{url}");
+        }
+        for id in [json!(null), json!(""), json!("../x"), json!("pi_1")] {
+            assert!(created(&json!({"id": id, "url": "https://x/"})).is_err(), "{id}");
+        }
+        let breaking = json!({"id": "cs_test_1", "url": "https://x/a\r\nSet-Cookie: b"});
+        assert!(!created(&breaking).unwrap().url.contains(['\r', '\n']));
+    }
+
+    #[test]
+    fn only_an_active_code_for_everybody_is_usable() {
+        let code = |change: Value| {
+            let mut found = json!({"id": "promo_1", "code": "FRIEND10", "active": true, "customer": null});
+            for (key, value) in change.as_object().into_iter().flatten() {
+                found[key] = value.clone();
+            }
+            usable(&found, "friend10")
+        };
+        assert_eq!(code(json!({})).as_deref(), Some("promo_1"));
+        for change in [
+            json!({"active": false}),
+            json!({"active": "true"}),
+            json!({"customer": "cus_1"}),
+            json!({"code": "OTHER"}),
+            json!({"id": null}),
+            json!({"id": "coupon"}),
+        ] {
+            assert_eq!(code(change.clone()), None, "{change}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Stripe as far as Oracle uses it: webhook signatures and events, and three calls of its HTTP API.
+//!
+//! Replies and events hold customers' questions and addresses, so no error here carries text that a vendor or a
+//! customer wrote: only codes cut down to a known alphabet.
+
+pub mod client;
+pub mod event;
+mod form;
+mod lazy;
+mod reply;
+pub mod session;
+pub mod signature;
+mod transport;
+
+pub use client::{BASE_URL, Client, Config, ConfigError};
+pub use event::{Event, EventError, EventKind};
+pub use lazy::LazyClient;
+pub use session::SessionError;
+pub use signature::SignatureError;

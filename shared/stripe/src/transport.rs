@@ -1,0 +1,111 @@
+//! One call of Stripe's API: attempts, waits between them, and the time they may take together.
+
+use crate::reply::{self, CallError, Failure};
+use domain::{
+    backoff::Backoff,
+    ports::{Pause, PaymentError, Randomness},
+};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+
+/// The version whose documentation this crate was written from. Without the header a call means whatever the
+/// account's default version is.
+const VERSION: HeaderValue = HeaderValue::from_static("2026-07-29.dahlia");
+const STRIPE_VERSION: HeaderName = HeaderName::from_static("stripe-version");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A session with the longest question is under 200 kB.
+const MAX_REPLY_BYTES: usize = 1024 * 1024;
+
+pub(crate) enum Call<'a> {
+    Get { path: String, query: &'a [(&'a str, &'a str)] },
+    Post { path: &'a str, form: &'a [(String, String)], idempotency_key: HeaderValue },
+}
+
+pub(crate) struct Transport {
+    pub(crate) http: reqwest::Client,
+    pub(crate) base_url: String,
+    pub(crate) authorization: HeaderValue,
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) budget: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) pause: Arc<dyn Pause>,
+    pub(crate) randomness: Arc<dyn Randomness>,
+}
+
+impl Transport {
+    /// Calls until there is an answer, no further attempt is worth it, or the budget is spent. Every attempt
+    /// bears the same idempotency key, so that a lost reply does not sell twice.
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value, PaymentError> {
+        let attempts = tokio::time::timeout(self.budget, self.attempts(call)).await;
+        attempts.unwrap_or_else(|_| Err(CallError::OutOfTime.into()))
+    }
+
+    async fn attempts(&self, call: &Call<'_>) -> Result<Value, PaymentError> {
+        let mut attempt = 1;
+        loop {
+            let failure = match self.attempt(call).await {
+                Ok(reply) => return Ok(reply),
+                Err(failure) => failure,
+            };
+            let reason = std::error::Error::source(&failure.error)
+                .map_or_else(|| failure.error.to_string(), ToString::to_string);
+            tracing::warn!(attempt, reason, "the call to Stripe failed");
+            let wait = self.backoff.wait_after(attempt, self.randomness.fraction()).filter(|_| failure.retriable);
+            let Some(wait) = wait else { return Err(failure.error) };
+            self.pause.pause(wait).await;
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(&self, call: &Call<'_>) -> Result<Value, Failure> {
+        let lost = |error: reqwest::Error| Failure { error: connection(error).into(), retriable: true };
+        let response = self.request(call).send().await.map_err(lost)?;
+        let status = response.status();
+        let should_retry = header(response.headers(), "stripe-should-retry");
+        let Some(body) = read(response).await.map_err(lost)? else {
+            return Err(Failure { error: CallError::TooLong.into(), retriable: false });
+        };
+        if !status.is_success() {
+            return Err(reply::refusal(status.as_u16(), should_retry.as_deref(), &body));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|_| Failure { error: CallError::Unexpected("not JSON").into(), retriable: true })
+    }
+
+    fn request(&self, call: &Call<'_>) -> reqwest::RequestBuilder {
+        let request = match call {
+            Call::Get { path, query } => self.http.get(format!("{}{path}", self.base_url)).query(query),
+            Call::Post { path, form, idempotency_key } => {
+                let request = self.http.post(format!("{}{path}", self.base_url)).form(form);
+                request.header(IDEMPOTENCY_KEY, idempotency_key)
+            }
+        };
+        request
+            .header(reqwest::header::AUTHORIZATION, &self.authorization)
+            .header(STRIPE_VERSION, VERSION)
+            .timeout(self.attempt_timeout)
+    }
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+/// The address of the call holds the session id or a customer's code.
+fn connection(error: reqwest::Error) -> CallError {
+    if error.is_timeout() { CallError::OutOfTime } else { CallError::Connection(error.without_url()) }
+}
+
+/// The whole body, or `None` when it is longer than any reply should be.
+async fn read(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > MAX_REPLY_BYTES {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}

@@ -1,0 +1,275 @@
+//! The client against a server on a real connection: what it sends, and what it makes of the answers.
+
+#![allow(clippy::unwrap_used)]
+
+mod server;
+
+use async_trait::async_trait;
+use domain::{
+    PaymentStatus, Query, Secret, SessionId, Tier,
+    ports::{NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
+};
+use server::{Reply, Server, json, json_with};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use stripe::{Client, Config, ConfigError};
+
+const CREATED: &str = r#"{"id":"cs_test_1","url":"https://checkout.stripe.com/c/pay/cs_test_1"}"#;
+const SESSION: &str = r#"{"id":"cs_test_1","payment_status":"paid","status":"complete"}"#;
+
+/// Remembers the waits and does not wait. Lets time pass again after a hang.
+#[derive(Default)]
+struct Waits {
+    taken: Mutex<Vec<Duration>>,
+    resumes: bool,
+}
+
+#[async_trait]
+impl Pause for Waits {
+    async fn pause(&self, duration: Duration) {
+        self.taken.lock().unwrap().push(duration);
+        if self.resumes {
+            tokio::time::resume();
+        }
+    }
+}
+
+/// The largest jitter.
+struct Certain;
+
+impl Randomness for Certain {
+    fn fraction(&self) -> f64 {
+        1.0
+    }
+    fn token(&self) -> String {
+        "0".repeat(32)
+    }
+}
+
+fn client_with(config: Config, waits: &Arc<Waits>) -> Result<Client, ConfigError> {
+    let waits: Arc<dyn Pause> = Arc::<Waits>::clone(waits);
+    Client::new(config, reqwest::Client::builder().no_proxy(), waits, Arc::new(Certain))
+}
+
+fn config(url: &str) -> Config {
+    Config::new(url, Secret::new("sk_test_key"), "https://oracle.example/")
+}
+
+fn client(url: &str) -> Client {
+    client_with(config(url), &Arc::default()).unwrap()
+}
+
+fn id() -> SessionId {
+    SessionId::parse("cs_test_1").unwrap()
+}
+
+fn new_session() -> NewCheckoutSession {
+    NewCheckoutSession {
+        tier: Tier::Quick,
+        query: Query::parse("Is 1+1=2 & true? é").unwrap(),
+        promotion_code: None,
+        idempotency_key: "checkout-1".into(),
+    }
+}
+
+/// Everything an operator would see of an error.
+fn chain(error: &PaymentError) -> String {
+    let mut text = format!("{error} {error:?}");
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        text.push_str(&format!(" {error}"));
+        source = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn creation_is_sent_as_stripe_reads_it() {
+    let server = Server::start([json(200, CREATED)]).await;
+    let created = client(&format!("{}/stripe/", server.url)).create_session(&new_session()).await.unwrap();
+    assert_eq!((created.id, created.url.as_str()), (id(), "https://checkout.stripe.com/c/pay/cs_test_1"));
+    let [request] = &server.seen()[..] else { panic!("one request") };
+    assert_eq!(request.line, "POST /stripe/v1/checkout/sessions HTTP/1.1");
+    assert_eq!(request.header("authorization"), Some("Bearer sk_test_key"));
+    assert_eq!(request.header("stripe-version"), Some("2026-07-29.dahlia"));
+    assert_eq!(request.header("idempotency-key"), Some("checkout-1"));
+    assert_eq!(request.header("content-type"), Some("application/x-www-form-urlencoded"));
+    assert_eq!(
+        request.body,
+        "mode=payment\
+         &success_url=https%3A%2F%2Foracle.example%2Foracle%2Fresult%3Fsession_id%3D%7BCHECKOUT_SESSION_ID%7D\
+         &cancel_url=https%3A%2F%2Foracle.example%2F%3Fcanceled%3D1\
+         &line_items%5B0%5D%5Bprice_data%5D%5Bcurrency%5D=cad\
+         &line_items%5B0%5D%5Bprice_data%5D%5Bunit_amount%5D=100\
+         &line_items%5B0%5D%5Bprice_data%5D%5Bproduct_data%5D%5Bname%5D=Quick+Take\
+         &line_items%5B0%5D%5Bquantity%5D=1\
+         &metadata%5Btier%5D=quick\
+         &payment_intent_data%5Bmetadata%5D%5Btier%5D=quick\
+         &metadata%5Bq0%5D=Is+1%2B1%3D2+%26+true%3F+%C3%A9\
+         &metadata%5Bqn%5D=1"
+    );
+}
+
+#[tokio::test]
+async fn a_session_is_retrieved_by_id() {
+    let server = Server::start([json(200, SESSION)]).await;
+    let session = client(&server.url).session(&id()).await.unwrap();
+    assert_eq!((session.payment_status, session.open), (PaymentStatus::Paid, false));
+    let [request] = &server.seen()[..] else { panic!("one request") };
+    assert_eq!(request.line, "GET /v1/checkout/sessions/cs_test_1 HTTP/1.1");
+    assert_eq!((request.header("idempotency-key"), request.body.as_str()), (None, ""));
+}
+
+#[tokio::test]
+async fn promotion_codes_are_looked_up_and_impossible_ones_are_not() {
+    let found = r#"{"data":[{"id":"promo_1","code":"FRIEND-10","active":true}]}"#;
+    let server = Server::start([json(200, found), json(200, r#"{"data":[]}"#)]).await;
+    let client = client(&server.url);
+    assert_eq!(client.promotion_code("friend-10").await.unwrap().as_deref(), Some("promo_1"));
+    assert_eq!(client.promotion_code("UNKNOWN").await.unwrap(), None);
+    for impossible in ["", " ", "a b", "a&active=false", "x\r\ny", "é", &"a".repeat(501)] {
+        assert_eq!(client.promotion_code(impossible).await.unwrap(), None);
+    }
+    let lines: Vec<_> = server.seen().into_iter().map(|request| request.line).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /v1/promotion_codes?code=friend-10&active=true HTTP/1.1",
+            "GET /v1/promotion_codes?code=UNKNOWN&active=true HTTP/1.1"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_with_the_same_key() {
+    for (first, second) in [
+        (json(500, "{}"), json(409, "{}")),
+        (Reply::HangUp, json_with(429, "Stripe-Should-Retry: true\r\n", "{}")),
+        (Reply::Bytes("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"id\":".into()), json(200, "<html>")),
+    ] {
+        let server = Server::start([first, second, json(200, CREATED)]).await;
+        let waits = Arc::<Waits>::default();
+        let client = client_with(config(&server.url), &waits).unwrap();
+        assert_eq!(client.create_session(&new_session()).await.unwrap().id, id());
+        let seen = server.seen();
+        assert_eq!(seen.len(), 3);
+        for request in &seen {
+            assert_eq!((request.header("idempotency-key"), &request.body), (Some("checkout-1"), &seen[0].body));
+        }
+        assert_eq!(*waits.taken.lock().unwrap(), [300, 600].map(Duration::from_millis));
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_fourth_attempt() {
+    let server = Server::start([json(500, "{}"), json(502, "{}"), json(503, "{}"), json(200, CREATED)]).await;
+    let error = client(&server.url).create_session(&new_session()).await.unwrap_err();
+    assert!(chain(&error).contains("503"), "{}", chain(&error));
+    assert_eq!(server.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn refusals_are_final_and_quote_nothing() {
+    let body = r#"{"error":{"type":"invalid_request_error","code":"parameter_invalid","message":"Is 1+1=2 & true?"}}"#;
+    for (reply, status) in [
+        (json(400, body), 400),
+        (json(401, body), 401),
+        (json_with(500, "Stripe-Should-Retry: false\r\n", body), 500),
+        (json_with(302, "Location: http://127.0.0.1:1/\r\n", body), 302),
+    ] {
+        let server = Server::start([reply]).await;
+        let error = client(&server.url).create_session(&new_session()).await.unwrap_err();
+        let refused = matches!(&error, PaymentError::Refused(code) if code == "parameter_invalid");
+        assert_eq!(refused, (400..500).contains(&status));
+        let text = chain(&error);
+        assert!(text.contains("parameter_invalid") && !text.contains("1+1"), "{text}");
+        assert_eq!(server.seen().len(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_session_is_not_found() {
+    let server = Server::start([json(404, r#"{"error":{"code":"resource_missing"}}"#)]).await;
+    assert!(matches!(client(&server.url).session(&id()).await, Err(PaymentError::NotFound)));
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn replies_that_are_not_a_session_are_errors() {
+    for body in [
+        "{}".to_owned(),
+        "null".to_owned(),
+        SESSION.replace("cs_test_1", "cs_test_2"),
+        SESSION.replace("paid", "perhaps"),
+        format!("{{\"x\":\"{}\"}}", "a".repeat(1024 * 1024)),
+    ] {
+        let server = Server::start([json(200, &body)]).await;
+        let error = client(&server.url).session(&id()).await.unwrap_err();
+        assert!(matches!(error, PaymentError::Unavailable(_)), "{error:?}");
+    }
+    let server = Server::start([json(200, r#"{"id":"cs_test_1","url":"javascript:alert(1)"}"#)]).await;
+    let error = client(&server.url).create_session(&new_session()).await.unwrap_err();
+    assert!(matches!(error, PaymentError::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_hanging_attempt_is_given_up_and_the_next_one_succeeds() {
+    let server = Server::start([Reply::Hang, json(200, CREATED)]).await;
+    let waits = Arc::new(Waits { resumes: true, ..Waits::default() });
+    let client = client_with(config(&server.url), &waits).unwrap();
+    assert_eq!(client.create_session(&new_session()).await.unwrap().id, id());
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn the_budget_ends_everything() {
+    let start = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_owned();
+    for reply in [Reply::Hang, Reply::HangAfter(start)] {
+        let server = Server::start([reply]).await;
+        let config = Config { attempt_timeout: Duration::from_secs(60), ..config(&server.url) };
+        let before = tokio::time::Instant::now();
+        let error = client_with(config, &Arc::default()).unwrap().session(&id()).await.unwrap_err();
+        assert!(chain(&error).contains("no answer within the time allowed"), "{}", chain(&error));
+        // Virtual seconds: nothing but the budget can have let them pass.
+        assert!((8..60).contains(&before.elapsed().as_secs()));
+        assert_eq!(server.seen().len(), 1);
+        tokio::time::resume();
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_provider_is_unavailable_and_its_address_stays_out_of_the_error() {
+    let url = server::nobody().await;
+    let error = client(&url).session(&id()).await.unwrap_err();
+    let text = chain(&error);
+    assert!(matches!(error, PaymentError::Unavailable(_)));
+    assert!(text.contains("refused") && !text.contains("cs_test_1") && !text.contains("sk_test"), "{text}");
+}
+
+#[tokio::test]
+async fn keys_that_would_break_out_of_a_header_are_refused_before_anything_is_sent() {
+    let server = Server::start([]).await;
+    for key in ["", "a\r\nX-Evil: 1", "a b", "é", &"a".repeat(256)] {
+        let new = NewCheckoutSession { idempotency_key: key.to_owned(), ..new_session() };
+        let error = client(&server.url).create_session(&new).await.unwrap_err();
+        assert!(matches!(error, PaymentError::Refused(code) if code == "idempotency_key_invalid"));
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_bad_configuration_is_named() {
+    let waits = Arc::<Waits>::default();
+    let build = |config: Config| client_with(config, &waits).map(|_| ());
+    let good = config("https://api.stripe.com");
+    assert!(build(good.clone()).is_ok());
+    for url in ["", "api.stripe.com", "ftp://x", "http://x/?a=1", "https://x/#f"] {
+        assert!(matches!(build(Config { base_url: url.into(), ..good.clone() }), Err(ConfigError::BaseUrl)), "{url}");
+        assert!(matches!(build(Config { site: url.into(), ..good.clone() }), Err(ConfigError::Site)), "{url}");
+    }
+    for key in ["", " ", "sk\nX: y", "sk é"] {
+        assert!(matches!(build(Config { key: Secret::new(key), ..good.clone() }), Err(ConfigError::Key)));
+    }
+}
