@@ -1,0 +1,197 @@
+//! What can be set at start and changed afterwards through /control/configure.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Settings of a sandbox. `Default` gives the credentials named in the help text.
+// No Debug: it holds credentials, if only a sandbox's.
+#[derive(Clone)]
+pub struct Config {
+    /// Address of the site; webhooks go to `{site}/api/webhook` unless `webhook_url` is set.
+    pub site: Option<String>,
+    /// Where webhooks are delivered.
+    pub webhook_url: Option<String>,
+    /// Signs webhooks; the whole string is the key.
+    pub webhook_secret: String,
+    /// The only Stripe key accepted.
+    pub stripe_key: String,
+    /// The only Gemini key accepted.
+    pub gemini_key: String,
+    /// Directory (tenant) of the mailbox.
+    pub graph_tenant: String,
+    /// Application (client) id.
+    pub graph_client: String,
+    /// Needed for client_credentials, optional for refresh_token.
+    pub graph_client_secret: String,
+    /// The refresh token a human's consent has given.
+    pub graph_refresh_token: String,
+    /// Owner of the mailbox.
+    pub graph_sender: String,
+    /// Pauses in milliseconds before a failed webhook is delivered again; their number bounds the attempts.
+    pub webhook_retry_pauses_ms: Vec<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            site: None,
+            webhook_url: None,
+            webhook_secret: "whsec_sandbox".to_owned(),
+            stripe_key: "sk_test_sandbox".to_owned(),
+            gemini_key: "sandbox-gemini-key".to_owned(),
+            graph_tenant: "sandbox-tenant".to_owned(),
+            graph_client: "sandbox-client".to_owned(),
+            graph_client_secret: "sandbox-client-secret".to_owned(),
+            graph_refresh_token: "sandbox-refresh-token".to_owned(),
+            graph_sender: "oracle@42sisters.ai".to_owned(),
+            webhook_retry_pauses_ms: vec![1_000, 2_000, 4_000, 8_000, 16_000],
+        }
+    }
+}
+
+/// Some settings, each of which replaces the one in force.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConfigChange {
+    /// See [`Config::site`].
+    pub site: Option<String>,
+    /// See [`Config::webhook_url`].
+    pub webhook_url: Option<String>,
+    /// See [`Config::webhook_secret`].
+    pub webhook_secret: Option<String>,
+    /// See [`Config::stripe_key`].
+    pub stripe_key: Option<String>,
+    /// See [`Config::gemini_key`].
+    pub gemini_key: Option<String>,
+    /// See [`Config::graph_tenant`].
+    pub graph_tenant: Option<String>,
+    /// See [`Config::graph_client`].
+    pub graph_client: Option<String>,
+    /// See [`Config::graph_client_secret`].
+    pub graph_client_secret: Option<String>,
+    /// See [`Config::graph_refresh_token`].
+    pub graph_refresh_token: Option<String>,
+    /// See [`Config::graph_sender`].
+    pub graph_sender: Option<String>,
+    /// See [`Config::webhook_retry_pauses_ms`].
+    pub webhook_retry_pauses_ms: Option<Vec<u64>>,
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{field} {problem}, got {value:?}")]
+pub struct ConfigError {
+    field: &'static str,
+    problem: &'static str,
+    value: String,
+}
+
+impl ConfigChange {
+    /// The settings in force after this change.
+    ///
+    /// # Errors
+    /// When an address is not an http or https one, or a credential is empty or of the wrong shape.
+    pub fn apply(self, current: &Config) -> Result<Config, ConfigError> {
+        let replaced = |new: Option<String>, old: &String| new.unwrap_or_else(|| old.clone());
+        let changed = Config {
+            site: self.site.or_else(|| current.site.clone()).map(|site| site.trim_end_matches('/').to_owned()),
+            webhook_url: self.webhook_url.or_else(|| current.webhook_url.clone()),
+            webhook_secret: replaced(self.webhook_secret, &current.webhook_secret),
+            stripe_key: replaced(self.stripe_key, &current.stripe_key),
+            gemini_key: replaced(self.gemini_key, &current.gemini_key),
+            graph_tenant: replaced(self.graph_tenant, &current.graph_tenant),
+            graph_client: replaced(self.graph_client, &current.graph_client),
+            graph_client_secret: replaced(self.graph_client_secret, &current.graph_client_secret),
+            graph_refresh_token: replaced(self.graph_refresh_token, &current.graph_refresh_token),
+            graph_sender: replaced(self.graph_sender, &current.graph_sender),
+            webhook_retry_pauses_ms: self
+                .webhook_retry_pauses_ms
+                .unwrap_or_else(|| current.webhook_retry_pauses_ms.clone()),
+        };
+        changed.check()?;
+        Ok(changed)
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        for (field, address) in [("site", &self.site), ("webhook_url", &self.webhook_url)] {
+            if let Some(address) = address
+                && !is_web_address(address)
+            {
+                return Err(refused(field, "must be an http or https address", address));
+            }
+        }
+        if !self.webhook_secret.starts_with("whsec_") {
+            return Err(refused("webhook_secret", "must start with whsec_", "…"));
+        }
+        for (field, value) in [
+            ("stripe_key", &self.stripe_key),
+            ("gemini_key", &self.gemini_key),
+            ("graph_tenant", &self.graph_tenant),
+            ("graph_client", &self.graph_client),
+            ("graph_client_secret", &self.graph_client_secret),
+            ("graph_refresh_token", &self.graph_refresh_token),
+        ] {
+            if value.trim().is_empty() {
+                return Err(refused(field, "must not be empty", value));
+            }
+        }
+        if !self.graph_sender.contains('@') {
+            return Err(refused("graph_sender", "must be an e-mail address", &self.graph_sender));
+        }
+        Ok(())
+    }
+
+    /// Where webhooks go, if that is known yet.
+    pub(crate) fn webhook_address(&self) -> Option<String> {
+        self.webhook_url.clone().or_else(|| self.site.as_ref().map(|site| format!("{site}/api/webhook")))
+    }
+
+    /// What may be shown of it.
+    pub(crate) fn public_value(&self) -> Value {
+        json!({
+            "site": self.site,
+            "webhook_url": self.webhook_address(),
+            "graph_tenant": self.graph_tenant,
+            "graph_client": self.graph_client,
+            "graph_sender": self.graph_sender,
+            "webhook_retry_pauses_ms": self.webhook_retry_pauses_ms,
+        })
+    }
+}
+
+/// Whether a text is an absolute http or https address.
+pub(crate) fn is_web_address(text: &str) -> bool {
+    reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+fn refused(field: &'static str, problem: &'static str, value: &str) -> ConfigError {
+    ConfigError { field, problem, value: value.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, ConfigChange};
+
+    #[test]
+    fn the_webhook_address_follows_the_site_unless_it_is_set() {
+        let change = ConfigChange { site: Some("http://127.0.0.1:8080/".to_owned()), ..ConfigChange::default() };
+        let config = change.apply(&Config::default()).unwrap();
+        assert_eq!(config.webhook_address().as_deref(), Some("http://127.0.0.1:8080/api/webhook"));
+        let change =
+            ConfigChange { webhook_url: Some("http://127.0.0.1:1/hook".to_owned()), ..ConfigChange::default() };
+        let config = change.apply(&config).unwrap();
+        assert_eq!(config.webhook_address().as_deref(), Some("http://127.0.0.1:1/hook"));
+    }
+
+    #[test]
+    fn unusable_settings_are_named() {
+        let change = ConfigChange { site: Some("localhost:8080".to_owned()), ..ConfigChange::default() };
+        let error = change.apply(&Config::default()).err().unwrap().to_string();
+        assert!(error.starts_with("site must be"), "{error}");
+        let change = ConfigChange { webhook_secret: Some("secret".to_owned()), ..ConfigChange::default() };
+        let error = change.apply(&Config::default()).err().unwrap().to_string();
+        assert_eq!(error, "webhook_secret must start with whsec_, got \"…\"");
+    }
+}

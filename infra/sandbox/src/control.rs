@@ -1,0 +1,251 @@
+//! The control calls. Their interface is stated in the index page.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::config::ConfigChange;
+use crate::http::{Reply, Request};
+use crate::state::{Shared, State};
+use crate::stripe::sessions::{self, PayError};
+use crate::target::Target;
+use crate::{faults, graph, stripe, webhook};
+
+const MOST_DELIVERIES: usize = 100;
+
+/// A control call that cannot be carried out.
+struct ControlError {
+    status: u16,
+    message: String,
+}
+
+impl ControlError {
+    fn bad(message: impl std::fmt::Display) -> Self {
+        Self { status: 400, message: message.to_string() }
+    }
+}
+
+impl From<PayError> for ControlError {
+    fn from(error: PayError) -> Self {
+        let status = match error {
+            PayError::Unknown(_) => 404,
+            PayError::NotOpen { .. } => 409,
+            PayError::Email(_) => 400,
+        };
+        Self { status, message: error.to_string() }
+    }
+}
+
+/// Answers one control call; `path` is what follows /control.
+pub(crate) async fn handle(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Reply {
+    route(shared, request, path)
+        .await
+        .unwrap_or_else(|error| Reply::json(error.status, json!({"error": error.message})))
+}
+
+async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result<Reply, ControlError> {
+    let ok = |value: Value| Ok(Reply::json(200, value));
+    match (request.method.as_str(), path) {
+        ("POST", ["reset"]) => {
+            shared.reset();
+            ok(json!({"reset": true}))
+        }
+        ("POST", ["configure"]) => {
+            let change: ConfigChange = body(request)?;
+            let mut state = shared.lock();
+            state.config = change.apply(&state.config).map_err(ControlError::bad)?;
+            ok(state.config.public_value())
+        }
+        ("GET", ["configure"]) => ok(shared.lock().config.public_value()),
+        ("POST", ["faults"]) => {
+            let new: NewFaults = body(request)?;
+            let target = Target::from_name(&new.target).ok_or_else(|| unknown_target(&new.target))?;
+            let parsed = faults::parse(target, new.replies).map_err(ControlError::bad)?;
+            let mut state = shared.lock();
+            state.faults.push(target, parsed);
+            ok(state.faults.pending())
+        }
+        ("GET", ["faults"]) => ok(shared.lock().faults.pending()),
+        ("GET", ["calls"]) => {
+            let target = match request.query_value("target") {
+                None | Some("") => None,
+                Some(name) => Some(Target::from_name(name).ok_or_else(|| unknown_target(name))?),
+            };
+            ok(shared.lock().calls.list(target))
+        }
+        ("GET", ["mails"]) => ok(Value::Array(shared.lock().mailbox.accepted.clone())),
+        ("GET", ["deliveries"]) => ok(Value::Array(shared.lock().deliveries.clone())),
+        ("POST", ["inbox"]) => {
+            let message: NewMessage = body(request)?;
+            let mut state = shared.lock();
+            let now = state.now();
+            let fields = message.into_fields(&state, now)?;
+            let message = graph::put_in_inbox(&mut state, fields, now);
+            Ok(Reply::json(201, message))
+        }
+        ("POST", ["stripe", "session"]) => {
+            let given: Map<String, Value> = body(request)?;
+            let mut state = shared.lock();
+            let now = state.now();
+            ok(sessions::plant(&mut state, given, now))
+        }
+        ("POST", ["stripe", "event"]) => {
+            let event = noted_event(&mut shared.lock(), body(request)?)?;
+            let attempt = webhook::deliver(shared, &event).await;
+            let status = if attempt.was_answered() { 200 } else { 502 };
+            Ok(Reply::json(status, attempt.value()))
+        }
+        ("POST", ["stripe", "pay"]) => pay(shared, body(request)?).await,
+        ("GET" | "POST", _) => Err(ControlError {
+            status: 404,
+            message: format!("no control call {} {}; GET / lists them", request.method, request.path),
+        }),
+        _ => Err(ControlError { status: 405, message: format!("{} is not allowed here", request.method) }),
+    }
+}
+
+/// Reads a JSON body; an empty one counts as an empty object.
+fn body<T: DeserializeOwned>(request: &Request) -> Result<T, ControlError> {
+    let bytes: &[u8] = if request.body.is_empty() { b"{}" } else { &request.body };
+    serde_json::from_slice(bytes)
+        .map_err(|error| ControlError::bad(format!("the body is not what is expected: {error}")))
+}
+
+fn unknown_target(name: &str) -> ControlError {
+    ControlError::bad(format!("no target {name:?}; there are {}", Target::names()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewFaults {
+    target: String,
+    replies: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Payment {
+    session_id: String,
+    email: Option<String>,
+    #[serde(default = "one")]
+    deliveries: usize,
+}
+
+const fn one() -> usize {
+    1
+}
+
+async fn pay(shared: &Arc<Shared>, payment: Payment) -> Result<Reply, ControlError> {
+    if payment.deliveries > MOST_DELIVERIES {
+        return Err(ControlError::bad(format!(
+            "deliveries must be at most {MOST_DELIVERIES}, got {}",
+            payment.deliveries
+        )));
+    }
+    let (session, event) = complete(shared, &payment.session_id, payment.email.as_deref())?;
+    // All at once, as Stripe's own duplicates may come.
+    let tasks: Vec<_> = (0..payment.deliveries)
+        .map(|_| {
+            let shared = Arc::clone(shared);
+            let event = event.clone();
+            tokio::spawn(async move { webhook::deliver(&shared, &event).await.value() })
+        })
+        .collect();
+    let mut deliveries = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        deliveries
+            .push(task.await.unwrap_or_else(|error| json!({"status": null, "body": null, "error": error.to_string()})));
+    }
+    Ok(Reply::json(200, json!({"session": session, "event": event["id"], "deliveries": deliveries})))
+}
+
+/// Pays a session and answers it with the event that tells of it.
+pub(crate) fn complete(shared: &Shared, session_id: &str, email: Option<&str>) -> Result<(Value, Value), PayError> {
+    let mut state = shared.lock();
+    let now = state.now();
+    let session = sessions::pay(&mut state, session_id, email, now)?;
+    let event = stripe::event(&mut state, "checkout.session.completed", &session);
+    Ok((session, event))
+}
+
+/// An event with the envelope's missing fields filled in, after the account has taken note of it.
+fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, ControlError> {
+    let Some(kind) = given.get("type").and_then(Value::as_str) else {
+        return Err(ControlError::bad("an event needs a type"));
+    };
+    let object = given.get("data").and_then(|data| data.get("object"));
+    let Some(object) = object.and_then(Value::as_object) else {
+        return Err(ControlError::bad("an event needs data.object"));
+    };
+    let about_session = kind.starts_with("checkout.session.")
+        || object.get("object").is_some_and(|object| object == "checkout.session");
+    if about_session {
+        let now = state.now();
+        sessions::note_event(state, object, now);
+    }
+    let mut event = stripe::event(state, kind, &Value::Object(object.clone()));
+    if let Value::Object(fields) = &mut event {
+        fields.extend(given);
+    }
+    Ok(event)
+}
+
+/// A message that came from elsewhere. A null receivedDateTime stays null, a missing one is now.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct NewMessage {
+    from: String,
+    #[serde(default)]
+    subject: String,
+    #[serde(default)]
+    body: String,
+    #[serde(default, deserialize_with = "given")]
+    received_date_time: Option<Value>,
+    #[serde(default)]
+    is_read: bool,
+    internet_message_id: Option<String>,
+}
+
+/// Tells a null from a missing field.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl NewMessage {
+    fn into_fields(self, state: &State, now: Timestamp) -> Result<Map<String, Value>, ControlError> {
+        let received = match self.received_date_time {
+            None => json!(graph::time(now)),
+            Some(Value::Null) => Value::Null,
+            Some(value) => {
+                let at = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
+                let at = at.ok_or_else(|| {
+                    ControlError::bad(format!(
+                        "receivedDateTime must be a time such as 2026-11-20T09:00:00Z, got {value}"
+                    ))
+                })?;
+                json!(graph::time(at))
+            }
+        };
+        let (name, address) = match self.from.split_once('<') {
+            Some((name, address)) => (name.trim(), address.trim_end_matches('>').trim()),
+            None => (self.from.as_str(), self.from.as_str()),
+        };
+        let from = json!({"emailAddress": {"name": name, "address": address}});
+        let to = json!([{"emailAddress": {"name": "Oracle", "address": state.config.graph_sender}}]);
+        let mut fields = Map::new();
+        fields.insert("from".to_owned(), from.clone());
+        fields.insert("sender".to_owned(), from);
+        fields.insert("toRecipients".to_owned(), to);
+        fields.insert("subject".to_owned(), json!(self.subject));
+        fields.insert("body".to_owned(), json!({"contentType": "text", "content": self.body}));
+        fields.insert("receivedDateTime".to_owned(), received);
+        fields.insert("isRead".to_owned(), json!(self.is_read));
+        if let Some(id) = self.internet_message_id {
+            fields.insert("internetMessageId".to_owned(), json!(id));
+        }
+        Ok(fields)
+    }
+}

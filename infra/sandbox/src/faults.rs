@@ -1,0 +1,231 @@
+//! Replies that the next vendor calls are to get, in order. The interface is stated in the index page.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::http::{Body, Reply};
+use crate::target::Target;
+
+/// What happens to one call.
+#[derive(Clone)]
+pub(crate) struct Fault {
+    pub(crate) action: Action,
+    /// Time between the work and the reply.
+    pub(crate) delay: Duration,
+    /// The fault as it was asked for, for the record of calls.
+    pub(crate) source: Value,
+}
+
+#[derive(Clone)]
+pub(crate) enum Action {
+    /// The call goes through.
+    Through,
+    /// This reply instead of any work. With `store`, Stripe keeps it under the call's idempotency key,
+    /// as it keeps its own failures once the work had begun.
+    Reply { reply: Reply, store: bool },
+    /// Nothing is done and nothing is ever answered.
+    Hang,
+    /// The work is done and the reply lost.
+    Drop,
+    /// The call goes through, but the model says this.
+    Model(ModelOverride),
+}
+
+/// What replaces parts of a Gemini reply.
+#[derive(Clone, Default)]
+pub(crate) struct ModelOverride {
+    pub(crate) text: Option<String>,
+    pub(crate) finish_reason: Option<String>,
+    pub(crate) block_reason: Option<String>,
+    pub(crate) model_status: Option<Value>,
+    pub(crate) model_version: Option<String>,
+}
+
+/// Why a fault was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FaultError {
+    #[error("replies[{index}]: {source}")]
+    Shape { index: usize, source: serde_json::Error },
+    #[error("replies[{index}]: give only one of status, hang, drop and the model's fields (verdict or text, …)")]
+    Ambiguous { index: usize },
+    #[error("replies[{index}]: headers, body and store need a status")]
+    StatusMissing { index: usize },
+    #[error("replies[{index}]: status must be between 200 and 599, got {status}")]
+    Status { index: usize, status: u16 },
+    #[error("replies[{index}]: headers must be texts or numbers with valid names, got {name:?}")]
+    Header { index: usize, name: String },
+    #[error("replies[{index}]: give either verdict or text")]
+    TwoTexts { index: usize },
+    #[error("replies[{index}]: the model's fields are for the target gemini only")]
+    NotGemini { index: usize },
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Wire {
+    status: Option<u16>,
+    headers: BTreeMap<String, Value>,
+    body: Option<Value>,
+    store: bool,
+    delay_ms: u64,
+    hang: bool,
+    drop: bool,
+    verdict: Option<Map<String, Value>>,
+    text: Option<String>,
+    finish_reason: Option<String>,
+    block_reason: Option<String>,
+    model_status: Option<Value>,
+    model_version: Option<String>,
+}
+
+/// Reads the `replies` of a control call.
+pub(crate) fn parse(target: Target, replies: Vec<Value>) -> Result<Vec<Fault>, FaultError> {
+    replies.into_iter().enumerate().map(|(index, source)| parse_one(target, index, source)).collect()
+}
+
+fn parse_one(target: Target, index: usize, source: Value) -> Result<Fault, FaultError> {
+    let wire: Wire = serde_json::from_value(source.clone()).map_err(|source| FaultError::Shape { index, source })?;
+    if wire.verdict.is_some() && wire.text.is_some() {
+        return Err(FaultError::TwoTexts { index });
+    }
+    let about_model = wire.verdict.is_some()
+        || wire.text.is_some()
+        || wire.finish_reason.is_some()
+        || wire.block_reason.is_some()
+        || wire.model_status.is_some()
+        || wire.model_version.is_some();
+    if about_model && target != Target::Gemini {
+        return Err(FaultError::NotGemini { index });
+    }
+    let kinds = [wire.status.is_some(), wire.hang, wire.drop, about_model];
+    if kinds.into_iter().filter(|kind| *kind).count() > 1 {
+        return Err(FaultError::Ambiguous { index });
+    }
+    if wire.status.is_none() && (wire.body.is_some() || !wire.headers.is_empty() || wire.store) {
+        return Err(FaultError::StatusMissing { index });
+    }
+    let delay = Duration::from_millis(wire.delay_ms);
+    let action = if let Some(status) = wire.status {
+        Action::Reply { store: wire.store, reply: injected_reply(target, index, status, wire)? }
+    } else if wire.hang {
+        Action::Hang
+    } else if wire.drop {
+        Action::Drop
+    } else if about_model {
+        let text = wire.text.or_else(|| wire.verdict.map(|verdict| Value::Object(verdict).to_string()));
+        Action::Model(ModelOverride {
+            text,
+            finish_reason: wire.finish_reason,
+            block_reason: wire.block_reason,
+            model_status: wire.model_status,
+            model_version: wire.model_version,
+        })
+    } else {
+        Action::Through
+    };
+    Ok(Fault { action, delay, source })
+}
+
+fn injected_reply(target: Target, index: usize, status: u16, wire: Wire) -> Result<Reply, FaultError> {
+    if !(200..=599).contains(&status) {
+        return Err(FaultError::Status { index, status });
+    }
+    let body = match wire.body {
+        Some(Value::String(text)) => Body::Text(text),
+        Some(value) => Body::Json(value),
+        None if status >= 400 => Body::Json(target.failure_body(status)),
+        None => Body::Empty,
+    };
+    let mut reply = Reply::new(status, body);
+    for (name, value) in wire.headers {
+        let text = match value {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            _ => return Err(FaultError::Header { index, name }),
+        };
+        let valid = hyper::header::HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && hyper::header::HeaderValue::from_str(&text).is_ok();
+        if !valid {
+            return Err(FaultError::Header { index, name });
+        }
+        reply = reply.with_header(&name, text);
+    }
+    Ok(reply)
+}
+
+/// The faults still to be used, one queue per target.
+#[derive(Default)]
+pub(crate) struct Faults(BTreeMap<Target, VecDeque<Fault>>);
+
+impl Faults {
+    pub(crate) fn push(&mut self, target: Target, faults: Vec<Fault>) {
+        self.0.entry(target).or_default().extend(faults);
+    }
+
+    /// The fault that the next call to `target` gets, if any is left.
+    pub(crate) fn next(&mut self, target: Target) -> Option<Fault> {
+        self.0.get_mut(&target)?.pop_front()
+    }
+
+    pub(crate) fn pending(&self) -> Value {
+        let queues = Target::ALL.map(|target| {
+            let sources: Vec<Value> = self
+                .0
+                .get(&target)
+                .map_or_else(Vec::new, |queue| queue.iter().map(|fault| fault.source.clone()).collect());
+            (target.name().to_owned(), Value::Array(sources))
+        });
+        Value::Object(queues.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Action, parse};
+    use crate::target::Target;
+
+    #[test]
+    fn every_kind_is_understood() {
+        let replies = vec![
+            json!({}),
+            json!({"status": 429, "headers": {"Retry-After": 1}}),
+            json!({"hang": true}),
+            json!({"drop": true, "delay_ms": 5}),
+            json!({"verdict": {"verdict": "GREEN"}}),
+            json!({"text": "not JSON"}),
+            json!({"block_reason": "SAFETY"}),
+        ];
+        let faults = parse(Target::Gemini, replies).unwrap();
+        let kinds: Vec<&str> = faults
+            .iter()
+            .map(|fault| match fault.action {
+                Action::Through => "through",
+                Action::Reply { .. } => "reply",
+                Action::Hang => "hang",
+                Action::Drop => "drop",
+                Action::Model(_) => "model",
+            })
+            .collect();
+        assert_eq!(kinds, ["through", "reply", "hang", "drop", "model", "model", "model"]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refuse = |target, reply| parse(target, vec![reply]).err().unwrap().to_string();
+        let unknown = refuse(Target::Graph, json!({"statsu": 500}));
+        assert!(unknown.contains("unknown field `statsu`"), "{unknown}");
+        let both = refuse(Target::Graph, json!({"status": 500, "drop": true}));
+        assert!(both.contains("only one of"), "{both}");
+        let model = refuse(Target::Graph, json!({"text": "x"}));
+        assert!(model.contains("gemini only"), "{model}");
+        let lonely = refuse(Target::Graph, json!({"body": "x"}));
+        assert!(lonely.contains("need a status"), "{lonely}");
+        let range = refuse(Target::Graph, json!({"status": 42}));
+        assert!(range.contains("between 200 and 599"), "{range}");
+    }
+}

@@ -1,0 +1,210 @@
+//! The look-alike of Gemini's generateContent, with a model stand-in that answers in the schema asked for.
+
+mod question;
+mod request;
+mod verdict;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::faults::ModelOverride;
+use crate::http::{Reply, Request};
+use crate::state::State;
+use request::Generation;
+pub(crate) use verdict::Phrases;
+
+/// One model that is served.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Model {
+    pub(crate) name: String,
+    pub(crate) sampling: bool,
+    pub(crate) thinking: Thinking,
+    pub(crate) thought_tokens: usize,
+}
+
+/// Which control of its thinking a model understands.
+#[derive(Clone, Copy, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Thinking {
+    Budget,
+    Level,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelFile {
+    model: Vec<Model>,
+}
+
+/// What the stand-in needs to answer.
+pub(crate) struct Catalogue {
+    models: Vec<Model>,
+    phrases: Phrases,
+}
+
+impl Catalogue {
+    pub(crate) fn load() -> Result<Self, toml::de::Error> {
+        let file: ModelFile = toml::from_str(include_str!("../../data/models.toml"))?;
+        Ok(Self { models: file.model, phrases: toml::from_str(include_str!("../../data/verdicts.toml"))? })
+    }
+}
+
+/// A refused call.
+#[derive(Debug)]
+pub(crate) struct GeminiError {
+    code: u16,
+    status: &'static str,
+    message: String,
+    details: Value,
+}
+
+impl GeminiError {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self { code: 400, status: "INVALID_ARGUMENT", message: message.into(), details: Value::Null }
+    }
+
+    fn not_found(message: String) -> Self {
+        Self { code: 404, status: "NOT_FOUND", ..Self::invalid(message) }
+    }
+
+    fn into_reply(self) -> Reply {
+        let mut error = json!({"code": self.code, "message": self.message, "status": self.status});
+        if !self.details.is_null() {
+            error["details"] = self.details;
+        }
+        Reply::json(self.code, json!({"error": error}))
+    }
+}
+
+/// Answers one call; `replacement` overrides what the model says.
+pub(crate) fn handle(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Reply {
+    route(state, request, replacement).map_or_else(GeminiError::into_reply, |value| Reply::json(200, value))
+}
+
+fn route(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Result<Value, GeminiError> {
+    admit(state, request)?;
+    let segments = request.segments();
+    let segments: Vec<&str> = segments.iter().skip(1).map(String::as_str).collect();
+    match (request.method.as_str(), segments.as_slice()) {
+        ("POST", ["v1beta", "models", call]) if call.ends_with(":generateContent") => {
+            let name = call.trim_end_matches(":generateContent");
+            let model = find(state, name)?.clone();
+            let generation = request::parse(request, &model)?;
+            Ok(generate(state, &model, &generation, replacement))
+        }
+        ("GET", ["v1beta", "models", name]) => {
+            let model = find(state, name)?;
+            Ok(json!({
+                "name": format!("models/{}", model.name),
+                "displayName": model.name,
+                "inputTokenLimit": 1_048_576,
+                "outputTokenLimit": 65_536,
+                "supportedGenerationMethods": ["generateContent"],
+            }))
+        }
+        _ => Err(GeminiError::not_found(format!("The requested URL {} was not found on this server.", request.path))),
+    }
+}
+
+/// The key is taken from its header only: in an address it would end up in logs.
+fn admit(state: &State, request: &Request) -> Result<(), GeminiError> {
+    let key = request.header("x-goog-api-key");
+    if key.is_empty() {
+        return Err(GeminiError {
+            code: 403,
+            status: "PERMISSION_DENIED",
+            ..GeminiError::invalid(
+                "Method doesn't allow unregistered callers (callers without established identity). \
+                 Please use API Key or other form of API consumer identity to call this API.",
+            )
+        });
+    }
+    if key != state.config.gemini_key {
+        return Err(GeminiError {
+            details: json!([{
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": "API_KEY_INVALID",
+                "domain": "googleapis.com",
+                "metadata": {"service": "generativelanguage.googleapis.com"},
+            }]),
+            ..GeminiError::invalid("API key not valid. Please pass a valid API key.")
+        });
+    }
+    Ok(())
+}
+
+fn find<'a>(state: &'a State, name: &str) -> Result<&'a Model, GeminiError> {
+    let mut models = state.catalogue.models.iter();
+    models.find(|model| model.name == name).ok_or_else(|| {
+        GeminiError::not_found(format!(
+            "models/{name} is not found for API version v1beta, or is not supported for generateContent. \
+             Call ModelService.ListModels to see the list of available models and their supported methods."
+        ))
+    })
+}
+
+/// About four characters make a token; good enough for a budget.
+fn tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(4)
+}
+
+fn generate(state: &mut State, model: &Model, generation: &Generation, replacement: Option<&ModelOverride>) -> Value {
+    let default = ModelOverride::default();
+    let replacement = replacement.unwrap_or(&default);
+    let prompt_tokens = tokens(&generation.system) + tokens(&generation.conversation);
+    let version = replacement.model_version.as_deref().unwrap_or(&model.name);
+    let mut reply = json!({
+        "modelVersion": version,
+        "responseId": state.identifiers.token(23),
+    });
+    if let Some(status) = &replacement.model_status {
+        reply["modelStatus"] = status.clone();
+    }
+    if let Some(reason) = &replacement.block_reason {
+        reply["promptFeedback"] = json!({"blockReason": reason});
+        reply["usageMetadata"] = usage(prompt_tokens, 0, 0);
+        return reply;
+    }
+    let text = replacement.text.clone().unwrap_or_else(|| {
+        let question = question::extract(&generation.question);
+        verdict::write(&state.catalogue.phrases, question, &generation.tier).to_string()
+    });
+    let thoughts = generation.thought_tokens.unwrap_or(model.thought_tokens).min(generation.max_output_tokens);
+    // Thoughts count against the cap: what is left may cut the text.
+    let left = generation.max_output_tokens - thoughts;
+    let (text, reason) =
+        if tokens(&text) > left { (text.chars().take(left * 4).collect(), "MAX_TOKENS") } else { (text, "STOP") };
+    let reason = replacement.finish_reason.as_deref().unwrap_or(reason);
+    let mut parts = Vec::new();
+    if generation.include_thoughts && thoughts > 0 {
+        parts.push(json!({"text": "Weighing the submission on each dimension.", "thought": true}));
+    }
+    let output = tokens(&text);
+    let withheld = !matches!(reason, "STOP" | "MAX_TOKENS") && replacement.text.is_none();
+    let mut candidate = json!({"finishReason": reason, "index": 0});
+    if withheld || text.is_empty() {
+        candidate["content"] = json!({"role": "model"});
+    } else {
+        parts.push(json!({"text": text}));
+        candidate["content"] = json!({"parts": parts, "role": "model"});
+    }
+    reply["candidates"] = json!([candidate]);
+    reply["usageMetadata"] = usage(prompt_tokens, output, thoughts);
+    reply
+}
+
+fn usage(prompt: usize, output: usize, thoughts: usize) -> Value {
+    let mut usage = json!({
+        "promptTokenCount": prompt,
+        "totalTokenCount": prompt + output + thoughts,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": prompt}],
+    });
+    if output > 0 {
+        usage["candidatesTokenCount"] = json!(output);
+    }
+    if thoughts > 0 {
+        usage["thoughtsTokenCount"] = json!(thoughts);
+    }
+    usage
+}

@@ -1,0 +1,261 @@
+//! The model stand-in: a plausible verdict that depends on the question and on nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::request::TierSchema;
+
+/// Spec 001, SPEC_ORACLE_VERDICT_PIPELINE: the five dimensions of a breakdown.
+const DIMENSIONS: [&str; 5] = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
+const TESTS: usize = 3;
+const QUOTED_WORDS: usize = 6;
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[serde(rename_all = "UPPERCASE")]
+enum Colour {
+    Green,
+    Amber,
+    Red,
+    Null,
+}
+
+impl Colour {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Green => "GREEN",
+            Self::Amber => "AMBER",
+            Self::Red => "RED",
+            Self::Null => "NULL",
+        }
+    }
+
+    /// A neighbour, for the dimensions that see it differently.
+    const fn beside(self, up: bool) -> Self {
+        match (self, up) {
+            (Self::Amber, true) => Self::Green,
+            (Self::Amber, false) => Self::Red,
+            (Self::Null, _) => Self::Null,
+            _ => Self::Amber,
+        }
+    }
+}
+
+type ByColour = BTreeMap<Colour, Vec<String>>;
+
+/// data/verdicts.toml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Phrases {
+    words: Words,
+    summary: ByColour,
+    dimension: BTreeMap<String, ByColour>,
+    strategy: Strategy,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    green: Vec<String>,
+    red: Vec<String>,
+    filler: Vec<String>,
+    unquotable: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Strategy {
+    next_step: Vec<String>,
+    alternative: Vec<String>,
+    tests: Vec<String>,
+}
+
+/// A repeatable choice from a question: byte `index` of its hash.
+struct Dice([u8; 32]);
+
+impl Dice {
+    fn of(question: &str) -> Self {
+        let normalised: Vec<&str> = question.split_whitespace().collect();
+        let text = normalised.join(" ").to_lowercase();
+        Self(Sha256::digest(text.as_bytes()).into())
+    }
+
+    fn roll(&self, index: usize) -> usize {
+        usize::from(self.0[index % self.0.len()])
+    }
+
+    fn pick<'a>(&self, index: usize, choices: &'a [String]) -> &'a str {
+        match choices.len() {
+            0 => "",
+            count => &choices[self.roll(index) % count],
+        }
+    }
+}
+
+/// The verdict on a question in the shape of the tier's schema.
+pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Value {
+    let dice = Dice::of(question);
+    let colour = colour_of(phrases, question, &dice);
+    let topic = if colour == Colour::Null { None } else { quotation(phrases, question) };
+    let say = |sentence: &str| with_topic(sentence, topic.as_deref());
+    let pick = |index: usize, by_colour: Option<&ByColour>, colour: Colour| {
+        let choices = by_colour.and_then(|by_colour| by_colour.get(&colour));
+        say(dice.pick(index, choices.map_or(&[], Vec::as_slice)))
+    };
+    let mut verdict = Map::new();
+    verdict.insert("verdict".to_owned(), json!(colour.name()));
+    let summary = pick(1, Some(&phrases.summary), colour);
+    verdict.insert("summary".to_owned(), json!(summary));
+    if tier.breakdown || tier.strategy {
+        let colours = dimension_colours(colour, &dice, tier.dimension_null);
+        let breakdown: Map<String, Value> = DIMENSIONS
+            .into_iter()
+            .zip(colours)
+            .enumerate()
+            .map(|(index, (name, seen))| {
+                // Where a dimension cannot be NULL, its sentence still says what is missing.
+                let spoken = if colour == Colour::Null { colour } else { seen };
+                let analysis = pick(10 + index, phrases.dimension.get(name), spoken);
+                let value = json!({"verdict": seen.name(), "analysis": analysis});
+                (name.to_owned(), value)
+            })
+            .collect();
+        verdict.insert("breakdown".to_owned(), Value::Object(breakdown));
+    }
+    if tier.strategy {
+        let strategy = &phrases.strategy;
+        let count = strategy.tests.len().max(1);
+        // Three different tests: neighbours in the list from a rolled start.
+        let tests: Vec<String> =
+            strategy.tests.iter().cycle().skip(dice.roll(22) % count).take(TESTS).map(|test| say(test)).collect();
+        let strategy = json!({
+            "next_step": say(dice.pick(20, &strategy.next_step)),
+            "alternative": say(dice.pick(21, &strategy.alternative)),
+            "tests": tests,
+        });
+        verdict.insert("strategy".to_owned(), strategy);
+    }
+    Value::Object(verdict)
+}
+
+fn words(question: &str) -> Vec<String> {
+    question
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+fn colour_of(phrases: &Phrases, question: &str, dice: &Dice) -> Colour {
+    let words = words(question);
+    if says_nothing(phrases, &words) {
+        return Colour::Null;
+    }
+    let count = |list: &[String]| words.iter().filter(|word| list.contains(word)).count();
+    let green = count(&phrases.words.green);
+    let red = count(&phrases.words.red);
+    match green.cmp(&red) {
+        std::cmp::Ordering::Greater => Colour::Green,
+        std::cmp::Ordering::Less => Colour::Red,
+        std::cmp::Ordering::Equal if green > 0 => Colour::Amber,
+        std::cmp::Ordering::Equal => match dice.roll(0) {
+            0..=99 => Colour::Green,
+            100..=194 => Colour::Amber,
+            _ => Colour::Red,
+        },
+    }
+}
+
+/// Fewer than two different words of substance, or mostly words that are none.
+fn says_nothing(phrases: &Phrases, words: &[String]) -> bool {
+    let letters_beyond_ascii = words
+        .iter()
+        .flat_map(|word| word.chars())
+        .filter(|letter| letter.is_alphabetic() && !letter.is_ascii())
+        .count();
+    // Scripts without spaces: four letters say something.
+    if letters_beyond_ascii >= 4 {
+        return false;
+    }
+    let mut substance: Vec<&String> = words
+        .iter()
+        .filter(|word| word.chars().any(char::is_alphabetic))
+        .filter(|word| !phrases.words.filler.contains(word))
+        .collect();
+    let nonsense = substance.iter().filter(|word| is_nonsense(word)).count();
+    let mostly_nonsense = nonsense * 2 >= substance.len();
+    substance.sort();
+    substance.dedup();
+    substance.len() < 2 || mostly_nonsense
+}
+
+/// Hammered keys: no vowel, a run along the keyboard, one letter again and again, or no end.
+fn is_nonsense(word: &str) -> bool {
+    const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+    let letters: Vec<char> = word.chars().collect();
+    let vowels = letters.iter().filter(|letter| "aeiouy".contains(**letter));
+    let repeated = letters.windows(4).any(|window| window.iter().all(|letter| *letter == window[0]));
+    letters.len() > 24
+        || repeated
+        || (letters.len() > 4 && vowels.count() == 0)
+        || (letters.len() >= 4 && ROWS.iter().any(|row| row.contains(word)))
+}
+
+/// A few of the customer's words, if they can be repeated safely.
+fn quotation(phrases: &Phrases, question: &str) -> Option<String> {
+    let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'-');
+    let is_filler = |word: &str| {
+        let lower = word.to_ascii_lowercase();
+        phrases.words.filler.contains(&lower)
+    };
+    let mut quoted: Vec<&str> = Vec::new();
+    for word in question.split_whitespace().skip_while(|word| is_filler(word)) {
+        let bare = word.trim_end_matches(['?', '!', '.', ',', ';', ':']);
+        if bare.is_empty() || bare.len() > 24 || !is_plain(bare) || quoted.len() == QUOTED_WORDS {
+            break;
+        }
+        quoted.push(bare);
+        if bare.len() < word.len() {
+            break;
+        }
+    }
+    while quoted.len() > 2 && quoted.last().is_some_and(|word| is_filler(word)) {
+        quoted.pop();
+    }
+    if quoted.len() < 2 {
+        return None;
+    }
+    let text = quoted.join(" ");
+    let squeezed: String =
+        text.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_lowercase()).collect();
+    let mut unquotable = phrases.words.unquotable.iter();
+    (!unquotable.any(|word| squeezed.contains(word.as_str()))).then_some(text)
+}
+
+fn with_topic(sentence: &str, topic: Option<&str>) -> String {
+    let quoted = topic.map_or_else(|| "this plan".to_owned(), |topic| format!("\"{topic}\""));
+    let text = sentence.replace("{topic}", &quoted);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Three or four dimensions agree with the verdict, the others stand beside it.
+fn dimension_colours(colour: Colour, dice: &Dice, null_allowed: bool) -> [Colour; 5] {
+    if colour == Colour::Null {
+        // RED, not GREEN or AMBER: a NULL over favourable dimensions would contradict itself.
+        return [if null_allowed { colour } else { Colour::Red }; 5];
+    }
+    let mut colours = [colour; 5];
+    let first = dice.roll(2) % 5;
+    let second = (first + 1 + dice.roll(3) % 4) % 5;
+    colours[first] = colour.beside(dice.roll(4).is_multiple_of(2));
+    if dice.roll(5).is_multiple_of(2) {
+        colours[second] = colour.beside(dice.roll(6).is_multiple_of(2));
+    }
+    colours
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! A message as a caller states it, checked before anything is kept.
+
+use serde_json::{Map, Value, json};
+
+use super::GraphError;
+
+const PROPERTIES: [&str; 16] = [
+    "subject",
+    "body",
+    "from",
+    "sender",
+    "toRecipients",
+    "ccRecipients",
+    "bccRecipients",
+    "replyTo",
+    "importance",
+    "categories",
+    "internetMessageHeaders",
+    "internetMessageId",
+    "isDeliveryReceiptRequested",
+    "isReadReceiptRequested",
+    "inferenceClassification",
+    "flag",
+];
+const RECIPIENT_LISTS: [&str; 4] = ["toRecipients", "ccRecipients", "bccRecipients", "replyTo"];
+const CUSTOM_HEADERS: usize = 5;
+const HEADER_VALUE_CHARACTERS: usize = 995;
+
+/// Reads a message resource.
+pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphError> {
+    let Value::Object(fields) = value else {
+        return Err(GraphError::bad("Unable to read JSON request payload: a message is an object."));
+    };
+    if let Some(unknown) =
+        fields.keys().find(|name| !PROPERTIES.contains(&name.as_str()) && !name.starts_with("@odata."))
+    {
+        return Err(GraphError::new(
+            400,
+            "RequestBodyRead",
+            format!(
+                "The property '{unknown}' does not exist on type 'microsoft.graph.message'. Make sure to only use property names that are defined by the type."
+            ),
+        ));
+    }
+    let mut message = fields.clone();
+    message.retain(|name, _| !name.starts_with("@odata."));
+    if message.get("subject").is_some_and(|subject| !subject.is_string()) {
+        return Err(not_a("subject", "Edm.String"));
+    }
+    if let Some(body) = message.get("body") {
+        let body = parse_body(body)?;
+        message.insert("body".to_owned(), body);
+    }
+    for list in RECIPIENT_LISTS {
+        if let Some(recipients) = message.get(list) {
+            let recipients = parse_recipients(list, recipients)?;
+            message.insert(list.to_owned(), recipients);
+        }
+    }
+    if let Some(headers) = message.get("internetMessageHeaders") {
+        check_headers(headers)?;
+    }
+    Ok(message)
+}
+
+/// Reads the body of sendMail: the message, and whether it is to be kept in the sent items.
+pub(crate) fn parse_send_mail(value: &Value) -> Result<(Map<String, Value>, bool), GraphError> {
+    let unknown = value.as_object().and_then(|fields| {
+        fields
+            .keys()
+            .find(|name| !name.eq_ignore_ascii_case("message") && !name.eq_ignore_ascii_case("saveToSentItems"))
+    });
+    if let Some(unknown) = unknown {
+        return Err(GraphError::bad(format!(
+            "The parameter '{unknown}' in the request payload is not a valid parameter for the operation 'sendMail'."
+        )));
+    }
+    let field = |name: &str| {
+        let fields = value.as_object()?;
+        let found = fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value)
+    };
+    let Some(message) = field("message") else {
+        return Err(GraphError::new(400, "ErrorInvalidRequest", "The parameter 'message' is missing."));
+    };
+    let save = match field("saveToSentItems") {
+        None => true,
+        Some(Value::Bool(save)) => *save,
+        // Graph takes the text too.
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => true,
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => false,
+        Some(_) => return Err(not_a("saveToSentItems", "Edm.Boolean")),
+    };
+    Ok((parse_message(message)?, save))
+}
+
+fn not_a(name: &str, kind: &str) -> GraphError {
+    GraphError::new(
+        400,
+        "RequestBodyRead",
+        format!("Cannot convert the value of '{name}' to the expected target type '{kind}'."),
+    )
+}
+
+fn parse_body(body: &Value) -> Result<Value, GraphError> {
+    let stated = body["contentType"].as_str().unwrap_or("");
+    let kind = match stated.to_ascii_lowercase().as_str() {
+        "text" => "text",
+        "html" => "html",
+        _ => {
+            return Err(GraphError::new(
+                400,
+                "RequestBodyRead",
+                format!("Requested value '{stated}' was not found: body.contentType is Text or HTML."),
+            ));
+        }
+    };
+    let Some(content) = body["content"].as_str() else {
+        return Err(not_a("body.content", "Edm.String"));
+    };
+    Ok(json!({"contentType": kind, "content": content}))
+}
+
+fn parse_recipients(list: &str, recipients: &Value) -> Result<Value, GraphError> {
+    let Some(recipients) = recipients.as_array() else {
+        return Err(not_a(list, "Collection(microsoft.graph.recipient)"));
+    };
+    let parsed: Result<Vec<Value>, GraphError> = recipients
+        .iter()
+        .map(|recipient| {
+            let mailbox = &recipient["emailAddress"];
+            let address = mailbox["address"].as_str();
+            let address = address.ok_or_else(|| not_a(list, "microsoft.graph.recipient"))?;
+            let name = mailbox["name"].as_str().unwrap_or(address);
+            Ok(json!({"emailAddress": {"name": name, "address": address}}))
+        })
+        .collect();
+    parsed.map(Value::Array)
+}
+
+fn check_headers(headers: &Value) -> Result<(), GraphError> {
+    let Some(headers) = headers.as_array() else {
+        return Err(not_a("internetMessageHeaders", "Collection(microsoft.graph.internetMessageHeader)"));
+    };
+    if headers.len() > CUSTOM_HEADERS {
+        return Err(GraphError::new(
+            400,
+            "InvalidInternetMessageHeaderCollection",
+            format!("Maximum number of headers in one message should be less than or equal to {CUSTOM_HEADERS}."),
+        ));
+    }
+    for header in headers {
+        let name = header["name"].as_str().unwrap_or("");
+        if !name.to_ascii_lowercase().starts_with("x-") || name.len() < 3 {
+            return Err(GraphError::new(
+                400,
+                "InvalidInternetMessageHeader",
+                format!("The internet message header name '{name}' should start with 'x-' or 'X-'."),
+            ));
+        }
+        let value = header["value"].as_str();
+        let usable = value
+            .is_some_and(|value| value.chars().count() <= HEADER_VALUE_CHARACTERS && !value.contains(['\r', '\n']));
+        if !usable {
+            return Err(GraphError::new(
+                400,
+                "InvalidInternetMessageHeader",
+                format!("The value of the internet message header '{name}' is invalid or too long."),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! The mailbox: drafts, sent items and inbox, and every mail that was accepted for sending.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{GraphError, time};
+use crate::state::State;
+use crate::stripe::sessions::is_email;
+
+/// Every id of this mailbox begins so; anything else is not an id at all.
+const ID_START: &str = "AAMkA";
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Folder {
+    Drafts,
+    Sent,
+    Inbox,
+}
+
+struct Item {
+    folder: Folder,
+    message: Value,
+}
+
+/// All messages, oldest first.
+#[derive(Default)]
+pub(crate) struct Mailbox {
+    items: Vec<Item>,
+    /// What /control/mails shows, in the order of acceptance.
+    pub(crate) accepted: Vec<Value>,
+}
+
+fn new_id(state: &mut State) -> String {
+    state.identifiers.prefixed("AAMkAGI2", 108)
+}
+
+/// Properties of every new message; `given` replaces them.
+fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
+    let sender = json!({"emailAddress": {"name": "Oracle", "address": state.config.graph_sender}});
+    let change_key = state.identifiers.token(32);
+    let mut message = json!({
+        "id": new_id(state),
+        "createdDateTime": time(now),
+        "lastModifiedDateTime": time(now),
+        "changeKey": change_key,
+        "categories": [],
+        "receivedDateTime": time(now),
+        "sentDateTime": time(now),
+        "hasAttachments": false,
+        "internetMessageId": format!("<{}@sandbox.outlook.com>", state.identifiers.token(40)),
+        "subject": "",
+        "bodyPreview": "",
+        "importance": "normal",
+        "conversationId": state.identifiers.prefixed("AAQkAGI2", 60),
+        "isDeliveryReceiptRequested": false,
+        "isReadReceiptRequested": false,
+        "isRead": true,
+        "isDraft": true,
+        "body": {"contentType": "text", "content": ""},
+        "sender": sender,
+        "from": sender,
+        "toRecipients": [],
+        "ccRecipients": [],
+        "bccRecipients": [],
+        "replyTo": [],
+        "flag": {"flagStatus": "notFlagged"},
+    });
+    if let Value::Object(fields) = &mut message {
+        fields.extend(given);
+    }
+    let preview: String = message["body"]["content"].as_str().unwrap_or("").chars().take(255).collect();
+    message["bodyPreview"] = json!(preview);
+    message
+}
+
+/// A message as a call without $select shows it: custom headers are left out.
+pub(crate) fn shown(message: &Value) -> Value {
+    let mut message = message.clone();
+    if let Value::Object(fields) = &mut message {
+        fields.remove("internetMessageHeaders");
+    }
+    message
+}
+
+pub(crate) fn create_draft(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
+    let message = message(state, given, now);
+    state.mailbox.items.push(Item { folder: Folder::Drafts, message: message.clone() });
+    message
+}
+
+fn position(state: &State, id: &str) -> Result<usize, GraphError> {
+    if !id.starts_with(ID_START) {
+        return Err(GraphError::new(400, "ErrorInvalidIdMalformed", "Id is malformed."));
+    }
+    let mut items = state.mailbox.items.iter();
+    items.position(|item| item.message["id"] == id).ok_or_else(GraphError::not_found)
+}
+
+pub(crate) fn find<'a>(state: &'a State, id: &str) -> Result<&'a Value, GraphError> {
+    position(state, id).map(|at| &state.mailbox.items[at].message)
+}
+
+pub(crate) fn delete(state: &mut State, id: &str) -> Result<(), GraphError> {
+    let at = position(state, id)?;
+    state.mailbox.items.remove(at);
+    Ok(())
+}
+
+/// Sends a draft. It is gone afterwards: the mail has a new id in the sent items and keeps its internetMessageId.
+pub(crate) fn send_draft(state: &mut State, id: &str, now: Timestamp) -> Result<(), GraphError> {
+    let at = position(state, id)?;
+    let item = &state.mailbox.items[at];
+    if item.folder != Folder::Drafts {
+        return Err(GraphError::new(400, "ErrorInvalidRequest", "The message is not a draft."));
+    }
+    let message = item.message.clone();
+    check_recipients(&message)?;
+    state.mailbox.items.remove(at);
+    accept(state, message, true, now);
+    Ok(())
+}
+
+/// Sends a message that was never a draft.
+pub(crate) fn send(state: &mut State, given: Map<String, Value>, save: bool, now: Timestamp) -> Result<(), GraphError> {
+    let message = message(state, given, now);
+    check_recipients(&message)?;
+    accept(state, message, save, now);
+    Ok(())
+}
+
+fn addresses<'a>(message: &'a Value, lists: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    lists
+        .iter()
+        .filter_map(|list| message[*list].as_array())
+        .flatten()
+        .filter_map(|recipient| recipient["emailAddress"]["address"].as_str())
+}
+
+fn check_recipients(message: &Value) -> Result<(), GraphError> {
+    let lists = ["toRecipients", "ccRecipients", "bccRecipients"];
+    let mut recipients = addresses(message, &lists).peekable();
+    if recipients.peek().is_none() {
+        return Err(GraphError::new(
+            400,
+            "ErrorInvalidRecipients",
+            "At least one recipient isn't valid., A message can't be sent without any recipients.",
+        ));
+    }
+    if let Some(address) = recipients.find(|address| !is_email(address)) {
+        return Err(GraphError::new(
+            400,
+            "ErrorInvalidRecipients",
+            format!("At least one recipient isn't valid., Recipient \"{address}\" isn't resolved."),
+        ));
+    }
+    Ok(())
+}
+
+fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
+    let recipients = ["toRecipients", "ccRecipients", "bccRecipients"];
+    let headers: Map<String, Value> = message["internetMessageHeaders"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|header| Some((header["name"].as_str()?.to_owned(), header["value"].clone())))
+        .collect();
+    let to: Vec<&str> = addresses(&message, &recipients).collect();
+    state.mailbox.accepted.push(json!({
+        "to": to.join(", "),
+        "subject": message["subject"],
+        "body": message["body"]["content"],
+        "at": time(now),
+        "headers": headers,
+        "from": message["from"]["emailAddress"]["address"],
+        "content_type": message["body"]["contentType"],
+        "internet_message_id": message["internetMessageId"],
+    }));
+    let to_oneself =
+        addresses(&message, &recipients).any(|address| address.eq_ignore_ascii_case(&state.config.graph_sender));
+    for field in ["sentDateTime", "receivedDateTime", "lastModifiedDateTime"] {
+        message[field] = json!(time(now));
+    }
+    message["isDraft"] = json!(false);
+    if to_oneself {
+        let mut copy = message.clone();
+        copy["id"] = json!(new_id(state));
+        copy["isRead"] = json!(false);
+        state.mailbox.items.push(Item { folder: Folder::Inbox, message: copy });
+    }
+    if save {
+        message["id"] = json!(new_id(state));
+        state.mailbox.items.push(Item { folder: Folder::Sent, message });
+    }
+}
+
+/// Puts a message from elsewhere into the inbox and answers it.
+pub(crate) fn put_in_inbox(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
+    let mut message = message(state, given, now);
+    message["isDraft"] = json!(false);
+    state.mailbox.items.push(Item { folder: Folder::Inbox, message: message.clone() });
+    message
+}
+
+/// The messages of a folder, or of all.
+pub(crate) fn list<'a>(state: &'a State, folder: Option<&str>) -> Result<Vec<&'a Value>, GraphError> {
+    let folder = match folder.map(str::to_ascii_lowercase).as_deref() {
+        None => None,
+        Some("drafts") => Some(Folder::Drafts),
+        Some("sentitems") => Some(Folder::Sent),
+        Some("inbox") => Some(Folder::Inbox),
+        Some(_) => return Err(GraphError::not_found()),
+    };
+    Ok(state
+        .mailbox
+        .items
+        .iter()
+        .filter(|item| folder.is_none_or(|folder| folder == item.folder))
+        .map(|item| &item.message)
+        .collect())
+}

@@ -1,0 +1,187 @@
+//! The look-alike of Microsoft Graph's mail calls for one mailbox.
+
+mod draft;
+mod mailbox;
+mod query;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Request};
+use crate::login::TokenError;
+use crate::state::State;
+pub(crate) use mailbox::{Mailbox, put_in_inbox};
+
+/// A refused call.
+#[derive(Debug)]
+pub(crate) struct GraphError {
+    status: u16,
+    code: &'static str,
+    message: String,
+}
+
+impl GraphError {
+    pub(crate) fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into() }
+    }
+
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(404, "ErrorItemNotFound", "The specified object was not found in the store.")
+    }
+}
+
+/// As Graph writes a time: whole seconds, Z.
+pub(crate) fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Answers one call.
+pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
+    let request_id = state.identifiers.uuid();
+    let reply = route(state, request).unwrap_or_else(|error| {
+        let client_request_id = match request.header("client-request-id") {
+            "" => request_id.as_str(),
+            given => given,
+        };
+        let reply = Reply::json(
+            error.status,
+            json!({"error": {
+                "code": error.code,
+                "message": error.message,
+                "innerError": {
+                    "date": state.now().strftime("%Y-%m-%dT%H:%M:%S").to_string(),
+                    "request-id": request_id,
+                    "client-request-id": client_request_id,
+                },
+            }}),
+        );
+        if error.status == 401 { reply.with_header("WWW-Authenticate", "Bearer realm=\"\"") } else { reply }
+    });
+    reply.with_header("request-id", request_id)
+}
+
+fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {
+    let segments = request.segments();
+    let segments: Vec<&str> = segments.iter().skip(1).map(String::as_str).collect();
+    let ["v1.0", "users", user, rest @ ..] = segments.as_slice() else {
+        admit(state, request, "")?;
+        return Err(unknown_resource(request));
+    };
+    let method = request.method.as_str();
+    let sends = method == "POST" && matches!(rest, ["sendMail"] | ["messages", _, "send"]);
+    let scope = if sends { "Mail.Send" } else { "Mail.ReadWrite" };
+    admit(state, request, scope)?;
+    if !user.eq_ignore_ascii_case(&state.config.graph_sender) {
+        return Err(GraphError::new(404, "ErrorInvalidUser", format!("The requested user '{user}' is invalid.")));
+    }
+    has_length(request)?;
+    let now = state.now();
+    match (method, rest) {
+        ("POST", ["messages"]) => {
+            let draft = draft::parse_message(&json_body(request)?)?;
+            let message = mailbox::create_draft(state, draft, now);
+            Ok(Reply::json(201, entity(state, mailbox::shown(&message))))
+        }
+        ("POST", ["messages", id, "send"]) => {
+            mailbox::send_draft(state, id, now)?;
+            Ok(Reply::empty(202))
+        }
+        ("POST", ["sendMail"]) => {
+            let (message, save) = draft::parse_send_mail(&json_body(request)?)?;
+            mailbox::send(state, message, save, now)?;
+            Ok(Reply::empty(202))
+        }
+        ("GET", ["messages", id]) => {
+            let options = query::Options::of_item(request)?;
+            let message = mailbox::find(state, id)?;
+            let value = options.select(message);
+            Ok(Reply::json(200, entity(state, value)))
+        }
+        ("DELETE", ["messages", id]) => {
+            mailbox::delete(state, id)?;
+            Ok(Reply::empty(204))
+        }
+        ("GET", ["messages"]) => list(state, request, None),
+        ("GET", ["mailFolders", folder, "messages"]) => list(state, request, Some(folder)),
+        _ => Err(unknown_resource(request)),
+    }
+}
+
+fn admit(state: &State, request: &Request, scope: &str) -> Result<(), GraphError> {
+    let refused = |message: &str| GraphError::new(401, "InvalidAuthenticationToken", message.to_owned());
+    let Some(token) = request.bearer() else {
+        return Err(refused("Access token is empty."));
+    };
+    match state.login.check(token, state.now()) {
+        Err(TokenError::Unknown) => Err(refused("IDX14100: JWT is not well formed, there are no dots (.).")),
+        Err(TokenError::Expired) => Err(refused("Lifetime validation failed, the token is expired.")),
+        Ok(access) if !scope.is_empty() && !access.scopes.iter().any(|held| held == scope) => {
+            Err(GraphError::new(403, "ErrorAccessDenied", "Access is denied. Check credentials and try again."))
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Graph's documentation asks for `Content-Length: 0` on a POST without a body, and its front refuses one without.
+fn has_length(request: &Request) -> Result<(), GraphError> {
+    let stated = request.headers.contains_key("content-length") || request.headers.contains_key("transfer-encoding");
+    if request.method == hyper::Method::POST && !stated {
+        return Err(GraphError::new(411, "LengthRequired", "The request must be chunked or have a content length."));
+    }
+    Ok(())
+}
+
+fn unknown_resource(request: &Request) -> GraphError {
+    let last = request.segments().last().cloned().unwrap_or_default();
+    GraphError::bad(format!("Resource not found for the segment '{last}'."))
+}
+
+fn json_body(request: &Request) -> Result<Value, GraphError> {
+    if request.media_type() != "application/json" {
+        return Err(GraphError::new(
+            415,
+            "RequestBodyRead",
+            "A supported MIME type could not be found that matches the content type of the response: application/json.",
+        ));
+    }
+    serde_json::from_slice(&request.body).map_err(|error| {
+        GraphError::new(
+            400,
+            "BadRequest",
+            format!("Unable to read JSON request payload. Please ensure Content-Type header is set and payload is of valid JSON format. {error}"),
+        )
+    })
+}
+
+/// A message with the annotation that single entities carry.
+fn entity(state: &State, mut message: Value) -> Value {
+    let context = format!(
+        "{}/graph/v1.0/$metadata#users('{}')/messages/$entity",
+        state.public_url,
+        state.config.graph_sender.replace('@', "%40")
+    );
+    message["@odata.context"] = json!(context);
+    message
+}
+
+fn list(state: &State, request: &Request, folder: Option<&str>) -> Result<Reply, GraphError> {
+    let options = query::Options::of_list(request)?;
+    let messages = mailbox::list(state, folder)?;
+    let page = options.page(messages);
+    let mut value = json!({
+        "@odata.context": format!("{}/graph/v1.0/$metadata#users/messages", state.public_url),
+        "value": page.items,
+    });
+    if let Some(count) = page.count {
+        value["@odata.count"] = json!(count);
+    }
+    if let Some(skip) = page.next_skip {
+        let link = query::next_link(&state.public_url, request, skip);
+        value["@odata.nextLink"] = json!(link);
+    }
+    Ok(Reply::json(200, value))
+}

@@ -1,0 +1,96 @@
+//! Look-alikes of Stripe, Gemini and Microsoft Graph over HTTP, as strict as the vendors,
+//! with faults on request, a hosted pay page and a mailbox page.
+
+mod calls;
+mod config;
+mod control;
+mod faults;
+mod gemini;
+mod graph;
+mod http;
+mod identifiers;
+mod login;
+mod pages;
+mod server;
+mod state;
+mod stripe;
+mod target;
+mod webhook;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub use config::{Config, ConfigChange, ConfigError};
+pub use identifiers::{Clock, Identifiers};
+
+/// Longer than a gateway lets a function take.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why a sandbox could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The port is taken, most likely.
+    #[error("cannot listen on 127.0.0.1:{port}: choose another port, or 0 for any free one")]
+    Listen {
+        /// The port asked for.
+        port: u16,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A data file of the sandbox is broken.
+    #[error("a data file cannot be read")]
+    Data(#[from] toml::de::Error),
+    /// The client that delivers webhooks could not be built.
+    #[error("the webhook client cannot be built")]
+    Client(#[from] reqwest::Error),
+}
+
+/// A running sandbox; it stops when this is dropped.
+pub struct Sandbox {
+    address: SocketAddr,
+    task: JoinHandle<std::convert::Infallible>,
+}
+
+impl Sandbox {
+    /// Starts a sandbox on the loopback interface; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// When the port is taken or a data file is broken.
+    pub async fn start(port: u16, config: Config, clock: Clock, identifiers: Identifiers) -> Result<Self, StartError> {
+        let listen = |source| StartError::Listen { port, source };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let listener = listener.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        // Webhooks stay on this machine: no proxy, and a redirect counts as a failure, as with Stripe.
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(WEBHOOK_TIMEOUT)
+            .build()?;
+        let url = format!("http://{address}");
+        let state = state::State::new(config, url, clock, identifiers)?;
+        let task = tokio::spawn(server::serve(listener, state::Shared::new(state, client)));
+        Ok(Self { address, task })
+    }
+
+    /// Where it is reached, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Runs until the process ends.
+    pub async fn run(mut self) {
+        // Serving has no end of its own; what comes back is a panic at most.
+        drop((&mut self.task).await);
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

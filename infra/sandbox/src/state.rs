@@ -1,0 +1,95 @@
+//! Everything the sandbox knows, behind one lock, and what its tasks share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::calls::Calls;
+use crate::config::Config;
+use crate::faults::Faults;
+use crate::identifiers::{Clock, Identifiers};
+use crate::{gemini, graph, login, stripe};
+
+pub(crate) struct State {
+    pub(crate) config: Config,
+    /// Where the sandbox itself is reached, without a slash at the end.
+    pub(crate) public_url: String,
+    clock: Clock,
+    pub(crate) identifiers: Identifiers,
+    pub(crate) stripe: stripe::Store,
+    pub(crate) catalogue: gemini::Catalogue,
+    pub(crate) mailbox: graph::Mailbox,
+    pub(crate) login: login::Tokens,
+    pub(crate) faults: Faults,
+    pub(crate) calls: Calls,
+    /// Every attempt to deliver a webhook.
+    pub(crate) deliveries: Vec<Value>,
+}
+
+impl State {
+    pub(crate) fn new(
+        config: Config,
+        public_url: String,
+        clock: Clock,
+        identifiers: Identifiers,
+    ) -> Result<Self, toml::de::Error> {
+        Ok(Self {
+            config,
+            public_url,
+            clock,
+            identifiers,
+            stripe: stripe::Store::new()?,
+            catalogue: gemini::Catalogue::load()?,
+            mailbox: graph::Mailbox::default(),
+            login: login::Tokens::default(),
+            faults: Faults::default(),
+            calls: Calls::default(),
+            deliveries: Vec::new(),
+        })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Empties mailboxes, sessions, faults and calls. Settings and issued tokens stay,
+    /// so that functions which are already running go on.
+    fn reset(&mut self) {
+        self.stripe.clear();
+        self.mailbox = graph::Mailbox::default();
+        self.faults = Faults::default();
+        self.calls.clear();
+        self.deliveries.clear();
+    }
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Counts resets: hanging calls are cut and waiting webhook retries given up when it changes.
+    resets: watch::Sender<u64>,
+    pub(crate) client: reqwest::Client,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State, client: reqwest::Client) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(state), resets: watch::Sender::new(0), client })
+    }
+
+    /// Never held across an await.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere is no reason to stop answering.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn reset(&self) {
+        self.lock().reset();
+        self.resets.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn watch_resets(&self) -> watch::Receiver<u64> {
+        self.resets.subscribe()
+    }
+}

@@ -1,0 +1,227 @@
+//! Stripe's parameters: form-encoded with nested names such as `line_items[0][price_data][currency]`.
+
+use hyper::Method;
+use serde_json::{Map, Value};
+
+use super::error::StripeError;
+use crate::http::{Request, parse_form};
+
+const METADATA_KEYS: usize = 50;
+const METADATA_KEY_CHARACTERS: usize = 40;
+const METADATA_VALUE_CHARACTERS: usize = 500;
+
+/// Parameters by name; where a name is given twice, the last value counts.
+pub(crate) struct Form {
+    fields: Vec<(String, String)>,
+}
+
+impl Form {
+    /// Reads the query of a GET and the body of a POST.
+    pub(crate) fn of(request: &Request) -> Result<Self, StripeError> {
+        if request.method != Method::POST {
+            return Ok(Self { fields: request.query.clone() });
+        }
+        let encoded = request.media_type() == "application/x-www-form-urlencoded";
+        if !encoded && !request.body.is_empty() {
+            return Err(StripeError::invalid(
+                "Invalid request (check that your POST content type is application/x-www-form-urlencoded). \
+                 If you have any questions, we can help at https://support.stripe.com/.",
+            ));
+        }
+        Ok(Self { fields: parse_form(&request.body) })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let last = self.fields.iter().rev().find(|(key, _)| key == name);
+        last.map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter that has to be there and not empty.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, StripeError> {
+        match self.get(name) {
+            None => Err(StripeError::required(name)),
+            Some("") => Err(StripeError::param(
+                "parameter_invalid_empty",
+                name,
+                format!(
+                    "You passed an empty string for '{name}'. We assume empty values are an attempt to unset \
+                     a parameter; however '{name}' cannot be unset. You should remove '{name}' from your \
+                     request or supply a non-empty value."
+                ),
+            )),
+            Some(value) => Ok(value),
+        }
+    }
+
+    pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, StripeError> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        text.parse()
+            .map(Some)
+            .map_err(|_| StripeError::param("parameter_invalid_integer", name, format!("Invalid integer: {text}")))
+    }
+
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, StripeError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(StripeError::param(None, name, format!("Invalid boolean: {other}"))),
+        }
+    }
+
+    /// Refuses every parameter that fits none of `patterns`: segments joined by dots,
+    /// `#` for an index (or nothing, as in `expand[]`), `@` for a key of the caller's choice.
+    pub(crate) fn allow(&self, patterns: &[&str]) -> Result<(), StripeError> {
+        for (name, _) in &self.fields {
+            let fits = split(name).is_some_and(|segments| patterns.iter().any(|pattern| fits(pattern, &segments)));
+            if !fits {
+                return Err(StripeError::param(
+                    "parameter_unknown",
+                    name.clone(),
+                    format!("Received unknown parameter: {name}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many consecutive indices, from 0, `name[…]` is given with.
+    pub(crate) fn count(&self, name: &str) -> usize {
+        (0..)
+            .take_while(|index| {
+                let prefix = format!("{name}[{index}]");
+                self.fields.iter().any(|(key, _)| key.starts_with(&prefix))
+            })
+            .count()
+    }
+
+    /// The values of `expand[]`.
+    pub(crate) fn expands(&self, what: &str) -> bool {
+        self.fields.iter().any(|(key, value)| key.starts_with("expand[") && value == what)
+    }
+
+    /// The pairs under `name[…]`, within Stripe's limits. An empty value unsets, so it is left out.
+    pub(crate) fn metadata(&self, name: &str) -> Result<Map<String, Value>, StripeError> {
+        let prefix = format!("{name}[");
+        let mut pairs = Map::new();
+        for (field, value) in &self.fields {
+            let Some(rest) = field.strip_prefix(&prefix) else {
+                continue;
+            };
+            let key = rest.strip_suffix(']').unwrap_or(rest);
+            if key.is_empty() || key.contains(['[', ']']) {
+                return Err(StripeError::param(
+                    None,
+                    field.clone(),
+                    "Metadata keys cannot be empty or contain square brackets ([ and ]).",
+                ));
+            }
+            if key.chars().count() > METADATA_KEY_CHARACTERS {
+                return Err(StripeError::param(
+                    None,
+                    name,
+                    format!(
+                        "Metadata keys can have up to {METADATA_KEY_CHARACTERS} characters, but you passed in a key that is {} characters. Invalid key: {key}",
+                        key.chars().count()
+                    ),
+                ));
+            }
+            if value.chars().count() > METADATA_VALUE_CHARACTERS {
+                return Err(StripeError::param(
+                    None,
+                    field.clone(),
+                    format!(
+                        "Metadata values can have up to {METADATA_VALUE_CHARACTERS} characters, but you passed in a value that is {} characters.",
+                        value.chars().count()
+                    ),
+                ));
+            }
+            if !value.is_empty() {
+                pairs.insert(key.to_owned(), Value::String(value.clone()));
+            }
+        }
+        if pairs.len() > METADATA_KEYS {
+            return Err(StripeError::param(
+                None,
+                name,
+                format!("Metadata can have up to {METADATA_KEYS} keys, but you passed in {}.", pairs.len()),
+            ));
+        }
+        Ok(pairs)
+    }
+}
+
+/// `a[b][0]` as its segments; `None` where the brackets do not match.
+fn split(name: &str) -> Option<Vec<&str>> {
+    let (head, rest) = name.find('[').map_or((name, ""), |at| name.split_at(at));
+    let mut segments = vec![head];
+    if !rest.is_empty() {
+        let inner = rest.strip_prefix('[')?.strip_suffix(']')?;
+        segments.extend(inner.split("]["));
+    }
+    (!head.is_empty()).then_some(segments)
+}
+
+fn fits(pattern: &str, segments: &[&str]) -> bool {
+    let expected: Vec<&str> = pattern.split('.').collect();
+    // A key with brackets of its own is metadata's to refuse, by its own rule.
+    if expected.last() == Some(&"@") {
+        let fixed = expected.len() - 1;
+        return segments.len() > fixed && segments[..fixed] == expected[..fixed];
+    }
+    expected.len() == segments.len()
+        && expected.iter().zip(segments).all(|(expected, segment)| {
+            if *expected == "#" { segment.bytes().all(|byte| byte.is_ascii_digit()) } else { expected == segment }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, fits, split};
+
+    fn form(fields: &[(&str, &str)]) -> Form {
+        Form { fields: fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect() }
+    }
+
+    #[test]
+    fn names_are_split_into_segments() {
+        assert_eq!(split("mode"), Some(vec!["mode"]));
+        assert_eq!(split("a[0][b]"), Some(vec!["a", "0", "b"]));
+        assert_eq!(split("expand[]"), Some(vec!["expand", ""]));
+        assert_eq!(split("a[0"), None);
+        assert_eq!(split("[0]"), None);
+    }
+
+    #[test]
+    fn patterns_fit_indices_and_keys() {
+        assert!(fits("line_items.#.quantity", &["line_items", "12", "quantity"]));
+        assert!(!fits("line_items.#.quantity", &["line_items", "x", "quantity"]));
+        assert!(fits("metadata.@", &["metadata", "anything"]));
+        assert!(!fits("metadata.@", &["metadata"]));
+        assert!(fits("expand.#", &["expand", ""]));
+    }
+
+    #[test]
+    fn limits_count_characters_not_bytes() {
+        let fits = "é".repeat(500);
+        assert!(form(&[("metadata[q0]", &fits)]).metadata("metadata").is_ok());
+        let long = "é".repeat(501);
+        assert!(form(&[("metadata[q0]", &long)]).metadata("metadata").is_err());
+        let key = format!("metadata[{}]", "k".repeat(40));
+        assert!(form(&[(&key, "v")]).metadata("metadata").is_ok());
+        let key = format!("metadata[{}]", "k".repeat(41));
+        assert!(form(&[(&key, "v")]).metadata("metadata").is_err());
+        assert!(form(&[("metadata[a][b]", "v")]).metadata("metadata").is_err());
+    }
+
+    #[test]
+    fn fifty_keys_are_the_limit() {
+        let fields: Vec<(String, String)> =
+            (0..51).map(|index| (format!("metadata[k{index}]"), "v".to_owned())).collect();
+        let fifty = Form { fields: fields[..50].to_vec() };
+        assert_eq!(fifty.metadata("metadata").unwrap().len(), 50);
+        assert!(Form { fields }.metadata("metadata").is_err());
+    }
+}

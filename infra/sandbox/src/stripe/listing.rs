@@ -1,0 +1,67 @@
+//! Lists, newest first, with Stripe's cursors.
+
+use serde_json::{Value, json};
+
+use super::error::StripeError;
+use super::form::Form;
+
+/// The parameters that every list understands.
+pub(crate) const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
+/// Bounds on `created`, in seconds since 1970.
+pub(crate) const CREATED: [&str; 5] = ["created", "created.gt", "created.gte", "created.lt", "created.lte"];
+
+/// One page of `items`, which come newest first.
+pub(crate) fn page(items: &[Value], object: &str, form: &Form, url: &str) -> Result<Value, StripeError> {
+    let limit = form.integer("limit")?.unwrap_or(10);
+    if !(1..=100).contains(&limit) {
+        let (code, message) = if limit < 1 {
+            ("parameter_invalid_integer", "This value must be greater than or equal to 1.")
+        } else {
+            ("parameter_invalid_integer", "This value must be less than or equal to 100 (limit).")
+        };
+        return Err(StripeError::param(code, "limit", message));
+    }
+    let limit = usize::try_from(limit).unwrap_or(100);
+    let position = |name: &str| -> Result<Option<usize>, StripeError> {
+        let Some(id) = form.get(name) else {
+            return Ok(None);
+        };
+        let found = items.iter().position(|item| item["id"] == id);
+        found.map(Some).ok_or_else(|| StripeError::missing(object, id, Some(name)))
+    };
+    let (start, end, has_more) = match (position("starting_after")?, position("ending_before")?) {
+        (Some(_), Some(_)) => {
+            return Err(StripeError::invalid(
+                "You may only specify one of these parameters: starting_after, ending_before.",
+            ));
+        }
+        (_, Some(before)) => {
+            let start = before.saturating_sub(limit);
+            (start, before, start > 0)
+        }
+        (after, None) => {
+            let start = after.map_or(0, |after| after + 1);
+            let end = items.len().min(start + limit);
+            (start, end, end < items.len())
+        }
+    };
+    Ok(json!({
+        "object": "list",
+        "url": url,
+        "has_more": has_more,
+        "data": items[start..end],
+    }))
+}
+
+/// Whether an object was created within the bounds given.
+pub(crate) fn created_within(item: &Value, form: &Form) -> Result<bool, StripeError> {
+    let created = item["created"].as_i64().unwrap_or(0);
+    let holds = |name: &str, test: fn(i64, i64) -> bool| -> Result<bool, StripeError> {
+        Ok(form.integer(name)?.is_none_or(|bound| test(created, bound)))
+    };
+    Ok(holds("created", |a, b| a == b)?
+        && holds("created[gt]", |a, b| a > b)?
+        && holds("created[gte]", |a, b| a >= b)?
+        && holds("created[lt]", |a, b| a < b)?
+        && holds("created[lte]", |a, b| a <= b)?)
+}

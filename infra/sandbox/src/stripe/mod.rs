@@ -1,0 +1,157 @@
+//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds and promotion codes.
+
+pub(crate) mod error;
+mod form;
+mod idempotency;
+mod listing;
+mod promotions;
+mod refunds;
+mod session_form;
+pub(crate) mod sessions;
+
+use std::collections::HashMap;
+
+use hyper::Method;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Request};
+use crate::state::State;
+use error::StripeError;
+use form::Form;
+pub(crate) use promotions::PromotionCode;
+
+/// Sent with events and replies; what the contract was read against.
+pub(crate) const API_VERSION: &str = "2026-07-29.dahlia";
+
+/// What this Stripe account holds.
+pub(crate) struct Store {
+    pub(crate) sessions: sessions::Sessions,
+    /// By id; a payment intent carries its charge's id as `latest_charge`.
+    pub(crate) payment_intents: HashMap<String, Value>,
+    /// Oldest first.
+    refunds: Vec<Value>,
+    promotion_codes: Vec<PromotionCode>,
+    replies: idempotency::Replies,
+}
+
+impl Store {
+    pub(crate) fn new() -> Result<Self, toml::de::Error> {
+        Ok(Self {
+            sessions: sessions::Sessions::default(),
+            payment_intents: HashMap::new(),
+            refunds: Vec::new(),
+            promotion_codes: promotions::load()?,
+            replies: idempotency::Replies::default(),
+        })
+    }
+
+    /// Forgets all sales. Promotion codes stay: they are set up, not sold.
+    pub(crate) fn clear(&mut self) {
+        self.sessions = sessions::Sessions::default();
+        self.payment_intents.clear();
+        self.refunds.clear();
+        self.replies = idempotency::Replies::default();
+    }
+}
+
+/// Answers one API call.
+pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
+    let now = state.now();
+    let outcome = admit(state, request).and_then(|()| Form::of(request)).and_then(|form| {
+        if request.method != Method::POST {
+            return route(state, request, &form, now).map(|value| Reply::json(200, value));
+        }
+        let key = request.header("idempotency-key");
+        if let Some(replay) = state.stripe.replies.find(key, request, now)? {
+            return Ok(replay);
+        }
+        let reply = Reply::json(200, route(state, request, &form, now)?);
+        state.stripe.replies.keep(key, request, &reply, now);
+        Ok(reply)
+    });
+    let request_id = state.identifiers.prefixed("req_", 14);
+    outcome
+        .unwrap_or_else(|error| error.into_reply(&request_id))
+        .with_header("Request-Id", request_id)
+        .with_header("Stripe-Version", API_VERSION)
+}
+
+/// Keeps an injected reply under the call's idempotency key, as Stripe keeps a failure of its own.
+pub(crate) fn keep_reply(state: &mut State, request: &Request, reply: &Reply) {
+    let now = state.now();
+    let key = request.header("idempotency-key");
+    state.stripe.replies.keep(key, request, reply, now);
+}
+
+fn admit(state: &State, request: &Request) -> Result<(), StripeError> {
+    let Some(key) = request.bearer() else {
+        return Err(StripeError::unauthorized(
+            "You did not provide an API key. You need to provide your API key in the Authorization header, \
+             using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY')."
+                .to_owned(),
+        ));
+    };
+    if key != state.config.stripe_key {
+        let end: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();
+        return Err(StripeError::unauthorized(format!("Invalid API Key provided: ********{end}")));
+    }
+    let version = request.header("stripe-version");
+    if !version.is_empty() && !is_version(version) {
+        return Err(StripeError::invalid(format!("Invalid Stripe API version: {version}")));
+    }
+    Ok(())
+}
+
+/// `2026-07-29` or `2026-07-29.dahlia`.
+fn is_version(text: &str) -> bool {
+    let (date, name) = text.split_once('.').unwrap_or((text, "x"));
+    date.parse::<jiff::civil::Date>().is_ok()
+        && date.len() == 10
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
+    let segments = request.segments();
+    let segments: Vec<&str> = segments.iter().skip(2).map(String::as_str).collect();
+    match (request.method.as_str(), segments.as_slice()) {
+        ("POST", ["checkout", "sessions"]) => sessions::create(state, form, now),
+        ("GET", ["checkout", "sessions"]) => sessions::list(state, form, now),
+        ("GET", ["checkout", "sessions", id]) => sessions::retrieve(state, id, form, now),
+        ("GET", ["checkout", "sessions", id, "line_items"]) => sessions::line_items(state, id, form),
+        ("POST", ["checkout", "sessions", id, "expire"]) => sessions::expire(state, id, form, now),
+        ("GET", ["promotion_codes"]) => promotions::list(state, form),
+        ("GET", ["promotion_codes", id]) => promotions::retrieve(state, id, form),
+        ("GET", ["payment_intents", id]) => {
+            form.allow(&["expand.#"])?;
+            let found = state.stripe.payment_intents.get(*id).cloned();
+            found.ok_or_else(|| StripeError::missing("payment_intent", id, None))
+        }
+        ("POST", ["refunds"]) => refunds::create(state, form, now),
+        ("GET", ["refunds"]) => refunds::list(state, form),
+        ("GET", ["refunds", id]) => refunds::retrieve(state, id, form),
+        _ => Err(StripeError {
+            status: 404,
+            ..StripeError::invalid(format!(
+                "Unrecognized request URL ({}: {}). Please see https://stripe.com/docs or we can help at https://support.stripe.com/.",
+                request.method, request.path
+            ))
+        }),
+    }
+}
+
+/// An event as Stripe delivers it.
+pub(crate) fn event(state: &mut State, kind: &str, object: &Value) -> Value {
+    json!({
+        "id": state.identifiers.prefixed("evt_", 24),
+        "object": "event",
+        "api_version": API_VERSION,
+        "created": state.now().as_second(),
+        "data": {"object": object},
+        "livemode": false,
+        "pending_webhooks": 1,
+        "request": {"id": null, "idempotency_key": null},
+        "type": kind,
+    })
+}

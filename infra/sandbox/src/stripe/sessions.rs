@@ -1,0 +1,334 @@
+//! Checkout sessions: created by the API, paid on the hosted page or by a control call, planted by a test.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::error::StripeError;
+use super::form::Form;
+pub(crate) use super::session_form::is_email;
+use super::{listing, session_form};
+use crate::state::State;
+
+/// All sessions by id.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    by_id: HashMap<String, Session>,
+    created: u64,
+}
+
+/// A session as the API shows it, and what it keeps to itself.
+pub(crate) struct Session {
+    pub(crate) value: Value,
+    pub(crate) line_items: Vec<Value>,
+    intent_metadata: Map<String, Value>,
+    order: u64,
+}
+
+impl Sessions {
+    pub(crate) fn get(&self, id: &str) -> Option<&Session> {
+        self.by_id.get(id)
+    }
+
+    fn insert(&mut self, value: Value, line_items: Vec<Value>, intent_metadata: Map<String, Value>) {
+        self.created += 1;
+        let order = self.created;
+        let id = value["id"].as_str().unwrap_or("").to_owned();
+        let session = Session { value, line_items, intent_metadata, order };
+        self.by_id.insert(id, session);
+    }
+
+    /// Closes the sessions whose time is over.
+    fn expire_old(&mut self, now: Timestamp) {
+        for session in self.by_id.values_mut() {
+            let over = session.value["expires_at"].as_i64().is_some_and(|expires_at| expires_at <= now.as_second());
+            if over && session.value["status"] == "open" {
+                close(&mut session.value);
+            }
+        }
+    }
+}
+
+/// Closes the sessions whose time is over.
+pub(crate) fn expire_old(state: &mut State, now: Timestamp) {
+    state.stripe.sessions.expire_old(now);
+}
+
+fn close(value: &mut Value) {
+    value["status"] = json!("expired");
+    value["url"] = Value::Null;
+}
+
+pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
+    let new = session_form::parse(state, form, now)?;
+    let id = state.identifiers.prefixed("cs_test_a1", 56);
+    let url = format!("{}/stripe/pay/{id}", state.public_url);
+    let given = json!({
+        "id": id,
+        "allow_promotion_codes": new.allow_promotion_codes,
+        "amount_subtotal": new.amount_subtotal,
+        "amount_total": new.amount_subtotal - new.amount_discount,
+        "cancel_url": new.cancel_url,
+        "client_reference_id": new.client_reference_id,
+        "currency": new.currency,
+        "customer_email": new.customer_email,
+        "discounts": new.discounts,
+        "expires_at": new.expires_at,
+        "metadata": new.metadata,
+        "success_url": new.success_url,
+        "total_details": {"amount_discount": new.amount_discount, "amount_shipping": 0, "amount_tax": 0},
+        "url": url,
+    });
+    let value = completed_fields(given, now);
+    let sessions = &mut state.stripe.sessions;
+    sessions.insert(value.clone(), new.line_items, new.intent_metadata);
+    Ok(expanded(state, &value, form))
+}
+
+/// Adds the fields that Stripe always returns to those given.
+fn completed_fields(given: Value, now: Timestamp) -> Value {
+    let mut value = json!({
+        "object": "checkout.session",
+        "after_expiration": null,
+        "allow_promotion_codes": null,
+        "amount_subtotal": 0,
+        "amount_total": 0,
+        "automatic_tax": {"enabled": false, "status": null},
+        "billing_address_collection": null,
+        "cancel_url": null,
+        "client_reference_id": null,
+        "consent": null,
+        "created": now.as_second(),
+        "currency": "cad",
+        "custom_fields": [],
+        "customer": null,
+        "customer_creation": "if_required",
+        "customer_details": null,
+        "customer_email": null,
+        "discounts": [],
+        "expires_at": now.as_second() + 24 * 3600,
+        "invoice": null,
+        "livemode": false,
+        "locale": null,
+        "metadata": {},
+        "mode": "payment",
+        "payment_intent": null,
+        "payment_link": null,
+        "payment_method_types": ["card"],
+        "payment_status": "unpaid",
+        "status": "open",
+        "success_url": null,
+        "total_details": {"amount_discount": 0, "amount_shipping": 0, "amount_tax": 0},
+        "ui_mode": "hosted",
+        "url": null,
+    });
+    if let (Value::Object(fields), Value::Object(given)) = (&mut value, given) {
+        fields.extend(given);
+    }
+    value
+}
+
+pub(crate) fn retrieve(state: &mut State, id: &str, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
+    form.allow(&["expand.#"])?;
+    state.stripe.sessions.expire_old(now);
+    let session = known(state, id)?;
+    Ok(expanded(state, &session.value, form))
+}
+
+fn known<'a>(state: &'a State, id: &str) -> Result<&'a Session, StripeError> {
+    let found = state.stripe.sessions.get(id);
+    found.ok_or_else(|| StripeError::missing("checkout.session", id, None))
+}
+
+/// The session with the objects that `expand[]` names put in.
+fn expanded(state: &State, value: &Value, form: &Form) -> Value {
+    let mut value = value.clone();
+    if form.expands("line_items")
+        && let Some(session) = value["id"].as_str().and_then(|id| state.stripe.sessions.get(id))
+    {
+        value["line_items"] = items_list(session);
+    }
+    if form.expands("payment_intent")
+        && let Some(intent) = value["payment_intent"].as_str().and_then(|id| state.stripe.payment_intents.get(id))
+    {
+        value["payment_intent"] = intent.clone();
+    }
+    value
+}
+
+fn items_list(session: &Session) -> Value {
+    let id = session.value["id"].as_str().unwrap_or("");
+    json!({
+        "object": "list",
+        "data": session.line_items,
+        "has_more": false,
+        "url": format!("/v1/checkout/sessions/{id}/line_items"),
+    })
+}
+
+pub(crate) fn line_items(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
+    form.allow(&listing::PARAMETERS)?;
+    known(state, id).map(items_list)
+}
+
+pub(crate) fn expire(state: &mut State, id: &str, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
+    form.allow(&["expand.#"])?;
+    state.stripe.sessions.expire_old(now);
+    let Some(session) = state.stripe.sessions.by_id.get_mut(id) else {
+        return Err(StripeError::missing("checkout.session", id, None));
+    };
+    if session.value["status"] != "open" {
+        return Err(StripeError::invalid("Only Checkout Sessions with a status in [\"open\"] can be expired."));
+    }
+    close(&mut session.value);
+    Ok(session.value.clone())
+}
+
+pub(crate) fn list(state: &mut State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
+    let mut parameters = vec!["status", "payment_intent", "customer_details.email"];
+    parameters.extend(listing::PARAMETERS);
+    parameters.extend(listing::CREATED);
+    form.allow(&parameters)?;
+    let status = form.get("status");
+    if let Some(status) = status
+        && !["open", "complete", "expired"].contains(&status)
+    {
+        return Err(StripeError::param(None, "status", "Invalid status: must be one of open, complete, or expired"));
+    }
+    state.stripe.sessions.expire_old(now);
+    let mut found = Vec::new();
+    for session in state.stripe.sessions.by_id.values() {
+        let value = &session.value;
+        let named = status.is_none_or(|status| value["status"] == status)
+            && form.get("payment_intent").is_none_or(|id| value["payment_intent"] == id)
+            && form.get("customer_details[email]").is_none_or(|email| value["customer_details"]["email"] == email);
+        if named && listing::created_within(value, form)? {
+            found.push(session);
+        }
+    }
+    found.sort_by_key(|session| std::cmp::Reverse((session.value["created"].as_i64(), session.order)));
+    let items: Vec<Value> = found.into_iter().map(|session| session.value.clone()).collect();
+    listing::page(&items, "checkout.session", form, "/v1/checkout/sessions")
+}
+
+/// Why a session cannot be paid.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PayError {
+    #[error("no session {0}")]
+    Unknown(String),
+    #[error("session {id} is {status}, only an open one can be paid")]
+    NotOpen { id: String, status: String },
+    #[error("{0:?} is not an e-mail address")]
+    Email(String),
+}
+
+/// Takes the money for an open session and answers the completed session.
+pub(crate) fn pay(state: &mut State, id: &str, email: Option<&str>, now: Timestamp) -> Result<Value, PayError> {
+    state.stripe.sessions.expire_old(now);
+    let session = state.stripe.sessions.get(id);
+    let session = session.ok_or_else(|| PayError::Unknown(id.to_owned()))?;
+    let status = session.value["status"].as_str().unwrap_or("");
+    if status != "open" {
+        return Err(PayError::NotOpen { id: id.to_owned(), status: status.to_owned() });
+    }
+    let email = email.or_else(|| session.value["customer_email"].as_str()).unwrap_or("customer@example.com").to_owned();
+    if !is_email(&email) {
+        return Err(PayError::Email(email));
+    }
+    let mut value = session.value.clone();
+    let free = value["amount_total"] == 0;
+    if !free {
+        let metadata = session.intent_metadata.clone();
+        value["payment_intent"] = json!(plant_intent(state, &value, metadata, now));
+    }
+    let paid = if free { "no_payment_required" } else { "paid" };
+    value["payment_status"] = json!(paid);
+    value["status"] = json!("complete");
+    value["url"] = Value::Null;
+    value["customer_details"] = json!({
+        "address": null, "email": email, "name": null, "phone": null, "tax_exempt": "none", "tax_ids": [],
+    });
+    if let Some(session) = state.stripe.sessions.by_id.get_mut(id) {
+        session.value = value.clone();
+    }
+    Ok(value)
+}
+
+/// Creates the payment intent of a paid session and answers its id.
+fn plant_intent(state: &mut State, session: &Value, metadata: Map<String, Value>, now: Timestamp) -> String {
+    let known = session["payment_intent"].as_str().map(str::to_owned);
+    let id = known.unwrap_or_else(|| state.identifiers.prefixed("pi_3", 23));
+    let intent = json!({
+        "id": id,
+        "object": "payment_intent",
+        "amount": session["amount_total"],
+        "amount_received": session["amount_total"],
+        "created": now.as_second(),
+        "currency": session["currency"],
+        "latest_charge": state.identifiers.prefixed("ch_3", 23),
+        "livemode": false,
+        "metadata": metadata,
+        "receipt_email": null,
+        "status": "succeeded",
+    });
+    state.stripe.payment_intents.insert(id.clone(), intent);
+    id
+}
+
+/// Plants a session as Stripe would return it, fields that are missing filled in. One of the same id is replaced.
+pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
+    let mut given = given;
+    if !given.get("id").is_some_and(Value::is_string) {
+        let id = state.identifiers.prefixed("cs_test_a1", 56);
+        given.insert("id".to_owned(), json!(id));
+    }
+    let status_given = given.contains_key("status");
+    let url_given = given.contains_key("url");
+    let intent_given = given.contains_key("payment_intent");
+    let mut value = completed_fields(Value::Object(given), now);
+    let paid = value["payment_status"] == "paid";
+    if !status_given && value["payment_status"] != "unpaid" {
+        value["status"] = json!("complete");
+    }
+    if !url_given && value["status"] == "open" {
+        let id = value["id"].as_str().unwrap_or("");
+        value["url"] = json!(format!("{}/stripe/pay/{id}", state.public_url));
+    }
+    // A paid session has an intent; one that is said to be null stays null.
+    if paid && (!intent_given || value["payment_intent"].is_string()) {
+        value["payment_intent"] = json!(plant_intent(state, &value, Map::new(), now));
+    }
+    let sessions = &mut state.stripe.sessions;
+    sessions.insert(value.clone(), Vec::new(), Map::new());
+    value
+}
+
+/// What an event implies: its session is known to Stripe. An unknown one is planted; a known one
+/// takes over how its payment stands and otherwise stays as it is.
+pub(crate) fn note_event(state: &mut State, object: &Map<String, Value>, now: Timestamp) {
+    let Some(id) = object.get("id").and_then(Value::as_str) else {
+        return;
+    };
+    let Some(session) = state.stripe.sessions.by_id.get_mut(id) else {
+        plant(state, object.clone(), now);
+        return;
+    };
+    for field in ["payment_status", "status", "payment_intent", "customer_details"] {
+        if let Some(value) = object.get(field)
+            && !value.is_null()
+        {
+            session.value[field] = value.clone();
+        }
+    }
+    if session.value["status"] != "open" {
+        session.value["url"] = Value::Null;
+    }
+    let value = session.value.clone();
+    let metadata = session.intent_metadata.clone();
+    let intent = value["payment_intent"].as_str();
+    let unknown = intent.is_some_and(|id| !state.stripe.payment_intents.contains_key(id));
+    if value["payment_status"] == "paid" && unknown {
+        plant_intent(state, &value, metadata, now);
+    }
+}

@@ -1,0 +1,189 @@
+//! The Gemini face at the wire.
+
+use crate::support::{read, world};
+use serde_json::{Value, json};
+
+fn schema(tier: &str) -> Value {
+    let colour = json!({"type": "string", "enum": ["GREEN", "AMBER", "RED", "NULL"]});
+    let dimension = json!({"type": "object", "properties": {"verdict": colour, "analysis": {"type": "string"}}});
+    let mut properties = json!({"verdict": colour, "summary": {"type": "string"}});
+    if tier != "quick" {
+        properties["breakdown"] = json!({"type": "object", "properties": {
+            "Stability": dimension, "Turbulence": dimension, "Change Rate": dimension,
+            "Completion": dimension, "Curvature": dimension}});
+    }
+    if tier == "strategy" {
+        properties["strategy"] = json!({"type": "object"});
+    }
+    json!({"type": "object", "properties": properties})
+}
+
+fn request(tier: &str, question: &str) -> Value {
+    json!({
+        "systemInstruction": {"parts": [{"text": "Be direct. Be honest."}]},
+        "contents": [{"role": "user", "parts": [{"text": format!("<submission>{question}</submission>")}]}],
+        "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema(tier),
+                             "maxOutputTokens": 4096, "temperature": 0, "topP": 1, "topK": 1, "candidateCount": 1,
+                             "thinkingConfig": {"thinkingBudget": 0}},
+    })
+}
+
+fn verdict(reply: &Value) -> Value {
+    let candidate = &reply["candidates"][0];
+    assert_eq!(candidate["finishReason"], "STOP", "{reply}");
+    serde_json::from_str(candidate["content"]["parts"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn each_tier_gets_its_schema() {
+    let world = world().await;
+    let question = "Should we move our bakery into a larger shop next year?";
+    for (tier, fields) in [("quick", 2), ("full", 3), ("strategy", 4)] {
+        let (status, reply) = read(world.gemini(&request(tier, question))).await;
+        assert_eq!(status, 200, "{reply}");
+        assert_eq!(reply["modelVersion"], "gemini-2.5-flash");
+        assert!(!reply["responseId"].as_str().unwrap().is_empty());
+        let usage = &reply["usageMetadata"];
+        let total = usage["promptTokenCount"].as_u64().unwrap() + usage["candidatesTokenCount"].as_u64().unwrap();
+        assert_eq!(usage["totalTokenCount"], total);
+        let verdict = verdict(&reply);
+        assert_eq!(verdict.as_object().unwrap().len(), fields, "{verdict}");
+        let (_, again) = read(world.gemini(&request(tier, question))).await;
+        assert_eq!(again["candidates"], reply["candidates"], "the same question, the same answer");
+    }
+}
+
+#[tokio::test]
+async fn a_question_without_substance_is_null() {
+    let world = world().await;
+    let (_, reply) = read(world.gemini(&request("strategy", "hi"))).await;
+    let verdict = verdict(&reply);
+    assert_eq!(verdict["verdict"], "NULL");
+    assert_eq!(verdict["breakdown"]["Stability"]["verdict"], "NULL");
+    assert!(verdict["summary"].as_str().unwrap().len() > 40);
+}
+
+#[tokio::test]
+async fn the_key_is_required_in_its_header() {
+    let world = world().await;
+    let url = world.url("/gemini/v1beta/models/gemini-2.5-flash:generateContent");
+    let body = request("quick", "Should I open a bakery?");
+    let (status, reply) = read(world.client.post(&url).json(&body)).await;
+    assert_eq!((status, &reply["error"]["status"]), (403, &json!("PERMISSION_DENIED")));
+    let in_address = format!("{url}?key=sandbox-gemini-key");
+    assert_eq!(read(world.client.post(in_address).json(&body)).await.0, 403);
+    let wrong = world.client.post(&url).header("x-goog-api-key", "wrong").json(&body);
+    let (status, reply) = read(wrong).await;
+    assert_eq!(status, 400);
+    assert_eq!(reply["error"]["details"][0]["reason"], "API_KEY_INVALID");
+}
+
+#[tokio::test]
+async fn what_the_vendor_refuses_is_refused() {
+    let world = world().await;
+    let change = |pointer: &str, value: Value| {
+        let mut body = request("quick", "Should I open a bakery?");
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let parent = body.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        if value.is_null() {
+            parent.remove(name);
+        } else {
+            parent.insert(name.to_owned(), value);
+        }
+        body
+    };
+    for (pointer, value) in [
+        ("/contents", Value::Null),
+        ("/contents", json!([])),
+        ("/contents", json!([{"role": "user", "parts": []}])),
+        ("/contents", json!([{"role": "user", "parts": [{}]}])),
+        ("/contents", json!([{"role": "system", "parts": [{"text": "x"}]}])),
+        ("/colour", json!("red")),
+        ("/generationConfig/colour", json!("red")),
+        ("/generationConfig/temperature", json!(3)),
+        ("/generationConfig/topK", json!(0)),
+        ("/generationConfig/maxOutputTokens", json!(0)),
+        ("/generationConfig/responseMimeType", Value::Null),
+        ("/generationConfig/thinkingConfig", json!({"thinkingLevel": "LOW"})),
+        ("/generationConfig/thinkingConfig", json!({"thinkingBudget": 99_999})),
+    ] {
+        let (status, reply) = read(world.gemini(&change(pointer, value.clone()))).await;
+        assert_eq!(status, 400, "{pointer} {value}: {reply}");
+        assert_eq!(reply["error"]["code"], 400);
+        assert_eq!(reply["error"]["status"], "INVALID_ARGUMENT");
+    }
+    let not_json = world.gemini(&json!({})).header("Content-Type", "application/json").body("{");
+    assert_eq!(read(not_json).await.0, 400);
+    let body = request("quick", "Should I open a bakery?");
+    let (status, reply) = read(world.model("gemini-1.0-pro", &body)).await;
+    assert_eq!((status, &reply["error"]["status"]), (404, &json!("NOT_FOUND")));
+}
+
+#[tokio::test]
+async fn newer_models_take_a_thinking_level_and_no_sampling() {
+    let world = world().await;
+    let mut plain = request("quick", "Should I open a bakery?");
+    let config = plain["generationConfig"].as_object_mut().unwrap();
+    config.insert("thinkingConfig".to_owned(), json!({"thinkingLevel": "LOW"}));
+    let sampling = ["temperature", "topP", "topK", "candidateCount"];
+    let values = sampling.map(|field| config.remove(field).unwrap());
+    let (status, reply) = read(world.model("gemini-3.5-flash", &plain)).await;
+    assert_eq!(status, 200, "{reply}");
+    assert!(reply["usageMetadata"]["thoughtsTokenCount"].as_u64().unwrap() > 0);
+    for (field, value) in sampling.into_iter().zip(values) {
+        let mut body = plain.clone();
+        body["generationConfig"][field] = value;
+        let (status, reply) = read(world.model("gemini-3.5-flash", &body)).await;
+        assert_eq!(status, 400, "{field}: {reply}");
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(field), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_small_cap_cuts_the_answer() {
+    let world = world().await;
+    let mut body = request("full", "Should we move our bakery into a larger shop?");
+    body["generationConfig"]["maxOutputTokens"] = json!(50);
+    let (status, reply) = read(world.gemini(&body)).await;
+    assert_eq!(status, 200);
+    let candidate = &reply["candidates"][0];
+    assert_eq!(candidate["finishReason"], "MAX_TOKENS");
+    let text = candidate["content"]["parts"][0]["text"].as_str().unwrap();
+    assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+    // Thoughts count against the cap too.
+    body["generationConfig"]["thinkingConfig"] = json!({"thinkingBudget": 1000, "includeThoughts": true});
+    let (_, reply) = read(world.gemini(&body)).await;
+    assert_eq!(reply["usageMetadata"]["thoughtsTokenCount"], 50);
+    assert_eq!(reply["candidates"][0]["content"]["parts"], Value::Null, "nothing is left for the answer");
+}
+
+#[tokio::test]
+async fn the_model_can_be_told_what_to_say() {
+    let world = world().await;
+    let body = request("quick", "Should I open a bakery?");
+    let planned = json!([
+        {"verdict": {"verdict": "RED", "summary": "No."}},
+        {"text": "not JSON"},
+        {"finish_reason": "SAFETY"},
+        {"block_reason": "SAFETY"},
+        {"model_version": "gemini-3.5-flash-lite", "model_status": {"modelStage": "RETIRED"}},
+    ]);
+    world.fault("gemini", planned).await;
+    let (_, reply) = read(world.gemini(&body)).await;
+    assert_eq!(verdict(&reply), json!({"verdict": "RED", "summary": "No."}));
+    let (status, reply) = read(world.gemini(&body)).await;
+    assert_eq!(status, 200);
+    assert_eq!(reply["candidates"][0]["content"]["parts"][0]["text"], "not JSON");
+    let (_, reply) = read(world.gemini(&body)).await;
+    assert_eq!(reply["candidates"][0]["finishReason"], "SAFETY");
+    assert_eq!(reply["candidates"][0]["content"]["parts"], Value::Null);
+    let (_, reply) = read(world.gemini(&body)).await;
+    assert_eq!(reply["promptFeedback"]["blockReason"], "SAFETY");
+    assert_eq!(reply["candidates"], Value::Null);
+    let (_, reply) = read(world.gemini(&body)).await;
+    assert_eq!(reply["modelVersion"], "gemini-3.5-flash-lite");
+    assert_eq!(reply["modelStatus"]["modelStage"], "RETIRED");
+    let (_, reply) = read(world.gemini(&body)).await;
+    assert_eq!(reply["modelVersion"], "gemini-2.5-flash");
+}

@@ -1,0 +1,358 @@
+//! The Graph and login faces at the wire.
+
+use crate::support::{REFRESH, SENDER, World, read, world};
+use serde_json::{Value, json};
+
+fn message(subject: &str) -> Value {
+    json!({
+        "subject": subject,
+        "body": {"contentType": "Text", "content": "Your verdict: GREEN"},
+        "toRecipients": [{"emailAddress": {"address": "ada@example.com"}}],
+        "internetMessageHeaders": [{"name": "x-oracle-session", "value": "cs_test_1"}],
+    })
+}
+
+struct Graph<'a> {
+    world: &'a World,
+    token: String,
+}
+
+impl<'a> Graph<'a> {
+    async fn of(world: &'a World) -> Self {
+        let token = world.token().await;
+        Self { world, token }
+    }
+
+    async fn get(&self, path: &str) -> (u16, Value) {
+        self.get_address(&self.world.mailbox(path)).await
+    }
+
+    async fn get_address(&self, address: &str) -> (u16, Value) {
+        read(self.world.client.get(address).bearer_auth(&self.token)).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let request = self.world.client.post(self.world.mailbox(path));
+        read(request.bearer_auth(&self.token).json(body)).await
+    }
+
+    async fn send(&self, id: &str) -> (u16, Value) {
+        let address = self.world.mailbox(&format!("messages/{id}/send"));
+        let request = self.world.client.post(address).bearer_auth(&self.token);
+        read(request.header("Content-Length", "0")).await
+    }
+
+    async fn draft(&self, subject: &str) -> Value {
+        let (status, draft) = self.post("messages", &message(subject)).await;
+        assert_eq!(status, 201, "{draft}");
+        draft
+    }
+}
+
+fn filter(folder: &str, filter: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("$filter", filter);
+    query.append_pair("$select", "id,internetMessageId,internetMessageHeaders");
+    format!("mailFolders/{folder}/messages?{}", query.finish())
+}
+
+#[tokio::test]
+async fn a_draft_is_sent_once_and_found_by_its_message_id() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let draft = graph.draft("Verdict").await;
+    let id = draft["id"].as_str().unwrap();
+    assert_eq!(draft["isDraft"], true);
+    assert_eq!(draft.get("internetMessageHeaders"), None);
+    let (status, found) = graph.get(&format!("messages/{id}?$select=subject,isDraft,internetMessageHeaders")).await;
+    assert_eq!(status, 200);
+    assert_eq!(found["internetMessageHeaders"][0]["value"], "cs_test_1");
+    assert_eq!(found.get("body"), None);
+    let (_, drafts) = graph.get("mailFolders/drafts/messages").await;
+    assert_eq!(drafts["value"].as_array().unwrap().len(), 1);
+    assert_eq!(graph.send(id).await, (202, Value::Null));
+    let (status, again) = graph.send(id).await;
+    assert_eq!((status, &again["error"]["code"]), (404, &json!("ErrorItemNotFound")));
+    assert!(again["error"]["innerError"]["request-id"].is_string());
+    assert_eq!(graph.get(&format!("messages/{id}")).await.0, 404);
+    let message_id = draft["internetMessageId"].as_str().unwrap();
+    let by_message_id = filter("sentitems", &format!("internetMessageId eq '{message_id}'"));
+    let (status, sent) = graph.get(&by_message_id).await;
+    assert_eq!(status, 200, "{sent}");
+    let sent = sent["value"].as_array().unwrap();
+    assert_eq!(sent.len(), 1);
+    assert_ne!(sent[0]["id"], draft["id"]);
+    assert_eq!(sent[0]["internetMessageId"], draft["internetMessageId"]);
+    let mails = world.look("mails").await;
+    assert_eq!(mails.as_array().unwrap().len(), 1);
+    assert_eq!(mails[0]["to"], "ada@example.com");
+    assert_eq!(mails[0]["subject"], "Verdict");
+    assert_eq!(mails[0]["body"], "Your verdict: GREEN");
+    assert_eq!(mails[0]["at"], "2025-11-20T00:00:00Z");
+    assert_eq!(mails[0]["headers"], json!({"x-oracle-session": "cs_test_1"}));
+}
+
+#[tokio::test]
+async fn a_draft_can_be_thrown_away() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let draft = graph.draft("Verdict").await;
+    let id = draft["id"].as_str().unwrap();
+    let address = world.mailbox(&format!("messages/{id}"));
+    let delete = || world.client.delete(&address).bearer_auth(&graph.token);
+    assert_eq!(read(delete()).await, (204, Value::Null));
+    assert_eq!(read(delete()).await.0, 404);
+    assert_eq!(graph.send(id).await.0, 404);
+    let (status, body) = graph.get("messages/17").await;
+    assert_eq!((status, &body["error"]["code"]), (400, &json!("ErrorInvalidIdMalformed")));
+}
+
+#[tokio::test]
+async fn a_mail_is_sent_without_a_draft() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let body = json!({"message": message("Reply"), "saveToSentItems": false});
+    assert_eq!(graph.post("sendMail", &body).await, (202, Value::Null));
+    let (_, sent) = graph.get("mailFolders/sentitems/messages").await;
+    assert_eq!(sent["value"], json!([]));
+    let body = json!({"message": message("Reply")});
+    assert_eq!(graph.post("sendMail", &body).await.0, 202);
+    let (_, sent) = graph.get("mailFolders/sentitems/messages").await;
+    assert_eq!(sent["value"].as_array().unwrap().len(), 1);
+    assert_eq!(world.look("mails").await.as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_mail_to_oneself_arrives() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let mut own = message("To myself");
+    own["toRecipients"][0]["emailAddress"]["address"] = json!(SENDER);
+    assert_eq!(graph.post("sendMail", &json!({"message": own})).await.0, 202);
+    let (_, inbox) = graph.get(&filter("inbox", "isRead eq false")).await;
+    assert_eq!(inbox["value"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn unusable_messages_are_refused() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let change = |name: &str, value: Value| {
+        let mut message = message("Verdict");
+        message[name] = value;
+        message
+    };
+    let headers = |count: usize| {
+        let header = json!({"name": "x-a", "value": "b"});
+        Value::Array(vec![header; count])
+    };
+    for (body, code) in [
+        (change("colour", json!("red")), "RequestBodyRead"),
+        (change("body", json!({"content": "x"})), "RequestBodyRead"),
+        (change("body", json!({"contentType": "Markdown", "content": "x"})), "RequestBodyRead"),
+        (change("subject", json!(7)), "RequestBodyRead"),
+        (change("toRecipients", json!(["ada@example.com"])), "RequestBodyRead"),
+        (change("internetMessageHeaders", json!([{"name": "Subject", "value": "x"}])), "InvalidInternetMessageHeader"),
+        (
+            change("internetMessageHeaders", json!([{"name": "x-a", "value": "x\r\nBcc: y"}])),
+            "InvalidInternetMessageHeader",
+        ),
+        (change("internetMessageHeaders", headers(6)), "InvalidInternetMessageHeaderCollection"),
+    ] {
+        let (status, reply) = graph.post("messages", &body).await;
+        assert_eq!((status, &reply["error"]["code"]), (400, &json!(code)), "{body}");
+    }
+    let (status, _) = graph.post("messages", &change("internetMessageHeaders", headers(5))).await;
+    assert_eq!(status, 201);
+    for recipients in [json!([]), json!([{"emailAddress": {"address": "nobody"}}])] {
+        let (status, draft) = graph.post("messages", &change("toRecipients", recipients.clone())).await;
+        assert_eq!(status, 201, "a draft may be unfinished");
+        let (status, reply) = graph.send(draft["id"].as_str().unwrap()).await;
+        assert_eq!((status, &reply["error"]["code"]), (400, &json!("ErrorInvalidRecipients")));
+        let body = json!({"message": change("toRecipients", recipients)});
+        assert_eq!(graph.post("sendMail", &body).await.0, 400);
+    }
+    assert_eq!(graph.post("sendMail", &json!({})).await.0, 400);
+    let text = world.client.post(world.mailbox("messages")).bearer_auth(&graph.token).body("subject");
+    assert_eq!(read(text).await.0, 415);
+    assert_eq!(world.look("mails").await, json!([]));
+}
+
+#[tokio::test]
+async fn a_post_states_its_length() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let world = world().await;
+    let token = world.token().await;
+    let address = world.url("");
+    let mut stream = tokio::net::TcpStream::connect(address.trim_start_matches("http://")).await.unwrap();
+    let request = format!(
+        "POST /graph/v1.0/users/{SENDER}/messages/AAMkA1/send HTTP/1.1\r\nHost: x\r\n\
+         Authorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).await.unwrap();
+    assert!(reply.starts_with("HTTP/1.1 411"), "{reply}");
+}
+
+#[tokio::test]
+async fn unread_mail_is_paged_through_links() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    for minute in 0..7 {
+        let (status, _) = world
+            .control(
+                "inbox",
+                json!({"from": "Ada <ada@example.com>", "subject": format!("No. {minute}"),
+                       "receivedDateTime": format!("2026-01-01T00:0{minute}:00Z")}),
+            )
+            .await;
+        assert_eq!(status, 201);
+    }
+    world.control("inbox", json!({"from": "b@example.com", "subject": "read", "isRead": true})).await;
+    let mut address = world.mailbox(&format!("{}&$top=3", filter("inbox", "isRead eq false")));
+    let mut pages = Vec::new();
+    loop {
+        let (status, page) = graph.get_address(&address).await;
+        assert_eq!(status, 200, "{page}");
+        pages.push(page["value"].as_array().unwrap().len());
+        match page["@odata.nextLink"].as_str() {
+            Some(next) => next.clone_into(&mut address),
+            None => break,
+        }
+    }
+    assert_eq!(pages, [3, 3, 1]);
+    let (_, newest) =
+        graph.get("mailFolders/inbox/messages?$filter=subject eq 'No. 6'&$select=subject,from,receivedDateTime").await;
+    let newest = &newest["value"][0];
+    assert_eq!(newest["receivedDateTime"], "2026-01-01T00:06:00Z");
+    assert_eq!(newest["from"]["emailAddress"]["address"], "ada@example.com");
+    assert_eq!(newest["from"]["emailAddress"]["name"], "Ada");
+    let (status, planted) =
+        world.control("inbox", json!({"from": "c@example.com", "subject": "x", "receivedDateTime": null})).await;
+    assert_eq!((status, &planted["receivedDateTime"]), (201, &Value::Null));
+}
+
+#[tokio::test]
+async fn bad_queries_are_refused() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    for (query, code) in [
+        ("$filter=colour eq 'red'", "BadRequest"),
+        ("$filter=isRead is false", "BadRequest"),
+        ("$select=colour", "BadRequest"),
+        ("$top=0", "BadRequest"),
+        ("$top=1001", "BadRequest"),
+        ("$expand=everything", "BadRequest"),
+        ("$filter=isRead eq false&$orderby=receivedDateTime desc", "InefficientFilter"),
+    ] {
+        let (status, body) = graph.get(&format!("mailFolders/inbox/messages?{query}")).await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!(code)), "{query}");
+    }
+    assert_eq!(graph.get("mailFolders/attic/messages").await.0, 404);
+    assert_eq!(graph.get("calendar").await.0, 400);
+    let (status, body) = graph.get_address(&world.url("/graph/v1.0/users/other@example.com/messages")).await;
+    assert_eq!((status, &body["error"]["code"]), (404, &json!("ErrorInvalidUser")));
+}
+
+#[tokio::test]
+async fn only_tokens_issued_here_and_still_fresh_open_the_mailbox() {
+    let world = world().await;
+    let address = world.mailbox("messages");
+    let (status, body) = read(world.client.get(&address)).await;
+    assert_eq!(status, 401);
+    assert_eq!(body["error"]["code"], "InvalidAuthenticationToken");
+    let foreign = world.client.get(&address).bearer_auth("foreign");
+    assert_eq!(read(foreign).await.0, 401);
+    let token = world.token().await;
+    let call = || world.client.get(&address).bearer_auth(&token);
+    assert_eq!(read(call()).await.0, 200);
+    world.control("reset", json!({})).await;
+    assert_eq!(read(call()).await.0, 200, "a reset leaves tokens alone");
+    world.advance(3_599);
+    let (status, body) = read(call()).await;
+    assert_eq!(status, 401);
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(message.contains("expired"), "{message}");
+}
+
+#[tokio::test]
+async fn a_token_opens_only_what_its_scope_allows() {
+    let world = world().await;
+    let mut fields = REFRESH.to_vec();
+    fields.push(("scope", "https://graph.microsoft.com/Mail.ReadWrite"));
+    let (status, body) = read(world.login(&fields)).await;
+    assert_eq!(status, 200);
+    assert_eq!(body.get("refresh_token"), None, "offline_access was not asked for");
+    let graph = Graph { world: &world, token: body["access_token"].as_str().unwrap().to_owned() };
+    let draft = graph.draft("Verdict").await;
+    let (status, body) = graph.send(draft["id"].as_str().unwrap()).await;
+    assert_eq!((status, &body["error"]["code"]), (403, &json!("ErrorAccessDenied")));
+}
+
+#[tokio::test]
+async fn a_refresh_gives_a_new_token_and_the_old_one_stays_valid() {
+    let world = world().await;
+    let scope = "offline_access https://graph.microsoft.com/Mail.ReadWrite https://graph.microsoft.com/Mail.Send";
+    let refresh = |token: &str| {
+        world.login(&[
+            ("grant_type", "refresh_token"),
+            ("client_id", "sandbox-client"),
+            ("refresh_token", token),
+            ("scope", scope),
+        ])
+    };
+    let (status, first) = read(refresh("sandbox-refresh-token")).await;
+    assert_eq!(status, 200, "{first}");
+    assert_eq!((&first["token_type"], &first["expires_in"]), (&json!("Bearer"), &json!(3599)));
+    let second_token = first["refresh_token"].as_str().unwrap();
+    let (_, second) = read(refresh(second_token)).await;
+    assert_ne!(second["refresh_token"], first["refresh_token"]);
+    assert_eq!(read(refresh(second_token)).await.0, 200);
+    assert_eq!(read(refresh("sandbox-refresh-token")).await.0, 200);
+    world.advance(90 * 24 * 3600);
+    let (status, body) = read(refresh(second_token)).await;
+    assert_eq!((status, &body["error"]), (400, &json!("invalid_grant")));
+    assert_eq!(body["error_codes"], json!([700_082]));
+}
+
+#[tokio::test]
+async fn bad_grants_are_refused() {
+    let world = world().await;
+    let client = ("client_id", "sandbox-client");
+    let secret = ("client_secret", "sandbox-client-secret");
+    let credentials = ("grant_type", "client_credentials");
+    let default = ("scope", "https://graph.microsoft.com/.default");
+    for (fields, status, error) in [
+        (vec![], 400, "invalid_request"),
+        (vec![("grant_type", "refresh_token"), client], 400, "invalid_request"),
+        (vec![("grant_type", "refresh_token"), client, ("refresh_token", "foreign")], 400, "invalid_grant"),
+        (
+            vec![("grant_type", "refresh_token"), ("client_id", "other"), ("refresh_token", "x")],
+            400,
+            "unauthorized_client",
+        ),
+        (vec![("grant_type", "password"), client], 400, "unsupported_grant_type"),
+        (vec![credentials, client, default], 401, "invalid_client"),
+        (vec![credentials, client, default, ("client_secret", "wrong")], 401, "invalid_client"),
+        (vec![credentials, client, secret, ("scope", "Mail.Send")], 400, "invalid_scope"),
+    ] {
+        let (found, body) = read(world.login(&fields)).await;
+        assert_eq!((found, &body["error"]), (status, &json!(error)), "{fields:?}");
+        assert!(body["error_description"].as_str().unwrap().starts_with("AADSTS"));
+    }
+    let (status, body) = read(world.login(&[credentials, client, secret, default])).await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(body.get("refresh_token"), None);
+    let elsewhere = world
+        .client
+        .post(world.url("/login/other-tenant/oauth2/v2.0/token"))
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body("grant_type=refresh_token");
+    assert_eq!(read(elsewhere).await.0, 400);
+    let as_json = world
+        .client
+        .post(world.url("/login/sandbox-tenant/oauth2/v2.0/token"))
+        .json(&json!({"grant_type": "refresh_token"}));
+    assert_eq!(read(as_json).await.0, 400);
+}

@@ -1,0 +1,9 @@
+//! The sandbox as its callers meet it: over HTTP, on a free port, with a clock that is told the time.
+#![allow(clippy::unwrap_used, reason = "helpers of tests; a panic is their failure")]
+
+mod control;
+mod gemini_api;
+mod graph_api;
+mod payments;
+mod stripe_api;
+mod support;

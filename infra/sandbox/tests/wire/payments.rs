@@ -1,0 +1,202 @@
+//! Paying, webhooks, planted sessions and the pay page.
+
+use crate::support::{NOW, Receiver, World, read, receiver, world, world_with};
+use sandbox::Config;
+use serde_json::{Value, json};
+
+async fn world_and_receiver(statuses: &[u16]) -> (World, Receiver) {
+    let receiver = receiver(statuses).await;
+    let config = Config {
+        webhook_url: Some(receiver.url.clone()),
+        webhook_secret: "whsec_test_secret".to_owned(),
+        webhook_retry_pauses_ms: vec![0, 0],
+        ..Config::default()
+    };
+    (world_with(config).await, receiver)
+}
+
+async fn stored(world: &World, id: &Value) -> Value {
+    let id = id.as_str().unwrap();
+    let (status, body) = read(world.stripe_get(&format!("checkout/sessions/{id}"))).await;
+    assert_eq!(status, 200, "{body}");
+    body
+}
+
+#[tokio::test]
+async fn paying_completes_the_session_and_delivers_a_signed_event() {
+    let (world, mut receiver) = world_and_receiver(&[]).await;
+    let session = world.session().await;
+    let body = json!({"session_id": session["id"], "email": "ada@example.com", "deliveries": 3});
+    let (status, body) = world.control("stripe/pay", body).await;
+    assert_eq!(status, 200, "{body}");
+    let delivery = json!({"status": 200, "body": {"received": true}});
+    assert_eq!(body["deliveries"], json!([delivery, delivery, delivery]));
+    let stored = stored(&world, &session["id"]).await;
+    assert_eq!(stored["status"], "complete");
+    assert_eq!(stored["payment_status"], "paid");
+    assert_eq!(stored["customer_details"]["email"], "ada@example.com");
+    assert!(stored["payment_intent"].as_str().unwrap().starts_with("pi_"));
+    let mut bodies = Vec::new();
+    for _ in 0..3 {
+        let received = receiver.received.recv().await.unwrap();
+        assert!(received.signature.starts_with(&format!("t={NOW},v1=")));
+        bodies.push(received.body);
+    }
+    assert!(bodies[0] == bodies[1] && bodies[1] == bodies[2]);
+    let event: Value = serde_json::from_str(&bodies[0]).unwrap();
+    assert_eq!(event["type"], "checkout.session.completed");
+    assert_eq!(event["object"], "event");
+    assert_eq!(event["id"], body["event"]);
+    assert_eq!(event["data"]["object"], stored);
+    let (status, _) = world.control("stripe/pay", json!({"session_id": session["id"]})).await;
+    assert_eq!(status, 409);
+    let (status, _) = world.control("stripe/pay", json!({"session_id": "cs_test_nothing"})).await;
+    assert_eq!(status, 404);
+}
+
+#[tokio::test]
+async fn a_refused_webhook_comes_again_until_it_is_accepted() {
+    let (world, mut receiver) = world_and_receiver(&[503, 500]).await;
+    let session = world.session().await;
+    let (_, body) = world.control("stripe/pay", json!({"session_id": session["id"]})).await;
+    assert_eq!(body["deliveries"][0]["status"], 503);
+    for _ in 0..3 {
+        let received = receiver.received.recv().await.unwrap();
+        let event: Value = serde_json::from_str(&received.body).unwrap();
+        assert_eq!(event["id"], body["event"]);
+    }
+    let mut record = world.look("deliveries").await;
+    while record.as_array().unwrap().len() < 3 {
+        tokio::task::yield_now().await;
+        record = world.look("deliveries").await;
+    }
+    let statuses: Vec<&Value> = record.as_array().unwrap().iter().map(|attempt| &attempt["status"]).collect();
+    assert_eq!(statuses, [503, 500, 200]);
+    assert_eq!(record[2]["attempt"], 3);
+}
+
+#[tokio::test]
+async fn without_a_webhook_address_the_delivery_says_so() {
+    let world = world().await;
+    let session = world.session().await;
+    let (status, body) = world.control("stripe/pay", json!({"session_id": session["id"]})).await;
+    assert_eq!(status, 200);
+    let delivery = &body["deliveries"][0];
+    assert_eq!(delivery["status"], Value::Null);
+    let error = delivery["error"].as_str().unwrap();
+    assert!(error.contains("/control/configure"), "{error}");
+}
+
+#[tokio::test]
+async fn the_webhook_address_can_be_set_later() {
+    let world = world().await;
+    let mut receiver = receiver(&[]).await;
+    let site = receiver.url.trim_end_matches("/api/webhook");
+    let (status, body) = world.control("configure", json!({"site": site})).await;
+    assert_eq!((status, &body["webhook_url"]), (200, &json!(receiver.url)));
+    let event = json!({"type": "charge.refunded", "data": {"object": {"id": "ch_1", "object": "charge"}}});
+    let (status, body) = world.control("stripe/event", event).await;
+    assert_eq!((status, body), (200, json!({"status": 200, "body": {"received": true}})));
+    let received = receiver.received.recv().await.unwrap();
+    assert!(received.body.contains("charge.refunded"));
+    for wrong in [json!({"colour": "red"}), json!({"site": "ftp://x"}), json!({"webhook_secret": "x"})] {
+        assert_eq!(world.control("configure", wrong.clone()).await.0, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn an_event_plants_an_unknown_session_and_updates_a_known_one() {
+    let (world, mut receiver) = world_and_receiver(&[]).await;
+    let object = json!({"id": "cs_test_unknown", "object": "checkout.session", "payment_status": "unpaid",
+                        "status": "complete", "metadata": {"tier": "full"}});
+    let event = |kind: &str, object: &Value| json!({"id": "evt_7", "type": kind, "data": {"object": object}});
+    let (status, _) = world.control("stripe/event", event("checkout.session.completed", &object)).await;
+    assert_eq!(status, 200);
+    let received = receiver.received.recv().await.unwrap();
+    let delivered: Value = serde_json::from_str(&received.body).unwrap();
+    assert_eq!(delivered["id"], "evt_7");
+    assert_eq!(delivered["data"]["object"], object);
+    let planted = stored(&world, &object["id"]).await;
+    assert_eq!(planted["payment_status"], "unpaid");
+    let paid = json!({"id": "cs_test_unknown", "object": "checkout.session", "payment_status": "paid",
+                      "payment_intent": "pi_late", "metadata": {"tier": "other"}});
+    world.control("stripe/event", event("checkout.session.async_payment_succeeded", &paid)).await;
+    let updated = stored(&world, &object["id"]).await;
+    assert_eq!(updated["payment_status"], "paid");
+    assert_eq!(updated["metadata"], json!({"tier": "full"}));
+    let (status, _) = read(world.stripe_get("payment_intents/pi_late")).await;
+    assert_eq!(status, 200);
+    for wrong in [json!({}), json!({"type": "x"}), json!([1])] {
+        assert_eq!(world.control("stripe/event", wrong.clone()).await.0, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_webhook_is_reported() {
+    let config = Config {
+        webhook_url: Some("http://127.0.0.1:1/".to_owned()),
+        webhook_retry_pauses_ms: vec![],
+        ..Config::default()
+    };
+    let world = world_with(config).await;
+    let event = json!({"type": "charge.refunded", "data": {"object": {"id": "ch_1"}}});
+    let (status, body) = world.control("stripe/event", event).await;
+    assert_eq!((status, &body["status"]), (502, &Value::Null));
+}
+
+#[tokio::test]
+async fn a_session_is_planted_as_given() {
+    let world = world().await;
+    let given = json!({"id": "cs_live_link", "payment_status": "paid", "amount_total": 500, "customer_details": null,
+                       "custom_fields": [{"key": "idea", "text": {"value": "Open a bakery"}}]});
+    let (status, planted) = world.control("stripe/session", given).await;
+    assert_eq!(status, 200, "{planted}");
+    assert_eq!(planted["status"], "complete");
+    assert_eq!(planted["object"], "checkout.session");
+    assert_eq!(stored(&world, &json!("cs_live_link")).await, planted);
+    let intent = planted["payment_intent"].as_str().unwrap();
+    let refund = [("payment_intent", intent)];
+    let (status, refund) = read(world.stripe_post("refunds", &refund)).await;
+    assert_eq!((status, &refund["amount"]), (200, &json!(500)));
+}
+
+#[tokio::test]
+async fn the_pay_page_shows_the_order_and_takes_the_payment() {
+    let (world, mut receiver) = world_and_receiver(&[]).await;
+    let session = world.session().await;
+    let url = session["url"].as_str().unwrap();
+    let page = world.client.get(url).send().await.unwrap();
+    assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+    let page = page.text().await.unwrap();
+    for part in [
+        "<title>Checkout (sandbox)</title>",
+        "Quick Take",
+        "CA$1.00",
+        "4242&nbsp;4242",
+        "name=\"email\"",
+        "id=\"cancel\" href=\"http://127.0.0.1:1/\"",
+    ] {
+        assert!(page.contains(part), "{part} is missing in {page}");
+    }
+    let post = |email: &str| {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("email", email);
+        world.client.post(url).header("Content-Type", "application/x-www-form-urlencoded").body(form.finish())
+    };
+    let (status, page) = read(post("\"><script>")).await;
+    assert_eq!(status, 400);
+    let page = page.as_str().unwrap();
+    assert!(page.contains("complete e-mail address") && !page.contains("<script>"));
+    let response = post("ada@example.com").send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 303);
+    let id = session["id"].as_str().unwrap();
+    assert_eq!(response.headers()["location"], format!("http://127.0.0.1:1/oracle/result?session_id={id}").as_str());
+    let received = receiver.received.try_recv().unwrap();
+    assert!(received.body.contains("ada@example.com"));
+    let (status, page) = read(world.client.get(url)).await;
+    assert_eq!(status, 200);
+    assert!(page.as_str().unwrap().contains("has been paid"));
+    assert_eq!(read(post("ada@example.com")).await.0, 409);
+    let (status, _) = read(world.client.get(world.url("/stripe/pay/cs_test_nothing"))).await;
+    assert_eq!(status, 404);
+}
