@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_survives_the_round_trip(text in "\\PC{1,3000}|(?s).{1,1200}") {
+        fn any_text_survives_the_round_trip(text in "\\PC{1,3000}|[^\\x00]{1,1200}") {
             prop_assume!(Query::parse(text.as_str()).is_ok());
             prop_assert_eq!(round_trip(&text).1, Some(text));
         }

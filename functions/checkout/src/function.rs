@@ -1,0 +1,38 @@
+//! From HTTP requests to [`purchase`] and back.
+
+use crate::{Ports, purchase};
+use aws::{Connection, SecretDocument};
+use lambda_http::{Body, Request, Response};
+use runtime::{Environment, System};
+use std::{error::Error, sync::Arc};
+
+/// The checkout function of one process.
+pub struct Function {
+    payments: stripe::LazyClient,
+}
+
+impl Function {
+    /// Reads and validates the configuration.
+    ///
+    /// # Errors
+    /// One that names the variable that is missing or malformed.
+    pub fn from_environment(environment: &Environment) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let connection = Connection::from_environment(|name| environment.optional(name))?;
+        let secret = SecretDocument::new(connection, environment.required("STRIPE_SECRET_ID")?);
+        let system = Arc::new(System);
+        let payments = stripe::LazyClient::new(
+            environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?,
+            environment.base_url("SITE_URL", "")?,
+            Arc::new(secret),
+            system.clone(),
+            system,
+        );
+        Ok(Self { payments })
+    }
+
+    /// Handles one request.
+    pub async fn handle(&self, request: Request) -> Response<Body> {
+        let ports = Ports { payments: &self.payments, randomness: &System };
+        purchase(ports, request.body()).await.into_response()
+    }
+}

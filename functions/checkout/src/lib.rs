@@ -1,0 +1,7 @@
+//! The checkout function: a tier and a question in, a Stripe session to pay out.
+
+mod function;
+mod purchase;
+
+pub use function::Function;
+pub use purchase::{MAX_BODY_BYTES, Ports, purchase};

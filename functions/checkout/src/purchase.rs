@@ -1,0 +1,104 @@
+//! One purchase: everything is checked before Stripe hears of it.
+
+use domain::{
+    Query, Tier,
+    ports::{NewCheckoutSession, PaymentError, Payments, Randomness},
+};
+use runtime::{http::Reply, telemetry};
+use serde_json::{Map, Value, json};
+
+/// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// What a purchase needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub payments: &'a dyn Payments,
+    pub randomness: &'a dyn Randomness,
+}
+
+/// A request that was understood.
+#[derive(Debug)]
+struct Purchase {
+    tier: Tier,
+    query: Query,
+    referral_code: Option<String>,
+}
+
+/// Creates the session for a request body, or says what is wrong with it.
+pub async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
+    if body.len() > MAX_BODY_BYTES {
+        return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
+    }
+    let Purchase { tier, query, referral_code } = match parse(body) {
+        Ok(purchase) => purchase,
+        Err((code, sentence)) => return Reply::error(400, code, &sentence),
+    };
+    let promotion_code = match referral_code {
+        None => None,
+        Some(code) => match promotion_code(ports, &code).await {
+            Ok(Some(id)) => Some(id),
+            Ok(None) => return unknown_code(),
+            Err(error) => return unavailable(&error),
+        },
+    };
+    let new = NewCheckoutSession { tier, query, promotion_code, idempotency_key: ports.randomness.token() };
+    match ports.payments.create_session(&new).await {
+        Ok(created) => {
+            tracing::info!(session = created.id.prefix(), tier = tier.key(), "session created");
+            Reply::json(200, &json!({ "url": created.url, "session_id": created.id }))
+        }
+        Err(error) => unavailable(&error),
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Purchase, (&'static str, String)> {
+    let malformed = |sentence: &str| ("malformed_json", sentence.to_owned());
+    let value: Value =
+        serde_json::from_slice(body).map_err(|_| malformed("The request body must be a JSON document in UTF-8."))?;
+    let Value::Object(fields) = value else { return Err(malformed("The request body must be a JSON object.")) };
+    let tier = Tier::parse(text(&fields, "tier", "tier_invalid")?.unwrap_or_default())
+        .map_err(|error| ("tier_invalid", error.to_string()))?;
+    let query = Query::parse(text(&fields, "query", "query_invalid")?.unwrap_or_default())
+        .map_err(|error| ("query_invalid", error.to_string()))?;
+    let code = text(&fields, "referral_code", "referral_code_invalid")?.map(str::trim).filter(|code| !code.is_empty());
+    Ok(Purchase { tier, query, referral_code: code.map(str::to_owned) })
+}
+
+/// A field that is absent, null, or a string.
+fn text<'a>(
+    fields: &'a Map<String, Value>,
+    name: &str,
+    code: &'static str,
+) -> Result<Option<&'a str>, (&'static str, String)> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err((code, format!("{name} must be a string"))),
+    }
+}
+
+/// The provider's id of a referral code (Product Tiers GAP-1: a Stripe promotion code). A text that cannot be a
+/// code is not asked about.
+async fn promotion_code(ports: Ports<'_>, code: &str) -> Result<Option<String>, PaymentError> {
+    let possible = code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if possible { ports.payments.promotion_code(code).await } else { Ok(None) }
+}
+
+fn unknown_code() -> Reply {
+    Reply::error(400, "referral_code_unknown", "referral_code is not known or no longer active")
+}
+
+/// What Stripe said is for operators; the customer learns that nothing was charged.
+fn unavailable(error: &PaymentError) -> Reply {
+    tracing::error!(error = %telemetry::chain(error), "no session created");
+    Reply::error(
+        502,
+        "payment_unavailable",
+        "The payment page could not be opened. Nothing was charged. Please try again in a moment.",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use super::*;
+use domain::{Timestamp, query};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use testkit::{Fault, Plan, World, run};
+
+fn world() -> World {
+    let world = World::at(Timestamp::from_seconds(0));
+    world.state().promotion_codes.insert("FRIEND20".into(), "promo_1".into());
+    world
+}
+
+fn post(world: &World, body: &str) -> Reply {
+    run(purchase(Ports { payments: world, randomness: world }, body.as_bytes())).unwrap()
+}
+
+fn code(reply: &Reply) -> String {
+    serde_json::from_str::<Value>(reply.body()).unwrap()["code"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn each_tier_makes_a_session() {
+    for tier in Tier::ALL {
+        let world = world();
+        let reply = post(&world, &json!({ "tier": tier, "query": "Open a second shop?" }).to_string());
+        assert_eq!(reply.status(), 200);
+        let body: Value = serde_json::from_str(reply.body()).unwrap();
+        assert_eq!(body, json!({ "url": "https://pay.example/cs_test_1", "session_id": "cs_test_1" }));
+        assert_eq!(world.state().created[0].tier, tier);
+    }
+}
+
+#[test]
+fn bad_requests_are_refused_by_name_before_any_call() {
+    let long = json!({ "tier": "quick", "query": "x".repeat(20_001) }).to_string();
+    for (body, expected) in [
+        ("", "malformed_json"),
+        ("not json", "malformed_json"),
+        ("[]", "malformed_json"),
+        ("\"quick\"", "malformed_json"),
+        ("{\"tier\":\"quick\",\"query\":\"\\ud800\"}", "malformed_json"),
+        ("{\"tier\":\"quick\",\"query\":\"a", "malformed_json"),
+        ("{\"query\":\"x\"}", "tier_invalid"),
+        ("{\"tier\":null,\"query\":\"x\"}", "tier_invalid"),
+        ("{\"tier\":\"premium\",\"query\":\"x\"}", "tier_invalid"),
+        ("{\"tier\":\"QUICK\",\"query\":\"x\"}", "tier_invalid"),
+        ("{\"tier\":5,\"query\":\"x\"}", "tier_invalid"),
+        ("{\"tier\":{\"a\":1},\"query\":\"x\"}", "tier_invalid"),
+        ("{\"tier\":\"quick\"}", "query_invalid"),
+        ("{\"tier\":\"quick\",\"query\":\"\"}", "query_invalid"),
+        ("{\"tier\":\"quick\",\"query\":\" \\n \"}", "query_invalid"),
+        ("{\"tier\":\"quick\",\"query\":\"a\\u0000b\"}", "query_invalid"),
+        ("{\"tier\":\"quick\",\"query\":[\"x\"]}", "query_invalid"),
+        (long.as_str(), "query_invalid"),
+        ("{\"tier\":\"quick\",\"query\":\"x\",\"referral_code\":7}", "referral_code_invalid"),
+        ("{\"tier\":\"quick\",\"query\":\"x\",\"referral_code\":\"a b&c\"}", "referral_code_unknown"),
+    ] {
+        let world = world();
+        let reply = post(&world, body);
+        assert_eq!((reply.status(), code(&reply).as_str()), (400, expected), "{}", &body[..body.len().min(60)]);
+        assert_eq!(world.passed(), 0, "no vendor call: {}", &body[..body.len().min(60)]);
+    }
+    let deep = format!("{{\"tier\":\"quick\",\"query\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    assert_eq!(post(&world(), &deep).status(), 400);
+    assert_eq!(post(&world(), &"x".repeat(MAX_BODY_BYTES + 1)).status(), 413);
+    let reply = run(purchase(Ports { payments: &world(), randomness: &world() }, &[0xff, 0xfe])).unwrap();
+    assert_eq!((reply.status(), code(&reply).as_str()), (400, "malformed_json"));
+}
+
+#[test]
+fn a_referral_code_is_a_promotion_code_or_a_400() {
+    let world = world();
+    let body = |code: &str| json!({ "tier": "full", "query": "x", "referral_code": code }).to_string();
+    assert_eq!(post(&world, &body(" FRIEND20 ")).status(), 200);
+    assert_eq!(world.state().created[0].promotion_code.as_deref(), Some("promo_1"));
+    let reply = post(&world, &body("NOSUCH"));
+    assert_eq!((reply.status(), code(&reply).as_str()), (400, "referral_code_unknown"));
+    assert_eq!(world.state().created.len(), 1, "no session for an unknown code");
+    assert_eq!(post(&world, &body("")).status(), 200);
+    assert_eq!(world.state().created[1].promotion_code, None);
+}
+
+#[test]
+fn stripe_down_is_502_and_tells_that_nothing_was_charged() {
+    for boundary in 0..2 {
+        let world = world();
+        world.plan(Plan::at(boundary, Fault::Fail));
+        let reply = post(&world, r#"{"tier":"quick","query":"x","referral_code":"FRIEND20"}"#);
+        assert_eq!(reply.status(), 502);
+        assert!(reply.body().contains("Nothing was charged") && !reply.body().contains("planned"));
+    }
+}
+
+#[test]
+fn every_request_has_an_idempotency_key_of_its_own() {
+    let world = world();
+    for _ in 0..3 {
+        post(&world, r#"{"tier":"quick","query":"x"}"#);
+    }
+    let keys: std::collections::BTreeSet<_> =
+        world.state().created.iter().map(|new| new.idempotency_key.clone()).collect();
+    assert_eq!(keys.len(), 3);
+}
+
+proptest! {
+    #[test]
+    fn the_question_reaches_stripe_exactly(text in "[^\\x00]{1,600}") {
+        prop_assume!(Query::parse(text.as_str()).is_ok());
+        let world = world();
+        prop_assert_eq!(post(&world, &json!({ "tier": "quick", "query": text }).to_string()).status(), 200);
+        let metadata: BTreeMap<_, _> = world.state().created[0].query.to_metadata().into_iter().collect();
+        prop_assert_eq!(query::from_metadata(&metadata), Some(text));
+    }
+
+    #[test]
+    fn no_body_breaks_it(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let world = world();
+        let reply = run(purchase(Ports { payments: &world, randomness: &world }, &bytes)).unwrap();
+        prop_assert!(matches!(reply.status(), 200 | 400));
+    }
+}

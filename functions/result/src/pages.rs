@@ -1,0 +1,258 @@
+//! The pages customers see, each assembled once into a single response: style sheet and script are inlined, and
+//! the page's Content-Security-Policy names them by their hash, so that nothing else can run or be loaded.
+//!
+//! The texts live in `pages/`; nothing of a customer's is ever put into them here. What changes from sale to sale
+//! is fetched and inserted as text by the page's own script.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+use std::sync::OnceLock;
+
+const STYLE: &str = include_str!("../pages/site.css");
+const STYLE_PLACE: &str = "{{style}}";
+const SCRIPT_PLACE: &str = "{{script}}";
+
+/// A page ready to be sent, with the policy it must be sent with.
+#[derive(Debug)]
+pub struct Page {
+    /// The whole document.
+    pub html: String,
+    /// The value of the `Content-Security-Policy` header: it matches this document only.
+    pub content_security_policy: String,
+}
+
+/// The front page (`GET /`): sells the three tiers and takes the question.
+pub fn front() -> &'static Page {
+    static PAGE: OnceLock<Page> = OnceLock::new();
+    PAGE.get_or_init(|| assemble(include_str!("../pages/front.html"), Some(include_str!("../pages/front.js"))))
+}
+
+/// The result page (`GET /oracle/result`): waits for the verdict and shows it (Verdict Pipeline, outputs 2).
+pub fn result() -> &'static Page {
+    static PAGE: OnceLock<Page> = OnceLock::new();
+    PAGE.get_or_init(|| assemble(include_str!("../pages/result.html"), Some(include_str!("../pages/result.js"))))
+}
+
+/// The page for every other address, to be sent with status 404.
+pub fn not_found() -> &'static Page {
+    static PAGE: OnceLock<Page> = OnceLock::new();
+    PAGE.get_or_init(|| assemble(include_str!("../pages/not_found.html"), None))
+}
+
+/// Inlines style sheet and script and derives the policy. Trusted Types make the browser itself refuse any
+/// script that would insert text as markup.
+fn assemble(template: &str, script: Option<&str>) -> Page {
+    let html = template.replace(STYLE_PLACE, STYLE).replace(SCRIPT_PLACE, script.unwrap_or_default());
+    let script_source = script.map_or_else(|| "'none'".to_owned(), hash_source);
+    let style_source = hash_source(STYLE);
+    let content_security_policy = format!(
+        "default-src 'none'; script-src {script_source}; style-src {style_source}; img-src data:; \
+         connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
+         require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    Page { html, content_security_policy }
+}
+
+/// The Content-Security-Policy source that allows exactly this inlined text.
+fn hash_source(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{Colour, Tier, verdict::DIMENSIONS};
+
+    fn pages() -> [(&'static str, &'static Page); 3] {
+        [("front", front()), ("result", result()), ("not found", not_found())]
+    }
+
+    /// What stands between the first `<name>` and `</name>`.
+    fn element<'a>(html: &'a str, name: &str) -> Option<&'a str> {
+        let (_, rest) = html.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once(&format!("</{name}>"))?.0)
+    }
+
+    /// The document without its style sheet and script.
+    fn markup(page: &Page) -> String {
+        let mut html = page.html.clone();
+        for name in ["style", "script"] {
+            if let Some(text) = element(&page.html, name) {
+                html = html.replace(text, "");
+            }
+        }
+        html
+    }
+
+    /// Every tag of the markup, without its angle brackets.
+    fn tags(markup: &str) -> Vec<&str> {
+        markup.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag is not closed").0).collect()
+    }
+
+    /// The text a reader meets, tags replaced by line ends.
+    fn visible_text(markup: &str) -> String {
+        markup.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What stands between double quotes, one line each: attributes' values, a script's sentences.
+    fn quoted(text: &str) -> String {
+        text.split('"').skip(1).step_by(2).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_policy_names_exactly_the_inlined_texts() {
+        for (name, page) in pages() {
+            let policy = &page.content_security_policy;
+            for kind in ["style", "script"] {
+                assert!(page.html.matches(&format!("<{kind}")).count() <= 1, "{name}: one {kind} element");
+                let source = element(&page.html, kind).map_or_else(|| "'none'".to_owned(), hash_source);
+                assert!(policy.contains(&format!("{kind}-src {source};")), "{name}: {policy}");
+            }
+            assert!(policy.starts_with("default-src 'none';"), "{name}");
+            assert!(!policy.contains("unsafe"), "{name}");
+            assert!(!page.html.contains("{{"), "{name}: a place was not filled");
+        }
+    }
+
+    #[test]
+    fn a_hash_source_is_what_browsers_compute() {
+        // The example of the CSP Level 3 recommendation, section "Usage of hash-source".
+        assert_eq!(hash_source("doSomething();"), "'sha256-RFWPLDbv2BY+rCkDzsE+0fr8ylGr2R2faWMhq4lfEQc='");
+    }
+
+    #[test]
+    fn nothing_that_the_policy_would_block() {
+        for (name, page) in pages() {
+            for tag in tags(&markup(page)) {
+                for attribute in tag.split_ascii_whitespace().skip(1) {
+                    assert!(!attribute.starts_with("style="), "{name}: {tag}");
+                    assert!(!attribute.starts_with("on"), "{name}: {tag}");
+                    assert!(!attribute.starts_with("src="), "{name}: {tag}");
+                    assert!(!attribute.starts_with("action="), "{name}: {tag}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_from_third_parties() {
+        for (name, page) in pages() {
+            // The namespace of the icon's SVG is a name, not an address that is loaded.
+            let html = page.html.replace("http://www.w3.org/2000/svg", "");
+            for forbidden in ["http://", "https://", "@import", "url(", "src=\"//", "href=\"//"] {
+                assert!(!html.contains(forbidden), "{name}: {forbidden}");
+            }
+        }
+    }
+
+    #[test]
+    fn scripts_insert_text_only_as_text() {
+        for (name, page) in pages() {
+            let script = element(&page.html, "script").unwrap_or_default();
+            for forbidden in
+                ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "<!--"]
+            {
+                assert!(!script.contains(forbidden), "{name}: {forbidden}");
+            }
+        }
+    }
+
+    #[test]
+    fn documents_are_well_formed() {
+        const VOID: [&str; 5] = ["meta", "link", "input", "br", "!doctype"];
+        for (name, page) in pages() {
+            let markup = markup(page);
+            let mut open = Vec::new();
+            let mut ids = std::collections::BTreeSet::new();
+            for tag in tags(&markup) {
+                let element = tag.split_ascii_whitespace().next().unwrap_or_default();
+                if let Some(closed) = element.strip_prefix('/') {
+                    assert_eq!(open.pop(), Some(closed), "{name}: </{closed}>");
+                } else if !VOID.contains(&element) {
+                    open.push(element);
+                }
+                if let Some((_, id)) = tag.split_once(" id=\"") {
+                    let id = id.split('"').next().unwrap_or_default();
+                    assert!(ids.insert(id), "{name}: id {id} twice");
+                }
+            }
+            assert!(open.is_empty(), "{name}: {open:?} left open");
+            assert!(markup.starts_with("<!doctype html>\n<html lang=\"en-CA\">"), "{name}");
+            assert!(markup.contains("name=\"viewport\""), "{name}");
+            assert!(markup.contains("oracle@42sisters.ai"), "{name}");
+        }
+    }
+
+    #[test]
+    fn scripts_find_every_element_they_name() {
+        for (name, page) in [("front", front()), ("result", result())] {
+            let script = element(&page.html, "script").unwrap_or_default();
+            for call in ["byId(\"", "setText(\""] {
+                for rest in script.split(call).skip(1) {
+                    let id = rest.split('"').next().unwrap_or_default();
+                    assert!(page.html.contains(&format!("id=\"{id}\"")), "{name}: {id}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_front_page_sells_the_tiers_at_their_prices() {
+        let html = &front().html;
+        for tier in Tier::ALL {
+            let price = format!("${}.{:02}", tier.price_cents() / 100, tier.price_cents() % 100);
+            let input = format!("value=\"{}\" data-price=\"{price} CAD\"", tier.key());
+            assert!(html.contains(&input), "{input}");
+            let card = format!(
+                "<span class=\"tier-name\">{}</span> <span class=\"tier-price\">{price} <small>CAD</small></span>",
+                tier.name()
+            );
+            assert!(html.contains(&card), "{card}");
+        }
+        assert_eq!(html.matches("type=\"radio\"").count(), Tier::ALL.len());
+        assert!(html.contains(&format!("MAX_CHARACTERS = {};", domain::query::MAX_CHARACTERS)));
+    }
+
+    #[test]
+    fn the_result_page_knows_every_colour_dimension_and_tier() {
+        let html = &result().html;
+        for colour in Colour::ALL {
+            assert!(html.contains(&format!("{}: \"", colour.word())), "{}", colour.word());
+        }
+        for (word, value) in [("green", "#34d399"), ("amber", "#f5c842"), ("red", "#ff4444"), ("null", "#555")] {
+            assert!(html.contains(&format!("--{word}: {value};")), "{word}");
+            assert!(html.contains(&format!(".{word} {{ background: var(--{word}); }}")), "{word}");
+        }
+        let mut rest = html.as_str();
+        for dimension in DIMENSIONS {
+            let at = rest.find(&format!("{dimension}: \"")).or_else(|| rest.find(&format!("\"{dimension}\": \"")));
+            rest = &rest[at.expect("a dimension is missing or out of order")..];
+        }
+        for tier in Tier::ALL {
+            assert!(html.contains(&format!("{}: \"{}\"", tier.key(), tier.name())));
+        }
+    }
+
+    /// The content filter's block list holds for our own words too (filter, invariant 1).
+    #[test]
+    fn texts_pass_the_content_filter() {
+        let filter = filter::Filter::embedded();
+        for (name, page) in pages() {
+            let markup = markup(page);
+            let script = element(&page.html, "script").unwrap_or_default();
+            let read = [visible_text(&markup), quoted(&markup), quoted(script)];
+            for text in read {
+                let checked = filter.check(&text);
+                let found: Vec<_> = checked.hits.iter().map(|hit| hit.term.as_str()).collect();
+                assert_eq!(checked.outcome, filter::Outcome::Pass, "{name}: {found:?}");
+            }
+        }
+        assert_ne!(filter.check("This verdict was written by MNEMOS.").outcome, filter::Outcome::Pass);
+    }
+
+    #[test]
+    fn visible_text_is_extracted() {
+        assert_eq!(visible_text("<p>a <b>c</b></p>"), "\na \nc\n\n");
+        assert!(visible_text(&markup(front())).contains("Ask one question."));
+    }
+}

@@ -1,0 +1,278 @@
+//! GET /api/verdict: what becomes of a session id.
+//!
+//! cache → archive → pending, with the order repeated when nobody works on it. Stripe is asked only where our
+//! own records do not already show that the session was paid.
+
+use audit::{Change, Journal, Record, Source, Status};
+use domain::{
+    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    alert::Severity,
+    message::{self, Message, OrderedBy},
+    ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, VerdictArchive, Versioned},
+    sale::{Fulfilment, MAX_RECORDED_RETRIEVALS},
+    texts,
+};
+use runtime::{http::Reply, telemetry};
+use serde_json::{Value, json};
+
+/// What a retrieval needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub archive: &'a dyn VerdictArchive,
+    pub quarantine: &'a dyn Quarantine,
+    pub payments: &'a dyn Payments,
+    pub orders: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+}
+
+/// Seconds after which the page asks again.
+const RETRY_AFTER: &str = "2";
+
+/// Answers whoever asks for the verdict of `id`.
+pub async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
+    let Some(session_id) = id.and_then(|id| SessionId::parse(id).ok()) else { return not_found() };
+    let retrieval = Retrieval { ports, session_id, asked_at: ports.journal.clock.now() };
+    retrieval.answer().await
+}
+
+struct Retrieval<'a> {
+    ports: Ports<'a>,
+    session_id: SessionId,
+    asked_at: Timestamp,
+}
+
+impl Retrieval<'_> {
+    async fn answer(&self) -> Reply {
+        let (sale, entry) = match self.ports.journal.store.load_with_verdict(&self.session_id).await {
+            Ok(loaded) => loaded,
+            Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
+        };
+        let Some(sale) = sale else { return self.ask_stripe(None).await };
+        match &sale.value.fulfilment {
+            Fulfilment::Ready { .. } => match entry {
+                CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
+                CacheEntry::Miss => self.restore(sale, Severity::Error, "write-confirm mismatch: no entry").await,
+                CacheEntry::Corrupt => self.restore(sale, Severity::Critical, "corrupt entry").await,
+            },
+            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {
+                if sale.value.needs_order(self.asked_at) {
+                    self.ask_stripe(Some(sale)).await
+                } else {
+                    pending()
+                }
+            }
+            Fulfilment::InReview { .. } => in_review(),
+            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => failed(),
+        }
+    }
+
+    /// Serves a cached verdict through gate 2, and records that it did.
+    async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict) -> Reply {
+        let gate = gates::before_page(&cached);
+        let Some(texts) = gate.clone().delivered() else { return self.hold(sale, &cached, &gate).await };
+        let mut cached = cached;
+        if cached.notice.is_some() {
+            cached.notice = texts.last().cloned();
+        }
+        cached.verdict = cached.verdict.with_texts(texts);
+        let reply = self.verdict_reply(&cached);
+        self.record_retrieval(sale).await;
+        reply
+    }
+
+    fn verdict_reply(&self, cached: &CachedVerdict) -> Reply {
+        let mut body = match serde_json::to_value(cached) {
+            Ok(Value::Object(body)) => body,
+            _ => return temporarily_unavailable(),
+        };
+        if !gates::may_echo(&cached.query) {
+            body.insert("query".to_owned(), gates::withheld_line(&self.session_id).into());
+            body.insert("query_withheld".to_owned(), true.into());
+            body.insert("reference".to_owned(), gates::reference(&self.session_id).into());
+        }
+        Reply::json(200, &Value::Object(body))
+    }
+
+    /// A record of the retrieval. The verdict is served whether or not it can be written.
+    async fn record_retrieval(&self, sale: Versioned<Sale>) {
+        let record = |sale: &mut Sale| {
+            if sale.retrievals >= MAX_RECORDED_RETRIEVALS {
+                return Change::nothing(());
+            }
+            sale.retrievals += 1;
+            let now = self.now();
+            let served = Record::pipeline(now, self.asked_at, Source::CacheHit, Status::Cached, Some("cache_hit"));
+            Change::recorded(vec![served], ())
+        };
+        match self.ports.journal.commit(sale, record).await {
+            Ok((sale, ())) => self.ports.journal.settle(sale).await,
+            Err(error) => {
+                let detail = format!("retrieval not recorded: {}", telemetry::chain(&error));
+                self.alert(Severity::Error, "AUDIT_WRITE", &detail).await;
+            }
+        }
+    }
+
+    /// Gate 2 found what gate 1 let through: the verdict is held, here and in the mail.
+    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run) -> Reply {
+        let now = self.now();
+        let payload = gate.held_payload(&self.session_id, Some(cached.tier), now, &json!(cached.verdict));
+        if let Err(error) = self.ports.quarantine.hold(&self.session_id, now, &payload).await {
+            // Fail closed: nothing is shown, and the next request tries again (content filter GAP-L).
+            return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
+        }
+        let hold = |sale: &mut Sale| {
+            if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
+                return Change::nothing(false);
+            }
+            sale.fulfilment = Fulfilment::InReview { gate: 2, at: now };
+            Change::recorded(vec![gate.record(now, self.asked_at)], true)
+        };
+        if let Ok((sale, true)) = self.ports.journal.commit(sale, hold).await {
+            self.ports.journal.settle(sale).await;
+            let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
+            self.ports.journal.alerts.raise(alert).await;
+        }
+        in_review()
+    }
+
+    /// The cache lost a verdict: it comes back from the archive, or else is generated once more (Regen
+    /// Consistency, with DESIGN's archive in between).
+    async fn restore(&self, sale: Versioned<Sale>, severity: Severity, detail: &str) -> Reply {
+        let alert = Alert::cache(severity, self.now(), "CACHE_READ", &self.session_id, detail);
+        self.ports.journal.alerts.raise(alert).await;
+        let archived = match self.ports.archive.find(&self.session_id).await {
+            Ok(archived) => archived,
+            Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,
+        };
+        let Some(cached) = archived else { return self.regenerate(sale).await };
+        let put_back = |sale: &mut Sale| {
+            if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
+                return Change::nothing(());
+            }
+            let now = self.now();
+            let detail = Some("restored from the archive");
+            let record = Record::pipeline(now, self.asked_at, Source::ResultPage, Status::Cached, detail);
+            Change { verdict: Some(Box::new(cached.clone())), ..Change::recorded(vec![record], ()) }
+        };
+        match self.ports.journal.commit(sale, put_back).await {
+            Ok((sale, ())) => self.serve(sale, cached).await,
+            Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
+        }
+    }
+
+    async fn regenerate(&self, sale: Versioned<Sale>) -> Reply {
+        let reopen = |sale: &mut Sale| {
+            if sale.reopen_for_regeneration(self.asked_at) { Change::save(true) } else { Change::nothing(false) }
+        };
+        match self.ports.journal.commit(sale, reopen).await {
+            Ok((_, true)) => self.order().await,
+            Ok((_, false)) => pending(),
+            Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
+        }
+    }
+
+    /// Our records do not show a verdict at work: only Stripe can say what the session is.
+    async fn ask_stripe(&self, sale: Option<Versioned<Sale>>) -> Reply {
+        let session = match self.ports.payments.session(&self.session_id).await {
+            Ok(session) => session,
+            Err(PaymentError::NotFound) => return not_found(),
+            Err(error @ (PaymentError::Refused(_) | PaymentError::Unavailable(_))) => {
+                tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(&error), "Stripe");
+                return temporarily_unavailable();
+            }
+        };
+        if !session.is_paid() {
+            return Reply::error(402, "unpaid", "This session has not been paid.");
+        }
+        self.order_paid(sale, &session).await
+    }
+
+    /// A paid session without a verdict: its webhook is late or lost, or its worker died. It is ordered (again);
+    /// the claim makes sure that two orders are one verdict.
+    async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Reply {
+        let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
+        let usable = session.submission().is_ok();
+        let note = |sale: &mut Sale| {
+            let is_new = matches!(sale.fulfilment, Fulfilment::Ordered { at } if at == self.asked_at);
+            if !is_new && !sale.needs_order(self.asked_at) {
+                return Change::nothing(false);
+            }
+            if usable && matches!(sale.fulfilment, Fulfilment::Ordered { .. }) {
+                sale.fulfilment = Fulfilment::Ordered { at: self.asked_at };
+            }
+            if !usable {
+                sale.fulfilment = Fulfilment::Unusable { at: self.asked_at };
+            }
+            Change::save(true)
+        };
+        match self.ports.journal.commit(sale.unwrap_or_else(fresh), note).await {
+            Ok((_, true)) if usable => self.order().await,
+            Ok((_, true)) => self.notify().await,
+            Ok((_, false)) => pending(),
+            Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
+        }
+    }
+
+    async fn order(&self) -> Reply {
+        let order = Message::Order {
+            v: message::VERSION,
+            session_id: self.session_id.clone(),
+            received_at: self.asked_at,
+            ordered_by: OrderedBy::ResultPage,
+        };
+        if let Err(error) = self.ports.orders.send(&order).await {
+            // The page asks again, and after a minute the order is repeated.
+            self.alert(Severity::Error, "ORDER", &telemetry::chain(&error)).await;
+        }
+        pending()
+    }
+
+    async fn notify(&self) -> Reply {
+        let notice =
+            Message::Notice { v: message::VERSION, session_id: self.session_id.clone(), received_at: self.asked_at };
+        if let Err(error) = self.ports.notices.send(&notice).await {
+            let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
+            self.alert(Severity::Critical, "NOTICE", &detail).await;
+        }
+        failed()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.ports.journal.clock.now()
+    }
+
+    async fn alert(&self, severity: Severity, operation: &str, detail: &str) {
+        let alert = Alert::event("ORACLE-RESULT", severity, self.now(), operation, &self.session_id, detail);
+        self.ports.journal.alerts.raise(alert).await;
+    }
+
+    async fn unavailable(&self, operation: &str, detail: &str) -> Reply {
+        let alert = Alert::cache(Severity::Error, self.now(), operation, &self.session_id, detail);
+        self.ports.journal.alerts.raise(alert).await;
+        temporarily_unavailable()
+    }
+}
+
+/// Unknown ids and foreign ones get the same reply.
+fn not_found() -> Reply {
+    Reply::error(404, "not_found", "There is no such session.")
+}
+
+fn pending() -> Reply {
+    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", RETRY_AFTER)
+}
+
+fn in_review() -> Reply {
+    Reply::json(202, &json!({ "status": "in_review" }))
+}
+
+fn failed() -> Reply {
+    Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED }))
+}
+
+fn temporarily_unavailable() -> Reply {
+    Reply::json(503, &json!({ "error": texts::TEMPORARILY_UNAVAILABLE })).header("retry-after", "30")
+}

@@ -1,0 +1,348 @@
+//! One order: from a paid session to a cached verdict and an ordered mail.
+
+use crate::{
+    generate::{self, Generated, Policy, generate},
+    prompt,
+};
+use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
+use crosscheck::constants::PHI;
+use domain::{
+    Alert, CachedVerdict, Query, Sale, SessionId, Submission, Timestamp, Verdict,
+    alert::Severity,
+    message::{self, Message, OrderedBy},
+    ports::{
+        CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, VerdictArchive, Versioned,
+    },
+    sale::{Claim, Fulfilment, Mail},
+};
+use gates::Gate;
+use runtime::Handled;
+use serde_json::json;
+use std::time::Duration;
+
+/// What fulfilment needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub generate: generate::Ports<'a>,
+    pub archive: &'a dyn VerdictArchive,
+    pub quarantine: &'a dyn Quarantine,
+    pub mails: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+    pub payments: &'a dyn Payments,
+    pub audit_key: &'a AuditKey,
+}
+
+/// How fulfilment goes about it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Asking the model.
+    pub policy: Policy,
+    /// How long one invocation may work on a sale; longer than the function's time-out, shorter than the queue's
+    /// visibility time-out.
+    pub lease: Duration,
+}
+
+/// One order, as the queue delivered it.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The sale.
+    pub session_id: SessionId,
+    /// When the triggering event reached us.
+    pub received_at: Timestamp,
+    /// Who asked.
+    pub ordered_by: OrderedBy,
+    /// The queue message, the owner of the claim.
+    pub message_id: String,
+}
+
+/// Why an order must come again. Nothing is lost: the claim is released or ends by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum FulfilError {
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// The payment could not be confirmed.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+}
+
+/// Fulfils an order, or finds that somebody does or did.
+///
+/// # Errors
+/// [`FulfilError`]: the queue must deliver the order again.
+pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, FulfilError> {
+    let journal = ports.journal;
+    let sale = journal.load(&order.session_id, order.received_at).await?;
+    let claim = |sale: &mut Sale| {
+        let claim = sale.claim_generation(&order.message_id, journal.clock.now(), settings.lease);
+        if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
+    };
+    let (sale, claim) = journal.commit(sale, claim).await?;
+    match claim {
+        Claim::BusyElsewhere => return Ok(Handled::Done),
+        Claim::BusyHere => return Ok(Handled::Later),
+        Claim::Done => return finish(ports, sale).await,
+        Claim::Granted => {}
+    }
+    match produce(ports, settings, order, sale).await {
+        Ok(sale) => finish(ports, sale).await,
+        Err(error) => {
+            release(ports, order).await;
+            Err(error)
+        }
+    }
+}
+
+/// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
+/// too, the lease ends by itself.
+async fn release(ports: Ports<'_>, order: &Order) {
+    let give_up = |sale: &mut Sale| match &mut sale.fulfilment {
+        Fulfilment::Generating { owner, lease_until } if *owner == order.message_id => {
+            *lease_until = ports.journal.clock.now();
+            Change::save(())
+        }
+        _ => Change::nothing(()),
+    };
+    if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await {
+        let _ = ports.journal.commit(sale, give_up).await;
+    }
+}
+
+/// Makes the verdict of a claimed sale: confirms the payment, asks the model, checks, filters, saves.
+async fn produce(
+    ports: Ports<'_>,
+    settings: &Settings,
+    order: &Order,
+    sale: Versioned<Sale>,
+) -> Result<Versioned<Sale>, FulfilError> {
+    // The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict Pipeline,
+    // invariant 1).
+    let session = ports.payments.session(&order.session_id).await?;
+    if !session.is_paid() {
+        tracing::warn!(session = order.session_id.prefix(), "ordered but not paid");
+        return end(ports, order, sale, |sale, now| {
+            sale.fulfilment = Fulfilment::Ordered { at: now };
+            Vec::new()
+        })
+        .await;
+    }
+    let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
+    let Submission { tier, query } = match session.submission() {
+        Ok(submission) => submission,
+        Err(unusable) => {
+            tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
+            let notice = Message::Notice {
+                v: message::VERSION,
+                session_id: order.session_id.clone(),
+                received_at: order.received_at,
+            };
+            ports.notices.send(&notice).await?;
+            return end(ports, order, sale, |sale, now| {
+                sale.fulfilment = Fulfilment::Unusable { at: now };
+                Vec::new()
+            })
+            .await;
+        }
+    };
+    let facts = Facts { query_hash: digest::query_hash(&query), email_tag };
+    let generated = generate(ports.generate, &settings.policy, &order.session_id, tier, &query).await;
+    let now = ports.journal.clock.now();
+    let mut records: Vec<Record> =
+        generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now)).collect();
+    let details = details(&generated, order, tier);
+    let verdict = match generated.verdict {
+        Ok(verdict) => verdict,
+        Err(reason) => {
+            let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
+            records.push(Record::pipeline(now, order.received_at, status.0, status.1, status.2).with_details(details));
+            let saved = end(ports, order, sale, |sale, now| {
+                facts.note(sale, tier);
+                sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
+                records.clone()
+            })
+            .await?;
+            alert(ports, &order.session_id, Severity::Critical, "VERDICT", &reason).await;
+            return Ok(saved);
+        }
+    };
+    let gate = gates::run(Gate::BeforeCache, verdict.texts());
+    records.push(gate.record(now, order.received_at));
+    match deliverable(&gate, &verdict) {
+        Some(verdict) => save(ports, order, sale, &facts, tier, &query, verdict, records, details).await,
+        None => {
+            // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
+            let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
+            ports.quarantine.hold(&order.session_id, now, &payload).await?;
+            let status = Record::pipeline(
+                now,
+                order.received_at,
+                Source::Webhook,
+                Status::Error,
+                Some("held by the content filter at gate 1"),
+            );
+            records.push(status.with_details(details));
+            let saved = end(ports, order, sale, |sale, now| {
+                facts.note(sale, tier);
+                sale.fulfilment = Fulfilment::InReview { gate: 1, at: now };
+                records.clone()
+            })
+            .await?;
+            let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
+            ports.journal.alerts.raise(alert).await;
+            Ok(saved)
+        }
+    }
+}
+
+/// What the log may know about a sale.
+struct Facts {
+    query_hash: String,
+    email_tag: Option<String>,
+}
+
+impl Facts {
+    fn note(&self, sale: &mut Sale, tier: domain::Tier) {
+        sale.tier = Some(tier);
+        sale.query_hash = Some(self.query_hash.clone());
+        sale.email_tag.clone_from(&self.email_tag);
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // One step, named above; a struct for it would only move the list.
+async fn save(
+    ports: Ports<'_>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    facts: &Facts,
+    tier: domain::Tier,
+    query: &Query,
+    verdict: Verdict,
+    records: Vec<Record>,
+    details: serde_json::Value,
+) -> Result<Versioned<Sale>, FulfilError> {
+    let verdict_hash = digest::verdict_hash(&verdict);
+    let now = ports.journal.clock.now();
+    let original = CachedVerdict::first(tier, query, verdict, now);
+    let ready = |sale: &mut Sale| {
+        if !sale.generates(&order.message_id) {
+            return Change::nothing(());
+        }
+        facts.note(sale, tier);
+        sale.verdict_hash = Some(verdict_hash.clone());
+        sale.fulfilment = Fulfilment::Ready { at: now, archived: false };
+        let mut cached = original.clone();
+        let mut records = records.clone();
+        let (source, status, detail) = if sale.regenerated_at.is_some() {
+            cached.regen = true;
+            cached.regen_reason = Some("cache_miss".to_owned());
+            (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
+        } else {
+            (Source::Webhook, Status::Ok, None)
+        };
+        records.push(Record::pipeline(now, order.received_at, source, status, detail).with_details(details.clone()));
+        Change { verdict: Some(Box::new(cached)), ..Change::recorded(records, ()) }
+    };
+    let (sale, ()) = ports.journal.commit(sale, ready).await?;
+    Ok(sale)
+}
+
+/// Saves an end of the claim, unless the claim was lost meanwhile.
+async fn end(
+    ports: Ports<'_>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    change: impl Fn(&mut Sale, Timestamp) -> Vec<Record> + Send + Sync,
+) -> Result<Versioned<Sale>, FulfilError> {
+    let change = |sale: &mut Sale| {
+        if !sale.generates(&order.message_id) {
+            return Change::nothing(());
+        }
+        let records = change(sale, ports.journal.clock.now());
+        Change::recorded(records, ())
+    };
+    let (sale, ()) = ports.journal.commit(sale, change).await?;
+    Ok(sale)
+}
+
+/// What is left to do once the verdict is cached: the archive, and the order of the mail. Both may be done again
+/// without effect, so a worker that died in between is simply followed by another.
+async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, FulfilError> {
+    let (archived, mail_ordered) = match (&sale.value.fulfilment, &sale.value.mail) {
+        (Fulfilment::Ready { archived, .. }, mail) => (*archived, *mail != Mail::NotOrdered),
+        _ => {
+            ports.journal.flush(sale).await;
+            return Ok(Handled::Done);
+        }
+    };
+    if archived && mail_ordered {
+        ports.journal.flush(sale).await;
+        return Ok(Handled::Done);
+    }
+    let session_id = sale.value.session_id.clone();
+    let kept = if archived { Ok(()) } else { archive(ports, &session_id).await };
+    if !mail_ordered {
+        let ordered_at = ports.journal.clock.now();
+        let mail = Message::Mail { v: message::VERSION, session_id: session_id.clone(), ordered_at };
+        ports.mails.send(&mail).await?;
+    }
+    let is_kept = kept.is_ok();
+    let note = |sale: &mut Sale| {
+        if let Fulfilment::Ready { archived, .. } = &mut sale.fulfilment {
+            *archived = *archived || is_kept;
+        }
+        if sale.mail == Mail::NotOrdered {
+            sale.mail = Mail::Ordered;
+        }
+        Change::save(())
+    };
+    ports.journal.commit(sale, note).await?;
+    if let Err(error) = kept {
+        // The customer is served; the archive is for later, and the order comes again for it.
+        alert(ports, &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string()).await;
+        return Ok(Handled::Later);
+    }
+    Ok(Handled::Done)
+}
+
+async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageError> {
+    match ports.journal.store.load_with_verdict(session).await?.1 {
+        CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await,
+        CacheEntry::Miss | CacheEntry::Corrupt => Ok(()),
+    }
+}
+
+async fn alert(ports: Ports<'_>, session: &SessionId, severity: Severity, operation: &str, detail: &str) {
+    let now = ports.journal.clock.now();
+    let alert = Alert::event("ORACLE-VERDICT", severity, now, operation, session, detail);
+    ports.journal.alerts.raise(alert).await;
+}
+
+fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timestamp) -> Record {
+    let decision = serde_json::to_value(check).unwrap_or_default();
+    Record { timestamp: now, triggered_at: order.received_at, body: Body::TmmCrosscheck { phi: PHI, decision } }
+}
+
+fn details(generated: &Generated, order: &Order, tier: domain::Tier) -> serde_json::Value {
+    json!({
+        "attempts": generated.attempts,
+        "model_version": generated.model_version,
+        "prompt_version": prompt::version(tier),
+        "ordered_by": order.ordered_by,
+    })
+}
+
+/// The verdict after gate 1, or nothing when it is held.
+fn deliverable(gate: &gates::Run, verdict: &Verdict) -> Option<Verdict> {
+    let texts = gate.clone().delivered();
+    #[cfg(feature = "gate-1-off")]
+    let texts = texts.or_else(|| Some(verdict.texts().into_iter().map(str::to_owned).collect()));
+    texts.map(|texts| verdict.clone().with_texts(texts))
+}

@@ -1,0 +1,114 @@
+//! Asking the model: a few attempts, each checked, until a reply may go on (Gemini Timeout; TMM Cross-Validation).
+
+use crate::prompt::build_verdict_prompt;
+use crosscheck::Crosscheck;
+use domain::{
+    Alert, Query, SessionId, Tier, Verdict,
+    alert::Severity,
+    backoff::Backoff,
+    ports::{Alerts, Clock, Model, ModelError, Pause, Randomness},
+};
+
+/// What generation needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub model: &'a dyn Model,
+    pub alerts: &'a dyn Alerts,
+    pub clock: &'a dyn Clock,
+    pub randomness: &'a dyn Randomness,
+    pub pause: &'a dyn Pause,
+}
+
+/// How generation goes about it.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The models, best first; the next one is asked when one is not known (any more).
+    pub models: Vec<String>,
+    /// Attempts and waits.
+    pub backoff: Backoff,
+}
+
+/// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
+#[derive(Debug)]
+pub struct Generated {
+    /// The verdict, or why there is none, as a code for operators.
+    pub verdict: Result<Verdict, String>,
+    /// Each crosscheck, in order.
+    pub crosschecks: Vec<Crosscheck>,
+    /// How many times the model was asked.
+    pub attempts: u32,
+    /// Which model answered last.
+    pub model_version: Option<String>,
+}
+
+/// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
+/// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
+///
+/// A reply that is no JSON is asked for once more, with a stricter instruction and inside that ceiling
+/// (GAP-02E). A reply that fails the crosscheck otherwise is not: asking until one passes would be fabrication
+/// (TMM Cross-Validation, invariant 4).
+pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, tier: Tier, query: &Query) -> Generated {
+    let mut generated = Generated {
+        verdict: Err("no attempt was made".to_owned()),
+        crosschecks: Vec::new(),
+        attempts: 0,
+        model_version: None,
+    };
+    let mut models = policy.models.iter();
+    let Some(mut model) = models.next() else { return generated };
+    let mut stricter = false;
+    while generated.attempts < policy.backoff.attempts {
+        generated.attempts += 1;
+        let attempt = generated.attempts;
+        match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
+            Ok(reply) => {
+                tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
+                if let Some(warning) = &reply.status_warning {
+                    warn(ports, session, &format!("{}: {warning}", reply.model_version)).await;
+                }
+                generated.model_version = Some(reply.model_version);
+                let crosscheck = crosscheck::crosscheck(&reply.text, tier);
+                let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
+                generated.verdict = accept(&crosscheck, &reply.text, tier);
+                generated.crosschecks.push(crosscheck);
+                if !malformed || stricter {
+                    return generated;
+                }
+                stricter = true;
+            }
+            Err(error) => {
+                tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
+                generated.verdict = Err(error.to_string());
+                match error {
+                    ModelError::UnknownModel => {
+                        warn(ports, session, &format!("model {model} is not known any more")).await;
+                        let Some(next) = models.next() else { return generated };
+                        model = next;
+                    }
+                    error if error.is_retriable() => {
+                        let jitter = ports.randomness.fraction();
+                        let Some(wait) = policy.backoff.wait_after(attempt, jitter) else { return generated };
+                        ports.pause.pause(wait).await;
+                    }
+                    _ => return generated,
+                }
+            }
+        }
+    }
+    generated
+}
+
+/// The parsed verdict of an approved reply, reduced to what the tier sells.
+fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier) -> Result<Verdict, String> {
+    if !crosscheck.approved {
+        return Err(format!("crosscheck rejected the reply: {:?}", crosscheck.crosscheck_reason));
+    }
+    let verdict: Verdict = serde_json::from_str(text).map_err(|_| "the reply is no verdict".to_owned())?;
+    if verdict.is_complete_for(tier) { Ok(verdict.for_tier(tier)) } else { Err("the reply is incomplete".to_owned()) }
+}
+
+async fn warn(ports: Ports<'_>, session: &SessionId, detail: &str) {
+    let alert = Alert::event("ORACLE-MODEL", Severity::Error, ports.clock.now(), "MODEL_CALL", session, detail);
+    ports.alerts.raise(alert).await;
+}

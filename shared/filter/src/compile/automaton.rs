@@ -1,0 +1,120 @@
+//! Compiles the patterns into a small deterministic automaton: the sieve that nearly every text falls
+//! through. It accepts everything in which a term could end, in any disguise whose characters have one
+//! reading each; a character with several readings is left to the exact matcher.
+
+use std::collections::HashMap;
+
+use crate::compile::list::ListError;
+use crate::engine::nfa::ends_before;
+use crate::engine::tables::{COMPLETE, Class, Matching, Pattern, Symbols, Term, kind};
+
+/// The automaton.
+pub(crate) struct Sieve {
+    /// See [`Tables::transitions`](crate::engine::tables::Tables).
+    pub(crate) transitions: Vec<u16>,
+    /// Column of `transitions` per class.
+    pub(crate) column_of: Vec<u8>,
+    /// log2 of the length of a row of `transitions`.
+    pub(crate) shift: u32,
+}
+
+/// A position: pattern and number of letters found. Pattern `u16::MAX` stands for "an edge was just seen".
+type Position = (u16, u8);
+
+const EDGE: Position = (u16::MAX, 0);
+
+fn step(positions: &[Position], class: &Class, terms: &[Term], patterns: &[Pattern]) -> Vec<Position> {
+    if class.is(kind::IGNORABLE) {
+        return positions.to_vec();
+    }
+    let mut next = Vec::new();
+    if positions.contains(&EDGE) {
+        for (number, pattern) in patterns.iter().enumerate() {
+            // Terms that begin with a symbol are found by that symbol alone.
+            let symbolic = terms[pattern.term as usize].matching.is_symbolic();
+            if !symbolic && class.reads_as(pattern.elements[0].symbol) {
+                next.push((number as u16, 1));
+            }
+        }
+    }
+    for &(number, found) in positions.iter().filter(|position| **position != EDGE) {
+        let pattern = &patterns[number as usize];
+        let found_at = found as usize;
+        if let Some(element) = pattern.elements.get(found_at) {
+            if class.reads_as(element.symbol) {
+                next.push((number, found + 1));
+            }
+            if class.is(kind::SEPARATOR) {
+                next.push((number, found));
+            }
+        }
+        let is_word = terms[pattern.term as usize].matching == Matching::Word;
+        if is_word && class.reads_as(pattern.elements[found_at - 1].symbol) {
+            next.push((number, found));
+        }
+    }
+    if class.is_edge() {
+        next.push(EDGE);
+    }
+    next.sort_unstable();
+    next.dedup();
+    next
+}
+
+/// What the automaton tells classes apart by.
+fn signature(class: &Class) -> (Symbols, u8, bool) {
+    let ambiguous = class.is_ambiguous();
+    if ambiguous { (0, 0, true) } else { (class.symbols, class.kind & !(kind::SPACE | kind::GREEK), false) }
+}
+
+/// Builds the automaton by subset construction.
+pub(crate) fn compile(terms: &[Term], patterns: &[Pattern], classes: &[Class]) -> Result<Sieve, ListError> {
+    let mut columns: Vec<Class> = Vec::new();
+    let mut column_of = Vec::new();
+    for class in classes {
+        let column = columns.iter().position(|known| signature(known) == signature(class)).unwrap_or_else(|| {
+            columns.push(class.clone());
+            columns.len() - 1
+        });
+        column_of.push(column as u8);
+    }
+    let ambiguous: Vec<bool> = columns.iter().map(Class::is_ambiguous).collect();
+    let shift = usize::BITS - (columns.len() - 1).leading_zeros();
+    let mut states: Vec<Vec<Position>> = vec![vec![EDGE], vec![]];
+    let mut numbers: HashMap<Vec<Position>, u16> = HashMap::from([(vec![EDGE], 0), (vec![], 1)]);
+    let mut transitions = Vec::new();
+    let mut current = 0;
+    while current < states.len() {
+        let positions = states[current].clone();
+        let done: Vec<u16> = positions
+            .iter()
+            .filter(|p| **p != EDGE && patterns[p.0 as usize].elements.len() == p.1 as usize)
+            .map(|p| p.0)
+            .collect();
+        for (class, ambiguous) in columns.iter().zip(&ambiguous) {
+            if *ambiguous {
+                transitions.push(COMPLETE);
+                continue;
+            }
+            let next = step(&positions, class, terms, patterns);
+            let number = match numbers.get(&next) {
+                Some(number) => *number,
+                None => {
+                    let number = states.len() as u16;
+                    if number >= COMPLETE {
+                        return Err(ListError::TooLarge { what: "states".to_owned(), limit: COMPLETE as usize });
+                    }
+                    states.push(next.clone());
+                    numbers.insert(next, number);
+                    number
+                }
+            };
+            let ended = !class.is(kind::IGNORABLE)
+                && done.iter().any(|pattern| ends_before(&patterns[*pattern as usize], class));
+            transitions.push(if ended { number | COMPLETE } else { number });
+        }
+        transitions.resize((current + 1) << shift, 0);
+        current += 1;
+    }
+    Ok(Sieve { transitions, column_of, shift })
+}

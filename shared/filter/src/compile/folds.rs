@@ -1,0 +1,307 @@
+//! Gives every Unicode character its class: the private tables first, then compatibility decomposition
+//! without marks, then the skeleton of UTS #39.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::engine::tables::{Class, FIRST_SPECIAL, Symbols, ascii_symbol, kind};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InOrder {
+    #[serde(rename = "why")]
+    _why: String,
+    from: String,
+    to: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pairs {
+    #[serde(rename = "why")]
+    _why: String,
+    pairs: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    #[serde(rename = "why")]
+    _why: String,
+    first: u32,
+    to: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lookalikes {
+    in_order: Vec<InOrder>,
+    any_of: Vec<Pairs>,
+    letters: Vec<Pairs>,
+    symbols: Vec<Pairs>,
+    leet: Vec<Pairs>,
+    punctuation: Vec<Pairs>,
+    run: Vec<Run>,
+}
+
+/// The folds of all characters, and the classes they name.
+pub(crate) struct Folds {
+    pub(crate) classes: Vec<Class>,
+    pub(crate) expansions: Vec<Vec<u8>>,
+    pub(crate) pages: Vec<u16>,
+    pub(crate) folds: Vec<u16>,
+}
+
+/// The private tables, looked up by character.
+struct Private {
+    letters: HashMap<char, String>,
+    any_of: HashMap<char, String>,
+    symbols: HashMap<char, char>,
+    leet: HashMap<char, String>,
+    punctuation: HashMap<char, char>,
+    special: HashMap<char, u8>,
+}
+
+fn only_char(text: &str) -> Result<char, String> {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(c), None) => Ok(c),
+        _ => Err(format!("lookalikes: {text:?} is not one character")),
+    }
+}
+
+impl Private {
+    fn parse(text: &str, special: HashMap<char, u8>) -> Result<Self, String> {
+        let raw: Lookalikes = toml::from_str(text).map_err(|e| format!("lookalikes: {e}"))?;
+        let mut letters = HashMap::new();
+        for list in &raw.in_order {
+            if list.from.chars().count() != list.to.chars().count() {
+                return Err(format!("lookalikes: {:?} and {:?} differ in length", list.from, list.to));
+            }
+            letters.extend(list.from.chars().zip(list.to.chars().map(String::from)));
+        }
+        for run in &raw.run {
+            for (offset, to) in run.to.chars().enumerate() {
+                let c = char::from_u32(run.first + offset as u32)
+                    .ok_or_else(|| format!("lookalikes: a run leaves Unicode at {:X}", run.first))?;
+                letters.insert(c, to.to_string());
+            }
+        }
+        let texts = |lists: &[Pairs]| -> Result<HashMap<char, String>, String> {
+            lists.iter().flat_map(|l| &l.pairs).map(|(k, v)| Ok((only_char(k)?, v.clone()))).collect()
+        };
+        let chars = |lists: &[Pairs]| -> Result<HashMap<char, char>, String> {
+            lists.iter().flat_map(|l| &l.pairs).map(|(k, v)| Ok((only_char(k)?, only_char(v)?))).collect()
+        };
+        letters.extend(texts(&raw.letters)?);
+        Ok(Private {
+            letters,
+            any_of: texts(&raw.any_of)?,
+            symbols: chars(&raw.symbols)?,
+            leet: texts(&raw.leet)?,
+            punctuation: chars(&raw.punctuation)?,
+            special,
+        })
+    }
+}
+
+/// Letters that only look like a separator or nothing, and ranges that Unicode says to ignore.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' | '\u{1f3fb}'..='\u{1f3ff}')
+        || is_combining_mark(c)
+        || (c.is_control() && !c.is_whitespace())
+}
+
+/// ASCII letters and digits of a folded text, or nothing when anything else is left in it.
+fn ascii_letters(text: impl Iterator<Item = char>) -> Option<String> {
+    let kept: String = text
+        .filter(|c| !is_combining_mark(*c) && !matches!(c, '(' | ')' | '.' | ',' | '\u{2044}'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    (!kept.is_empty() && kept.chars().all(|c| c.is_ascii_alphanumeric())).then_some(kept)
+}
+
+/// What a character folds to: several readings of one position, or several positions.
+enum Fold {
+    AnyOf(String),
+    Sequence(String),
+    Nothing,
+}
+
+fn fold(c: char, private: &Private, depth: u8) -> Fold {
+    if c.is_ascii_alphanumeric() {
+        return Fold::AnyOf(c.to_ascii_lowercase().to_string());
+    }
+    if c.is_ascii() || depth > 3 {
+        return Fold::Nothing;
+    }
+    if let Some(letters) = private.any_of.get(&c) {
+        return Fold::AnyOf(letters.clone());
+    }
+    if let Some(letters) = private.letters.get(&c) {
+        return if letters.len() == 1 { Fold::AnyOf(letters.clone()) } else { Fold::Sequence(letters.clone()) };
+    }
+    let decomposed: Vec<char> = std::iter::once(c).nfkd().filter(|d| !is_combining_mark(*d)).collect();
+    if let Some(letters) = ascii_letters(decomposed.iter().copied()) {
+        return if letters.len() == 1 { Fold::AnyOf(letters) } else { Fold::Sequence(letters) };
+    }
+    if let [only] = decomposed[..]
+        && only != c
+    {
+        return fold(only, private, depth + 1);
+    }
+    for other in c.to_lowercase().chain(c.to_uppercase()) {
+        if other != c
+            && c.to_lowercase().count() == 1
+            && (private.letters.contains_key(&other) || private.any_of.contains_key(&other))
+        {
+            return fold(other, private, depth + 1);
+        }
+    }
+    // The prototype of "m" is "rn" there, that of "w" is "vv": a single character stands for the one letter.
+    let skeleton: String = unicode_security::skeleton(&c.to_string()).collect();
+    if let Some(letters) = ascii_letters(skeleton.chars()) {
+        return match letters.as_str() {
+            "rn" => Fold::AnyOf("m".to_owned()),
+            "vv" => Fold::AnyOf("w".to_owned()),
+            "l" => Fold::AnyOf("il".to_owned()),
+            one if one.len() == 1 => Fold::AnyOf(letters),
+            _ => Fold::Sequence(letters),
+        };
+    }
+    // Cherokee and others have small letters that the skeleton does not know.
+    let upper: String = c.to_uppercase().collect();
+    if let (Ok(upper), true) = (only_char(&upper), c.is_lowercase())
+        && upper != c
+    {
+        return fold(upper, private, depth + 1);
+    }
+    Fold::Nothing
+}
+
+fn special_of(c: char, private: &Private) -> Option<u8> {
+    let direct = |c: char| {
+        let listed = private.symbols.get(&c).copied().unwrap_or(c);
+        private.special.get(&listed).copied()
+    };
+    direct(c).or_else(|| {
+        let decomposed: Vec<char> = std::iter::once(c).nfkd().filter(|d| !is_combining_mark(*d)).collect();
+        match decomposed[..] {
+            [only] => direct(only),
+            _ => None,
+        }
+    })
+}
+
+fn readings(letters: &str, private: &Private) -> Symbols {
+    let mut symbols = 0;
+    for c in letters.chars() {
+        symbols |= ascii_symbol(c).map_or(0, |s| 1 << s);
+        for other in private.leet.get(&c).map_or("", String::as_str).chars() {
+            symbols |= ascii_symbol(other).map_or(0, |s| 1 << s);
+        }
+    }
+    // A capital I and a small l are one shape.
+    let (i, l) = (1 << 8, 1 << 11);
+    if symbols & (i | l) != 0 && !letters.starts_with(|c: char| c.is_ascii_digit()) {
+        symbols |= i | l;
+    }
+    symbols
+}
+
+fn class_of(letters: &str, c: char, private: &Private) -> Class {
+    let primary = letters.chars().next().and_then(ascii_symbol).unwrap_or(Class::NONE);
+    let mut kinds = if letters.starts_with(|c: char| c.is_ascii_digit()) { kind::DIGIT } else { kind::LETTER };
+    // A sign that looks like a letter may also stand between letters.
+    if !c.is_alphanumeric() && kinds == kind::LETTER {
+        kinds = kind::SEPARATOR;
+    }
+    if matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}') {
+        kinds |= kind::GREEK;
+    }
+    let mut symbols = readings(letters, private);
+    if let Some(special) = special_of(c, private) {
+        symbols |= 1 << special;
+    }
+    Class { symbols, primary, kind: kinds }
+}
+
+fn unfolded(c: char, private: &Private) -> Class {
+    let decomposed: Vec<char> = std::iter::once(c).nfkd().collect();
+    let sign = if let [only] = decomposed[..] { only } else { c };
+    let punctuation = private.punctuation.get(&c).copied().unwrap_or(sign);
+    let mut symbols: Symbols =
+        ascii_symbol(punctuation).filter(|_| !punctuation.is_alphanumeric()).map_or(0, |s| 1 << s);
+    let primary = if symbols == 0 { Class::NONE } else { symbols.trailing_zeros() as u8 };
+    symbols |= readings(&sign.to_string(), private) & !(if c.is_alphanumeric() { Symbols::MAX } else { 0 });
+    if let Some(special) = special_of(c, private) {
+        symbols |= 1 << special;
+    }
+    let greek = if matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}') { kind::GREEK } else { 0 };
+    let kinds = if c.is_whitespace() || c == '\u{2800}' {
+        kind::SPACE | kind::SEPARATOR
+    } else if c.is_alphabetic() {
+        kind::LETTER | greek
+    } else if c.is_numeric() {
+        kind::DIGIT
+    } else {
+        kind::SEPARATOR
+    };
+    Class { symbols, primary, kind: kinds }
+}
+
+/// Folds every character. `special` numbers the listed non-ASCII characters.
+pub(crate) fn compile(lookalikes: &str, special: &[char]) -> Result<Folds, String> {
+    let numbered = special.iter().enumerate().map(|(i, c)| (*c, FIRST_SPECIAL + i as u8)).collect();
+    let private = Private::parse(lookalikes, numbered)?;
+    let mut classes: Vec<Class> = vec![Class { symbols: 0, primary: Class::NONE, kind: kind::SEPARATOR }];
+    let mut expansions: Vec<Vec<u8>> = Vec::new();
+    let mut id_of = |class: Class| -> Result<u8, String> {
+        let index = classes.iter().position(|known| *known == class).unwrap_or_else(|| {
+            classes.push(class);
+            classes.len() - 1
+        });
+        u8::try_from(index).map_err(|_| "lookalikes: more than 256 classes".to_owned())
+    };
+    let (mut pages, mut folds): (Vec<u16>, Vec<u16>) = (Vec::new(), Vec::new());
+    let mut known: HashMap<Vec<u16>, u16> = HashMap::new();
+    for block in 0..0x1100_u32 {
+        let mut page = vec![0_u16; 256];
+        for offset in 0..256 {
+            let Some(c) = char::from_u32(block * 256 + offset) else { continue };
+            page[offset as usize] = if is_ignorable(c) {
+                id_of(Class { symbols: 0, primary: Class::NONE, kind: kind::IGNORABLE })?.into()
+            } else {
+                match fold(c, &private, 0) {
+                    Fold::AnyOf(letters) => id_of(class_of(&letters, c, &private))?.into(),
+                    Fold::Sequence(letters) => {
+                        let ids = letters
+                            .chars()
+                            .map(|l| id_of(class_of(&l.to_string(), l, &private)))
+                            .collect::<Result<Vec<u8>, String>>()?;
+                        let index = expansions.iter().position(|e| *e == ids).unwrap_or_else(|| {
+                            expansions.push(ids);
+                            expansions.len() - 1
+                        });
+                        256 + index as u16
+                    }
+                    Fold::Nothing => id_of(unfolded(c, &private))?.into(),
+                }
+            };
+        }
+        let number = *known.entry(page).or_insert_with_key(|page| {
+            folds.extend_from_slice(page);
+            (folds.len() / 256 - 1) as u16
+        });
+        pages.push(number);
+    }
+    Ok(Folds { classes, expansions, pages, folds })
+}

@@ -1,0 +1,205 @@
+//! Reads the block list's TOML and refuses what is inconsistent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::engine::tables::{Case, Collocation, Condition, Matching, Substitute, Term, WordPattern};
+
+/// Why a block list was refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListError {
+    #[error("the block list is not the TOML that is expected")]
+    Toml(#[from] toml::de::Error),
+    #[error("the version {0:?} is not a date, a dot and a number")]
+    Version(String),
+    #[error("term {0:?}: the id stands twice")]
+    DuplicateId(String),
+    #[error("term {0:?}: the text stands twice")]
+    DuplicateText(String),
+    #[error("term {id:?}: {problem}")]
+    Term { id: String, problem: String },
+    #[error("term {id:?}: the substitute {substitute:?} is itself blocked ({hit:?})")]
+    BlockedSubstitute { id: String, substitute: String, hit: String },
+    #[error("the list needs {what}, more than the {limit} there is room for")]
+    TooLarge { what: String, limit: usize },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCondition {
+    #[serde(default)]
+    case: Vec<Case>,
+    #[serde(default)]
+    left: Vec<String>,
+    #[serde(default)]
+    right: Vec<String>,
+    #[serde(default)]
+    near: Vec<String>,
+    #[serde(default)]
+    starts: bool,
+    #[serde(default)]
+    ends: bool,
+    #[serde(default)]
+    determined: bool,
+    #[serde(default)]
+    own_line: bool,
+    #[serde(default)]
+    split: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTerm {
+    id: String,
+    text: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+    category: u8,
+    reason: String,
+    matching: Matching,
+    #[serde(default)]
+    plural: bool,
+    substitute: Option<Substitute>,
+    #[serde(default)]
+    innocent: Vec<String>,
+    #[serde(default)]
+    allow: Vec<RawCondition>,
+    #[serde(default)]
+    deny: Vec<RawCondition>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawList {
+    version: String,
+    #[serde(default)]
+    groups: BTreeMap<String, Vec<String>>,
+    term: Vec<RawTerm>,
+}
+
+/// A term with the spellings that the automaton looks for.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedTerm {
+    pub(crate) term: Term,
+    pub(crate) spellings: Vec<String>,
+    pub(crate) plural: bool,
+}
+
+/// A consistent block list.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockList {
+    pub(crate) version: String,
+    pub(crate) terms: Vec<ListedTerm>,
+}
+
+impl BlockList {
+    /// Parses and validates the text of `blocklist.toml`, all but what needs the compiled filter: whether a
+    /// substitute is itself blocked.
+    pub(crate) fn parse(text: &str) -> Result<Self, ListError> {
+        let raw: RawList = toml::from_str(text)?;
+        check_version(&raw.version)?;
+        let (mut ids, mut texts) = (BTreeSet::new(), BTreeSet::new());
+        let mut terms = Vec::new();
+        for term in raw.term {
+            if !ids.insert(term.id.clone()) {
+                return Err(ListError::DuplicateId(term.id));
+            }
+            for text in std::iter::once(&term.text).chain(&term.aliases) {
+                if !texts.insert(text.to_lowercase()) {
+                    return Err(ListError::DuplicateText(text.clone()));
+                }
+            }
+            terms.push(listed(term, &raw.groups)?);
+        }
+        Ok(BlockList { version: raw.version, terms })
+    }
+}
+
+fn check_version(version: &str) -> Result<(), ListError> {
+    let well_formed = version.split_once('.').is_some_and(|(date, number)| {
+        date.len() == 10
+            && date.char_indices().all(|(i, c)| if i == 4 || i == 7 { c == '-' } else { c.is_ascii_digit() })
+            && number.parse::<u32>().is_ok()
+    });
+    if well_formed { Ok(()) } else { Err(ListError::Version(version.to_owned())) }
+}
+
+fn listed(raw: RawTerm, groups: &BTreeMap<String, Vec<String>>) -> Result<ListedTerm, ListError> {
+    let problem = |problem: &str| ListError::Term { id: raw.id.clone(), problem: problem.to_owned() };
+    if !(1..=4).contains(&raw.category) {
+        return Err(problem("the category is not 1 to 4"));
+    }
+    if raw.text.trim().is_empty() || raw.reason.trim().is_empty() {
+        return Err(problem("the text or the reason is empty"));
+    }
+    if raw.plural && raw.matching != Matching::Word {
+        return Err(problem("only a word has a plural"));
+    }
+    if let Some(substitute) = &raw.substitute {
+        for wording in [&substitute.full, &substitute.noun, &substitute.after_a] {
+            if wording.trim() != wording || wording.is_empty() {
+                return Err(problem("a substitute is empty or has space around it"));
+            }
+        }
+        if !substitute.full.ends_with(&substitute.noun) {
+            return Err(problem("the substitute's full wording does not end with its noun"));
+        }
+        if substitute.after_a.starts_with(['a', 'e', 'i', 'o', 'u']) {
+            return Err(problem("the substitute after \"a\" begins with a vowel"));
+        }
+    }
+    let conditions = |list: &[RawCondition]| -> Result<Vec<Condition>, ListError> {
+        list.iter()
+            .map(|c| condition(c, groups).map_err(|p| ListError::Term { id: raw.id.clone(), problem: p }))
+            .collect()
+    };
+    let term = Term {
+        allow: conditions(&raw.allow)?,
+        deny: conditions(&raw.deny)?,
+        id: raw.id.clone(),
+        text: raw.text.clone(),
+        category: raw.category,
+        reason: raw.reason.clone(),
+        matching: raw.matching,
+        substitute: raw.substitute.clone(),
+        innocent: raw.innocent.clone(),
+    };
+    let spellings = std::iter::once(raw.text.clone()).chain(raw.aliases.iter().cloned()).collect();
+    Ok(ListedTerm { term, spellings, plural: raw.plural })
+}
+
+fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Result<Condition, String> {
+    let collocations = |texts: &[String]| -> Result<Vec<Collocation>, String> {
+        texts.iter().map(|t| t.split_whitespace().map(|word| pattern(word, groups)).collect()).collect()
+    };
+    let condition = Condition {
+        case: raw.case.clone(),
+        left: collocations(&raw.left)?,
+        right: collocations(&raw.right)?,
+        near: raw.near.iter().map(|word| pattern(word, groups)).collect::<Result<_, _>>()?,
+        starts: raw.starts,
+        ends: raw.ends,
+        determined: raw.determined,
+        own_line: raw.own_line,
+        split: raw.split,
+    };
+    if condition == Condition::default() {
+        return Err("a condition says nothing".to_owned());
+    }
+    Ok(condition)
+}
+
+fn pattern(word: &str, groups: &BTreeMap<String, Vec<String>>) -> Result<WordPattern, String> {
+    if let Some(name) = word.strip_prefix('@') {
+        let words = groups.get(name).ok_or_else(|| format!("there is no word group {name:?}"))?;
+        return Ok(WordPattern::OneOf(words.clone()));
+    }
+    if word.chars().any(char::is_uppercase) {
+        return Err(format!("the collocation {word:?} is not in small letters"));
+    }
+    Ok(match word.strip_suffix('*') {
+        Some(stem) => WordPattern::Prefix(stem.to_owned()),
+        None => WordPattern::Exact(word.to_owned()),
+    })
+}

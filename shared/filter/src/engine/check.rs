@@ -1,0 +1,189 @@
+//! Checks a payload: all views, all fields, the substitutes and the second look at the result.
+
+use crate::engine::align::alignments;
+use crate::engine::decode::{decode, may_need_decoding};
+use crate::engine::judge::{Judgement, Writing, judge, span};
+use crate::engine::replace::wording;
+use crate::engine::sieve::may_hold_term;
+use crate::engine::tables::Tables;
+use crate::engine::view::View;
+use crate::outcome::{Action, Checked, CheckedField, CheckedPayload, Hit, Outcome, View as Reading};
+
+/// More replacements than this in one payload quarantine it ("contamination threshold", DESIGN).
+pub(crate) const MOST_REPLACEMENTS: usize = 3;
+
+/// Rounds of decoding.
+pub(crate) const ROUNDS: usize = 3;
+
+/// Hits after this many are not looked for: the payload is quarantined long before.
+const MOST_HITS: usize = 1000;
+
+/// A blocked term in the joined text.
+struct Found {
+    pattern: u16,
+    start: usize,
+    end: usize,
+    writing: Writing,
+    decoded: bool,
+    /// Not letter for letter what the list writes.
+    respelled: bool,
+}
+
+/// Checks one text.
+pub(crate) fn check(tables: &Tables, text: &str) -> Checked {
+    let payload = check_payload(tables, &[text]);
+    let mut fields = payload.fields.into_iter();
+    let field = fields.next().unwrap_or(CheckedField { text: text.to_owned(), hits: Vec::new() });
+    Checked { outcome: payload.outcome, text: field.text, hits: field.hits }
+}
+
+/// Checks several fields that are one payload.
+pub(crate) fn check_payload(tables: &Tables, fields: &[&str]) -> CheckedPayload {
+    let untouched = |hits: Vec<Vec<Hit>>, outcome| {
+        let texts = fields.iter().map(|text| (*text).to_owned());
+        CheckedPayload { outcome, fields: texts.zip(hits).map(|(text, hits)| CheckedField { text, hits }).collect() }
+    };
+    let none = || vec![Vec::new(); fields.len()];
+    let found = find(tables, fields);
+    if found.is_empty() {
+        return untouched(none(), Outcome::Pass);
+    }
+    let (hits, wordings) = hits(tables, fields, &found);
+    let replacements = wordings.iter().flatten().count();
+    let quarantined = hits.iter().flatten().any(|hit| hit.action == Action::Quarantine);
+    if quarantined || replacements > MOST_REPLACEMENTS {
+        return untouched(hits, Outcome::Quarantine);
+    }
+    let texts: Vec<String> = fields
+        .iter()
+        .zip(hits.iter().zip(&wordings))
+        .map(|(text, (hits, wordings))| replaced(text, hits, wordings))
+        .collect();
+    // A substitute may close a gap between two pieces of a term, or take away what made another ordinary.
+    let second: Vec<&str> = texts.iter().map(String::as_str).collect();
+    if !find(tables, &second).is_empty() {
+        return untouched(hits, Outcome::Quarantine);
+    }
+    CheckedPayload {
+        outcome: Outcome::Replace,
+        fields: texts.into_iter().zip(hits).map(|(text, hits)| CheckedField { text, hits }).collect(),
+    }
+}
+
+/// The text with every hit replaced.
+fn replaced(text: &str, hits: &[Hit], wordings: &[Option<String>]) -> String {
+    let mut out = String::with_capacity(text.len() + 16 * hits.len());
+    let mut at = 0;
+    for (hit, wording) in hits.iter().zip(wordings) {
+        let Some(wording) = wording else { continue };
+        out.push_str(&text[at..hit.start]);
+        out.push_str(wording);
+        at = hit.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// Every blocked term of the payload, in the order of its place in the joined text, without overlaps.
+fn find(tables: &Tables, fields: &[&str]) -> Vec<Found> {
+    let decoding = fields.iter().any(|field| may_need_decoding(field));
+    if !decoding && !may_hold_term(tables, fields) {
+        return Vec::new();
+    }
+    let joined = fields.join("\n");
+    let mut found = Vec::new();
+    each_view(tables, &joined, |view, _| {
+        alignments(tables, view, |alignment| {
+            if found.len() >= MOST_HITS {
+                return;
+            }
+            if let Judgement::Blocked { writing, decoded } = judge(tables, &joined, view, &alignment) {
+                let (start, end) = span(view, &alignment);
+                let written = &tables.term_of(&tables.lists.patterns[alignment.pattern as usize]).text;
+                let end = with_own_point(written, &joined, start, end);
+                let respelled = !joined[start..end].eq_ignore_ascii_case(written.trim_end_matches('.'))
+                    && !joined[start..end].eq_ignore_ascii_case(written);
+                found.push(Found { pattern: alignment.pattern, start, end, writing, decoded, respelled });
+            }
+        });
+    });
+    merge(found)
+}
+
+/// "C.L.O.D." ends in a point of its own, unless that point ends the sentence.
+fn with_own_point(written: &str, text: &str, start: usize, end: usize) -> usize {
+    let after = &text[end..];
+    let own = written.ends_with('.') && text[start..end].contains('.') && after.starts_with('.');
+    let goes_on = after.chars().nth(1).is_some_and(|c| !c.is_whitespace())
+        || after.get(1..).is_some_and(|rest| rest.trim_start().starts_with(char::is_lowercase));
+    if own && goes_on { end + 1 } else { end }
+}
+
+/// Calls `each` with the text as it stands and after every round of decoding that changed anything.
+pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View, usize)) {
+    let mut view = View::of_text(tables, text);
+    each(&view, 0);
+    for round in 1..=ROUNDS {
+        let Some(decoded) = decode(tables, &view) else { return };
+        each(&decoded, round);
+        view = decoded;
+    }
+}
+
+/// Of hits that overlap, the longest stands; of equally long ones, the plainest.
+fn merge(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|f| (std::cmp::Reverse(f.end - f.start), f.writing, f.decoded, f.respelled, f.start, f.pattern));
+    let mut kept: std::collections::BTreeMap<usize, Found> = std::collections::BTreeMap::new();
+    for candidate in found {
+        let before = kept.range(..candidate.end).next_back();
+        if before.is_none_or(|(_, other)| other.end <= candidate.start) {
+            kept.insert(candidate.start, candidate);
+        }
+    }
+    kept.into_values().collect()
+}
+
+/// The hits per field, and what replaces each of those that can be replaced.
+#[allow(clippy::type_complexity, reason = "two lists of the same shape")]
+fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Vec<Vec<Option<String>>>) {
+    let mut hits = vec![Vec::new(); fields.len()];
+    let mut wordings = vec![Vec::new(); fields.len()];
+    let (mut field, mut offset) = (0, 0);
+    for one in found {
+        while field + 1 < fields.len() && one.start > offset + fields[field].len() {
+            offset += fields[field].len() + 1;
+            field += 1;
+        }
+        let text = fields[field];
+        let pattern = &tables.lists.patterns[one.pattern as usize];
+        let term = tables.term_of(pattern);
+        let (start, end) = (one.start - offset, one.end - offset);
+        let joined = end > text.len();
+        let end = end.min(text.len());
+        let wording = match &term.substitute {
+            Some(substitute) if !joined && one.writing != Writing::Leet => {
+                wording(substitute, text, start, end, pattern.plural)
+            }
+            _ => None,
+        };
+        hits[field].push(Hit {
+            id: term.id.clone(),
+            term: term.text.clone(),
+            start,
+            end,
+            rule: format!("category-{}", term.category),
+            category: term.category,
+            view: match one.writing {
+                _ if joined => Reading::Joined,
+                Writing::Leet => Reading::Leet,
+                _ if one.decoded => Reading::Decoded,
+                Writing::Squashed => Reading::Squashed,
+                Writing::Folded => Reading::Folded,
+                Writing::Plain(_) => Reading::Word,
+            },
+            action: if wording.is_some() { Action::Replace } else { Action::Quarantine },
+        });
+        wordings[field].push(wording);
+    }
+    (hits, wordings)
+}

@@ -1,0 +1,285 @@
+//! One round of decoding: HTML entities and tags, percent, backslash and quoted-printable escapes, and
+//! Markdown links. Never recursive; the caller bounds the number of rounds.
+
+use crate::engine::tables::{Class, Tables, ascii_symbol};
+use crate::engine::view::{CONTINUES, DECODED, Unit, View};
+
+/// How many units an entity or a number in an escape may be long.
+const LONGEST_ENTITY: usize = 36;
+
+/// Whether the text holds anything that a round of decoding could change. Wrong only by "yes".
+pub(crate) fn may_need_decoding(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    // Something invisible may stand between the signs, or a full-width form for one of them.
+    let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128);
+    let hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    bytes.iter().enumerate().any(|(at, byte)| {
+        let next = bytes.get(at + 1);
+        match byte {
+            b'&' => hides(next) || next.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'#'),
+            b'%' => hides(next) || (hex(next) && (hex(bytes.get(at + 2)) || hides(bytes.get(at + 2)))),
+            b'=' => hides(next) || next.is_some_and(u8::is_ascii_whitespace) || (hex(next) && (hex(bytes.get(at + 2)) || hides(bytes.get(at + 2)))),
+            b'\\' => next.is_some(),
+            b'<' => hides(next) || next.is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!')),
+            b']' => hides(next) || next == Some(&b'('),
+            0xef => matches!(next, Some(0xbc | 0xb9)),
+            _ => false,
+        }
+    })
+}
+
+/// The ASCII character that a unit shows, be it a full-width or a mathematical one.
+fn shown(tables: &Tables, unit: &Unit) -> u8 {
+    match unit.ch {
+        c if c.is_ascii() => c as u8,
+        c @ '\u{ff01}'..='\u{ff5e}' => (c as u32 - 0xfee0) as u8,
+        _ => match unit.class_in(tables).primary {
+            Class::NONE => 0,
+            symbol => (b'0'..=b'z').find(|b| ascii_symbol(*b as char) == Some(symbol)).unwrap_or(0),
+        },
+    }
+}
+
+struct Decoder<'t> {
+    tables: &'t Tables,
+    units: &'t [Unit],
+    out: View,
+    changed: bool,
+    /// From here on there is no end of a comment.
+    no_comment_after: usize,
+}
+
+/// Decodes one round. `None` when nothing changed.
+pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
+    let mut decoder =
+        Decoder { tables, units: &view.units, out: View::default(), changed: false, no_comment_after: usize::MAX };
+    let mut at = 0;
+    while at < view.units.len() {
+        at = decoder.step(at);
+    }
+    decoder.changed.then_some(decoder.out)
+}
+
+impl Decoder<'_> {
+    fn at(&self, index: usize) -> u8 {
+        match self.units.get(index) {
+            Some(unit) if unit.flags & CONTINUES == 0 => shown(self.tables, unit),
+            _ => 0,
+        }
+    }
+
+    /// Handles the unit at `at` and returns the index of the next one.
+    fn step(&mut self, at: usize) -> usize {
+        let length = match self.units[at].ch {
+            '&' | '＆' => self.entity(at),
+            '%' | '％' | '﹪' => self.bytes(at, b'%'),
+            '=' | '＝' => self.quoted_printable(at),
+            '\\' | '＼' => self.backslash(at),
+            '<' | '＜' => self.tag(at),
+            ']' => self.link(at),
+            _ => None,
+        };
+        match length {
+            Some(length) => {
+                self.changed = true;
+                at + length
+            }
+            None => {
+                self.out.copy(self.units[at]);
+                at + 1
+            }
+        }
+    }
+
+    fn emit(&mut self, ch: char, at: usize, length: usize) {
+        let (start, end) = (self.units[at].start, self.units[at + length - 1].end);
+        self.out.push(self.tables, ch, start, end, DECODED);
+    }
+
+    fn digits(&self, at: usize, radix: u32, most: usize) -> (u32, usize) {
+        let (mut value, mut length) = (0_u32, 0);
+        while length < most
+            && let Some(digit) = (self.at(at + length) as char).to_digit(radix)
+        {
+            value = value.saturating_mul(radix).saturating_add(digit);
+            length += 1;
+        }
+        (value, length)
+    }
+
+    fn entity(&mut self, at: usize) -> Option<usize> {
+        if self.at(at + 1) == b'#' {
+            let (radix, skip) = if self.at(at + 2).eq_ignore_ascii_case(&b'x') { (16, 3) } else { (10, 2) };
+            let (code, digits) = self.digits(at + skip, radix, 12);
+            if digits == 0 {
+                return None;
+            }
+            let length = skip + digits + usize::from(self.at(at + skip + digits) == b';');
+            self.emit(char::from_u32(code).unwrap_or('\u{fffd}'), at, length);
+            return Some(length);
+        }
+        let mut name = String::new();
+        for index in at + 1..at + LONGEST_ENTITY {
+            match self.at(index) {
+                b';' => break,
+                b if b.is_ascii_alphanumeric() => name.push(b as char),
+                _ => return None,
+            }
+        }
+        let entities = &self.tables.lists.entities;
+        let find = |name: &str| entities.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok();
+        let index = find(&name).or_else(|| find(&name.to_ascii_lowercase()))?;
+        let length = name.len() + 2;
+        self.emit(entities[index].1, at, length);
+        Some(length)
+    }
+
+    fn byte_escape(&self, at: usize, sign: u8) -> Option<u8> {
+        let high = (self.at(at + 1) as char).to_digit(16)?;
+        let low = (self.at(at + 2) as char).to_digit(16)?;
+        (self.at(at) == sign).then_some((high * 16 + low) as u8)
+    }
+
+    /// A character written as one to four escaped bytes.
+    fn bytes(&mut self, at: usize, sign: u8) -> Option<usize> {
+        let first = self.byte_escape(at, sign)?;
+        let expected = match first {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => 1,
+        };
+        let mut bytes = [first, 0, 0, 0];
+        let mut found = 1;
+        let mut length = 3;
+        while found < expected {
+            // A soft line break may stand between the bytes of one character.
+            if sign == b'=' && self.at(at + length) == b'=' && self.at(at + length + 1) == b'\n' {
+                length += 2;
+            }
+            let Some(byte) = self.byte_escape(at + length, sign) else { break };
+            bytes[found] = byte;
+            found += 1;
+            length += 3;
+        }
+        match std::str::from_utf8(&bytes[..found]).ok().and_then(|s| s.chars().next()) {
+            Some(c) => {
+                self.emit(c, at, length);
+                Some(length)
+            }
+            None => {
+                self.emit('\u{fffd}', at, 3);
+                Some(3)
+            }
+        }
+    }
+
+    fn quoted_printable(&mut self, at: usize) -> Option<usize> {
+        let mut blank = 1;
+        while matches!(self.at(at + blank), b' ' | b'\t' | b'\r') && blank < 8 {
+            blank += 1;
+        }
+        if self.at(at + blank) == b'\n' {
+            self.out.hide();
+            return Some(blank + 1);
+        }
+        self.bytes(at, b'=')
+    }
+
+    fn backslash(&mut self, at: usize) -> Option<usize> {
+        let (ch, length) = match self.at(at + 1) {
+            b'u' | b'U' if self.at(at + 2) == b'{' => {
+                let (code, digits) = self.digits(at + 3, 16, 6);
+                let closed = digits > 0 && self.at(at + 3 + digits) == b'}';
+                closed.then(|| (char::from_u32(code).unwrap_or('\u{fffd}'), digits + 4))?
+            }
+            b'u' => self.utf16(at)?,
+            b'U' => match self.digits(at + 2, 16, 8) {
+                (code, 8) => (char::from_u32(code).unwrap_or('\u{fffd}'), 10),
+                _ => self.utf16(at)?,
+            },
+            b'x' => match self.digits(at + 2, 16, 2) {
+                (code, 2) => (char::from_u32(code).unwrap_or('\u{fffd}'), 4),
+                _ => return None,
+            },
+            b'n' | b'r' => ('\n', 2),
+            b't' => ('\t', 2),
+            b @ (b'/' | b'"' | b'\'' | b'\\') => (b as char, 2),
+            b'\n' => {
+                self.out.hide();
+                return Some(2);
+            }
+            _ => return None,
+        };
+        self.emit(ch, at, length);
+        Some(length)
+    }
+
+    fn utf16(&self, at: usize) -> Option<(char, usize)> {
+        let (first, 4) = self.digits(at + 2, 16, 4) else { return None };
+        if (0xd800..0xdc00).contains(&first)
+            && self.at(at + 6) == b'\\'
+            && let (second, 4) = self.digits(at + 8, 16, 4)
+            && (0xdc00..0xe000).contains(&second)
+        {
+            let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            return Some((char::from_u32(code).unwrap_or('\u{fffd}'), 12));
+        }
+        Some((char::from_u32(first).unwrap_or('\u{fffd}'), 6))
+    }
+
+    fn tag(&mut self, at: usize) -> Option<usize> {
+        let comment = (1..=3).all(|i| self.at(at + i) == b"<!--"[i]);
+        if comment {
+            if at >= self.no_comment_after {
+                return None;
+            }
+            let end = (at + 4..self.units.len()).find(|i| (0..3).all(|k| self.at(i + k) == b"-->"[k]));
+            let Some(end) = end else {
+                self.no_comment_after = at;
+                return None;
+            };
+            self.out.hide();
+            return Some(end + 3 - at);
+        }
+        let name = usize::from(self.at(at + 1) == b'/') + 1;
+        if !self.at(at + name).is_ascii_alphabetic() && self.at(at + 1) != b'!' {
+            return None;
+        }
+        let mut end = at + 1;
+        while end < self.units.len() && !matches!(self.at(end), b'<' | b'>') {
+            end += 1;
+        }
+        if self.at(end) != b'>' {
+            return None;
+        }
+        let is_break =
+            [&b"br"[..], b"p", b"div", b"td", b"th", b"tr", b"li", b"h1", b"h2", b"h3"].iter().any(|block| {
+                (0..block.len()).all(|i| self.at(at + name + i).to_ascii_lowercase() == block[i])
+                    && !self.at(at + name + block.len()).is_ascii_alphanumeric()
+            });
+        let length = end + 1 - at;
+        if is_break {
+            self.emit('\n', at, length);
+        } else {
+            self.out.hide();
+        }
+        Some(length)
+    }
+
+    /// The target of a Markdown link or image: `](…)`.
+    fn link(&mut self, at: usize) -> Option<usize> {
+        if self.at(at + 1) != b'(' {
+            return None;
+        }
+        let mut end = at + 2;
+        while end < self.units.len() && !matches!(self.at(end), b')' | b'(' | b'\n') {
+            end += 1;
+        }
+        if self.at(end) != b')' {
+            return None;
+        }
+        self.out.hide();
+        Some(end + 1 - at)
+    }
+}

@@ -1,0 +1,30 @@
+//! Tells what was seen in which view of a text, and why it passed or not. For operators; not on any hot path.
+
+use crate::engine::align::alignments;
+use crate::engine::check::{check, each_view};
+use crate::engine::judge::{Judgement, judge, span};
+use crate::engine::tables::Tables;
+use crate::outcome::{Explanation, Sighting, ViewExplanation};
+
+/// Explains one text.
+pub(crate) fn explain(tables: &Tables, text: &str) -> Explanation {
+    let mut views = Vec::new();
+    each_view(tables, text, |view, round| {
+        let mut sightings = Vec::new();
+        alignments(tables, view, |alignment| {
+            let pattern = &tables.lists.patterns[alignment.pattern as usize];
+            let term = tables.term_of(pattern);
+            let (start, end) = span(view, &alignment);
+            let (blocked, why) = match judge(tables, text, view, &alignment) {
+                Judgement::NotTheTerm(why) => (false, format!("not the term: {why}")),
+                Judgement::Ordinary(rule) => (false, format!("an ordinary sense: allow rule {rule} of {:?}", term.id)),
+                Judgement::Blocked { writing, .. } => (true, format!("{} ({})", term.reason, writing.describe())),
+            };
+            let spelling = text[start..end].to_owned();
+            sightings.push(Sighting { id: term.id.clone(), term: term.text.clone(), start, end, spelling, blocked, why });
+        });
+        let reading = view.units.iter().map(|unit| unit.ch).collect();
+        views.push(ViewExplanation { round, reading, sightings });
+    });
+    Explanation { views, checked: check(tables, text) }
+}

@@ -1,0 +1,14 @@
+//! The engine: pure functions over [`tables::Tables`]. The build script compiles it too, to check the
+//! substitutes with the very filter that will use them.
+
+pub(crate) mod align;
+pub(crate) mod check;
+pub(crate) mod context;
+pub(crate) mod decode;
+pub(crate) mod explain;
+pub(crate) mod judge;
+pub(crate) mod nfa;
+pub(crate) mod replace;
+pub(crate) mod sieve;
+pub(crate) mod tables;
+pub(crate) mod view;

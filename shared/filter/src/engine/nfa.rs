@@ -1,0 +1,115 @@
+//! The exact matcher: all positions of all patterns at once, one bit each. It follows every reading of every
+//! character, which the sieve does not, and is used on texts that the sieve holds back.
+
+use crate::engine::tables::{Class, Lists, Matching, Pattern, kind};
+
+/// The patterns as bit masks; a pattern never crosses a word of 64 bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nfa {
+    words: usize,
+    /// Per class, the positions whose letter it can be read as.
+    letters: Vec<u64>,
+    /// The first position of each pattern.
+    first: Vec<u64>,
+    /// All positions but the last of each pattern: separators may follow.
+    inner: Vec<u64>,
+    /// Positions that a repeated letter leaves where they are.
+    repeating: Vec<u64>,
+    last: Vec<u64>,
+    /// The pattern whose last position a bit is.
+    pattern_of: Vec<u16>,
+}
+
+/// Which positions have been reached.
+pub(crate) struct State {
+    reached: Vec<u64>,
+    after_edge: bool,
+}
+
+impl Nfa {
+    pub(crate) fn new(lists: &Lists) -> Nfa {
+        let mut places = Vec::new();
+        let mut next = 0;
+        for pattern in &lists.patterns {
+            let length = pattern.elements.len();
+            if lists.terms[pattern.term as usize].matching.is_symbolic() {
+                places.push(None);
+                continue;
+            }
+            if next % 64 + length > 64 {
+                next = next.next_multiple_of(64);
+            }
+            places.push(Some(next));
+            next += length;
+        }
+        let words = next.div_ceil(64);
+        let empty = || vec![0_u64; words];
+        let mut nfa = Nfa {
+            words,
+            letters: vec![0; words * lists.classes.len()],
+            first: empty(),
+            inner: empty(),
+            repeating: empty(),
+            last: empty(),
+            pattern_of: vec![0; words * 64],
+        };
+        for ((number, pattern), place) in lists.patterns.iter().enumerate().zip(places) {
+            let Some(place) = place else { continue };
+            let repeats = lists.terms[pattern.term as usize].matching == Matching::Word;
+            for (offset, element) in pattern.elements.iter().enumerate() {
+                let (word, bit) = ((place + offset) / 64, 1 << ((place + offset) % 64));
+                for (class, properties) in lists.classes.iter().enumerate() {
+                    if properties.reads_as(element.symbol) {
+                        nfa.letters[class * words + word] |= bit;
+                    }
+                }
+                nfa.first[word] |= if offset == 0 { bit } else { 0 };
+                nfa.repeating[word] |= if repeats { bit } else { 0 };
+                if offset + 1 == pattern.elements.len() {
+                    nfa.last[word] |= bit;
+                    nfa.pattern_of[place + offset] = number as u16;
+                } else {
+                    nfa.inner[word] |= bit;
+                }
+            }
+        }
+        nfa
+    }
+
+    pub(crate) fn start(&self) -> State {
+        State { reached: vec![0; self.words], after_edge: true }
+    }
+
+    /// The patterns that are complete.
+    pub(crate) fn complete(&self, state: &State, mut each: impl FnMut(u16)) {
+        for (word, (reached, last)) in state.reached.iter().zip(&self.last).enumerate() {
+            let mut done = reached & last;
+            while done != 0 {
+                each(self.pattern_of[word * 64 + done.trailing_zeros() as usize]);
+                done &= done - 1;
+            }
+        }
+    }
+
+    /// Takes one unit of this class into account.
+    pub(crate) fn step(&self, state: &mut State, number: u8, class: &Class) {
+        let letters = &self.letters[number as usize * self.words..][..self.words];
+        let starts = if state.after_edge { u64::MAX } else { 0 };
+        let stays = if class.is(kind::SEPARATOR) { u64::MAX } else { 0 };
+        let masks = self.first.iter().zip(&self.inner).zip(&self.repeating);
+        for ((reached, letter), ((first, inner), repeating)) in state.reached.iter_mut().zip(letters).zip(masks) {
+            let moved = ((*reached << 1) & !first) | (first & starts);
+            *reached = ((moved | (*reached & repeating)) & letter) | (*reached & inner & stays);
+        }
+        state.after_edge = class.is_edge();
+    }
+}
+
+/// Whether a class beside the last letter of a complete pattern ends it.
+pub(crate) fn ends_before(pattern: &Pattern, class: &Class) -> bool {
+    match pattern.elements.last().map(|last| last.symbol) {
+        Some(0..=25) => !class.is(kind::LETTER),
+        Some(26..=35) => class.is_edge(),
+        _ => true,
+    }
+}

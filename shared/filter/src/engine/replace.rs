@@ -1,0 +1,91 @@
+//! Chooses the wording of a substitute, so that the sentence around it stays grammatical.
+//!
+//! The words around a term are never changed: where the text already has a determiner, the substitute comes
+//! without one ("the manifold" → "the system"), and where no wording fits, there is none.
+
+use crate::engine::context::{Context, Token};
+use crate::engine::tables::Substitute;
+
+pub(crate) const DETERMINERS: &[&str] = &[
+    "the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its", "their", "some", "any", "each",
+    "every", "no", "one", "another", "which", "what", "whose", "either", "neither", "both", "such",
+];
+
+const TITLES: &[&str] =
+    &["captain", "sister", "warden", "engineer", "quartermaster", "librarian", "agent", "dr", "commander", "officer"];
+
+/// Words that do not belong to the noun phrase of the word after them.
+pub(crate) const FUNCTION_WORDS: &[&str] = &[
+    "of", "in", "on", "at", "by", "for", "from", "with", "to", "into", "over", "under", "about", "as", "per", "via",
+    "and", "or", "but", "if", "when", "because", "since", "while", "than", "then", "so", "is", "are", "was", "were",
+    "be", "been", "has", "have", "had", "do", "does", "did", "will", "would", "can", "could", "should", "may", "might",
+    "must", "says", "said", "shows", "show", "suggests", "suggest", "use", "uses", "using", "used", "run", "runs",
+    "ran", "see", "sees", "saw", "improve", "raise", "lower", "check", "checks", "trust", "apply", "applied", "gives",
+    "give", "like", "not", "only", "also", "where", "how", "why", "whether", "let", "through", "across", "within",
+    "between", "against", "without", "after", "before", "during", "until", "means", "yields", "meet", "meets",
+    "exceeds", "clears",
+];
+
+fn is_word(token: &Token) -> bool {
+    token.text.chars().any(char::is_alphanumeric)
+}
+
+/// The wording that replaces the bytes from `start` to `end`, or `None` when no wording would be grammatical.
+pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: usize, plural: bool) -> Option<String> {
+    let context = Context::of(text, start, end);
+    let mut chosen = match form(substitute, &context)? {
+        Form::Full => substitute.full.clone(),
+        Form::Noun => substitute.noun.clone(),
+        Form::AfterA => substitute.after_a.clone(),
+    };
+    // "0.042 constant" must not become "our stability constant constant".
+    if let (Some(next), Some((rest, head))) = (context.right.first(), chosen.rsplit_once(' '))
+        && next.text == head
+    {
+        chosen = rest.to_owned();
+    }
+    if plural {
+        chosen.push('s');
+    }
+    if begins_sentence(&context) {
+        let mut chars = chosen.chars();
+        if let Some(first) = chars.next() {
+            chosen = first.to_uppercase().chain(chars).collect();
+        }
+    }
+    Some(chosen)
+}
+
+enum Form {
+    Full,
+    Noun,
+    AfterA,
+}
+
+fn form(substitute: &Substitute, context: &Context) -> Option<Form> {
+    let Some(before) = context.left.first() else { return Some(Form::Full) };
+    let word = before.text.as_str();
+    match word {
+        "a" => return Some(Form::AfterA),
+        "an" => return substitute.noun.starts_with(['a', 'e', 'i', 'o', 'u']).then_some(Form::Noun),
+        _ if DETERMINERS.contains(&word) || word.ends_with("'s") => return Some(Form::Noun),
+        _ if !is_word(before) || FUNCTION_WORDS.contains(&word) => return Some(Form::Full),
+        _ => {}
+    }
+    if substitute.alone {
+        return (!TITLES.contains(&word)).then_some(Form::Full);
+    }
+    let phrase = context.left.iter().take(4).take_while(|t| is_word(t) && !FUNCTION_WORDS.contains(&t.text.as_str()));
+    let determined =
+        phrase.skip(1).any(|t| DETERMINERS.contains(&t.text.as_str()) || matches!(t.text.as_str(), "a" | "an"));
+    let verb_like = ["s", "ed", "ing"].iter().any(|ending| word.ends_with(ending));
+    Some(if determined || !verb_like { Form::Noun } else { Form::Full })
+}
+
+fn begins_sentence(context: &Context) -> bool {
+    context.left.first().is_none_or(|t| {
+        matches!(t.text.as_str(), "." | "!" | "?" | "•")
+            || (matches!(t.text.as_str(), "-" | "–")
+                && context.left.get(1).is_none_or(|b| b.line_break || t.line_break))
+    })
+}

@@ -1,0 +1,84 @@
+//! A reading of a text: a sequence of units, each of which knows the bytes of the source it stands for.
+
+use crate::engine::tables::{Class, Tables, kind};
+
+/// Came out of an escape, an entity or the like.
+pub(crate) const DECODED: u8 = 1;
+/// Something invisible, or markup that was taken out, stands before it.
+pub(crate) const AFTER_HIDDEN: u8 = 2;
+/// A further letter of a character that stands for several.
+pub(crate) const CONTINUES: u8 = 4;
+
+/// One position of a view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    /// First byte of the source that this unit stands for.
+    pub(crate) start: u32,
+    /// Byte after the last.
+    pub(crate) end: u32,
+    /// The character, before folding.
+    pub(crate) ch: char,
+    /// Its class.
+    pub(crate) class: u8,
+    /// Bits of the constants above.
+    pub(crate) flags: u8,
+}
+
+/// A whole reading.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    pub(crate) units: Vec<Unit>,
+    hidden: bool,
+}
+
+impl View {
+    /// The text as it stands, without what is invisible.
+    pub(crate) fn of_text(tables: &Tables, text: &str) -> View {
+        let mut view = View { units: Vec::with_capacity(text.len()), hidden: false };
+        for (start, c) in text.char_indices() {
+            view.push(tables, c, start as u32, (start + c.len_utf8()) as u32, 0);
+        }
+        view
+    }
+
+    /// Adds a character that stands for the given bytes of the source.
+    pub(crate) fn push(&mut self, tables: &Tables, ch: char, start: u32, end: u32, flags: u8) {
+        let fold = tables.fold(ch);
+        if fold < 256 {
+            self.push_class(tables, ch, fold as u8, start, end, flags);
+            return;
+        }
+        let Some(sequence) = tables.lists.expansions.get(fold as usize - 256) else { return };
+        for (i, class) in sequence.iter().enumerate() {
+            self.push_class(tables, ch, *class, start, end, flags | if i > 0 { CONTINUES } else { 0 });
+        }
+    }
+
+    fn push_class(&mut self, tables: &Tables, ch: char, class: u8, start: u32, end: u32, flags: u8) {
+        if tables.class(class).is(kind::IGNORABLE) {
+            self.hidden = true;
+            return;
+        }
+        let hidden = if std::mem::take(&mut self.hidden) { AFTER_HIDDEN } else { 0 };
+        self.units.push(Unit { start, end, ch, class, flags: flags | hidden });
+    }
+
+    /// Takes over a unit of another view.
+    pub(crate) fn copy(&mut self, mut unit: Unit) {
+        if std::mem::take(&mut self.hidden) {
+            unit.flags |= AFTER_HIDDEN;
+        }
+        self.units.push(unit);
+    }
+
+    /// Notes that something was left out before the next unit.
+    pub(crate) fn hide(&mut self) {
+        self.hidden = true;
+    }
+}
+
+impl Unit {
+    pub(crate) fn class_in<'t>(&self, tables: &'t Tables) -> &'t Class {
+        tables.class(self.class)
+    }
+}

@@ -1,0 +1,88 @@
+//! The content filter: keeps internal vocabulary out of everything that a customer reads.
+//!
+//! SPEC_ORACLE_SOS_FILTER says what is blocked and what happens then; `data/blocklist.toml` is the list, and
+//! its comments say how it is read. Checking is a pure function of the text and the list.
+//!
+//! ```
+//! use filter::{Filter, Outcome};
+//!
+//! let checked = Filter::embedded().check("Your coherence score is high.");
+//! assert_eq!(checked.outcome, Outcome::Replace);
+//! assert_eq!(checked.text, "Your assessment is high.");
+//! ```
+//!
+//! It reads what is written. It does not catch a paraphrase, a translation or a picture.
+
+use std::sync::OnceLock;
+
+#[cfg(test)]
+mod compile;
+mod engine;
+mod outcome;
+#[cfg(test)]
+mod tests;
+
+pub use outcome::{
+    Action, Checked, CheckedField, CheckedPayload, Explanation, Hit, Outcome, Sighting, View, ViewExplanation,
+};
+
+use engine::tables::{Lists, Tables};
+
+/// A compiled block list. Immutable, and stateless per call (invariant 7).
+#[derive(Debug)]
+pub struct Filter {
+    tables: Tables,
+}
+
+impl Filter {
+    /// The filter with the list that this build embeds, prepared at the first call.
+    pub fn embedded() -> &'static Filter {
+        static EMBEDDED: OnceLock<Filter> = OnceLock::new();
+        EMBEDDED.get_or_init(|| {
+            let lists: Lists = match serde_json::from_slice(include_bytes!(concat!(env!("OUT_DIR"), "/lists.json"))) {
+                Ok(lists) => lists,
+                // The build script wrote these bytes from this very type.
+                Err(error) => unreachable!("the embedded lists cannot be read: {error}"),
+            };
+            Filter {
+                tables: Tables::new(
+                    lists,
+                    numbers(include_bytes!(concat!(env!("OUT_DIR"), "/pages.bin"))),
+                    numbers(include_bytes!(concat!(env!("OUT_DIR"), "/folds.bin"))),
+                    numbers(include_bytes!(concat!(env!("OUT_DIR"), "/transitions.bin"))),
+                ),
+            }
+        })
+    }
+
+    /// The version that the list gives itself, for example `2026-04-16.1`.
+    pub fn list_version(&self) -> &str {
+        &self.tables.lists.version
+    }
+
+    /// SHA-256 of the bytes of the list's file, in hexadecimal.
+    pub fn list_hash(&self) -> &str {
+        &self.tables.lists.hash
+    }
+
+    /// Checks one text.
+    pub fn check(&self, text: &str) -> Checked {
+        engine::check::check(&self.tables, text)
+    }
+
+    /// Checks several fields that are one payload: replacements count over all of them, and a term that is
+    /// split over two adjacent fields is found.
+    pub fn check_payload<'a>(&self, fields: impl IntoIterator<Item = &'a str>) -> CheckedPayload {
+        let fields: Vec<&str> = fields.into_iter().collect();
+        engine::check::check_payload(&self.tables, &fields)
+    }
+
+    /// Tells what is seen in which view of a text and why it passes or not.
+    pub fn explain(&self, text: &str) -> Explanation {
+        engine::explain::explain(&self.tables, text)
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}

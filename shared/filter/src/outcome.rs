@@ -1,0 +1,157 @@
+//! What a check says: the outcome of a payload, and every hit with its place and its reason.
+
+use serde::{Deserialize, Serialize};
+
+/// What happens to a payload (SPEC_ORACLE_SOS_FILTER, "OUTPUTS").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Outcome {
+    /// No blocked term: the text goes out unmodified.
+    Pass,
+    /// Every blocked term had a safe substitute; the text with the substitutes in place goes out.
+    Replace,
+    /// Delivery is held until a human decides. The text is the input, untouched.
+    Quarantine,
+}
+
+impl Outcome {
+    /// `"PASS"`, `"REPLACE"` or `"QUARANTINE"`, as written to logs and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Pass => "PASS",
+            Outcome::Replace => "REPLACE",
+            Outcome::Quarantine => "QUARANTINE",
+        }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a single hit calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// The term has a safe substitute that fits this place.
+    Replace,
+    /// The term has none, or its disguise is one that only a human can take apart.
+    Quarantine,
+}
+
+/// In which reading of the text a term was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// As written.
+    Word,
+    /// After look-alike characters were folded and invisible ones dropped.
+    Folded,
+    /// After separators between letters were taken out.
+    Squashed,
+    /// With digits or signs read as letters, or repeated letters as one. Never replaced.
+    Leet,
+    /// After escapes, entities or markup were decoded.
+    Decoded,
+    /// Across two adjacent fields of one payload. Never replaced.
+    Joined,
+}
+
+/// One blocked term, found at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The term's stable id in the list, for example `nous`.
+    pub id: String,
+    /// The term as the list writes it, for example `NOUS`.
+    pub term: String,
+    /// Byte offset of the first byte, in the text that was given (in its field, for a payload).
+    pub start: usize,
+    /// Byte offset after the last byte.
+    pub end: usize,
+    /// The rule that applies: `category-1` to `category-4`.
+    pub rule: String,
+    /// The list's category, 1 to 4.
+    pub category: u8,
+    /// The reading of the text in which the term was found.
+    pub view: View,
+    /// What this hit calls for.
+    pub action: Action,
+}
+
+/// The result for one text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// What happens to the text.
+    pub outcome: Outcome,
+    /// The text to deliver. The input itself unless the outcome is [`Outcome::Replace`].
+    pub text: String,
+    /// Every hit, in the order of its place.
+    pub hits: Vec<Hit>,
+}
+
+/// One field of a checked payload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedField {
+    /// The field's text to deliver. The input itself unless the payload's outcome is [`Outcome::Replace`].
+    pub text: String,
+    /// The hits in this field. A term that starts here and ends in a later field ends, for this
+    /// list, at the end of the field.
+    pub hits: Vec<Hit>,
+}
+
+/// The result for several fields that are one payload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedPayload {
+    /// What happens to the payload as a whole.
+    pub outcome: Outcome,
+    /// The fields, in the order given.
+    pub fields: Vec<CheckedField>,
+}
+
+impl CheckedPayload {
+    /// Every hit of the payload with the index of its field.
+    pub fn hits(&self) -> impl Iterator<Item = (usize, &Hit)> {
+        self.fields.iter().enumerate().flat_map(|(index, field)| field.hits.iter().map(move |hit| (index, hit)))
+    }
+}
+
+/// What the filter saw in a text, view by view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The text as it stands, then after each round of decoding that changed it.
+    pub views: Vec<ViewExplanation>,
+    /// The result that follows.
+    pub checked: Checked,
+}
+
+/// What was seen in one view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ViewExplanation {
+    /// Rounds of decoding before it; 0 is the text as it stands.
+    pub round: usize,
+    /// What the view reads, without what is invisible.
+    pub reading: String,
+    /// Every place where the letters of a term stand.
+    pub sightings: Vec<Sighting>,
+}
+
+/// A place where the letters of a term stand, blocked or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sighting {
+    /// The term's stable id.
+    pub id: String,
+    /// The term as the list writes it.
+    pub term: String,
+    /// Byte offset of the first byte in the text.
+    pub start: usize,
+    /// Byte offset after the last byte.
+    pub end: usize,
+    /// Those bytes.
+    pub spelling: String,
+    /// Whether it counts as a hit.
+    pub blocked: bool,
+    /// Why, or why not.
+    pub why: String,
+}

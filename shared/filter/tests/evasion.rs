@@ -1,0 +1,73 @@
+//! No disguise hides a term: every transform on every term, and 50,000 seeded pairs of transforms.
+
+mod transforms;
+
+use filter::{Filter, Outcome};
+use transforms::TRANSFORMS;
+
+const CARRIERS: &[&str] =
+    &["{}", "The report mentions {} twice.", "We looked at this closely; {}, they say, agrees.", "Verdict: {}"];
+
+fn terms() -> Vec<String> {
+    let list: toml::Table = include_str!("../data/blocklist.toml").parse().unwrap();
+    list["term"].as_array().unwrap().iter().map(|term| term["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn is_caught(disguised: &str, carrier: &str) -> bool {
+    Filter::embedded().check(&carrier.replace("{}", disguised)).outcome != Outcome::Pass
+}
+
+#[test]
+fn every_single_transform_of_every_term_is_caught() {
+    assert!(TRANSFORMS.len() >= 60, "{}", TRANSFORMS.len());
+    let mut tried = 0;
+    let mut missed = Vec::new();
+    for term in terms() {
+        for transform in TRANSFORMS {
+            let Some(disguised) = (transform.apply)(&term) else { continue };
+            for carrier in CARRIERS {
+                tried += 1;
+                if !is_caught(&disguised, carrier) {
+                    missed.push(format!("{term} · {} · {}", transform.name, carrier.replace("{}", &disguised)));
+                }
+            }
+        }
+    }
+    assert!(tried > 10_000, "only {tried} combinations were tried");
+    assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+/// A small generator with a fixed seed (xorshift), so that every run tries the same pairs.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+#[test]
+fn fifty_thousand_pairs_of_transforms_are_caught() {
+    let terms = terms();
+    let mut numbers = Numbers(0x0042_1618_0974);
+    let mut tried = 0;
+    let mut missed = Vec::new();
+    while tried < 50_000 {
+        let term = &terms[numbers.below(terms.len())];
+        let (first, second) =
+            (&TRANSFORMS[numbers.below(TRANSFORMS.len())], &TRANSFORMS[numbers.below(TRANSFORMS.len())]);
+        if first.comes_last || first.name == second.name {
+            continue;
+        }
+        let Some(disguised) = (first.apply)(term).and_then(|once| (second.apply)(&once)) else { continue };
+        tried += 1;
+        let carrier = CARRIERS[numbers.below(CARRIERS.len())];
+        if !is_caught(&disguised, carrier) {
+            missed.push(format!("{term} · {} · {} · {disguised:?}", first.name, second.name));
+        }
+    }
+    assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed[..missed.len().min(200)].join("\n"));
+}

@@ -1,0 +1,67 @@
+//! Every effect of a sale, with every fault: alone, and in every pair.
+
+use crate::simulator::{Simulator, quick};
+use domain::sale::{Fulfilment, Mail};
+use testkit::{Fault, Plan};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// One sale under a plan: the webhook until Stripe is content, the queues, the page. Then the faults end.
+fn sale(plan: Plan) -> Simulator {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.world.plan(plan);
+    sim.stripe_delivers();
+    sim.drain();
+    sim.page();
+    sim
+}
+
+/// What must hold of every sale, whatever happened on the way.
+fn assert_kept(mut sim: Simulator, what: &str) {
+    sim.recover();
+    let page = sim.page().unwrap_or_else(|| panic!("{what}: no page"));
+    assert_eq!(page.status(), 200, "{what}: {}", page.body());
+    let (sale, _) = sim.world.state().sales[&sim.session].clone();
+    let state = sim.world.state();
+    assert!(sim.dead.is_empty(), "{what}: a message was given up");
+    assert_eq!(state.sent.len(), 1, "{what}: mails");
+    assert!(matches!(sale.mail, Mail::Sent { .. }), "{what}: {:?}", sale.mail);
+    assert!(matches!(sale.fulfilment, Fulfilment::Ready { archived: true, .. }), "{what}: {:?}", sale.fulfilment);
+    assert_eq!(state.cache.get(&sim.session), state.archive.get(&sim.session), "{what}: archive");
+    assert_eq!(state.log.len() as u64, sale.audit.as_ref().unwrap().count, "{what}: a record is missing");
+    drop(state);
+    assert_eq!(sim.count("webhook", "OK"), 1, "{what}: webhook records");
+    assert_eq!(sim.count("email_service", "EMAIL_SENT"), 1, "{what}: mail records");
+}
+
+#[test]
+fn one_fault_anywhere_changes_nothing_for_the_customer() {
+    let clean = sale(Plan::none());
+    let boundaries = clean.world.passed();
+    assert!(boundaries > 25, "the sale passes {boundaries} boundaries");
+    assert_kept(clean, "no fault");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            assert_kept(sale(Plan::at(boundary, fault)), &format!("{fault:?} at {boundary}"));
+        }
+    }
+}
+
+#[test]
+fn two_faults_anywhere_change_nothing_for_the_customer() {
+    let boundaries = sale(Plan::none()).world.passed();
+    let mut runs = 0;
+    for first in 0..boundaries {
+        for second in first + 1..boundaries + 12 {
+            for one in FAULTS {
+                for other in FAULTS {
+                    let plan = Plan::at(first, one).and_at(second, other);
+                    assert_kept(sale(plan), &format!("{one:?} at {first}, {other:?} at {second}"));
+                    runs += 1;
+                }
+            }
+        }
+    }
+    assert!(runs > 5_000, "{runs} runs");
+}

@@ -1,0 +1,118 @@
+//! The content filter in the pipeline: replaced, held, echoed or not.
+
+use crate::simulator::{QUESTION, Simulator, body, quick};
+use domain::message::Message;
+
+#[test]
+fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "MNEMOS shows that demand is real."));
+    sim.stripe_delivers();
+    sim.drain();
+    let summary = body(&sim.page().unwrap())["verdict"]["summary"].as_str().unwrap().to_owned();
+    assert!(!summary.contains("MNEMOS") && summary.contains("knowledge base"), "{summary}");
+    assert!(sim.world.state().sent[0].1.body.contains(&summary));
+    let lines = sim.audit_lines();
+    let run = lines.iter().find(|line| line["gate"] == 1).unwrap();
+    assert_eq!((&run["outcome"], &run["hits"][0]["hit"]["term"]), (&"REPLACE".into(), &"MNEMOS".into()));
+    assert!(run["list_hash"].as_str().is_some_and(|hash| hash.len() == 64));
+}
+
+#[test]
+fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "The CSDM says that demand is real."));
+    sim.stripe_delivers();
+    sim.drain();
+    let page = sim.page().unwrap();
+    assert_eq!((page.status(), page.body()), (202, r#"{"status":"in_review"}"#));
+    let state = sim.world.state();
+    assert!(state.cache.is_empty() && state.archive.is_empty() && state.sent.is_empty() && state.drafts.is_empty());
+    let held: serde_json::Value = serde_json::from_str(&state.quarantine[0].1).unwrap();
+    assert_eq!((&held["tier"], &held["terms"][0]), (&"quick".into(), &"CSDM".into()));
+    assert_eq!(held["payload"]["summary"], "The CSDM says that demand is real.");
+    assert!(held["session_id"].is_string() && held["held_at"].is_string());
+    assert!(state.alerts.iter().any(|alert| alert.line.starts_with("[ORACLE-QUARANTINE] CRITICAL")));
+    for line in state.log.values() {
+        assert!(!line.contains("demand is real"), "the log holds no text: {line}");
+    }
+}
+
+/// Content filter GAP-L: what cannot be put aside is not let through either.
+#[test]
+fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {
+    use testkit::{Fault, Plan};
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "The CSDM says that demand is real."));
+    sim.stripe_delivers();
+    sim.world.plan(Plan::none().whenever("quarantine.hold", Fault::Fail));
+    sim.drain();
+    assert!(sim.world.state().cache.is_empty() && sim.world.state().sent.is_empty());
+    assert!(matches!(sim.dead[..], [Message::Order { .. }]), "the order waits in the dead-letter queue");
+}
+
+#[test]
+fn more_than_three_replacements_hold_the_payload() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "TMM and MNEMOS and MANTIS and CGNT-1 agree."));
+    sim.stripe_delivers();
+    sim.drain();
+    assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
+}
+
+#[test]
+fn the_customers_own_blocked_words_cost_the_echo_and_nothing_else() {
+    let mut sim = Simulator::new("quick");
+    let question = "Is the CSDM a sound basis for a business?";
+    sim.world.state().sessions.get_mut(&sim.session).unwrap().metadata.insert("q0".into(), question.into());
+    sim.model_says(&quick("RED", "Nobody has shown that it works."));
+    sim.stripe_delivers();
+    sim.drain();
+    let page = body(&sim.page().unwrap());
+    assert_eq!(
+        (&page["query_withheld"], &page["verdict"]["summary"]),
+        (&true.into(), &"Nobody has shown that it works.".into())
+    );
+    assert!(!page.to_string().contains("CSDM") && page["query"].as_str().unwrap().contains("reference"));
+    let mail = sim.world.state().sent[0].1.body.clone();
+    assert!(!mail.contains("CSDM") && mail.contains("reference") && mail.contains("Nobody has shown"));
+    assert!(sim.world.state().prompts[0].1.content.contains("CSDM"), "the model is asked what was asked");
+}
+
+#[test]
+fn an_ordinary_question_is_echoed_to_the_letter() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("RED", "Nobody has shown that it works."));
+    sim.stripe_delivers();
+    sim.drain();
+    assert!(sim.world.state().sent[0].1.body.contains(QUESTION));
+}
+
+/// What a contaminated cache entry can do, however it got there: nothing, on the page and in the mail.
+#[test]
+fn gate_2_holds_what_is_in_the_cache_already() {
+    for page_first in [true, false] {
+        let mut sim = Simulator::new("quick");
+        sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+        sim.stripe_delivers();
+        // The verdict function alone: its mail order stays in the queue.
+        let order = sim.world.state().queue.pop_front().unwrap();
+        sim.world.state().queue.push_back(order);
+        sim.world.plan(testkit::Plan::none().whenever("mailbox.create_draft", testkit::Fault::CrashBefore));
+        sim.drain();
+        sim.world.plan(testkit::Plan::none());
+        sim.world.state().cache.values_mut().for_each(|cached| cached.verdict.summary = "The CSDM says yes.".into());
+        if page_first {
+            assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
+        }
+        sim.world.state().queue.push_back(Message::Mail {
+            v: 1,
+            session_id: sim.session.clone(),
+            ordered_at: domain::Timestamp::from_seconds(1_800_000_000),
+        });
+        sim.drain();
+        assert!(sim.world.state().sent.is_empty(), "page first: {page_first}");
+        assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
+        assert_eq!(sim.world.state().quarantine.len(), 1);
+    }
+}

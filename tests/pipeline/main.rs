@@ -1,0 +1,8 @@
+//! The pipeline in process: what a sale becomes when all goes well, when the model misbehaves, and when any
+//! effect fails, loses its reply, or takes the process with it.
+
+mod faults;
+mod filtering;
+mod model_replies;
+mod sales;
+mod simulator;

@@ -1,0 +1,178 @@
+//! Sales where nothing goes wrong.
+
+use crate::simulator::{ADDRESS, QUESTION, Simulator, body, paid_session, quick, strategy};
+use domain::{PaymentStatus, message::Message};
+
+#[test]
+fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
+    for (tier, reply) in [("quick", quick("GREEN", "Demand is real and the format fits.")), ("strategy", strategy())] {
+        let mut sim = Simulator::new(tier);
+        sim.model_says(&reply);
+        sim.stripe_delivers();
+        sim.drain();
+        let page = sim.page().unwrap();
+        assert_eq!(page.status(), 200, "{tier}");
+        let page = body(&page);
+        assert_eq!((&page["tier"], &page["query"]), (&tier.into(), &QUESTION.into()));
+        assert_eq!(page["verdict"], serde_json::from_str::<serde_json::Value>(&reply).unwrap());
+        let sent = sim.world.state().sent.clone();
+        assert_eq!(sent.len(), 1);
+        assert_eq!((sent[0].1.to.as_str(), sent[0].1.subject.as_str()), (ADDRESS, "Your 42 Sisters AI Verdict"));
+        assert_eq!(sim.world.state().prompts.len(), 1, "one model call");
+        assert_eq!((sim.count("webhook", "OK"), sim.count("email_service", "EMAIL_SENT")), (1, 1));
+        assert_eq!(sim.count("cache_hit", "CACHED"), 1);
+        let events: Vec<_> = sim.audit_lines().iter().map(|line| line["event"].clone()).collect();
+        assert_eq!(events, ["tmm_crosscheck", "content_filter", "pipeline", "content_filter", "pipeline", "pipeline"]);
+        assert!(sim.world.state().alerts.is_empty());
+    }
+}
+
+/// Product Tiers VC-4.
+#[test]
+fn the_cache_is_written_before_the_mail_is_even_ordered() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("AMBER", "It needs a longer runway first."));
+    sim.stripe_delivers();
+    sim.drain();
+    let lines = sim.audit_lines();
+    let at = |status: &str| lines.iter().position(|line| line["status"] == status).unwrap();
+    assert!(at("OK") < at("EMAIL_SENT"));
+    let boundaries = sim.world.state().boundaries.clone();
+    let sent = boundaries.iter().position(|name| *name == "mailbox.send_draft").unwrap();
+    let read = boundaries.iter().rposition(|name| *name == "store.load_with_verdict").unwrap();
+    assert!(read < sent, "the mail function read the verdict back from the store before it sent anything");
+}
+
+/// Product Tiers VC-5.
+#[test]
+fn null_is_delivered_like_any_other_verdict() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("NULL", "There is not enough here to judge."));
+    sim.stripe_delivers();
+    sim.drain();
+    assert_eq!(body(&sim.page().unwrap())["verdict"]["verdict"], "NULL");
+    assert!(sim.world.state().sent[0].1.body.contains("VERDICT: ⚫ NULL"));
+    assert_eq!((sim.world.state().prompts.len(), sim.world.state().alerts.len()), (1, 0));
+}
+
+#[test]
+fn ten_webhooks_and_an_impatient_page_are_one_sale() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    assert_eq!(sim.page().unwrap().status(), 202, "the page may be there before the webhook");
+    for _ in 0..10 {
+        sim.stripe_delivers();
+    }
+    assert_eq!(sim.page().unwrap().status(), 202);
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200);
+    let state = sim.world.state();
+    assert_eq!((state.prompts.len(), state.sent.len(), state.cache.len()), (1, 1, 1));
+    drop(state);
+    assert_eq!((sim.count("webhook", "OK"), sim.count("email_service", "EMAIL_SENT")), (1, 1));
+}
+
+#[test]
+fn a_lost_webhook_is_made_good_by_the_page() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    assert_eq!(sim.page().unwrap().status(), 202);
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200);
+    assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+#[test]
+fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
+    let mut sim = Simulator::with_session(paid_session("cs_test_no_address", "quick", None));
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200);
+    assert!(sim.world.state().sent.is_empty() && sim.world.state().drafts.is_empty());
+    assert_eq!(sim.count("email_service", "EMAIL_FAILED"), 1);
+    assert!(sim.world.state().alerts[0].line.contains("no e-mail address"));
+}
+
+#[test]
+fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
+    let mut unpaid = paid_session("cs_test_unpaid", "quick", Some(ADDRESS));
+    unpaid.payment_status = PaymentStatus::Unpaid;
+    let mut sim = Simulator::with_session(unpaid);
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    assert_eq!(sim.page().unwrap().status(), 402);
+    // Even an order that somehow got into the queue makes no verdict of an unpaid session.
+    sim.world.state().queue.push_back(Message::Order {
+        v: 1,
+        session_id: sim.session.clone(),
+        received_at: domain::Timestamp::from_seconds(1_800_000_000),
+        ordered_by: domain::message::OrderedBy::Webhook,
+    });
+    sim.drain();
+    assert!(sim.world.state().prompts.is_empty() && sim.world.state().cache.is_empty());
+    sim.world.state().sessions.clear();
+    sim.world.state().sales.clear();
+    let reply = sim.page().unwrap();
+    assert_eq!((reply.status(), &body(&reply)["code"]), (404, &"not_found".into()));
+}
+
+#[test]
+fn a_lost_cache_entry_comes_back_from_the_archive_unchanged() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    let first = body(&sim.page().unwrap());
+    sim.world.state().cache.clear();
+    assert_eq!(body(&sim.page().unwrap()), first);
+    assert_eq!(sim.world.state().cache.len(), 1);
+    assert_eq!(sim.world.state().prompts.len(), 1, "nothing is generated again");
+    sim.world.state().corrupt_cache = true;
+    assert_eq!(body(&sim.page().unwrap()), first);
+    let alerts = sim.world.state().alerts.clone();
+    assert!(alerts.iter().any(|alert| alert.line.contains("write-confirm mismatch")));
+    assert!(alerts.iter().any(|alert| alert.line.contains("CRITICAL") && alert.line.contains("corrupt entry")));
+}
+
+#[test]
+fn only_without_cache_and_archive_it_is_generated_again_with_the_same_prompt_and_no_second_mail() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    sim.world.state().cache.clear();
+    sim.world.state().archive.clear();
+    assert_eq!(sim.page().unwrap().status(), 202);
+    sim.drain();
+    let page = body(&sim.page().unwrap());
+    assert_eq!((&page["regen"], &page["regen_reason"]), (&true.into(), &"cache_miss".into()));
+    let state = sim.world.state();
+    assert_eq!((state.prompts.len(), state.sent.len()), (2, 1));
+    assert_eq!(state.prompts[0].1, state.prompts[1].1);
+    drop(state);
+    assert_eq!((sim.count("webhook", "OK"), sim.count("result_page", "REGENERATED")), (1, 1));
+}
+
+/// Product Tiers VC-6, Audit Trail VC-4.
+#[test]
+fn no_address_is_stored_anywhere_and_no_question_in_the_log() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    sim.page();
+    let state = sim.world.state();
+    let stored = serde_json::to_string(&(
+        state.sales.values().map(|(sale, _)| sale).collect::<Vec<_>>(),
+        state.cache.values().collect::<Vec<_>>(),
+        state.archive.values().collect::<Vec<_>>(),
+    ))
+    .unwrap();
+    assert!(!stored.contains("example.com"), "no address beside a question");
+    for line in state.log.values() {
+        assert!(!line.contains('@') && !line.contains("second shop") && !line.contains("Demand is real"), "{line}");
+    }
+    for alert in &state.alerts {
+        assert!(!alert.line.contains("example.com"));
+    }
+}

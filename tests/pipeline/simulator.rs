@@ -1,0 +1,285 @@
+//! The whole pipeline in one process: the functions' own decisions on the testkit's ports, with a queue that
+//! redelivers what was not finished.
+
+use audit::{AuditKey, Journal};
+use domain::{
+    CheckoutSession, EmailAddress, PaymentStatus, Secret, SessionId, Timestamp,
+    backoff::Backoff,
+    message::Message,
+    ports::{ModelReply, SecretSource, StorageError},
+};
+use runtime::{Handled, http::Reply};
+use serde_json::{Value, json};
+use std::time::Duration;
+use testkit::{Plan, World, run};
+
+pub const SIGNING_SECRET: &str = "whsec_test";
+pub const ADDRESS: &str = "someone@example.com";
+pub const QUESTION: &str = "Should I open a second shop next spring?";
+
+/// Longer than any lease and any visibility time-out.
+const REDELIVERY: Duration = Duration::from_secs(1081);
+
+pub struct Document(&'static str);
+
+#[async_trait::async_trait]
+impl SecretSource for Document {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        Ok(Secret::new(self.0))
+    }
+}
+
+pub struct Simulator {
+    pub world: World,
+    pub session: SessionId,
+    key: AuditKey,
+    waiting: Vec<(String, u32, Message)>,
+    sequence: u32,
+    /// Messages that came back so often that the queue gave them up.
+    pub dead: Vec<Message>,
+}
+
+/// A paid session as Stripe would return it.
+pub fn paid_session(id: &str, tier: &str, email: Option<&str>) -> CheckoutSession {
+    CheckoutSession {
+        id: SessionId::parse(id).unwrap(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: [("tier", tier), ("q0", QUESTION), ("qn", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        idea: None,
+        email: email.map(|address| EmailAddress::parse(address).unwrap()),
+        amount_total: Some(500),
+        currency: Some("cad".to_owned()),
+        created: None,
+    }
+}
+
+pub fn quick(colour: &str, summary: &str) -> String {
+    json!({ "verdict": colour, "summary": summary }).to_string()
+}
+
+pub fn strategy() -> String {
+    let dimension = |text: &str| json!({ "verdict": "GREEN", "analysis": text });
+    json!({
+        "verdict": "GREEN", "summary": "Demand is real and the format fits the audience.",
+        "breakdown": {
+            "Stability": dimension("The ground is firm."), "Turbulence": dimension("Competition is mild."),
+            "Change Rate": dimension("Things move slowly."), "Completion": dimension("The plan is whole."),
+            "Curvature": dimension("Effort pays off."),
+        },
+        "strategy": {
+            "next_step": "Sign the lease.", "alternative": "Sell online only.",
+            "tests": ["Ask ten customers.", "Run a stall for a week.", "Price it twice."],
+        },
+    })
+    .to_string()
+}
+
+impl Simulator {
+    /// A world with one paid session of the given tier.
+    pub fn new(tier: &str) -> Self {
+        Self::with_session(paid_session("cs_test_simulated_1", tier, Some(ADDRESS)))
+    }
+
+    pub fn with_session(session: CheckoutSession) -> Self {
+        let world = World::at(Timestamp::from_seconds(1_800_000_000));
+        let id = session.id.clone();
+        world.state().sessions.insert(id.clone(), session);
+        let key = AuditKey::new("v1", Secret::new("k".repeat(32)));
+        Self { world, session: id, key, waiting: Vec::new(), sequence: 0, dead: Vec::new() }
+    }
+
+    /// What the model answers, over and over.
+    pub fn model_says(&self, text: &str) {
+        let reply = || Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None });
+        self.world.state().answers = (0..64).map(|_| reply()).collect();
+    }
+
+    fn journal(&self) -> Journal<'_> {
+        let world = &self.world;
+        Journal { store: world, log: world, alerts: world, clock: world }
+    }
+
+    /// Stripe delivers the paid event, and again until it is answered with 2xx.
+    pub fn stripe_delivers(&self) {
+        for _ in 0..20 {
+            if self.webhook().is_some_and(|reply| reply.status() == 200) {
+                return;
+            }
+            self.world.advance(Duration::from_secs(60));
+        }
+        panic!("the webhook never took the event");
+    }
+
+    pub fn webhook(&self) -> Option<Reply> {
+        let (metadata, email) = {
+            let state = self.world.state();
+            let session = &state.sessions[&self.session];
+            (session.metadata.clone(), session.email.as_ref().map(|address| address.expose().to_owned()))
+        };
+        let event = json!({
+            "id": "evt_1", "type": "checkout.session.completed",
+            "data": { "object": {
+                "id": self.session.as_str(), "object": "checkout.session", "payment_status": "paid",
+                "metadata": metadata, "customer_details": { "email": email },
+            } },
+        })
+        .to_string();
+        let now = domain::ports::Clock::now(&self.world);
+        let header = stripe::signature::sign(&Secret::new(SIGNING_SECRET), event.as_bytes(), now);
+        let document = Document(r#"{"signing_secrets":["whsec_test"]}"#);
+        let ports = webhook::Ports {
+            signing_secrets: &document,
+            orders: &self.world,
+            notices: &self.world,
+            clock: &self.world,
+        };
+        run(webhook::receive(ports, Some(&header), event.as_bytes()))
+    }
+
+    /// The customer's page asks once.
+    pub fn page(&self) -> Option<Reply> {
+        let world = &self.world;
+        let ports = result::Ports {
+            journal: self.journal(),
+            archive: world,
+            quarantine: world,
+            payments: world,
+            orders: world,
+            notices: world,
+        };
+        run(result::retrieve(ports, Some(self.session.as_str())))
+    }
+
+    /// The queues deliver until nothing is left, redelivering what was not finished.
+    pub fn drain(&mut self) {
+        for _ in 0..200 {
+            let new: Vec<Message> = self.world.state().queue.drain(..).collect();
+            for message in new {
+                self.sequence += 1;
+                self.waiting.push((format!("message-{}", self.sequence), 0, message));
+            }
+            if self.waiting.is_empty() {
+                return;
+            }
+            let (id, received, message) = self.waiting.remove(0);
+            if self.handle(&id, received + 1, &message) == Some(Handled::Done) {
+                continue;
+            }
+            if received + 1 >= 10 {
+                self.dead.push(message);
+            } else {
+                self.waiting.push((id, received + 1, message));
+                self.world.advance(REDELIVERY);
+            }
+        }
+        panic!("the queues never became empty");
+    }
+
+    /// One delivery of one message; nothing when the process died, later when it failed.
+    fn handle(&self, id: &str, receive_count: u32, message: &Message) -> Option<Handled> {
+        let world = &self.world;
+        match message {
+            Message::Order { session_id, received_at, ordered_by, .. } => {
+                let order = verdict::Order {
+                    session_id: session_id.clone(),
+                    received_at: *received_at,
+                    ordered_by: *ordered_by,
+                    message_id: id.to_owned(),
+                };
+                run(verdict::fulfil(self.verdict_ports(), &verdict_settings(), &order))
+                    .map(|result| result.unwrap_or(Handled::Later))
+            }
+            Message::Mail { session_id, ordered_at, .. } => {
+                let order = email_sender::MailOrder {
+                    session_id: session_id.clone(),
+                    ordered_at: *ordered_at,
+                    message_id: id.to_owned(),
+                    receive_count,
+                };
+                let ports = email_sender::Ports {
+                    journal: self.journal(),
+                    archive: world,
+                    quarantine: world,
+                    payments: world,
+                    mailbox: world,
+                    audit_key: &self.key,
+                };
+                let settings = email_sender::Settings {
+                    site: "https://oracle.example".to_owned(),
+                    lease: Duration::from_secs(90),
+                    patience: 5,
+                };
+                run(email_sender::deliver(ports, &settings, &order)).map(|result| result.unwrap_or(Handled::Later))
+            }
+            Message::Notice { .. } => Some(Handled::Done),
+        }
+    }
+
+    fn verdict_ports(&self) -> verdict::Ports<'_> {
+        let world = &self.world;
+        verdict::Ports {
+            journal: self.journal(),
+            generate: verdict::GeneratePorts {
+                model: world,
+                alerts: world,
+                clock: world,
+                randomness: world,
+                pause: world,
+            },
+            archive: world,
+            quarantine: world,
+            mails: world,
+            notices: world,
+            payments: world,
+            audit_key: &self.key,
+        }
+    }
+
+    /// Takes the faults away, and lets the customer's page and the queues do what they do until all is quiet.
+    pub fn recover(&mut self) {
+        self.world.plan(Plan::none());
+        for _ in 0..4 {
+            self.drain();
+            self.world.advance(Duration::from_secs(400));
+            self.page();
+        }
+        self.drain();
+    }
+
+    /// The audit log, in order, each line parsed; panics where the chain of hashes is broken.
+    pub fn audit_lines(&self) -> Vec<Value> {
+        let log = self.world.state().log.clone();
+        let mut previous = audit::digest::sha256(b"");
+        let mut lines = Vec::new();
+        for (index, (key, text)) in log.iter().enumerate() {
+            let line: Value = serde_json::from_str(text).unwrap();
+            assert!(key.ends_with(&format!("/{:06}.json", index + 1)), "a gap before {key}");
+            assert_eq!(line["seq"], index + 1);
+            assert_eq!(line["prev"], previous.as_str(), "the chain is broken at {key}");
+            previous = audit::digest::sha256(text.as_bytes());
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// How many audit records have this source and status.
+    pub fn count(&self, source: &str, status: &str) -> usize {
+        self.audit_lines().iter().filter(|line| line["source"] == source && line["status"] == status).count()
+    }
+}
+
+pub fn verdict_settings() -> verdict::Settings {
+    verdict::Settings {
+        policy: verdict::Policy {
+            models: vec!["model-a".to_owned(), "model-b".to_owned()],
+            backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
+        },
+        lease: Duration::from_secs(200),
+    }
+}
+
+/// The JSON of a reply.
+pub fn body(reply: &Reply) -> Value {
+    serde_json::from_str(reply.body()).unwrap()
+}

@@ -1,0 +1,1 @@
+//! Tests of the deployed system live in this package.
