@@ -52,7 +52,8 @@ fn null_is_delivered_like_any_other_verdict() {
     sim.drain();
     assert_eq!(body(&sim.page().unwrap())["verdict"]["verdict"], "NULL");
     assert!(sim.world.state().sent[0].1.body.contains("VERDICT: ⚫ NULL"));
-    assert_eq!((sim.world.state().prompts.len(), sim.world.state().alerts.len()), (1, 0));
+    let state = sim.world.state();
+    assert_eq!((state.prompts.len(), state.alerts.len()), (1, 0));
 }
 
 #[test]

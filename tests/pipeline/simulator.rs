@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Plan, World, run};
 
-pub const SIGNING_SECRET: &str = "whsec_test";
-pub const ADDRESS: &str = "someone@example.com";
-pub const QUESTION: &str = "Should I open a second shop next spring?";
+pub(crate) const SIGNING_SECRET: &str = "whsec_test";
+pub(crate) const ADDRESS: &str = "someone@example.com";
+pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 
 /// Longer than any lease and any visibility time-out.
 const REDELIVERY: Duration = Duration::from_secs(1081);
 
-pub struct Document(&'static str);
+pub(crate) struct Document(&'static str);
 
 #[async_trait::async_trait]
 impl SecretSource for Document {
@@ -29,18 +29,18 @@ impl SecretSource for Document {
     }
 }
 
-pub struct Simulator {
-    pub world: World,
-    pub session: SessionId,
+pub(crate) struct Simulator {
+    pub(crate) world: World,
+    pub(crate) session: SessionId,
     key: AuditKey,
     waiting: Vec<(String, u32, Message)>,
     sequence: u32,
     /// Messages that came back so often that the queue gave them up.
-    pub dead: Vec<Message>,
+    pub(crate) dead: Vec<Message>,
 }
 
 /// A paid session as Stripe would return it.
-pub fn paid_session(id: &str, tier: &str, email: Option<&str>) -> CheckoutSession {
+pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
         id: SessionId::parse(id).unwrap(),
         payment_status: PaymentStatus::Paid,
@@ -54,11 +54,11 @@ pub fn paid_session(id: &str, tier: &str, email: Option<&str>) -> CheckoutSessio
     }
 }
 
-pub fn quick(colour: &str, summary: &str) -> String {
+pub(crate) fn quick(colour: &str, summary: &str) -> String {
     json!({ "verdict": colour, "summary": summary }).to_string()
 }
 
-pub fn strategy() -> String {
+pub(crate) fn strategy() -> String {
     let dimension = |text: &str| json!({ "verdict": "GREEN", "analysis": text });
     json!({
         "verdict": "GREEN", "summary": "Demand is real and the format fits the audience.",
@@ -77,11 +77,11 @@ pub fn strategy() -> String {
 
 impl Simulator {
     /// A world with one paid session of the given tier.
-    pub fn new(tier: &str) -> Self {
+    pub(crate) fn new(tier: &str) -> Self {
         Self::with_session(paid_session("cs_test_simulated_1", tier, Some(ADDRESS)))
     }
 
-    pub fn with_session(session: CheckoutSession) -> Self {
+    pub(crate) fn with_session(session: CheckoutSession) -> Self {
         let world = World::at(Timestamp::from_seconds(1_800_000_000));
         let id = session.id.clone();
         world.state().sessions.insert(id.clone(), session);
@@ -90,7 +90,7 @@ impl Simulator {
     }
 
     /// What the model answers, over and over.
-    pub fn model_says(&self, text: &str) {
+    pub(crate) fn model_says(&self, text: &str) {
         let reply = || Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None });
         self.world.state().answers = (0..64).map(|_| reply()).collect();
     }
@@ -101,7 +101,7 @@ impl Simulator {
     }
 
     /// Stripe delivers the paid event, and again until it is answered with 2xx.
-    pub fn stripe_delivers(&self) {
+    pub(crate) fn stripe_delivers(&self) {
         for _ in 0..20 {
             if self.webhook().is_some_and(|reply| reply.status() == 200) {
                 return;
@@ -111,7 +111,7 @@ impl Simulator {
         panic!("the webhook never took the event");
     }
 
-    pub fn webhook(&self) -> Option<Reply> {
+    pub(crate) fn webhook(&self) -> Option<Reply> {
         let (metadata, email) = {
             let state = self.world.state();
             let session = &state.sessions[&self.session];
@@ -138,7 +138,7 @@ impl Simulator {
     }
 
     /// The customer's page asks once.
-    pub fn page(&self) -> Option<Reply> {
+    pub(crate) fn page(&self) -> Option<Reply> {
         let world = &self.world;
         let ports = result::Ports {
             journal: self.journal(),
@@ -152,7 +152,7 @@ impl Simulator {
     }
 
     /// The queues deliver until nothing is left, redelivering what was not finished.
-    pub fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         for _ in 0..200 {
             let new: Vec<Message> = self.world.state().queue.drain(..).collect();
             for message in new {
@@ -237,7 +237,7 @@ impl Simulator {
     }
 
     /// Takes the faults away, and lets the customer's page and the queues do what they do until all is quiet.
-    pub fn recover(&mut self) {
+    pub(crate) fn recover(&mut self) {
         self.world.plan(Plan::none());
         for _ in 0..4 {
             self.drain();
@@ -248,7 +248,7 @@ impl Simulator {
     }
 
     /// The audit log, in order, each line parsed; panics where the chain of hashes is broken.
-    pub fn audit_lines(&self) -> Vec<Value> {
+    pub(crate) fn audit_lines(&self) -> Vec<Value> {
         let log = self.world.state().log.clone();
         let mut previous = audit::digest::sha256(b"");
         let mut lines = Vec::new();
@@ -264,12 +264,12 @@ impl Simulator {
     }
 
     /// How many audit records have this source and status.
-    pub fn count(&self, source: &str, status: &str) -> usize {
+    pub(crate) fn count(&self, source: &str, status: &str) -> usize {
         self.audit_lines().iter().filter(|line| line["source"] == source && line["status"] == status).count()
     }
 }
 
-pub fn verdict_settings() -> verdict::Settings {
+pub(crate) fn verdict_settings() -> verdict::Settings {
     verdict::Settings {
         policy: verdict::Policy {
             models: vec!["model-a".to_owned(), "model-b".to_owned()],
@@ -280,6 +280,6 @@ pub fn verdict_settings() -> verdict::Settings {
 }
 
 /// The JSON of a reply.
-pub fn body(reply: &Reply) -> Value {
+pub(crate) fn body(reply: &Reply) -> Value {
     serde_json::from_str(reply.body()).unwrap()
 }

@@ -9,7 +9,7 @@ use domain::{
 };
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
 };
 
 /// A mail in the pretended mailbox.
@@ -76,8 +76,15 @@ impl World {
     }
 
     /// The contents.
+    ///
+    /// # Panics
+    /// When the test holds them already: a world is used by one thread, so waiting would last for ever.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => panic!("the world's state is held by this test already"),
+        }
     }
 
     /// Sets what goes wrong from here on; boundaries count from 0 again.

@@ -1,0 +1,220 @@
+//! A browser on the running stack: one per test, one test at a time, because the sandbox's faults are shared.
+
+use crate::driver::Driver;
+use crate::stack::{Stack, eventually, poll, target_directory};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use fantoccini::actions::{InputSource, KeyAction, KeyActions};
+use fantoccini::elements::Element;
+use fantoccini::{Client, ClientBuilder, Locator};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// A page appears within this; a verdict within [`VERDICT`].
+const PAGE: Duration = Duration::from_secs(15);
+/// From payment to the verdict on the page.
+pub(crate) const VERDICT: Duration = Duration::from_secs(60);
+/// The viewports every page is looked at in: a phone and a laptop.
+const VIEWPORTS: [(u32, u32); 2] = [(360, 780), (1280, 900)];
+
+/// The browser, the stack it looks at, and the turn it has.
+pub(crate) struct Browser {
+    pub(crate) stack: Stack,
+    client: Client,
+    http: reqwest::Client,
+    session: String,
+    _driver: Driver,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Browser {
+    /// Waits for its turn and opens a browser with an empty profile.
+    pub(crate) async fn open() -> Self {
+        let turn = ONE_AT_A_TIME.lock().await;
+        let stack = Stack::running();
+        let driver = Driver::start();
+        let capabilities = json!({
+            "browserName": "chrome",
+            "goog:loggingPrefs": { "browser": "ALL" },
+            "goog:chromeOptions": { "args": [
+                "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+                "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--lang=en-CA",
+                format!("--user-data-dir={}", driver.profile.display()),
+            ] },
+        });
+        let Value::Object(capabilities) = capabilities else { unreachable!("an object literal") };
+        let client = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
+            .capabilities(capabilities)
+            .connect(&driver.address())
+            .await
+            .expect("the browser starts");
+        let id = client.session_id().await.expect("the driver answers").expect("there is a session");
+        let session = format!("{}/session/{id}", driver.address());
+        let http = reqwest::Client::new();
+        let browser = Self { stack, client, http, session, _driver: driver, _turn: turn };
+        browser.viewport(VIEWPORTS[1]).await;
+        browser
+    }
+
+    /// A call of the driver that is not part of the WebDriver standard.
+    async fn driver_call(&self, path: &str, body: Value) -> Value {
+        let url = format!("{}/{path}", self.session);
+        let reply = self.http.post(&url).json(&body).send().await.expect("the driver answers");
+        let mut reply: Value = reply.json().await.expect("the driver speaks JSON");
+        assert!(reply["value"]["error"].is_null(), "{path} {body}: {reply}");
+        reply["value"].take()
+    }
+
+    /// A command of the DevTools protocol.
+    async fn devtools(&self, command: &str, parameters: Value) -> Value {
+        self.driver_call("goog/cdp/execute", json!({ "cmd": command, "params": parameters })).await
+    }
+
+    async fn viewport(&self, (width, height): (u32, u32)) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
+    }
+
+    /// Asks pages for their light or their dark colours.
+    pub(crate) async fn colour_scheme(&self, scheme: &str) {
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.devtools("Emulation.setEmulatedMedia", features).await;
+    }
+
+    /// Tells pages that the reader wants less motion.
+    pub(crate) async fn reduced_motion(&self) {
+        let features = json!({ "features": [{ "name": "prefers-reduced-motion", "value": "reduce" }] });
+        self.devtools("Emulation.setEmulatedMedia", features).await;
+    }
+
+    /// Runs a script before every page from here on, as if the page had begun with it.
+    pub(crate) async fn before_every_page(&self, script: &str) {
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await;
+    }
+
+    /// Runs a script in the page and says what it returned.
+    pub(crate) async fn run(&self, script: &str) -> Value {
+        self.client.execute(script, vec![]).await.expect("the script runs")
+    }
+
+    /// Opens a path of the site.
+    pub(crate) async fn visit(&self, path: &str) {
+        self.client.goto(&format!("{}{path}", self.stack.site)).await.expect("the page opens");
+    }
+
+    /// Opens the result page of a session.
+    pub(crate) async fn visit_result(&self, session_id: &str) {
+        self.visit(&format!("/oracle/result?session_id={session_id}")).await;
+    }
+
+    /// Where the browser is.
+    pub(crate) async fn address(&self) -> String {
+        self.client.current_url().await.expect("the driver answers").to_string()
+    }
+
+    /// Waits until the browser has gone to an address that starts with this.
+    pub(crate) async fn arrive(&self, start: &str) -> String {
+        eventually(&format!("the browser to go to {start}"), PAGE, async || {
+            let address = self.address().await;
+            address.starts_with(start).then_some(address)
+        })
+        .await
+    }
+
+    /// Waits until an element can be seen; if it cannot, says what could be seen instead.
+    pub(crate) async fn see_within(&self, selector: &str, within: Duration) -> Element {
+        let seen = poll(within, async || {
+            let element = self.client.find(Locator::Css(selector)).await.ok()?;
+            element.is_displayed().await.ok()?.then_some(element)
+        })
+        .await;
+        if let Some(element) = seen {
+            return element;
+        }
+        let page = self.run("return document.body?.innerText").await;
+        let complaints = self.complaints().await;
+        panic!("waited {within:?} for {selector} on {}, which shows {page}; {complaints:#?}", self.address().await)
+    }
+
+    /// Waits until an element of a page that is loading can be seen.
+    pub(crate) async fn see(&self, selector: &str) -> Element {
+        self.see_within(selector, PAGE).await
+    }
+
+    /// Whether an element is there and can be seen now.
+    pub(crate) async fn sees(&self, selector: &str) -> bool {
+        match self.client.find(Locator::Css(selector)).await {
+            Ok(element) => element.is_displayed().await.expect("the driver answers"),
+            Err(_) => false,
+        }
+    }
+
+    /// The text a reader meets in an element.
+    pub(crate) async fn text(&self, selector: &str) -> String {
+        self.see(selector).await.text().await.expect("the driver answers")
+    }
+
+    /// The text of an element as it stands in the document.
+    pub(crate) async fn exact_text(&self, selector: &str) -> String {
+        let script = format!("return document.querySelector({}).textContent", Value::from(selector));
+        self.run(&script).await.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// What the style sheets make of an element.
+    pub(crate) async fn style(&self, selector: &str, property: &str) -> String {
+        self.see(selector).await.css_value(property).await.expect("the driver answers")
+    }
+
+    /// Clicks an element.
+    pub(crate) async fn click(&self, selector: &str) {
+        self.see(selector).await.click().await.expect("it can be clicked");
+    }
+
+    /// Types into a field.
+    pub(crate) async fn type_into(&self, selector: &str, text: &str) {
+        self.see(selector).await.send_keys(text).await.expect("it takes text");
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub(crate) async fn press(&self, keys: &str) {
+        let actions = keys.chars().fold(KeyActions::new("keyboard".to_owned()), |actions, value| {
+            actions.then(KeyAction::Down { value }).then(KeyAction::Up { value })
+        });
+        self.client.perform_actions(actions).await.expect("keys can be pressed");
+    }
+
+    /// Looks at the page as it is now in both viewports: nothing may be wider than the window. Leaves a
+    /// screenshot of each in `target/screenshots`.
+    pub(crate) async fn look(&self, name: &str) {
+        let directory = target_directory().join("screenshots");
+        std::fs::create_dir_all(&directory).expect("the directory of screenshots can be made");
+        for (width, height) in VIEWPORTS {
+            self.viewport((width, height)).await;
+            let size = self.run("const e = document.documentElement; return [e.scrollWidth, e.scrollHeight]").await;
+            let clip = json!({ "x": 0, "y": 0, "width": width, "height": size[1], "scale": 1 });
+            let options = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+            let picture = self.devtools("Page.captureScreenshot", options).await;
+            let bytes = STANDARD.decode(picture["data"].as_str().unwrap_or_default()).expect("base64");
+            std::fs::write(directory.join(format!("{name}-{width}.png")), bytes).expect("it can be written");
+            assert_eq!(size[0], width, "{name}: wider than a window of {width} pixels");
+        }
+    }
+
+    /// What the browser's console says went wrong on the site's pages, a policy violation included. That the
+    /// API answered a page's own request with an error status is not an error of the page.
+    async fn complaints(&self) -> Vec<String> {
+        let entries = self.driver_call("se/log", json!({ "type": "browser" })).await;
+        let message = |entry: &Value| entry["message"].as_str().unwrap_or_default().to_owned();
+        let api = format!("{}/api/", self.stack.site);
+        let severe = entries.as_array().into_iter().flatten().filter(|entry| entry["level"] != "INFO").map(message);
+        severe.filter(|text| text.starts_with(&self.stack.site) && !text.starts_with(&api)).collect()
+    }
+
+    /// Ends a test: the console must be silent.
+    pub(crate) async fn close(self) {
+        let complaints = self.complaints().await;
+        assert!(complaints.is_empty(), "the browser's console: {complaints:#?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! A chromedriver of the test's own, on a free port, which takes its browser with it when it goes.
+
+use crate::stack::unique;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// A running chromedriver.
+pub(crate) struct Driver {
+    process: Child,
+    port: u16,
+    /// An empty directory for the browser's profile; it is removed with the driver.
+    pub(crate) profile: PathBuf,
+}
+
+impl Driver {
+    /// Starts the chromedriver on the path and reads the port it chose.
+    pub(crate) fn start() -> Self {
+        let mut process = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!("chromedriver cannot be started ({error}); Debian has it as chromium-driver")
+            });
+        let output = process.stdout.take().expect("its output is piped");
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        let port = lines.find_map(|line| {
+            line.split_once("started successfully on port ")?.1.trim_end_matches('.').trim().parse().ok()
+        });
+        // The rest is read and dropped, or the pipe would fill and stop the driver.
+        std::thread::spawn(move || lines.for_each(drop));
+        match port {
+            Some(port) => {
+                Self { process, port, profile: std::env::temp_dir().join(format!("oracle-browser-{}", unique())) }
+            }
+            None => {
+                process.kill().ok();
+                panic!("chromedriver ended without saying on which port it listens")
+            }
+        }
+    }
+
+    /// Its address.
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Asks it to close its browsers and end.
+    fn shut_down(&self) -> std::io::Result<()> {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
+        write!(connection, "GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+        connection.read_to_end(&mut Vec::new()).map(drop)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.shut_down().is_err() {
+            self.process.kill().ok();
+        }
+        self.process.wait().ok();
+        std::fs::remove_dir_all(&self.profile).ok();
+    }
+}

@@ -1,0 +1,124 @@
+//! The front page: what it refuses, where it says so, and what it keeps.
+
+use crate::browser::Browser;
+use serde_json::json;
+
+const ACCESSIBILITY: &str = include_str!("accessibility.js");
+
+#[tokio::test]
+async fn it_is_accessible_in_both_colour_schemes() {
+    let browser = Browser::open().await;
+    for scheme in ["light", "dark"] {
+        browser.colour_scheme(scheme).await;
+        browser.visit("/").await;
+        browser.look(&format!("front-{scheme}")).await;
+        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{scheme}");
+        browser.click("#submit").await;
+        browser.see("#query-error").await;
+        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{scheme}, with an error");
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn an_empty_question_is_refused_beside_the_field() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    browser.type_into("#query", "  \n ").await;
+    browser.click("#submit").await;
+    assert_eq!(browser.text("#query-error").await, "Please write your question first.");
+    assert_eq!(browser.run("return document.activeElement.id").await, "query");
+    browser.look("front-empty").await;
+    browser.type_into("#query", "Now there is one").await;
+    assert!(!browser.sees("#query-error").await, "the error stays although it was mended");
+    browser.close().await;
+}
+
+/// Characters are Unicode code points, as the server counts them, and a paste is never cut without a word.
+#[tokio::test]
+async fn the_counter_counts_code_points() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let fill = async |script: &str| {
+        let set = format!("const q = document.getElementById('query'); q.value = {script}; ");
+        browser.run(&(set + "q.dispatchEvent(new Event('input', { bubbles: true })); return null")).await;
+        browser.text("#query-count").await
+    };
+    assert_eq!(fill("''").await, "0 / 20,000 characters");
+    assert_eq!(fill("'🍁é'").await, "2 / 20,000 characters");
+    assert_eq!(fill("'🍁'.repeat(20000)").await, "20,000 / 20,000 characters");
+    assert_eq!(fill("'🍁'.repeat(20001)").await, "1 over the limit of 20,000");
+    browser.click("#submit").await;
+    assert_eq!(browser.text("#query-error").await, "Please shorten your question.");
+    browser.look("front-too-long").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn an_unknown_referral_code_is_refused_beside_its_field() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    browser.type_into("#query", "Should I open a bakery?").await;
+    browser.type_into("#referral_code", "NO-SUCH-CODE").await;
+    browser.click("#submit").await;
+    assert!(!browser.text("#referral_code-error").await.is_empty());
+    assert!(browser.address().await.starts_with(&browser.stack.site), "no payment page may be opened");
+    browser.look("front-referral-code").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_failing_payment_service_is_said_above_the_form() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let down = "window.fetch = async () => new Response('{\"error\":\"Payments are down.\",\"code\":\"stripe\"}', \
+                { status: 502 }); return null";
+    browser.run(down).await;
+    browser.type_into("#query", "Should I open a bakery?").await;
+    browser.click("#submit").await;
+    assert_eq!(browser.text("#form-error").await, "Payments are down.");
+    browser.look("front-payment-down").await;
+    browser.run("window.fetch = async () => { throw new TypeError('lost') }; return null").await;
+    browser.click("#submit").await;
+    assert!(browser.text("#form-error").await.contains("Nothing was charged."));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn the_draft_survives_a_cancelled_payment() {
+    let browser = Browser::open().await;
+    let question = "Should I open a bakery?\nWith <b>two</b> ovens & a café?";
+    browser.visit("/").await;
+    browser.type_into("#query", question).await;
+    browser.click("label.tier:has([value=strategy])").await;
+    browser.click("#submit").await;
+    browser.arrive(&browser.stack.sandbox).await;
+    browser.click("#cancel").await;
+    browser.arrive(&browser.stack.site).await;
+    assert!(browser.text("#canceled").await.contains("nothing was charged"));
+    assert_eq!(browser.run("return document.getElementById('query').value").await, question);
+    assert_eq!(browser.text("#total").await, "$25.00 CAD");
+    browser.look("front-cancelled").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_link_can_choose_the_tier() {
+    let browser = Browser::open().await;
+    for (tier, price) in [("full", "$5.00 CAD"), ("strategy", "$25.00 CAD"), ("nonsense", "$1.00 CAD")] {
+        browser.run("sessionStorage.clear(); return null").await;
+        browser.visit(&format!("/?tier={tier}")).await;
+        assert_eq!(browser.text("#total").await, price, "{tier}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn an_address_that_names_no_order_says_so() {
+    let browser = Browser::open().await;
+    browser.visit("/result/not-an-order").await;
+    assert_eq!(browser.text("h1").await, "There is no page at this address");
+    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    browser.look("not-found").await;
+    // The console notes the page's own status, 404, and nothing else may be wrong: so no silence is asked for.
+}

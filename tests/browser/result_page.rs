@@ -1,0 +1,306 @@
+//! Every state of the result page, and texts that try to be more than texts.
+
+use crate::browser::{Browser, VERDICT};
+use crate::stack::{eventually, payment_link_session, unique};
+use serde_json::{Value, json};
+
+const ACCESSIBILITY: &str = include_str!("accessibility.js");
+
+fn buyer() -> String {
+    format!("reader-{}@example.com", unique())
+}
+
+/// A model's verdict with every block.
+fn verdict(colour: &str, summary: &str) -> Value {
+    let dimension = |verdict: &str, analysis: &str| json!({ "verdict": verdict, "analysis": analysis });
+    json!({
+        "verdict": colour,
+        "summary": summary,
+        "breakdown": {
+            "Stability": dimension("AMBER", "The demand is there; the lease is not."),
+            "Turbulence": dimension("AMBER", "Two competitors moved in last year."),
+            "Change Rate": dimension("GREEN", "Little changes from month to month."),
+            "Completion": dimension("AMBER", "Nobody is named to run it."),
+            "Curvature": dimension("AMBER", "A second shop costs less than the first."),
+        },
+        "strategy": {
+            "next_step": "Work out the costs at half of the expected sales.",
+            "alternative": "Rent a stall for one summer.",
+            "tests": ["Sell on ten Saturdays.", "Ask twenty cafés.", "Read the lease."],
+        },
+    })
+}
+
+#[tokio::test]
+async fn every_colour_has_its_dot_and_its_word() {
+    let colours = [
+        ("GREEN", "rgba(52, 211, 153, 1)"),
+        ("AMBER", "rgba(245, 200, 66, 1)"),
+        ("RED", "rgba(255, 68, 68, 1)"),
+        ("NULL", "rgba(85, 85, 85, 1)"),
+    ];
+    let browser = Browser::open().await;
+    for (word, colour) in colours {
+        let email = buyer();
+        let summary = "What was given settles the matter as far as it goes.";
+        browser.stack.next_verdict(json!({ "verdict": word, "summary": summary })).await;
+        let id = browser.stack.sell_by_payment_link("quick", &format!("Shall we? ({})", unique()), &email).await;
+        browser.visit_result(&id).await;
+        browser.see_within("#result", VERDICT).await;
+        assert_eq!(browser.text("#word").await, word);
+        assert_eq!(browser.style("#dot", "background-color").await, colour);
+        assert_eq!(browser.text("#summary").await, summary);
+        assert!(!browser.sees("#problem").await);
+        for scheme in ["light", "dark"] {
+            browser.colour_scheme(scheme).await;
+            assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{word}, {scheme}");
+        }
+        browser.colour_scheme("light").await;
+        browser.look(&format!("verdict-{}", word.to_lowercase())).await;
+        browser.stack.mail_to(&email).await;
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_verdict_that_is_being_written_is_waited_for() {
+    let browser = Browser::open().await;
+    let email = buyer();
+    browser.stack.faults("gemini", json!([{ "delay_ms": 8000 }])).await;
+    let id = browser.stack.sell_by_payment_link("full", &format!("Is it soup? ({})", unique()), &email).await;
+    browser.visit_result(&id).await;
+    browser.see("#pending-details").await;
+    assert_eq!(browser.text("h1#pending-title").await, "Your verdict is being written");
+    let promise = browser.text("#pending").await;
+    for part in ["Your payment has arrived.", "email address you gave", "you can close this page"] {
+        assert!(promise.contains(part), "{promise}");
+    }
+    let spoken = browser.exact_text("#live").await;
+    assert_eq!(spoken, "Your verdict is being written. It appears here by itself.");
+    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    browser.look("pending").await;
+    browser.see_within("#result", VERDICT).await;
+    assert!(!browser.sees("#pending").await);
+    assert!(browser.exact_text("#live").await.starts_with("Your verdict is ready: "));
+    browser.stack.mail_to(&email).await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn nothing_moves_for_those_who_ask_for_less_motion() {
+    let browser = Browser::open().await;
+    browser.before_every_page("window.fetch = () => new Promise(() => {})").await;
+    browser.visit_result("cs_test_waiting").await;
+    let moving = "return document.getAnimations().length";
+    browser.see("#pending").await;
+    assert!(browser.run(moving).await.as_u64() > Some(0), "the waiting page breathes");
+    browser.reduced_motion().await;
+    assert_eq!(browser.run(moving).await, 0);
+    browser.close().await;
+}
+
+/// What was found, or that anything was, is never said.
+#[tokio::test]
+async fn a_held_verdict_says_that_a_person_is_looking() {
+    let browser = Browser::open().await;
+    let blocked = "The CSDM says that the numbers carry it.";
+    browser.stack.next_verdict(json!({ "verdict": "GREEN", "summary": blocked })).await;
+    let id = browser.stack.sell_by_payment_link("quick", &format!("Do they? ({})", unique()), &buyer()).await;
+    browser.visit_result(&id).await;
+    browser.see_within("#review", VERDICT).await;
+    let text = browser.text("body").await;
+    assert!(text.contains("delivered, or your payment refunded, within 24 hours"), "{text}");
+    for word in ["CSDM", "blocked", "filter", "quarantine", "numbers carry it"] {
+        assert!(!text.to_lowercase().contains(&word.to_lowercase()), "{word}: {text}");
+    }
+    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    browser.look("in-review").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn an_unpaid_session_gets_the_apis_sentence() {
+    let browser = Browser::open().await;
+    let mut session = payment_link_session("quick", "Shall I pay?", &buyer());
+    session["payment_status"] = json!("unpaid");
+    session["status"] = json!("open");
+    let id = browser.stack.plant(&session).await;
+    let (status, reply) = browser.stack.verdict(&id).await;
+    assert_eq!(status, 402, "{reply}");
+    browser.visit_result(&id).await;
+    browser.see("#problem").await;
+    assert_eq!(reply["error"], browser.exact_text("#problem-sentence").await);
+    assert!(browser.sees("#again").await);
+    browser.look("error-402").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn an_unknown_session_gets_the_apis_sentence() {
+    let browser = Browser::open().await;
+    let id = format!("cs_test_unknown{}", unique());
+    let (status, reply) = browser.stack.verdict(&id).await;
+    assert_eq!(status, 404, "{reply}");
+    browser.visit_result(&id).await;
+    browser.see("#problem").await;
+    assert_eq!(reply["error"], browser.exact_text("#problem-sentence").await);
+    browser.look("error-404").await;
+    // An address that somebody made up is not repeated on the page.
+    browser.visit_result("Call+1-800-SCAM+now").await;
+    browser.see("#problem").await;
+    assert!(!browser.text("body").await.contains("SCAM"));
+    browser.visit("/oracle/result").await;
+    browser.see("#problem").await;
+    browser.look("error-no-session").await;
+    browser.close().await;
+}
+
+const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
+const UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
+
+/// The sentence that is shown instead of a verdict, word by word.
+async fn shows_instead(browser: &Browser, id: &str, sentence: &str, name: &str) {
+    browser.see_within("#problem", VERDICT).await;
+    assert_eq!(browser.text("#problem-sentence").await, sentence);
+    assert_eq!(browser.text("#problem-id").await, id[id.len() - 8..]);
+    assert!(browser.exact_text("#live").await.contains(sentence));
+    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    browser.look(name).await;
+}
+
+#[tokio::test]
+async fn a_failed_analysis_says_so() {
+    let browser = Browser::open().await;
+    browser.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let id = browser.stack.sell_by_payment_link("quick", &format!("Will it? ({})", unique()), &buyer()).await;
+    browser.visit_result(&id).await;
+    shows_instead(&browser, &id, FAILED, "error-500").await;
+    browser.close().await;
+}
+
+/// Nothing is known of the session yet and the payment service, which would know, does not answer.
+#[tokio::test]
+async fn an_unavailable_analysis_can_be_asked_for_again() {
+    let browser = Browser::open().await;
+    let mut session = payment_link_session("quick", "Shall I?", &buyer());
+    session["payment_status"] = json!("unpaid");
+    session["status"] = json!("open");
+    let id = browser.stack.plant(&session).await;
+    let down = json!([{ "status": 500, "headers": { "Stripe-Should-Retry": "false" } }]);
+    browser.stack.faults("stripe", down).await;
+    browser.visit_result(&id).await;
+    shows_instead(&browser, &id, UNAVAILABLE, "error-503").await;
+    browser.click("#again").await;
+    eventually("the page to ask again", VERDICT, async || {
+        let title = browser.exact_text("#problem-title").await;
+        (title == "The payment is not complete").then_some(())
+    })
+    .await;
+    browser.close().await;
+}
+
+/// A page that cannot reach the site says so and goes on by itself.
+#[tokio::test]
+async fn a_lost_connection_is_survived() {
+    let browser = Browser::open().await;
+    browser
+        .before_every_page(
+            "let asked = 0; window.fetch = async () => { if (asked++ === 0) throw new TypeError('lost'); \
+             return new Response('{\"status\":\"in_review\"}', { status: 202 }); };",
+        )
+        .await;
+    browser.visit_result("cs_test_offline").await;
+    assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
+    browser.see("#review").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn texts_stay_texts() {
+    let hostile = "<script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
+                   </blockquote><a href=\"javascript:window.owned=3\">click</a>";
+    let browser = Browser::open().await;
+    let email = buyer();
+    let question = format!("{hostile} ({})", unique());
+    let mut reply = verdict("AMBER", hostile);
+    reply["breakdown"]["Stability"]["analysis"] = json!(hostile);
+    reply["strategy"]["tests"][0] = json!(hostile);
+    browser.stack.next_verdict(reply).await;
+    let id = browser.stack.sell_by_payment_link("strategy", &question, &email).await;
+    browser.visit_result(&id).await;
+    browser.see_within("#result", VERDICT).await;
+    assert_eq!(browser.exact_text("#query").await, question);
+    for place in ["#summary", "#dimensions .prose", "#tests li"] {
+        assert_eq!(browser.exact_text(place).await, hostile, "{place}");
+    }
+    assert_eq!(browser.run("return document.querySelectorAll('#result img, #result script').length").await, 0);
+    assert_eq!(browser.run("return typeof window.owned").await, "undefined");
+    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    browser.look("hostile-texts").await;
+    browser.stack.mail_to(&email).await;
+    browser.close().await;
+}
+
+/// The policy itself, not only the absence of mistakes: what a script could inject does not run.
+#[tokio::test]
+async fn the_policy_stops_injected_code() {
+    let browser = Browser::open().await;
+    for path in ["/", "/oracle/result?session_id=cs_test_policy"] {
+        browser.visit(path).await;
+        let attempt = "const done = []; \
+            document.addEventListener('securitypolicyviolation', (e) => done.push(e.effectiveDirective)); \
+            const script = document.createElement('script'); \
+            try { script.text = 'window.owned = 1'; } catch { done.push('trusted-types'); } \
+            script.appendChild(document.createTextNode('window.owned = 1')); document.body.append(script); \
+            const style = document.createElement('style'); style.textContent = 'body{display:none}'; \
+            document.head.append(style); \
+            return typeof window.owned + ' ' + getComputedStyle(document.body).display";
+        assert_eq!(browser.run(attempt).await, "undefined flex", "{path}");
+    }
+    // The console tells of the violations just provoked: so no silence is asked for.
+}
+
+#[tokio::test]
+async fn a_notice_is_shown_word_by_word() {
+    let notice = "Prepared a second time; the wording may differ.";
+    let reply = json!({
+        "tier": "strategy",
+        "query": "Shall we?",
+        "verdict": verdict("AMBER", "It can be done, in another order."),
+        "cached_at": "2026-11-20T21:14:03Z",
+        "notice": notice,
+    });
+    let browser = Browser::open().await;
+    let reply = Value::from(reply.to_string());
+    browser.before_every_page(&format!("window.fetch = async () => new Response({reply}, {{ status: 200 }})")).await;
+    browser.visit_result("cs_test_notice").await;
+    assert_eq!(browser.text("#notice").await, notice);
+    for scheme in ["light", "dark"] {
+        browser.colour_scheme(scheme).await;
+        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{scheme}");
+        browser.look(&format!("notice-{scheme}")).await;
+    }
+    browser.close().await;
+}
+
+/// The customer's own words may hold a term that pages must not show; the verdict comes all the same.
+#[tokio::test]
+async fn a_submission_that_must_not_be_repeated_is_named_by_its_reference() {
+    let browser = Browser::open().await;
+    let email = buyer();
+    let question = format!("Is the CSDM worth reading about? ({})", unique());
+    browser.stack.next_verdict(json!({ "verdict": "AMBER", "summary": "Only with a good summary at hand." })).await;
+    let id = browser.stack.sell_by_payment_link("quick", &question, &email).await;
+    browser.visit_result(&id).await;
+    browser.see_within("#result", VERDICT).await;
+    assert_eq!(browser.text("#summary").await, "Only with a good summary at hand.");
+    let reference = &id[id.len() - 8..];
+    assert!(browser.text("#withheld").await.contains(reference));
+    assert!(!browser.sees("#query").await);
+    let document = browser.run("return document.documentElement.outerHTML").await.to_string();
+    assert!(!document.contains("CSDM"), "the page repeats the submission");
+    browser.look("withheld").await;
+    let mail = browser.stack.mail_to(&email).await["body"].to_string();
+    assert!(mail.contains(reference) && !mail.contains("CSDM"), "{mail}");
+    browser.close().await;
+}

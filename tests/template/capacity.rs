@@ -1,0 +1,151 @@
+//! Functions: built as `sam build` and the local stack expect, given every setting their code reads, and bounded.
+
+use crate::{
+    assert_rule,
+    model::{Template, number, root, target},
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// API Gateway gives up after this many seconds.
+const GATEWAY_LIMIT: u64 = 29;
+
+fn folders() -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join("functions")).expect("functions/ is readable");
+    entries
+        .map(|entry| entry.expect("an entry of functions/"))
+        .filter(|entry| entry.path().join("Cargo.toml").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn binary(function: &serde_json::Value) -> &str {
+    function["Metadata"]["BuildProperties"]["Binary"].as_str().unwrap_or_default()
+}
+
+fn functions_are_built(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let folders = folders();
+    let mut deployed = BTreeSet::new();
+    let shared = &template.section("Globals")["Function"];
+    for (id, function) in template.functions() {
+        let properties = &function["Properties"];
+        deployed.insert(binary(function).to_owned());
+        if function["Metadata"]["BuildMethod"] != "rust-cargolambda" || !folders.contains(binary(function)) {
+            found.push(format!("{id}: {:?} is no folder of functions/", binary(function)));
+        }
+        for (setting, expected) in [("CodeUri", "."), ("Runtime", "provided.al2023"), ("Handler", "bootstrap")] {
+            let value = if properties[setting].is_null() { &shared[setting] } else { &properties[setting] };
+            if value != expected {
+                found.push(format!("{id}: {setting} is {value}"));
+            }
+        }
+        if number(&properties["MemorySize"]).is_none() || number(&properties["Timeout"]).is_none() {
+            found.push(format!("{id}: memory and time-out must be chosen"));
+        }
+        let from_api = properties["Events"].as_object().into_iter().flatten().any(|(_, event)| event["Type"] == "Api");
+        if from_api && number(&properties["Timeout"]).is_none_or(|timeout| timeout > GATEWAY_LIMIT) {
+            found.push(format!("{id}: outlives the caller's patience"));
+        }
+        let log = template.resource(target(&properties["LoggingConfig"]["LogGroup"]).unwrap_or_default());
+        if number(&log["Properties"]["RetentionInDays"]).is_none() {
+            found.push(format!("{id}: its log is kept for ever"));
+        }
+    }
+    found.extend(folders.difference(&deployed).map(|folder| format!("functions/{folder} is not in the template")));
+    found
+}
+
+#[test]
+fn every_function_is_deployed_bounded_and_logs_for_a_while() {
+    let rule = functions_are_built;
+    assert_rule(rule, "Binary: webhook", "Binary: webhok", "no folder of functions/");
+    assert_rule(rule, "Binary: webhook", "Binary: checkout", "functions/webhook is not in the template");
+    assert_rule(rule, "Timeout: 10", "Timeout: 30", "outlives");
+    assert_rule(rule, "-checkout\n      RetentionInDays: 30\n", "-checkout\n", "kept for ever");
+}
+
+/// Names of the settings that a function's sources read: in the files that see the environment, every SCREAMING_NAME
+/// that is the first argument of a call.
+fn settings_read(directory: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for path in sources(directory) {
+        let text = fs::read_to_string(&path).expect("a source is readable");
+        if text.contains("Environment") {
+            names.extend(screaming_arguments(text.split("#[cfg(test)]").next().unwrap_or_default()));
+        }
+    }
+    names
+}
+
+fn screaming_arguments(source: &str) -> BTreeSet<String> {
+    let argument = |call: &str| call.trim_start().strip_prefix('"')?.split('"').next().map(str::to_owned);
+    let is_name = |text: &String| {
+        text.contains('_') && text.chars().all(|character| matches!(character, 'A'..='Z' | '0'..='9' | '_'))
+    };
+    source.split('(').skip(1).filter_map(argument).filter(is_name).collect()
+}
+
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a source directory");
+    entries
+        .map(|entry| entry.expect("an entry of a source directory").path())
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}
+
+fn settings_are_those_read(template: &Template) -> Vec<String> {
+    // Read by the libraries a function is built on.
+    const LIBRARIES: [&str; 1] = ["AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH"];
+    let mut found = Vec::new();
+    for (id, function) in template.functions() {
+        let variables = function["Properties"]["Environment"]["Variables"].as_object();
+        let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        let read = settings_read(&root().join("functions").join(binary(function)).join("src"));
+        found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));
+        let unread = provided.difference(&read).filter(|name| !LIBRARIES.contains(&name.as_str()));
+        found.extend(unread.map(|name| format!("{id}: {name} is provided and not read")));
+    }
+    found
+}
+
+#[test]
+fn every_function_gets_the_settings_it_reads_and_no_other() {
+    let rule = settings_are_those_read;
+    assert_rule(
+        rule,
+        "          ORDERS_QUEUE_URL: !Ref OrdersQueue\n",
+        "",
+        "WebhookFunction: ORDERS_QUEUE_URL is read",
+    );
+    assert_rule(rule, "GEMINI_MAX_RETRIES:", "GEMINI_RETRIES:", "VerdictFunction: GEMINI_RETRIES is provided");
+}
+
+#[test]
+fn every_output_that_others_rely_on_is_there() {
+    let template = Template::load();
+    let outputs = template.section("Outputs");
+    let named = [
+        "TableName",
+        "AuditBucket",
+        "ArchiveBucket",
+        "QuarantineBucket",
+        "OrdersQueueUrl",
+        "EmailQueueUrl",
+        "NoticesQueueUrl",
+        "OpsTopicArn",
+        "CriticalTopicArn",
+        "ApiUrl",
+        "ApiId",
+    ];
+    for name in named {
+        assert!(!outputs[name]["Value"].is_null(), "no output {name}");
+    }
+    for (id, _) in template.functions() {
+        assert!(!outputs[format!("{id}Name")]["Value"].is_null(), "no output with {id}'s name");
+    }
+}

@@ -1,0 +1,126 @@
+//! The template as data: YAML with CloudFormation's short tags, read into their long form.
+
+use serde_json::{Map, Value, json};
+use serde_norway::Value as Yaml;
+use std::{fs, path::PathBuf};
+
+/// A parsed template.
+pub(crate) struct Template(Value);
+
+/// One resource: its logical id and its definition.
+pub(crate) type Resource<'a> = (&'a str, &'a Value);
+
+/// The repository's root.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// template.yaml as text.
+pub(crate) fn template_text() -> String {
+    fs::read_to_string(root().join("template.yaml")).expect("template.yaml is readable")
+}
+
+impl Template {
+    /// The repository's own template.
+    pub(crate) fn load() -> Self {
+        Self::parse(&template_text())
+    }
+
+    /// Any template.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self(long_form(serde_norway::from_str(text).expect("the template is YAML")))
+    }
+
+    /// A section such as Parameters.
+    pub(crate) fn section(&self, name: &str) -> &Value {
+        &self.0[name]
+    }
+
+    /// Every resource of a type.
+    pub(crate) fn of_type<'a>(&'a self, wanted: &str) -> Vec<Resource<'a>> {
+        self.resources().filter(|(_, resource)| resource["Type"] == wanted).collect()
+    }
+
+    /// Every resource.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = Resource<'_>> {
+        self.0["Resources"].as_object().into_iter().flatten().map(|(id, resource)| (id.as_str(), resource))
+    }
+
+    /// A resource by its logical id; null when there is none.
+    pub(crate) fn resource(&self, id: &str) -> &Value {
+        &self.0["Resources"][id]
+    }
+
+    /// Every function.
+    pub(crate) fn functions(&self) -> Vec<Resource<'_>> {
+        self.of_type("AWS::Serverless::Function")
+    }
+
+    /// Every alarm as (metric, the resource it watches, its definition).
+    pub(crate) fn alarms(&self) -> Vec<(&str, &str, &Value)> {
+        self.of_type("AWS::CloudWatch::Alarm")
+            .into_iter()
+            .filter_map(|(_, alarm)| {
+                let properties = &alarm["Properties"];
+                Some((properties["MetricName"].as_str()?, target(&properties["Dimensions"][0]["Value"])?, properties))
+            })
+            .collect()
+    }
+}
+
+/// The logical id that a Ref, a Fn::GetAtt or the first `${Id…}` of a Fn::Sub names.
+pub(crate) fn target(value: &Value) -> Option<&str> {
+    value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str()).or_else(|| {
+        let text = value["Fn::Sub"].as_str()?;
+        text.split_once("${")?.1.split(['.', '}']).next()
+    })
+}
+
+/// One value or a list of them, as a list.
+pub(crate) fn list(value: &Value) -> Vec<&Value> {
+    value
+        .as_array()
+        .map_or_else(|| if value.is_null() { Vec::new() } else { vec![value] }, |values| values.iter().collect())
+}
+
+/// A number that may be written as text.
+pub(crate) fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Every (key, value) pair anywhere inside.
+pub(crate) fn pairs(value: &Value) -> Vec<(&str, &Value)> {
+    match value {
+        Value::Object(map) => {
+            map.iter().flat_map(|(key, inner)| std::iter::once((key.as_str(), inner)).chain(pairs(inner))).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(pairs).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn long_form(yaml: Yaml) -> Value {
+    match yaml {
+        Yaml::Tagged(tagged) => {
+            let tag = tagged.tag.to_string();
+            let name = tag.trim_start_matches('!');
+            let inner = long_form(tagged.value);
+            match (name, inner) {
+                ("Ref" | "Condition", inner) => json!({ name: inner }),
+                ("GetAtt", Value::String(text)) => json!({ "Fn::GetAtt": text.splitn(2, '.').collect::<Vec<_>>() }),
+                (name, inner) => json!({ format!("Fn::{name}"): inner }),
+            }
+        }
+        Yaml::Mapping(mapping) => Value::Object(
+            mapping
+                .into_iter()
+                .map(|(key, value)| (key.as_str().expect("keys are text").to_owned(), long_form(value)))
+                .collect::<Map<_, _>>(),
+        ),
+        Yaml::Sequence(values) => Value::Array(values.into_iter().map(long_form).collect()),
+        Yaml::Null => Value::Null,
+        Yaml::Bool(truth) => Value::Bool(truth),
+        Yaml::String(text) => Value::String(text),
+        Yaml::Number(number) => number.as_i64().map_or_else(|| json!(number.as_f64()), |number| json!(number)),
+    }
+}

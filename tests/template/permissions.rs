@@ -1,0 +1,162 @@
+//! Least privilege: every function has a role of its own that names exact actions on exact resources, and exactly the
+//! resources that its environment and its event source speak of.
+
+use crate::{
+    assert_rule,
+    model::{Resource, Template, list, pairs, target},
+};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The one role that AWS itself demands a managed policy for: an account-wide setting.
+const MANAGED_BY_AWS: &str = "ApiGatewayLogRole";
+
+fn statements(role: &Value) -> Vec<&Value> {
+    list(&role["Properties"]["Policies"])
+        .into_iter()
+        .flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]))
+        .collect()
+}
+
+/// Whether a resource is everything inside one bucket of this template, the only star there may be: objects have no
+/// names until they are written.
+fn is_inside_our_bucket(template: &Template, resource: &Value) -> bool {
+    let Some(id) = target(resource) else { return false };
+    template.resource(id)["Type"] == "AWS::S3::Bucket" && resource["Fn::Sub"] == format!("${{{id}.Arn}}/*")
+}
+
+fn no_wildcards(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        if !role["Properties"]["ManagedPolicyArns"].is_null() && id != MANAGED_BY_AWS {
+            found.push(format!("{id}: a managed policy is wider than any of our functions needs"));
+        }
+        for statement in statements(role) {
+            for field in ["NotAction", "NotResource"] {
+                if !statement[field].is_null() {
+                    found.push(format!("{id}: {field}"));
+                }
+            }
+            for action in list(&statement["Action"]) {
+                if action.as_str().is_none_or(|action| action.contains('*')) {
+                    found.push(format!("{id}: action {action}"));
+                }
+            }
+            for resource in list(&statement["Resource"]) {
+                let ours = target(resource).is_some_and(|target| !template.resource(target).is_null());
+                let starred = resource.to_string().contains('*');
+                if !ours || starred && !is_inside_our_bucket(template, resource) {
+                    found.push(format!("{id}: resource {resource}"));
+                }
+            }
+        }
+    }
+    for kind in ["AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::User"] {
+        found.extend(template.of_type(kind).into_iter().map(|(id, _)| format!("{id}: {kind}")));
+    }
+    found
+}
+
+#[test]
+fn no_role_has_a_wildcard() {
+    assert_rule(no_wildcards, "[sns:Publish]", "[\"sns:*\"]", "action \"sns:*\"");
+    assert_rule(no_wildcards, "Resource: !GetAtt Table.Arn", "Resource: \"*\"", "resource \"*\"");
+    assert_rule(no_wildcards, "Resource: !GetAtt Table.Arn", "Resource: !Sub \"${Table.Arn}*\"", "${Table.Arn}*");
+}
+
+fn own_roles(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut taken = BTreeSet::new();
+    for (id, function) in template.functions() {
+        let properties = &function["Properties"];
+        let role = target(&properties["Role"]).unwrap_or_default();
+        if !taken.insert(role) {
+            found.push(format!("{id}: shares the role {role:?}"));
+        }
+        let trust = &template.resource(role)["Properties"]["AssumeRolePolicyDocument"]["Statement"];
+        if list(trust).len() != 1 || trust[0]["Principal"]["Service"] != "lambda.amazonaws.com" {
+            found.push(format!("{id}: its role is not Lambda's alone"));
+        }
+        if !properties["Policies"].is_null() {
+            found.push(format!("{id}: policies belong into its role"));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_function_has_a_role_of_its_own() {
+    assert_rule(own_roles, "Role: !GetAtt WebhookRole.Arn", "Role: !GetAtt CheckoutRole.Arn", "shares the role");
+}
+
+/// Resources that a function's settings hand to it.
+fn handed<'a>(template: &'a Template, function: &'a Value) -> BTreeSet<&'a str> {
+    let properties = &function["Properties"];
+    let variables = properties["Environment"]["Variables"].as_object().into_iter().flatten().map(|(_, value)| value);
+    let sources = list(&properties["Events"])
+        .into_iter()
+        .flat_map(pairs)
+        .filter(|(key, _)| *key == "Queue")
+        .map(|(_, value)| value);
+    variables
+        .chain(sources)
+        .chain([&properties["LoggingConfig"]["LogGroup"]])
+        .filter_map(target)
+        .filter(|id| !template.resource(id).is_null())
+        .collect()
+}
+
+fn granted_is_handed((id, function): Resource<'_>, template: &Template) -> Vec<String> {
+    let role = template.resource(target(&function["Properties"]["Role"]).unwrap_or_default());
+    let granted: BTreeSet<&str> =
+        statements(role).into_iter().flat_map(|statement| list(&statement["Resource"])).filter_map(target).collect();
+    let handed = handed(template, function);
+    let missing = handed.difference(&granted).map(|resource| format!("{id} is given {resource} and may not touch it"));
+    let excess = granted.difference(&handed).map(|resource| format!("{id} may touch {resource} and is not given it"));
+    missing.chain(excess).collect()
+}
+
+fn grants_match_settings(template: &Template) -> Vec<String> {
+    template.functions().into_iter().flat_map(|function| granted_is_handed(function, template)).collect()
+}
+
+#[test]
+fn a_role_grants_exactly_what_the_function_is_given() {
+    let rule = grants_match_settings;
+    assert_rule(rule, "          TABLE_NAME: !Ref Table\n", "", "may touch Table and is not given it");
+    assert_rule(rule, "          NOTICES_QUEUE_URL: !Ref NoticesQueue\n", "", "may touch NoticesQueue");
+    assert_rule(
+        rule,
+        "                Resource: !GetAtt GraphSecret.Id",
+        "                Resource: !GetAtt AuditSecret.Id",
+        "given GraphSecret and may not",
+    );
+}
+
+fn audit_is_append_only(template: &Template) -> Vec<String> {
+    template
+        .of_type("AWS::IAM::Role")
+        .into_iter()
+        .flat_map(|(id, role)| statements(role).into_iter().map(move |statement| (id, statement)))
+        .filter(|(_, statement)| {
+            list(&statement["Resource"]).into_iter().filter_map(target).any(|target| target == "AuditBucket")
+        })
+        .flat_map(|(id, statement)| list(&statement["Action"]).into_iter().map(move |action| (id, action)))
+        .filter(|(_, action)| {
+            !["s3:PutObject", "s3:GetObject", "s3:ListBucket"].iter().any(|allowed| action == allowed)
+        })
+        .map(|(id, action)| format!("{id}: {action} on the audit log"))
+        .collect()
+}
+
+#[test]
+fn no_function_may_change_or_erase_the_audit_log() {
+    assert_rule(
+        audit_is_append_only,
+        "[s3:PutObject, s3:GetObject]",
+        "[s3:PutObject, s3:DeleteObject]",
+        "s3:DeleteObject",
+    );
+    let bypass = "[s3:PutObject, s3:BypassGovernanceRetention]";
+    assert_rule(audit_is_append_only, "[s3:PutObject, s3:GetObject]", bypass, "s3:BypassGovernanceRetention");
+}
