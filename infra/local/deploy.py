@@ -1,0 +1,243 @@
+"""Packages the functions and deploys template.yaml to the local emulator.
+
+Reads one JSON object from standard input:
+  {"endpoint", "region", "stack", "template", "work_dir", "parameters": {…}, "binaries": {name: path}}
+Does what `sam package` and `aws cloudformation deploy` do on AWS: one zip per function (the same bytes for the same
+binary, uploaded only when new), CodeUri pointing at it, a change set, and a wait. Progress goes to standard error, the
+stack's outputs as JSON to standard output. An archive left in work_dir is used again while its binary is the same.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+import boto3
+import yaml
+from botocore.config import Config
+from botocore.exceptions import ClientError, WaiterError
+
+ARTIFACTS = "deployment-artifacts"
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+
+
+class TemplateLoader(yaml.SafeLoader):
+    """YAML with CloudFormation's short tags, read into their long form."""
+
+
+def _intrinsic(loader, suffix, node):
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+        return {name: value.split(".", 1) if suffix == "GetAtt" else value}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    return {name: loader.construct_mapping(node, deep=True)}
+
+
+TemplateLoader.add_multi_constructor("!", _intrinsic)
+
+
+def say(message):
+    print(message, file=sys.stderr, flush=True)
+
+
+def archive(name, binary, work_dir):
+    """The zip of one function's binary, stripped of debug information, as (path, content hash)."""
+    status = os.stat(binary)
+    stamp = f"{status.st_size} {status.st_mtime_ns}"
+    zip_path = os.path.join(work_dir, f"{name}.zip")
+    stamp_path = zip_path + ".stamp"
+    if os.path.exists(stamp_path) and os.path.exists(zip_path):
+        with open(stamp_path) as file:
+            known_stamp, digest = file.read().split("\n")
+        if known_stamp == stamp:
+            return zip_path, digest
+    with tempfile.TemporaryDirectory(dir=work_dir) as scratch:
+        copy = os.path.join(scratch, "bootstrap")
+        shutil.copyfile(binary, copy)
+        if shutil.which("strip"):
+            subprocess.run(["strip", copy], check=True)
+        with open(copy, "rb") as file:
+            code = file.read()
+    digest = hashlib.sha256(code).hexdigest()
+    entry = zipfile.ZipInfo("bootstrap", date_time=(1980, 1, 1, 0, 0, 0))
+    entry.external_attr = 0o100755 << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(zip_path, "w") as target:
+        target.writestr(entry, code, compresslevel=1)
+    with open(stamp_path, "w") as file:
+        file.write(f"{stamp}\n{digest}")
+    return zip_path, digest
+
+
+def without_tls_policies(template):
+    """Leaves out the bucket policies that refuse plain HTTP: the emulator enforces them, and speaks plain HTTP."""
+    resources = template["Resources"]
+    for logical_id in [name for name, resource in resources.items() if resource["Type"] == "AWS::S3::BucketPolicy"]:
+        statements = resources[logical_id]["Properties"]["PolicyDocument"]["Statement"]
+        statements[:] = [statement for statement in statements if statement.get("Sid") != "TlsOnly"]
+        if not statements:
+            del resources[logical_id]
+
+
+def upload(s3, zip_path, key):
+    """Puts the archive under its content hash; True when it was not there yet."""
+    try:
+        s3.head_object(Bucket=ARTIFACTS, Key=key)
+        return False
+    except ClientError:
+        s3.upload_file(zip_path, ARTIFACTS, key)
+        return True
+
+
+def package(template, binaries, work_dir, s3):
+    """Points every function's CodeUri at its uploaded archive."""
+    global_code = template.get("Globals", {}).get("Function", {})
+    global_code.pop("CodeUri", None)
+    try:
+        s3.create_bucket(Bucket=ARTIFACTS)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
+            raise
+    new = 0
+    for logical_id, resource in template["Resources"].items():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
+        name = resource["Metadata"]["BuildProperties"]["Binary"]
+        if name not in binaries:
+            raise SystemExit(f"template.yaml: {logical_id} wants the binary {name}, which was not built")
+        zip_path, digest = archive(name, binaries[name], work_dir)
+        key = f"{name}/{digest}.zip"
+        new += upload(s3, zip_path, key)
+        resource["Properties"]["CodeUri"] = {"Bucket": ARTIFACTS, "Key": key}
+    return new
+
+
+def current_status(cloudformation, stack):
+    try:
+        return cloudformation.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
+    except ClientError:
+        return None
+
+
+def failures(cloudformation, stack):
+    events = cloudformation.describe_stack_events(StackName=stack)["StackEvents"]
+    return [
+        f"  {event['LogicalResourceId']} ({event['ResourceType']}): {event.get('ResourceStatusReason', '')}"
+        for event in events
+        if event["ResourceStatus"].endswith("FAILED")
+    ]
+
+
+def deploy(cloudformation, stack, body, parameters):
+    exists = current_status(cloudformation, stack) not in (None, "REVIEW_IN_PROGRESS")
+    change_set = f"change-{time.time_ns()}"
+    cloudformation.create_change_set(
+        StackName=stack,
+        ChangeSetName=change_set,
+        ChangeSetType="UPDATE" if exists else "CREATE",
+        TemplateBody=body,
+        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+        Capabilities=CAPABILITIES,
+    )
+    wait = {"Delay": 1, "MaxAttempts": 120}
+    try:
+        cloudformation.get_waiter("change_set_create_complete").wait(
+            StackName=stack, ChangeSetName=change_set, WaiterConfig=wait
+        )
+    except WaiterError:
+        described = cloudformation.describe_change_set(StackName=stack, ChangeSetName=change_set)
+        reason = described.get("StatusReason", "")
+        if "didn't contain changes" in reason or "No updates" in reason:
+            return False
+        raise SystemExit(f"the change set was refused: {reason}")
+    cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set)
+    waiter = "stack_update_complete" if exists else "stack_create_complete"
+    try:
+        cloudformation.get_waiter(waiter).wait(StackName=stack, WaiterConfig=wait)
+    except WaiterError:
+        raise SystemExit("the stack could not be deployed:\n" + "\n".join(failures(cloudformation, stack)))
+    return True
+
+
+def complete(stack_resources, template, client):
+    """Sets what the emulator's CloudFormation leaves out, so that the table and the buckets behave as deployed on AWS."""
+    physical = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in stack_resources}
+    for logical_id, resource in template["Resources"].items():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::S3::Bucket" and properties.get("ObjectLockEnabled"):
+            retention = dict(properties["ObjectLockConfiguration"]["Rule"]["DefaultRetention"])
+            if not isinstance(retention["Days"], int):
+                # Locally nothing needs to outlive the day.
+                retention["Days"] = 1
+            client("s3").put_object_lock_configuration(
+                Bucket=physical[logical_id],
+                ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": retention}},
+            )
+        if resource["Type"] == "AWS::DynamoDB::Table" and "TimeToLiveSpecification" in properties:
+            dynamodb, table = client("dynamodb"), physical[logical_id]
+            status = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]["TimeToLiveStatus"]
+            if status == "DISABLED":
+                dynamodb.update_time_to_live(
+                    TableName=table, TimeToLiveSpecification=properties["TimeToLiveSpecification"]
+                )
+
+
+def environments(stack_resources, template, client):
+    """What the deployment gave every function, by the function's name."""
+    physical = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in stack_resources}
+    found = {}
+    for logical_id, resource in template["Resources"].items():
+        if resource["Type"] == "AWS::Serverless::Function":
+            configuration = client("lambda").get_function_configuration(FunctionName=physical[logical_id])
+            name = resource["Metadata"]["BuildProperties"]["Binary"]
+            found[name] = {
+                **configuration["Environment"]["Variables"],
+                "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
+                "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(configuration["MemorySize"]),
+                "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+            }
+    return found
+
+
+def main():
+    request = json.load(sys.stdin)
+    session = boto3.Session(
+        aws_access_key_id="test", aws_secret_access_key="test", region_name=request["region"]
+    )
+    config = Config(retries={"max_attempts": 2}, s3={"addressing_style": "path"})
+
+    def client(name):
+        return session.client(name, endpoint_url=request["endpoint"], config=config)
+
+    os.makedirs(request["work_dir"], exist_ok=True)
+    with open(request["template"], encoding="utf-8") as file:
+        template = yaml.load(file, TemplateLoader)
+    without_tls_policies(template)
+    new = package(template, request["binaries"], request["work_dir"], client("s3"))
+    say(f"{new} of {len(request['binaries'])} functions have new code")
+    cloudformation = client("cloudformation")
+    changed = deploy(cloudformation, request["stack"], json.dumps(template), request["parameters"])
+    say("stack deployed" if changed else "stack unchanged")
+    stack = cloudformation.describe_stacks(StackName=request["stack"])["Stacks"][0]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    resources = cloudformation.describe_stack_resources(StackName=request["stack"])["StackResources"]
+    complete(resources, template, client)
+    access = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": request["region"],
+        "AWS_ENDPOINT_URL": request["endpoint"],
+    }
+    functions = {name: {**variables, **access} for name, variables in environments(resources, template, client).items()}
+    json.dump({"outputs": outputs, "environments": functions}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+//! One JSON object a line in, one a line out.
+
+use std::io::{self, BufRead, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Why a command over lines stopped. The lines before the faulty one are answered by then.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinesError {
+    #[error("line {line} of standard input cannot be read")]
+    Read { line: usize, source: io::Error },
+    #[error("line {line} of standard input is not what this command reads ({expected}): {problem}")]
+    Line { line: usize, expected: &'static str, problem: String },
+    #[error("the answer cannot be written")]
+    Write(#[from] io::Error),
+}
+
+/// Answers every line of `input` with one line on `output`, as soon as it is read; blank lines are passed
+/// over. `expected` says in the error what a line should have been; `answer` may refuse one with a reason.
+pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
+    input: impl BufRead,
+    mut output: impl Write,
+    expected: &'static str,
+    mut answer: impl FnMut(Request) -> Result<Reply, String>,
+) -> Result<(), LinesError> {
+    for (index, bytes) in input.split(b'\n').enumerate() {
+        let line = index + 1;
+        let bytes = bytes.map_err(|source| LinesError::Read { line, source })?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let reply = serde_json::from_slice(&bytes)
+            .map_err(|error| error.to_string())
+            .and_then(&mut answer)
+            .and_then(|reply| serde_json::to_string(&reply).map_err(|error| error.to_string()));
+        match reply {
+            Ok(reply) => writeln!(output, "{reply}")?,
+            Err(problem) => {
+                output.flush()?;
+                return Err(LinesError::Line { line, expected, problem });
+            }
+        }
+    }
+    output.flush()?;
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! `bench`: what was promised, measured. One JSON object a line on standard output, progress on standard error.
+
+mod lambda;
+mod size;
+mod start;
+
+use crate::{
+    error::Error,
+    local_dir::{LocalDir, repository},
+    processes::Supervisor,
+    up,
+};
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// What the benchmarks share.
+struct Bench {
+    dir: LocalDir,
+    supervisor: Supervisor,
+}
+
+type Run = fn(&Bench) -> Result<(), Error>;
+
+const ALL: [(&str, Run); 2] = [("size", size::size), ("start", start::start)];
+
+/// Runs one benchmark, or all.
+pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
+    let chosen: Vec<Run> =
+        ALL.iter().filter(|(known, _)| name.is_none_or(|name| name == *known)).map(|(_, run)| *run).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = ALL.iter().map(|(known, _)| *known).collect();
+        return Err(Error::Refused(format!(
+            "no benchmark {}; there are {}",
+            name.unwrap_or_default(),
+            names.join(", ")
+        )));
+    }
+    let dir = LocalDir::new(Some(repository()?.join("target/bench")))?;
+    let supervisor = Supervisor::new(&dir);
+    up::stop_on_signal(&supervisor, || 130)?;
+    let bench = Bench { dir, supervisor };
+    for run in chosen {
+        run(&bench)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(line: &Value) {
+    println!("{line}");
+}
+
+/// The middle value.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

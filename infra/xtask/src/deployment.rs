@@ -1,0 +1,91 @@
+//! Deploying template.yaml to the emulator, and what the deployment gave each function.
+
+use crate::{
+    error::Error,
+    functions::Built,
+    local_dir::{LocalDir, REGION, STACK},
+    processes::Supervisor,
+    python::Environment,
+};
+use serde::Deserialize;
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    process::{Command, ExitCode},
+};
+
+/// deployment.json: what infra/local/deploy.py reports.
+#[derive(Deserialize)]
+pub(crate) struct Deployment {
+    /// Every output of the stack.
+    pub(crate) outputs: BTreeMap<String, String>,
+    /// Every function's environment by the function's name.
+    environments: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// Packages, uploads and deploys; does little when nothing changed.
+pub(crate) fn deploy(
+    dir: &LocalDir,
+    supervisor: &Supervisor,
+    environment: &Environment,
+    endpoint: &str,
+    built: &Built,
+    parameters: &BTreeMap<String, String>,
+) -> Result<Deployment, Error> {
+    let request = json!({
+        "endpoint": endpoint,
+        "region": REGION,
+        "stack": STACK,
+        "template": dir.root().join("template.yaml"),
+        "work_dir": dir.file("zips"),
+        "parameters": parameters,
+        "binaries": built.functions,
+    });
+    dir.write("deployment-request.json", &request)?;
+    let open = |name: &str| File::open(dir.file(name)).map_err(Error::io(format!("opening {name}")));
+    let create =
+        |path: std::path::PathBuf| File::create(&path).map_err(Error::io(format!("creating {}", path.display())));
+    let log = dir.log("deploy");
+    let status = supervisor.run(
+        "deploy",
+        Command::new(environment.program("python"))
+            .arg(dir.root().join("infra/local/deploy.py"))
+            .stdin(open("deployment-request.json")?)
+            .stdout(create(dir.file("deployment.json"))?)
+            .stderr(create(log.clone())?),
+    );
+    // It holds keys.
+    dir.remove("deployment-request.json");
+    let status = status?;
+    if !status.success() {
+        return Err(Error::Program {
+            program: "the deployment".to_owned(),
+            status: status.to_string(),
+            log: Some(log),
+        });
+    }
+    read(dir)
+}
+
+fn read(dir: &LocalDir) -> Result<Deployment, Error> {
+    dir.read("deployment.json")?.ok_or_else(|| Error::NotRunning(dir.path().to_path_buf()))
+}
+
+/// Prints what the running stack gives a function, so that its binary can be started by hand.
+pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -> Result<ExitCode, Error> {
+    dir.stack()?;
+    let deployment = read(dir)?;
+    let Some(environment) = deployment.environments.get(function) else {
+        let names: Vec<&str> = deployment.environments.keys().map(String::as_str).collect();
+        return Err(Error::Refused(format!("no function {function}; there are {}", names.join(", "))));
+    };
+    if as_json {
+        println!("{}", json!(environment));
+    } else {
+        for (name, value) in environment {
+            println!("{name}={value}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,86 @@
+//! The Lambda functions and the sandbox as programs: which there are, and building them.
+
+use crate::{error::Error, local_dir::repository, processes::Supervisor};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Paths of what was built.
+pub(crate) struct Built {
+    /// Every function's binary by name.
+    pub(crate) functions: BTreeMap<String, PathBuf>,
+    /// The sandbox.
+    pub(crate) sandbox: PathBuf,
+}
+
+/// `cargo`, free of what an outer `cargo run` puts into the environment: build scripts that watch those variables would
+/// otherwise run again on every switch between the two.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let from_outer = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
+        if from_outer.iter().any(|prefix| text.starts_with(prefix)) || text == "LD_LIBRARY_PATH" {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// The workspace as `cargo metadata` describes it, without other people's packages.
+pub(crate) fn metadata(root: &Path) -> Result<Value, Error> {
+    let output = cargo()
+        .current_dir(root)
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()
+        .map_err(Error::io("running cargo metadata"))?;
+    if !output.status.success() {
+        return Err(Error::Refused(format!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr))));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| Error::Refused(format!("cargo metadata: {error}")))
+}
+
+/// Builds every package under functions/ and the sandbox, in the dev profile.
+pub(crate) fn build(supervisor: &Supervisor) -> Result<Built, Error> {
+    build_in(supervisor, "debug", &["--package", "sandbox"], None)
+}
+
+/// Builds one package under functions/, or all, as they are deployed.
+pub(crate) fn build_release(supervisor: &Supervisor, only: Option<&str>) -> Result<BTreeMap<String, PathBuf>, Error> {
+    build_in(supervisor, "release", &["--release"], only).map(|built| built.functions)
+}
+
+fn build_in(
+    supervisor: &Supervisor,
+    profile_directory: &str,
+    arguments: &[&str],
+    only: Option<&str>,
+) -> Result<Built, Error> {
+    let root = repository()?;
+    let metadata = metadata(&root)?;
+    let names: Vec<String> = metadata["packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|package| package["manifest_path"].as_str().is_some_and(|path| path.contains("/functions/")))
+        .filter_map(|package| package["name"].as_str().map(str::to_owned))
+        .filter(|name| only.is_none_or(|only| only == name))
+        .collect();
+    let mut command = cargo();
+    command.current_dir(&root).arg("build").args(arguments);
+    for name in &names {
+        command.args(["--package", name]);
+    }
+    let status = supervisor.run("cargo build", &mut command)?;
+    if !status.success() {
+        return Err(Error::Program { program: "cargo build".to_owned(), status: status.to_string(), log: None });
+    }
+    let binaries = Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join(profile_directory);
+    Ok(Built {
+        functions: names.into_iter().map(|name| (name.clone(), binaries.join(name))).collect(),
+        sandbox: binaries.join("sandbox"),
+    })
+}

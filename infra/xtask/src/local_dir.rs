@@ -1,0 +1,126 @@
+//! Where a local stack keeps its files, and the two files others read: stack.json and processes.json.
+
+use crate::error::Error;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The name under which template.yaml is deployed here.
+pub(crate) const STACK: &str = "oracle-local";
+/// The region the emulator plays.
+pub(crate) const REGION: &str = "us-east-1";
+
+/// The directory of one local stack.
+#[derive(Clone)]
+pub(crate) struct LocalDir {
+    root: PathBuf,
+    dir: PathBuf,
+}
+
+/// target/local/stack.json: what tests and tools need to find their way around a running stack.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StackFile {
+    /// The public face: pages and /api/*, as behind a custom domain.
+    pub(crate) site: String,
+    /// Third-party look-alikes and their control.
+    pub(crate) sandbox: String,
+    /// The emulator.
+    pub(crate) aws_endpoint: String,
+    /// Name of the CloudFormation stack.
+    pub(crate) stack: String,
+    /// Region of the stack.
+    pub(crate) region: String,
+    /// The secret that signs webhooks here.
+    pub(crate) stripe_webhook_secret: String,
+    /// Vendors reached for real, by name: stripe, gemini, graph.
+    pub(crate) real_vendors: Vec<String>,
+    /// Every output of the CloudFormation stack.
+    pub(crate) outputs: BTreeMap<String, String>,
+}
+
+impl LocalDir {
+    /// The given directory, else ORACLE_LOCAL_DIR, else target/local of this repository.
+    pub(crate) fn new(chosen: Option<PathBuf>) -> Result<Self, Error> {
+        let root = repository()?;
+        let dir = match chosen.or_else(|| std::env::var_os("ORACLE_LOCAL_DIR").map(PathBuf::from)) {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("the stack's directory"))?,
+            None => root.join("target/local"),
+        };
+        for part in ["logs", "zips", "tmp"] {
+            let path = dir.join(part);
+            fs::create_dir_all(&path).map_err(Error::io(format!("creating {}", path.display())))?;
+        }
+        Ok(Self { root, dir })
+    }
+
+    /// The repository's root.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A file in the directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// The log of one program.
+    pub(crate) fn log(&self, program: &str) -> PathBuf {
+        self.dir.join("logs").join(format!("{program}.log"))
+    }
+
+    /// The running stack's description.
+    pub(crate) fn stack(&self) -> Result<StackFile, Error> {
+        self.read("stack.json")?.ok_or_else(|| Error::NotRunning(self.dir.clone()))
+    }
+
+    /// Reads a JSON file of the directory; None when there is none.
+    pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
+        let path = self.file(name);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(format!("reading {}", path.display()))(error)),
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| Error::Refused(format!("{} is not what this version writes: {error}", path.display())))
+    }
+
+    /// Writes a JSON file of the directory in one step, so that no reader ever sees half of it.
+    pub(crate) fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), Error> {
+        let path = self.file(name);
+        let unfinished = self.file(&format!("{name}.unfinished"));
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Error::Refused(format!("{name} cannot be written as JSON: {error}")))?;
+        fs::write(&unfinished, text + "\n")
+            .and_then(|()| fs::rename(&unfinished, &path))
+            .map_err(Error::io(format!("writing {}", path.display())))
+    }
+
+    /// Removes a file of the directory, if there.
+    pub(crate) fn remove(&self, name: &str) {
+        // Absence is what is wanted.
+        let _ = fs::remove_file(self.file(name));
+    }
+}
+
+/// The root of the repository this program was built from, or the one it is started in.
+pub(crate) fn repository() -> Result<PathBuf, Error> {
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let current = std::env::current_dir().map_err(Error::io("the current directory"))?;
+    current
+        .ancestors()
+        .map(Path::to_path_buf)
+        .chain([built_in])
+        .find(|path| path.join("template.yaml").is_file() && path.join("infra/local/deploy.py").is_file())
+        .and_then(|path| path.canonicalize().ok())
+        .ok_or_else(|| Error::Refused("run this inside the repository".to_owned()))
+}

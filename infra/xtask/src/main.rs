@@ -1,0 +1,150 @@
+//! `cargo xtask`: everything a developer or the continuous integration runs, from one place.
+// The one kind of crate that talks to a person at a terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod demo;
+mod deployment;
+mod error;
+mod front_door;
+mod functions;
+mod http;
+mod layering;
+mod local_dir;
+mod processes;
+mod python;
+mod suite;
+mod up;
+mod vendors;
+
+use clap::{Parser, Subcommand};
+use error::Error;
+use local_dir::LocalDir;
+use std::{path::PathBuf, process::ExitCode};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Runs, tries and tests Oracle on this machine")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Where a local stack keeps its files; several can run side by side in directories of their own.
+#[derive(clap::Args)]
+struct Dir {
+    /// Directory of the local stack (default: ORACLE_LOCAL_DIR, else target/local)
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the whole system here: build, deploy template.yaml to the emulator, open the front door
+    #[command(
+        after_help = "Example: cargo xtask up --detach\n\nIn the foreground, Ctrl-C stops everything. When a stack is running already, its functions and its\ntemplate are brought up to date instead. Vendors whose keys are in .env are used for real (see .env.example)."
+    )]
+    Up {
+        /// Return once the site answers and leave it running; `cargo xtask down` stops it
+        #[arg(long)]
+        detach: bool,
+        /// Use the sandbox for every vendor, whatever .env says
+        #[arg(long)]
+        sandbox_only: bool,
+        /// Give a template parameter another value (repeatable)
+        #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+        parameter: Vec<(String, String)>,
+        #[command(flatten)]
+        dir: Dir,
+    },
+    /// Stop what `up --detach` started
+    #[command(after_help = "Example: cargo xtask down")]
+    Down {
+        #[command(flatten)]
+        dir: Dir,
+    },
+    /// Buy a verdict as a customer would and show what happens
+    #[command(after_help = "Example: cargo xtask demo \"Should I open a second bakery?\" --tier full")]
+    Demo {
+        /// The question
+        question: String,
+        /// What to buy
+        #[arg(long, value_enum, default_value_t = demo::Tier::Full)]
+        tier: demo::Tier,
+        /// The customer's address; mail to it stays in the sandbox's mailbox unless Graph is real
+        #[arg(long, default_value = "customer@example.com")]
+        email: String,
+        /// One JSON object on standard output instead of the timeline
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        dir: Dir,
+    },
+    /// Print the environment of a deployed function as KEY=VALUE lines
+    #[command(after_help = "Example: env $(cargo xtask env webhook) target/debug/webhook")]
+    Env {
+        /// The function: its folder's name under functions/
+        function: String,
+        /// One JSON object instead of lines
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        dir: Dir,
+    },
+    /// Measure what was promised; one JSON object a line on standard output
+    #[command(
+        after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here; a\nmachine that is busy with other things gives other numbers."
+    )]
+    Bench {
+        /// One benchmark: size or start (default: all)
+        name: Option<String>,
+    },
+    /// Run every check and test, installing what they need; what continuous integration runs
+    #[command(
+        after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed."
+    )]
+    Test {
+        /// Run only these steps (repeatable); `--list` names them
+        #[arg(long, value_name = "STEP")]
+        only: Vec<String>,
+        /// Also build with `sam build` as a deployment would (several minutes: release builds)
+        #[arg(long)]
+        sam: bool,
+        /// Name the steps and stop
+        #[arg(long)]
+        list: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, Error> {
+    match command {
+        Command::Up { detach, sandbox_only, parameter, dir } => {
+            let options = up::Options { detach, sandbox_only, parameters: parameter };
+            up::up(&LocalDir::new(dir.dir)?, &options)
+        }
+        Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?),
+        Command::Demo { question, tier, email, json, dir } => {
+            demo::demo(&LocalDir::new(dir.dir)?, &question, tier, &email, json)
+        }
+        Command::Env { function, json, dir } => {
+            deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
+        }
+        Command::Bench { name } => bench::bench(name.as_deref()),
+        Command::Test { only, sam, list } => suite::test(&only, sam, list),
+    }
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    text.split_once('=')
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .ok_or_else(|| "expected NAME=VALUE".to_owned())
+}

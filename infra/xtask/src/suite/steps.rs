@@ -1,0 +1,212 @@
+//! The steps of the suite.
+
+use super::{Count, Step, Suite, count};
+use crate::{
+    error::Error,
+    functions::{cargo, metadata},
+    layering, python, up,
+};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Test programs that need a running stack, by name; the others run without one.
+const DEPLOYED: [&str; 2] = ["stack", "browser"];
+
+/// Everything `cargo xtask test` does, in order.
+pub(super) const STEPS: [Step; 8] = [
+    Step { name: "tools", about: "what the tests need on this machine", run: tools },
+    Step { name: "format", about: "cargo fmt --check", run: format },
+    Step { name: "layering", about: "who depends on whom", run: layers },
+    Step { name: "template", about: "cfn-lint template.yaml", run: template },
+    Step { name: "deny", about: "licences and sources of dependencies", run: deny },
+    Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
+    Step { name: "tests", about: "every test that needs no stack", run: tests },
+    Step { name: "deployed", about: "the tests against a stack of their own, Chromium included", run: deployed },
+];
+
+/// Only on request: release builds of every function take longer than all the rest.
+pub(super) const SAM: Step = Step { name: "sam", about: "sam build, as for a deployment to AWS", run: sam };
+
+/// Runs a program with its output on the terminal.
+fn run(suite: &Suite, name: &'static str, command: &mut Command) -> Result<Count, Error> {
+    let status = suite.supervisor.run(name, command.current_dir(&suite.root))?;
+    if status.success() {
+        return Ok(Count::default());
+    }
+    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
+}
+
+fn tools(suite: &Suite) -> Result<Count, Error> {
+    test_tools(suite)?;
+    if ["chromium", "chromedriver"].into_iter().all(installed) {
+        return Ok(Count::default());
+    }
+    if !nix::unistd::geteuid().is_root() || !installed("apt-get") {
+        return Err(Error::Refused(
+            "chromium and chromedriver are needed (Debian: apt install chromium chromium-driver)".to_owned(),
+        ));
+    }
+    run(suite, "apt-get update", Command::new("apt-get").args(["update", "--quiet"]))?;
+    let install = ["install", "--quiet", "--yes", "--no-install-recommends", "chromium", "chromium-driver"];
+    run(suite, "apt-get install", Command::new("apt-get").args(install).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| {
+        fs::metadata(directory.join(program)).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    })
+}
+
+fn test_tools(suite: &Suite) -> Result<python::Environment, Error> {
+    python::prepare(&suite.supervisor, "target/test-venv", "requirements-test.txt")
+}
+
+fn format(suite: &Suite) -> Result<Count, Error> {
+    run(suite, "cargo fmt", cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn layers(suite: &Suite) -> Result<Count, Error> {
+    let violations = layering::check(&suite.root)?;
+    if violations.is_empty() {
+        return Ok(Count::default());
+    }
+    Err(Error::Refused(violations.join("\n       ")))
+}
+
+fn template(suite: &Suite) -> Result<Count, Error> {
+    let lint = test_tools(suite)?.program("cfn-lint");
+    run(suite, "cfn-lint", Command::new(lint).args(["--regions", "us-east-1", "--", "template.yaml"]))
+}
+
+fn deny(suite: &Suite) -> Result<Count, Error> {
+    let program = test_tools(suite)?.program("cargo-deny");
+    let arguments = ["--log-level", "error", "--locked", "--offline", "check", "licenses", "bans", "sources"];
+    run(suite, "cargo-deny", Command::new(program).args(arguments))
+}
+
+fn clippy(suite: &Suite) -> Result<Count, Error> {
+    run(
+        suite,
+        "cargo clippy",
+        cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
+    )
+}
+
+fn tests(suite: &Suite) -> Result<Count, Error> {
+    let programs: Vec<TestProgram> =
+        test_programs(suite)?.into_iter().filter(|program| !DEPLOYED.contains(&program.name.as_str())).collect();
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins"]);
+    for program in programs.iter().filter(|program| program.features.is_empty()) {
+        command.args(["--test", &program.name]);
+    }
+    let mut count = run_tests(suite, &mut command)?;
+    // Those that need the code built differently, each in a build of its own.
+    for program in programs.iter().filter(|program| !program.features.is_empty()) {
+        let mut command = cargo();
+        command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--test", &program.name]);
+        command.args(["--features", &program.features.join(",")]);
+        let more = run_tests(suite, &mut command)?;
+        count = Count { passed: count.passed + more.passed, failed: count.failed + more.failed };
+    }
+    Ok(count)
+}
+
+fn deployed(suite: &Suite) -> Result<Count, Error> {
+    let programs = test_programs(suite)?;
+    let present: Vec<&str> =
+        DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program.name == *name)).collect();
+    // Started as a person would start it, by this same program.
+    let this = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let mut start = Command::new(this);
+    start.args(["up", "--detach", "--sandbox-only", "--dir"]).arg(suite.stack.path());
+    // A model that hangs is tried for real, but not for 45 s at a time.
+    start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
+    run(suite, "cargo xtask up", &mut start)?;
+    let outcome = if present.is_empty() {
+        Ok(Count::default())
+    } else {
+        let mut command = cargo();
+        command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
+        for name in present {
+            command.args(["--test", name]);
+        }
+        run_tests(suite, command.env("ORACLE_STACK", suite.stack.file("stack.json")))
+    };
+    up::stop(&suite.stack)?;
+    outcome
+}
+
+fn sam(suite: &Suite) -> Result<Count, Error> {
+    let tools = python::prepare(&suite.supervisor, "target/sam-venv", "requirements-sam.txt")?;
+    let mut search = vec![tools.programs()];
+    search.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let path = std::env::join_paths(search).map_err(|error| Error::Refused(format!("PATH: {error}")))?;
+    let mut command = Command::new(tools.program("sam"));
+    command.arg("build").env("PATH", path).env("SAM_CLI_TELEMETRY", "0");
+    run(suite, "sam build", &mut command)
+}
+
+/// An integration-test program of the workspace.
+struct TestProgram {
+    name: String,
+    /// Features it needs, as `package/feature`.
+    features: Vec<String>,
+}
+
+fn test_programs(suite: &Suite) -> Result<Vec<TestProgram>, Error> {
+    let metadata = metadata(&suite.root)?;
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut programs = Vec::new();
+    for package in list(&metadata["packages"]) {
+        for target in list(&package["targets"]) {
+            if list(&target["kind"]).iter().any(|kind| kind == "test") {
+                let needed = list(&target["required-features"]);
+                let features = needed.iter().map(|name| format!("{}/{}", text(&package["name"]), text(name))).collect();
+                programs.push(TestProgram { name: text(&target["name"]), features });
+            }
+        }
+    }
+    Ok(programs)
+}
+
+/// Runs `cargo test`, shows its output as it comes, and counts the results in it.
+fn run_tests(suite: &Suite, command: &mut Command) -> Result<Count, Error> {
+    let log = suite.stack.log("cargo-test");
+    let (mut reader, writer) = std::io::pipe().map_err(Error::io("opening a pipe"))?;
+    command.current_dir(&suite.root).stdout(writer).stdin(Stdio::null());
+    let copy = std::thread::spawn(move || -> std::io::Result<String> {
+        let mut text = Vec::new();
+        let mut buffer = [0; 8192];
+        loop {
+            let read = reader.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(String::from_utf8_lossy(&text).into_owned());
+            }
+            std::io::stdout().write_all(&buffer[..read])?;
+            text.extend_from_slice(&buffer[..read]);
+        }
+    });
+    let status = suite.supervisor.run("cargo test", command);
+    // The writing end must be closed for the copy to end.
+    command.stdout(Stdio::null());
+    let output = copy.join().unwrap_or_else(|_| Ok(String::new())).map_err(Error::io("reading test output"))?;
+    write_log(&log, &output)?;
+    let (status, count) = (status?, count(&output));
+    if status.success() || count.failed > 0 {
+        return Ok(count);
+    }
+    Err(Error::Program { program: "cargo test".to_owned(), status: status.to_string(), log: None })
+}
+
+fn write_log(log: &Path, output: &str) -> Result<(), Error> {
+    fs::write(log, output).map_err(Error::io(format!("writing {}", PathBuf::from(log).display())))
+}

@@ -1,0 +1,197 @@
+//! Which vendors the local stack reaches for real, and the template parameters that follow.
+//!
+//! A vendor whose keys are in .env is real: its base URL stays empty. Every other one is the sandbox.
+
+use crate::{error::Error, local_dir::LocalDir};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
+
+/// The vendors of one stack.
+pub(crate) struct Vendors {
+    /// Names of those reached for real.
+    pub(crate) real: Vec<String>,
+    /// The secret that signs webhooks.
+    pub(crate) webhook_secret: String,
+    parameters: BTreeMap<String, String>,
+}
+
+/// secrets.json: made up once per stack directory, so that deploying again changes nothing.
+#[derive(Serialize, Deserialize)]
+struct Secrets {
+    webhook_secret: String,
+    audit_key: String,
+}
+
+impl Vendors {
+    /// Reads .env (unless only the sandbox is wanted) and the stack's own made-up secrets.
+    pub(crate) fn new(dir: &LocalDir, sandbox_only: bool) -> Result<Self, Error> {
+        let secrets = secrets(dir)?;
+        let keys = if sandbox_only { BTreeMap::new() } else { dotenv(&dir.root().join(".env"))? };
+        Self::choose(&keys, secrets)
+    }
+
+    fn choose(keys: &BTreeMap<String, String>, secrets: Secrets) -> Result<Self, Error> {
+        let key = |name: &str| keys.get(name).filter(|value| !value.is_empty()).cloned();
+        let mut real = Vec::new();
+        let mut parameters = BTreeMap::from([("AuditKey".to_owned(), secrets.audit_key)]);
+        let mut set = |name: &str, value: String| parameters.insert(name.to_owned(), value);
+        let mut webhook_secret = secrets.webhook_secret;
+
+        if let Some(secret_key) = key("STRIPE_SECRET_KEY") {
+            if secret_key.contains("_live_") {
+                return Err(Error::Refused(
+                    ".env: STRIPE_SECRET_KEY is a live key; only test keys may run here".to_owned(),
+                ));
+            }
+            webhook_secret = key("STRIPE_WEBHOOK_SECRET").ok_or_else(|| {
+                Error::Refused(
+                    ".env: STRIPE_SECRET_KEY is set, STRIPE_WEBHOOK_SECRET is missing (`stripe listen` prints it)"
+                        .to_owned(),
+                )
+            })?;
+            real.push("stripe".to_owned());
+            set("StripeSecretKey", secret_key);
+        } else {
+            set("StripeSecretKey", "sk_test_sandbox".to_owned());
+        }
+        set("StripeWebhookSecrets", webhook_secret.clone());
+
+        if let Some(api_key) = key("GEMINI_API_KEY").or_else(|| key("GOOGLE_API_KEY")) {
+            real.push("gemini".to_owned());
+            set("GeminiApiKey", api_key);
+        } else {
+            set("GeminiApiKey", "sandbox-gemini-key".to_owned());
+        }
+
+        let graph = [
+            ("GRAPH_TENANT_ID", "GraphTenantId", "sandbox-tenant"),
+            ("GRAPH_CLIENT_ID", "GraphClientId", "sandbox-client"),
+            ("GRAPH_REFRESH_TOKEN", "GraphRefreshToken", "sandbox-refresh-token"),
+            ("GRAPH_SENDER", "GraphSender", "oracle@42sisters.ai"),
+        ];
+        let missing: Vec<&str> = graph.iter().map(|(name, ..)| *name).filter(|name| key(name).is_none()).collect();
+        if !missing.is_empty() && missing.len() < graph.len() {
+            return Err(Error::Refused(format!(".env: of the GRAPH_* settings, {} missing", missing.join(", "))));
+        }
+        for (name, parameter, sandbox_value) in graph {
+            set(parameter, key(name).unwrap_or_else(|| sandbox_value.to_owned()));
+        }
+        if missing.is_empty() {
+            real.push("graph".to_owned());
+            if let Some(client_secret) = key("GRAPH_CLIENT_SECRET") {
+                set("GraphClientSecret", client_secret);
+            }
+        }
+        Ok(Self { real, webhook_secret, parameters })
+    }
+
+    /// The template's parameters, for a sandbox and a site at these addresses.
+    pub(crate) fn parameters(&self, site: &str, sandbox: &str) -> BTreeMap<String, String> {
+        let mut parameters = self.parameters.clone();
+        parameters.insert("SiteUrl".to_owned(), site.to_owned());
+        let faces = [
+            ("stripe", "StripeBaseUrl", "stripe"),
+            ("gemini", "GeminiBaseUrl", "gemini"),
+            ("graph", "GraphBaseUrl", "graph"),
+            ("graph", "LoginBaseUrl", "login"),
+        ];
+        for (vendor, parameter, face) in faces {
+            if !self.real.iter().any(|name| name == vendor) {
+                parameters.insert(parameter.to_owned(), format!("{sandbox}/{face}"));
+            }
+        }
+        parameters
+    }
+}
+
+fn secrets(dir: &LocalDir) -> Result<Secrets, Error> {
+    if let Some(secrets) = dir.read("secrets.json")? {
+        return Ok(secrets);
+    }
+    let random = || {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| Error::Refused(format!("no random bytes: {error}")))?;
+        Ok::<_, Error>(hex::encode(bytes))
+    };
+    let secrets = Secrets { webhook_secret: format!("whsec_{}", random()?), audit_key: random()? };
+    dir.write("secrets.json", &secrets)?;
+    fs::set_permissions(dir.file("secrets.json"), fs::Permissions::from_mode(0o600))
+        .map_err(Error::io("protecting secrets.json"))?;
+    Ok(secrets)
+}
+
+/// KEY=VALUE lines; `#` begins a comment line, quotes around a value and a leading `export` are dropped.
+fn dotenv(path: &Path) -> Result<BTreeMap<String, String>, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => parse_dotenv(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(error) => Err(Error::io("reading .env")(error)),
+    }
+}
+
+fn parse_dotenv(text: &str) -> Result<BTreeMap<String, String>, Error> {
+    let mut keys = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((name, value)) = line.strip_prefix("export ").unwrap_or(line).split_once('=') else {
+            // The line itself may be a secret.
+            return Err(Error::Refused(format!(".env: line {} is not KEY=VALUE", index + 1)));
+        };
+        let value = value.trim();
+        let unquoted =
+            ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(value);
+        keys.insert(name.trim().to_owned(), unquoted.to_owned());
+    }
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(text: &str) -> Result<Vendors, Error> {
+        let secrets = Secrets { webhook_secret: "whsec_made_up".to_owned(), audit_key: "00".to_owned() };
+        Vendors::choose(&parse_dotenv(text)?, secrets)
+    }
+
+    #[test]
+    fn without_keys_everything_is_the_sandbox() -> Result<(), Error> {
+        let vendors = choose("# nothing\n\nSTRIPE_SECRET_KEY=\n")?;
+        let parameters = vendors.parameters("http://site", "http://sandbox");
+        assert!(vendors.real.is_empty());
+        for (name, face) in [("Stripe", "stripe"), ("Gemini", "gemini"), ("Graph", "graph"), ("Login", "login")] {
+            assert_eq!(parameters[&format!("{name}BaseUrl")], format!("http://sandbox/{face}"));
+        }
+        assert_eq!(parameters["StripeWebhookSecrets"], "whsec_made_up");
+        Ok(())
+    }
+
+    #[test]
+    fn a_vendor_with_keys_is_real_and_has_no_base_url() -> Result<(), Error> {
+        let vendors =
+            choose("export GOOGLE_API_KEY=\"g\"\nSTRIPE_SECRET_KEY='sk_test_1'\nSTRIPE_WEBHOOK_SECRET=whsec_2")?;
+        let parameters = vendors.parameters("http://site", "http://sandbox");
+        assert_eq!(vendors.real, ["stripe", "gemini"]);
+        assert_eq!(vendors.webhook_secret, "whsec_2");
+        assert_eq!((parameters["GeminiApiKey"].as_str(), parameters["StripeSecretKey"].as_str()), ("g", "sk_test_1"));
+        assert!(!parameters.contains_key("StripeBaseUrl") && !parameters.contains_key("GeminiBaseUrl"));
+        assert!(parameters.contains_key("GraphBaseUrl") && parameters.contains_key("LoginBaseUrl"));
+        Ok(())
+    }
+
+    #[test]
+    fn half_a_configuration_and_live_keys_are_refused_by_name() {
+        for (text, named) in [
+            ("STRIPE_SECRET_KEY=sk_live_1\nSTRIPE_WEBHOOK_SECRET=w", "live key"),
+            ("STRIPE_SECRET_KEY=sk_test_1", "STRIPE_WEBHOOK_SECRET"),
+            ("GRAPH_TENANT_ID=t\nGRAPH_CLIENT_ID=c\nGRAPH_SENDER=s", "GRAPH_REFRESH_TOKEN"),
+            ("GEMINI_API_KEY", "line 1"),
+        ] {
+            let message = choose(text).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(message.contains(named), "{message}");
+        }
+    }
+}
