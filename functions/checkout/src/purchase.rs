@@ -87,7 +87,7 @@ async fn promotion_code(ports: Ports<'_>, code: &str) -> Result<Option<String>, 
 }
 
 fn unknown_code() -> Reply {
-    Reply::error(400, "referral_code_unknown", "referral_code is not known or no longer active")
+    Reply::error(400, "referral_code_unknown", "This referral code is not known or no longer active.")
 }
 
 /// What Stripe said is for operators; the customer learns that nothing was charged.

@@ -198,8 +198,9 @@ fn pattern(word: &str, groups: &BTreeMap<String, Vec<String>>) -> Result<WordPat
     if word.chars().any(char::is_uppercase) {
         return Err(format!("the collocation {word:?} is not in small letters"));
     }
-    Ok(match word.strip_suffix('*') {
-        Some(stem) => WordPattern::Prefix(stem.to_owned()),
-        None => WordPattern::Exact(word.to_owned()),
+    Ok(match (word.strip_prefix('*'), word.strip_suffix('*')) {
+        (_, Some(stem)) => WordPattern::Prefix(stem.to_owned()),
+        (Some(ending), None) => WordPattern::Suffix(ending.to_owned()),
+        (None, None) => WordPattern::Exact(word.to_owned()),
     })
 }

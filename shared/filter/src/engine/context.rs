@@ -201,6 +201,7 @@ fn fits(word: &str, pattern: &WordPattern) -> bool {
     match pattern {
         WordPattern::Exact(exact) => word == exact,
         WordPattern::Prefix(stem) => word.starts_with(stem.as_str()),
+        WordPattern::Suffix(ending) => word.ends_with(ending.as_str()),
         WordPattern::OneOf(words) => words.iter().any(|w| w == word),
     }
 }

@@ -135,6 +135,7 @@ pub(crate) enum Case {
 pub(crate) enum WordPattern {
     Exact(String),
     Prefix(String),
+    Suffix(String),
     OneOf(Vec<String>),
 }
 
