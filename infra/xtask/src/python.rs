@@ -68,7 +68,7 @@ pub(crate) fn prepare(supervisor: &Supervisor, directory: &str, requirements: &s
             log: Some(log.clone()),
         })
     };
-    let _ = fs::remove_dir_all(&directory);
+    // Over what may be there: a stack may be running from it, and an interrupted attempt is completed.
     let target = directory.to_string_lossy();
     create(&python, &["-m", "venv", &target])?;
     let pip = directory.join("bin/python");
