@@ -1,1 +1,7 @@
-//! Tests of the deployed system live in this package.
+//! What the tests of the deployed system share: the running stack, its addresses, and the sandbox's control calls.
+
+#![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
+
+mod running;
+
+pub use running::{Stack, eventually, payment_link_session, poll, target_directory, unique};

@@ -1,0 +1,173 @@
+//! The running stack as the tests see it: its addresses, and the sandbox's control calls.
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Between two looks at a condition.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The workspace's `target` directory.
+#[must_use]
+pub fn target_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target")
+}
+
+/// Looks for something until it is there or the time is up.
+pub async fn poll<T>(within: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + within;
+    loop {
+        let found = look().await;
+        if found.is_some() || Instant::now() >= deadline {
+            return found;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// As [`poll`]; past the deadline the test fails and says what it waited for.
+pub async fn eventually<T>(what: &str, within: Duration, look: impl AsyncFnMut() -> Option<T>) -> T {
+    poll(within, look).await.unwrap_or_else(|| panic!("waited {within:?} for {what}"))
+}
+
+/// A text that no other test run has used.
+#[must_use]
+pub fn unique() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock stands before 1970").as_millis();
+    format!("{now}x{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The site and the sandbox behind it.
+pub struct Stack {
+    /// The public face, without a slash at the end.
+    pub site: String,
+    /// Third-party look-alikes and their control, without a slash at the end.
+    pub sandbox: String,
+    /// The whole description that `cargo xtask up` wrote.
+    pub description: Value,
+    /// The directory that the stack keeps its files in.
+    pub directory: PathBuf,
+    http: reqwest::Client,
+}
+
+impl Stack {
+    /// Reads the addresses that `cargo xtask up` wrote.
+    ///
+    /// # Panics
+    /// When no stack is running.
+    #[must_use]
+    pub fn running() -> Self {
+        let path =
+            std::env::var_os("ORACLE_STACK").map_or_else(|| target_directory().join("local/stack.json"), PathBuf::from);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| {
+            panic!(
+                "no running stack: {} cannot be read ({error}). Start one with `cargo xtask up --detach`, or let \
+                 ORACLE_STACK name the file that describes it.",
+                path.display()
+            )
+        });
+        let stack: Value =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: not JSON: {error}", path.display()));
+        let address = |field: &str| match stack[field].as_str() {
+            Some(address) => address.trim_end_matches('/').to_owned(),
+            None => panic!("{}: the field {field:?} is missing", path.display()),
+        };
+        let directory = path.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self {
+            site: address("site"),
+            sandbox: address("sandbox"),
+            directory: directory.parent().expect("a file lies in a directory").to_owned(),
+            description: stack,
+            http: reqwest::Client::new(),
+        }
+    }
+
+    /// The status and body of a GET; a body that is not JSON is a string.
+    pub async fn get(&self, url: &str) -> (u16, Value) {
+        let reply = self.http.get(url).send().await.unwrap_or_else(|error| panic!("GET {url}: {error}"));
+        let status = reply.status().as_u16();
+        let text = reply.text().await.unwrap_or_else(|error| panic!("GET {url}: {error}"));
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    /// The answer of a control call, which must succeed.
+    pub async fn control(&self, call: &str, body: Value) -> Value {
+        let url = format!("{}/control/{call}", self.sandbox);
+        let reply = self.http.post(&url).json(&body).send().await.unwrap_or_else(|error| panic!("POST {url}: {error}"));
+        let status = reply.status();
+        let text = reply.text().await.unwrap_or_default();
+        assert!(status.is_success(), "POST {url}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
+    }
+
+    /// What the API itself says about a session.
+    pub async fn verdict(&self, session_id: &str) -> (u16, Value) {
+        self.get(&format!("{}/api/verdict?session_id={session_id}", self.site)).await
+    }
+
+    /// The next calls to the vendor get these replies.
+    pub async fn faults(&self, target: &str, replies: Value) {
+        self.control("faults", json!({ "target": target, "replies": replies })).await;
+    }
+
+    /// The next verdict of the model.
+    pub async fn next_verdict(&self, verdict: Value) {
+        self.faults("gemini", json!([{ "verdict": verdict }])).await;
+    }
+
+    /// Plants a session as the payment service would return it; says its id.
+    pub async fn plant(&self, session: &Value) -> String {
+        self.control("stripe/session", session.clone()).await;
+        session["id"].as_str().expect("a session has an id").to_owned()
+    }
+
+    /// Plants a sale made through a Payment Link and delivers its webhook; says the session's id.
+    pub async fn sell_by_payment_link(&self, tier: &str, question: &str, email: &str) -> String {
+        let session = payment_link_session(tier, question, email);
+        let id = self.plant(&session).await;
+        let event = json!({
+            "id": format!("evt_{}", unique()),
+            "object": "event",
+            "type": "checkout.session.completed",
+            "data": { "object": session },
+        });
+        let answer = self.control("stripe/event", event).await;
+        assert_eq!(answer["status"], 200, "the webhook was refused: {answer}");
+        id
+    }
+
+    /// The mail that reached this address.
+    pub async fn mail_to(&self, email: &str) -> Value {
+        eventually(&format!("a mail to {email}"), Duration::from_secs(60), async || {
+            let (_, mails) = self.get(&format!("{}/control/mails", self.sandbox)).await;
+            mails.as_array()?.iter().find(|mail| mail["to"].to_string().contains(email)).cloned()
+        })
+        .await
+    }
+}
+
+/// A paid session of a Payment Link: the question is in the custom field, not in the metadata.
+#[must_use]
+pub fn payment_link_session(tier: &str, question: &str, email: &str) -> Value {
+    let amount = match tier {
+        "quick" => 100,
+        "full" => 500,
+        _ => 2500,
+    };
+    let id = unique();
+    json!({
+        "id": format!("cs_test_link{id}"),
+        "object": "checkout.session",
+        "mode": "payment",
+        "status": "complete",
+        "payment_status": "paid",
+        "currency": "cad",
+        "amount_total": amount,
+        "payment_intent": format!("pi_link{id}"),
+        "customer_details": { "email": email },
+        "metadata": { "tier": tier },
+        "custom_fields": [{ "key": "idea", "type": "text", "text": { "value": question } }],
+    })
+}

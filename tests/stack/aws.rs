@@ -1,0 +1,202 @@
+//! The stack's queues, buckets and table, looked at as an operator would.
+
+use aws_credential_types::Credentials;
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_sqs::types::QueueAttributeName;
+use aws_smithy_http_client::{
+    Builder,
+    tls::{Provider, rustls_provider::CryptoMode},
+};
+use serde_json::Value;
+use std::collections::HashMap;
+use tests::Stack;
+
+/// Clients for one stack.
+pub(crate) struct Aws {
+    dynamodb: aws_sdk_dynamodb::Client,
+    pub(crate) s3: aws_sdk_s3::Client,
+    sns: aws_sdk_sns::Client,
+    sqs: aws_sdk_sqs::Client,
+    outputs: Value,
+}
+
+/// The same settings on every service's own configuration type.
+macro_rules! client {
+    ($stack:expr, $sdk:ident $(, $more:ident($value:expr))?) => {{
+        let text = |field: &str| $stack.description[field].as_str().expect("the stack's description").to_owned();
+        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+        let config = $sdk::Config::builder()
+            .behavior_version($sdk::config::BehaviorVersion::latest())
+            .region($sdk::config::Region::new(text("region")))
+            // The account's own keys in the emulator, as the deployment uses them.
+            .credentials_provider(Credentials::new("test", "test", None, None, "emulator"))
+            .http_client(http)
+            .endpoint_url(text("aws_endpoint"))
+            $(.$more($value))?
+            .build();
+        $sdk::Client::from_conf(config)
+    }};
+}
+
+impl Aws {
+    pub(crate) fn of(stack: &Stack) -> Self {
+        Self {
+            dynamodb: client!(stack, aws_sdk_dynamodb),
+            s3: client!(stack, aws_sdk_s3, force_path_style(true)),
+            sns: client!(stack, aws_sdk_sns),
+            sqs: client!(stack, aws_sdk_sqs),
+            outputs: stack.description["outputs"].clone(),
+        }
+    }
+
+    /// An output of the deployment.
+    pub(crate) fn output(&self, name: &str) -> &str {
+        self.outputs[name].as_str().unwrap_or_else(|| panic!("the stack has no output {name}"))
+    }
+
+    /// Puts a body into a queue.
+    pub(crate) async fn send(&self, queue: &str, body: &Value) {
+        self.sqs
+            .send_message()
+            .queue_url(self.output(queue))
+            .message_body(body.to_string())
+            .send()
+            .await
+            .unwrap_or_else(|error| panic!("{queue}: {error:?}"));
+    }
+
+    /// Bodies that wait in a queue, without taking them out.
+    pub(crate) async fn peek(&self, queue: &str) -> Vec<String> {
+        self.peek_at(self.output(queue)).await
+    }
+
+    async fn peek_at(&self, url: &str) -> Vec<String> {
+        let receive = self.sqs.receive_message().queue_url(url).max_number_of_messages(10).visibility_timeout(0);
+        let messages = receive.send().await.unwrap_or_else(|error| panic!("{url}: {error:?}")).messages;
+        messages.unwrap_or_default().into_iter().filter_map(|message| message.body).collect()
+    }
+
+    /// A queue of the tests' own behind an alert topic, emptied; its address. It is left there: the next test uses it.
+    pub(crate) async fn subscribe(&self, topic: &str) -> String {
+        let name = format!("tests-{}", topic.to_lowercase());
+        let policy = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"}]}"#;
+        let create = self.sqs.create_queue().queue_name(&name).attributes(QueueAttributeName::Policy, policy);
+        let url = create.send().await.expect("a queue").queue_url.expect("its address");
+        let ask = self.sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::QueueArn);
+        let arn = ask.send().await.expect("its attributes").attributes.expect("its attributes");
+        let subscribe = self.sns.subscribe().topic_arn(self.output(topic)).protocol("sqs");
+        let subscribe =
+            subscribe.endpoint(&arn[&QueueAttributeName::QueueArn]).attributes("RawMessageDelivery", "true");
+        subscribe.send().await.expect("a subscription");
+        self.sqs.purge_queue().queue_url(&url).send().await.expect("an empty queue");
+        url
+    }
+
+    /// The alerts in a queue that [`Self::subscribe`] made.
+    pub(crate) async fn alerts(&self, queue: &str) -> Vec<String> {
+        self.peek_at(queue).await
+    }
+
+    /// How many messages a queue holds: waiting, being worked on, or kept for later.
+    pub(crate) async fn held(&self, queue: &str) -> u32 {
+        let counts = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+        ];
+        let ask = self.sqs.get_queue_attributes().queue_url(self.output(queue));
+        let asked = ask.set_attribute_names(Some(counts.to_vec())).send().await;
+        let asked = asked.unwrap_or_else(|error| panic!("{queue}: {error:?}")).attributes.unwrap_or_default();
+        counts.iter().map(|count| asked[count].parse::<u32>().expect("a count")).sum()
+    }
+
+    /// Empties a queue.
+    pub(crate) async fn purge(&self, queue: &str) {
+        let purged = self.sqs.purge_queue().queue_url(self.output(queue)).send().await;
+        purged.unwrap_or_else(|error| panic!("{queue}: {error:?}"));
+    }
+
+    /// The item of a session: `SALE` or `VERDICT`.
+    pub(crate) async fn item(&self, session: &str, sort: &str) -> Option<HashMap<String, AttributeValue>> {
+        let get = self.dynamodb.get_item().table_name(self.output("TableName")).consistent_read(true);
+        let got = get
+            .key("pk", AttributeValue::S(format!("SESSION#{session}")))
+            .key("sk", AttributeValue::S(sort.to_owned()))
+            .send()
+            .await;
+        got.unwrap_or_else(|error| panic!("{session}: {error:?}")).item
+    }
+
+    /// The document in an item of a session.
+    pub(crate) async fn document(&self, session: &str, sort: &str) -> Option<Value> {
+        let item = self.item(session, sort).await?;
+        let text = item["document"].as_s().expect("a document").clone();
+        Some(serde_json::from_str(&text).expect("the document is JSON"))
+    }
+
+    /// Replaces the document of a sale, provided that nobody changed it meanwhile.
+    pub(crate) async fn replace_sale(&self, mut item: HashMap<String, AttributeValue>, document: &Value) {
+        let version = item["version"].clone();
+        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item));
+        let put = put.condition_expression("version = :version").expression_attribute_values(":version", version);
+        put.send().await.expect("the sale was not changed meanwhile");
+    }
+
+    /// Replaces the document of a cached verdict, or removes the verdict.
+    pub(crate) async fn damage_verdict(&self, session: &str, document: Option<&str>) {
+        let key = |name: &str, value: &str| (name.to_owned(), AttributeValue::S(value.to_owned()));
+        let mut item = HashMap::from([key("pk", &format!("SESSION#{session}")), key("sk", "VERDICT")]);
+        let table = self.output("TableName");
+        match document {
+            Some(document) => {
+                item.extend([key("document", document)]);
+                self.dynamodb
+                    .put_item()
+                    .table_name(table)
+                    .set_item(Some(item))
+                    .send()
+                    .await
+                    .expect("a damaged verdict");
+            }
+            None => {
+                self.dynamodb.delete_item().table_name(table).set_key(Some(item)).send().await.expect("no verdict");
+            }
+        }
+    }
+
+    /// Every item of the table, as text.
+    pub(crate) async fn table(&self) -> Vec<String> {
+        let mut pages = self.dynamodb.scan().table_name(self.output("TableName")).into_paginator().items().send();
+        let mut items = Vec::new();
+        while let Some(item) = pages.next().await {
+            items.push(format!("{:?}", item.expect("the table can be read")));
+        }
+        items
+    }
+
+    /// The keys of a bucket that hold `part`, in order.
+    pub(crate) async fn keys(&self, bucket: &str, part: &str) -> Vec<String> {
+        let mut pages = self.s3.list_objects_v2().bucket(self.output(bucket)).into_paginator().send();
+        let mut keys = Vec::new();
+        while let Some(page) = pages.next().await {
+            let objects = page.expect("the bucket can be read").contents.unwrap_or_default();
+            keys.extend(objects.into_iter().filter_map(|object| object.key).filter(|key| key.contains(part)));
+        }
+        keys
+    }
+
+    /// Removes an object.
+    pub(crate) async fn delete(&self, bucket: &str, key: &str) {
+        let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+    }
+
+    /// An object's text.
+    pub(crate) async fn text(&self, bucket: &str, key: &str) -> String {
+        let got = self.s3.get_object().bucket(self.output(bucket)).key(key).send().await;
+        let body: ByteStream = got.unwrap_or_else(|error| panic!("{key}: {error:?}")).body;
+        let bytes = body.collect().await.unwrap_or_else(|error| panic!("{key}: {error}")).to_vec();
+        String::from_utf8(bytes).expect("UTF-8")
+    }
+}

@@ -1,0 +1,207 @@
+//! POST /api/checkout: what is refused before Stripe hears of it, and what reaches Stripe.
+
+use crate::world::{CANARY, Reply, Sale, World, email, question};
+use serde_json::{Value, json};
+use tests::unique;
+
+/// A refusal names what is wrong, for people and for programs.
+fn is_refused(reply: &Reply, status: u16, code: &str) {
+    let body = reply.json();
+    assert_eq!((reply.status, body["code"].as_str()), (status, Some(code)), "{}", reply.text);
+    assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sold_is_refused_by_name_and_stripe_is_not_asked() {
+    let world = World::alone().await;
+    let too_long = "a".repeat(20_001);
+    let too_long_in_bytes_too = "🍁".repeat(20_001);
+    for (order, code) in [
+        (json!({ "query": "x" }), "tier_invalid"),
+        (json!({ "tier": null, "query": "x" }), "tier_invalid"),
+        (json!({ "tier": "", "query": "x" }), "tier_invalid"),
+        (json!({ "tier": "premium", "query": "x" }), "tier_invalid"),
+        (json!({ "tier": "Quick", "query": "x" }), "tier_invalid"),
+        (json!({ "tier": "quick ", "query": "x" }), "tier_invalid"),
+        (json!({ "tier": ["quick"], "query": "x" }), "tier_invalid"),
+        (json!({ "tier": 1, "query": "x" }), "tier_invalid"),
+        (json!({ "tier": "quick" }), "query_invalid"),
+        (json!({ "tier": "quick", "query": "" }), "query_invalid"),
+        (json!({ "tier": "quick", "query": " \n\t\u{3000}" }), "query_invalid"),
+        (json!({ "tier": "quick", "query": 1 }), "query_invalid"),
+        (json!({ "tier": "quick", "query": { "a": "x" } }), "query_invalid"),
+        (json!({ "tier": "quick", "query": too_long }), "query_invalid"),
+        (json!({ "tier": "quick", "query": too_long_in_bytes_too }), "query_invalid"),
+        (json!({ "tier": "quick", "query": "x", "referral_code": 5 }), "referral_code_invalid"),
+        (json!([{ "tier": "quick", "query": "x" }]), "malformed_json"),
+        (json!("quick"), "malformed_json"),
+    ] {
+        is_refused(&world.checkout(order.to_string()).await, 400, code);
+    }
+    for body in ["", "tier=quick&query=x", "{\"tier\":\"quick\",\"query\":\"x\"", "{'tier':'quick'}"] {
+        is_refused(&world.checkout(body).await, 400, "malformed_json");
+    }
+    assert_eq!(world.calls("stripe", "").await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_body_over_256_kib_is_too_large() {
+    let world = World::beside_others().await;
+    let body = json!({ "tier": "quick", "query": "a".repeat(300 * 1024) }).to_string();
+    is_refused(&world.checkout(body).await, 413, "too_large");
+}
+
+/// The longest question fits, even with every character escaped at its longest.
+#[tokio::test]
+async fn the_longest_question_is_sold() {
+    let world = World::beside_others().await;
+    let escaped = format!(r#"{{"tier":"quick","query":"{}"}}"#, "\\ud83c\\udf41".repeat(20_000));
+    let reply = world.checkout(escaped).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let session = reply.json()["session_id"].as_str().expect("a session id").to_owned();
+    assert_eq!(chunks(&world, &session).await.concat(), "🍁".repeat(20_000));
+}
+
+/// The question's chunks as Stripe recorded them, in order.
+async fn chunks(world: &World, session: &str) -> Vec<String> {
+    let calls = world.calls("stripe", "/v1/checkout/sessions").await;
+    let created = calls.iter().find(|call| call["reply"]["body"]["id"] == *session).expect("the call that created it");
+    let metadata = &created["reply"]["body"]["metadata"];
+    let count: usize = metadata["qn"].as_str().expect("qn").parse().expect("a number");
+    let chunk = |index: usize| metadata[format!("q{index}")].as_str().expect("a chunk").to_owned();
+    assert_eq!(metadata.as_object().expect("metadata").len(), count + 2, "tier, qn and the chunks");
+    (0..count).map(chunk).collect()
+}
+
+#[tokio::test]
+async fn the_session_says_what_is_bought() {
+    let world = World::beside_others().await;
+    for (tier, cents, name) in
+        [("quick", 100, "Quick Take"), ("full", 500, "Full Breakdown"), ("strategy", 2500, "Strategy Session")]
+    {
+        let question = question();
+        let session = world.order(tier, &question).await;
+        let mark = question.rsplit(' ').next().expect("words");
+        let calls = world.calls("stripe", mark).await;
+        assert_eq!(calls.len(), 1, "one call opens one session");
+        let (call, created) = (&calls[0], &calls[0]["reply"]["body"]);
+        assert_eq!(
+            (&created["id"], &created["amount_total"], &created["currency"]),
+            (&json!(session), &json!(cents), &json!("cad"))
+        );
+        assert_eq!((&created["metadata"]["tier"], &created["mode"]), (&json!(tier), &json!("payment")));
+        let sent = call["request_body"].to_string();
+        assert!(sent.contains(name), "{sent}");
+        let success = format!("{}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}", world.stack.site);
+        assert_eq!(created["success_url"], success);
+        assert!(call["headers"]["idempotency-key"].as_str().is_some_and(|key| key.len() >= 16), "{}", call["headers"]);
+        assert!(call["headers"]["stripe-version"].is_string(), "{}", call["headers"]);
+    }
+}
+
+#[tokio::test]
+async fn the_reply_names_the_session_and_its_pay_page() {
+    let world = World::beside_others().await;
+    let reply = world.checkout(json!({ "tier": "full", "query": question() }).to_string()).await;
+    let body = reply.json();
+    let session = body["session_id"].as_str().expect("a session id");
+    let pay_page = format!("{}/stripe/pay/{session}", world.stack.sandbox);
+    assert_eq!((reply.status, body["url"].as_str()), (200, Some(&*pay_page)));
+    assert_eq!(body.as_object().expect("an object").len(), 2);
+}
+
+#[tokio::test]
+async fn a_failing_stripe_is_said_plainly() {
+    let world = World::alone().await;
+    let final_failure = json!({ "status": 500, "headers": { "Stripe-Should-Retry": "false" } });
+    let refusal =
+        json!({ "status": 400, "body": { "error": { "type": "card_error", "message": "NOT FOR CUSTOMERS" } } });
+    for fault in [final_failure, refusal] {
+        world.stack.faults("stripe", json!([fault])).await;
+        let reply = world.checkout(json!({ "tier": "quick", "query": question() }).to_string()).await;
+        is_refused(&reply, 502, "payment_unavailable");
+        assert!(!reply.text.contains("NOT FOR CUSTOMERS"), "{}", reply.text);
+        world.faults_are_used_up().await;
+    }
+}
+
+/// The reply to creating a session got lost: asking again with the same idempotency key opens no second one.
+#[tokio::test]
+async fn a_lost_reply_opens_one_session() {
+    let world = World::alone().await;
+    world.stack.faults("stripe", json!([{ "drop": true }])).await;
+    let question = question();
+    let session = world.order("quick", &question).await;
+    let calls = world.calls("stripe", question.rsplit(' ').next().expect("words")).await;
+    assert_eq!(calls.len(), 2, "the lost call and the one that took its place");
+    assert_eq!(calls[0]["headers"]["idempotency-key"], calls[1]["headers"]["idempotency-key"]);
+    for call in &calls {
+        assert_eq!(call["reply"]["body"]["id"], *session);
+    }
+    world.faults_are_used_up().await;
+}
+
+#[tokio::test]
+async fn a_referral_code_takes_its_share_off() {
+    let world = World::beside_others().await;
+    for code in ["FRIEND20", "friend20", " FRIEND20 "] {
+        let question = question();
+        let order = json!({ "tier": "full", "query": question, "referral_code": code });
+        let reply = world.checkout(order.to_string()).await;
+        assert_eq!(reply.status, 200, "{code:?}: {}", reply.text);
+        let calls = world.calls("stripe", question.rsplit(' ').next().expect("words")).await;
+        assert_eq!(calls.last().expect("a call")["reply"]["body"]["amount_total"], 400, "{code:?}");
+    }
+    let none = json!({ "tier": "full", "query": question(), "referral_code": "" });
+    assert_eq!(world.checkout(none.to_string()).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_unknown_referral_code_is_refused_before_any_session_exists() {
+    let world = World::alone().await;
+    for code in ["NOSUCHCODE", "EXPIRED1", "FRIEND20&active=false", "💰", &"A".repeat(500)] {
+        let order = json!({ "tier": "quick", "query": question(), "referral_code": code });
+        is_refused(&world.checkout(order.to_string()).await, 400, "referral_code_unknown");
+    }
+    let opened = world.calls("stripe", "/v1/checkout/sessions").await;
+    assert_eq!(opened, Vec::<Value>::new());
+}
+
+/// A question of this many characters, made of `unit`, that nobody else asks.
+fn long_question(unit: &str, characters: usize) -> String {
+    let beginning = format!("{CANARY} {} ", unique());
+    let rest = characters - beginning.chars().count();
+    beginning + &unit.chars().cycle().take(rest).collect::<String>()
+}
+
+/// Every length around the chunks' ends, in one to four bytes a character: what Stripe records, put together, is what
+/// was asked, and it is what the page and the model get.
+#[tokio::test]
+async fn questions_survive_the_way_through_stripe_unchanged() {
+    let world = World::beside_others().await;
+    let mut sales = Vec::new();
+    for (characters, count, unit) in [
+        (489, 1, "a"),
+        (490, 1, "é"),
+        (491, 2, "語"),
+        (980, 2, "🍁"),
+        (981, 3, "a🍁é語"),
+        (981, 3, "e\u{301}\u{200d}👩\u{200d}🌾\u{202e}"),
+        (1470, 3, "\"\\<&>'%+=[]\n\t"),
+    ] {
+        let question = long_question(unit, characters);
+        let (session, email) = (world.order("quick", &question).await, email());
+        let chunks = chunks(&world, &session).await;
+        assert_eq!((chunks.len(), &chunks.concat()), (count, &question), "{characters} of {unit:?}");
+        world.pay(&session, &email, 1).await;
+        sales.push(Sale { session, question, email });
+    }
+    for sale in sales {
+        let page = world.delivered(&sale).await;
+        assert_eq!(page["query"], sale.question);
+        let asked = world.calls("gemini", sale.question.split(' ').nth(1).expect("words")).await;
+        let turn = asked[0]["request_body"]["contents"][0]["parts"][0]["text"].as_str().expect("a turn");
+        let turn: Value = serde_json::from_str(turn).expect("the submission as JSON");
+        assert_eq!(turn, json!({ "submission": sale.question }), "the customer's words are data, whole and alone");
+    }
+}

@@ -1,0 +1,92 @@
+//! Queues deliver at least once: what comes again changes nothing, and what nobody can read blocks nobody.
+
+use crate::world::{Sale, World, email, question};
+use serde_json::{Value, json};
+
+/// An order as the webhook puts it into the queue.
+pub(crate) fn order(session: &str) -> Value {
+    json!({ "kind": "order", "v": 1, "session_id": session, "received_at": 1_763_596_800_000_i64, "ordered_by": "webhook" })
+}
+
+/// A mail order as the verdict function puts it into the queue.
+pub(crate) fn mail_order(session: &str) -> Value {
+    json!({ "kind": "mail", "v": 1, "session_id": session, "ordered_at": 1_763_596_800_000_i64 })
+}
+
+#[tokio::test]
+async fn messages_that_come_again_after_the_end_change_nothing() {
+    let world = World::alone().await;
+    let sale = world.buy("strategy").await;
+    let page = world.delivered(&sale).await;
+    world.drained().await;
+    let before = (
+        world.aws.document(&sale.session, "SALE").await,
+        world.aws.document(&sale.session, "VERDICT").await,
+        world.lines(&sale.session).await,
+        world.mails(&sale.email).await,
+        world.model_calls(&sale).await,
+        world.calls("graph", "").await.len(),
+    );
+    for _ in 0..5 {
+        world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
+        world.aws.send("EmailQueueUrl", &mail_order(&sale.session)).await;
+    }
+    world.drained().await;
+    let after = (
+        world.aws.document(&sale.session, "SALE").await,
+        world.aws.document(&sale.session, "VERDICT").await,
+        world.lines(&sale.session).await,
+        world.mails(&sale.email).await,
+        world.model_calls(&sale).await,
+        world.calls("graph", "").await.len(),
+    );
+    assert_eq!(after, before);
+    assert_eq!(world.verdict(&sale.session).await.json(), page);
+}
+
+/// Five orders of one sale at once, of which the webhook's is none: one verdict, one mail.
+#[tokio::test]
+async fn orders_at_once_are_one_sale() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let session = world.order("full", &question).await;
+    world.pay(&session, &email, 0).await;
+    let sale = Sale { session, question, email };
+    for _ in 0..5 {
+        world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
+    }
+    world.delivered(&sale).await;
+    world.drained().await;
+    assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
+    assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
+}
+
+/// Whether a session is paid is for Stripe alone to say, whoever ordered.
+#[tokio::test]
+async fn an_order_of_an_unpaid_session_makes_no_verdict() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let session = world.order("full", &question).await;
+    world.aws.send("OrdersQueueUrl", &order(&session)).await;
+    world.drained().await;
+    let sale = Sale { session, question, email };
+    assert_eq!(world.model_calls(&sale).await, 0);
+    assert_eq!(world.aws.document(&sale.session, "VERDICT").await, None);
+    // Paid afterwards, it is a sale like any other.
+    world.pay(&sale.session, &sale.email, 1).await;
+    world.delivered(&sale).await;
+    assert_eq!(world.model_calls(&sale).await, 1);
+}
+
+#[tokio::test]
+async fn unreadable_messages_do_not_hold_up_others() {
+    let world = World::alone().await;
+    for queue in ["OrdersQueueUrl", "EmailQueueUrl"] {
+        for body in [json!("no message"), json!({ "kind": "order" }), json!({ "kind": "mail", "v": 99 }), json!([])] {
+            world.aws.send(queue, &body).await;
+        }
+    }
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
+}

@@ -1,0 +1,153 @@
+//! Every tier in both flows: the page, the mail, and the link between them.
+
+use crate::world::{Sale, World};
+use serde_json::Value;
+
+const COLOURS: [&str; 4] = ["GREEN", "AMBER", "RED", "NULL"];
+const DIMENSIONS: [&str; 5] = ["Change Rate", "Completion", "Curvature", "Stability", "Turbulence"];
+const EMOJI: [(&str, &str); 4] = [("GREEN", "🟢"), ("AMBER", "🟡"), ("RED", "🔴"), ("NULL", "⚫")];
+
+fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.trim().is_empty())
+}
+
+fn names(object: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = object.as_object().expect("an object").keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The verdict has the blocks of its tier, whole, and no others.
+fn has_the_form_of(tier: &str, verdict: &Value) {
+    let blocks: &[&str] = match tier {
+        "quick" => &["summary", "verdict"],
+        "full" => &["breakdown", "summary", "verdict"],
+        _ => &["breakdown", "strategy", "summary", "verdict"],
+    };
+    assert_eq!(names(verdict), blocks, "{verdict}");
+    assert!(COLOURS.contains(&verdict["verdict"].as_str().expect("a colour")) && is_text(&verdict["summary"]));
+    if tier != "quick" {
+        assert_eq!(names(&verdict["breakdown"]), DIMENSIONS);
+        for name in DIMENSIONS {
+            let dimension = &verdict["breakdown"][name];
+            assert!(COLOURS.contains(&dimension["verdict"].as_str().expect("a colour")), "{name}: {dimension}");
+            assert!(is_text(&dimension["analysis"]), "{name}: {dimension}");
+        }
+    }
+    if tier == "strategy" {
+        let strategy = &verdict["strategy"];
+        assert_eq!(names(strategy), ["alternative", "next_step", "tests"]);
+        assert!(is_text(&strategy["next_step"]) && is_text(&strategy["alternative"]));
+        let tests = strategy["tests"].as_array().expect("tests");
+        assert!(tests.len() == 3 && tests.iter().all(is_text), "{strategy}");
+    }
+}
+
+/// Every text of a verdict.
+fn texts(verdict: &Value) -> Vec<String> {
+    match verdict {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+async fn is_delivered(world: &World, tier: &str, sale: &Sale) {
+    let page = world.delivered(sale).await;
+    assert_eq!((page["tier"].as_str(), page["query"].as_str()), (Some(tier), Some(&*sale.question)), "{page}");
+    assert_eq!(names(&page), ["cached_at", "query", "tier", "verdict"], "a first verdict has no notice");
+    let cached_at = page["cached_at"].as_str().expect("a time");
+    assert!(cached_at.len() == 24 && cached_at.ends_with('Z'), "{cached_at}");
+    has_the_form_of(tier, &page["verdict"]);
+
+    let mails = world.mails(&sale.email).await;
+    assert_eq!(mails.len(), 1, "{mails:?}");
+    let mail = &mails[0];
+    assert_eq!((&mail["to"], &mail["subject"]), (&sale.email.clone().into(), &"Your 42 Sisters AI Verdict".into()));
+    assert_eq!(mail["content_type"], "text");
+    let body = mail["body"].as_str().expect("a body");
+    let (title, strategy) = match tier {
+        "quick" => ("ORACLE VERDICT — QUICK TAKE\n", false),
+        "full" => ("ORACLE VERDICT — FULL BREAKDOWN\n", false),
+        _ => ("ORACLE VERDICT — STRATEGY SESSION\n", true),
+    };
+    assert!(body.starts_with(title), "{body}");
+    assert!(body.contains(&format!("\nYOUR SUBMISSION:\n{}\n", sale.question)), "{body}");
+    let colour = page["verdict"]["verdict"].as_str().expect("a colour");
+    let emoji = EMOJI.iter().find(|(name, _)| *name == colour).expect("an emoji").1;
+    assert!(body.contains(&format!("\nVERDICT: {emoji} {colour}\n")), "{body}");
+    for text in texts(&page["verdict"]) {
+        assert!(body.contains(&text), "the mail lacks {text:?}:\n{body}");
+    }
+    assert_eq!(body.contains("\nBREAKDOWN\n"), tier != "quick", "{body}");
+    assert_eq!(body.contains("\nSTRATEGIC RECOMMENDATIONS\n"), strategy, "{body}");
+    assert_eq!(body.contains("Reply to this email with your follow-up question."), strategy, "{body}");
+
+    let path = format!("/oracle/result?session_id={}", sale.session);
+    assert!(body.contains(&format!("{}{path}\n", world.stack.site)), "{body}");
+    let linked = world.get(&path).await;
+    assert_eq!((linked.status, linked.header("content-type")), (200, "text/html; charset=utf-8"));
+    let short = world.get(&format!("/result/{}", sale.session)).await;
+    assert!((300..400).contains(&short.status), "{}", short.status);
+    assert_eq!(short.header("location"), path);
+    assert_eq!(world.model_calls(sale).await, 1);
+}
+
+async fn on_the_site(tier: &str) {
+    let world = World::beside_others().await;
+    let sale = world.buy(tier).await;
+    is_delivered(&world, tier, &sale).await;
+}
+
+async fn by_link(tier: &str) {
+    let world = World::beside_others().await;
+    let sale = world.buy_by_link(tier).await;
+    is_delivered(&world, tier, &sale).await;
+}
+
+#[tokio::test]
+async fn a_quick_take_bought_on_the_site() {
+    on_the_site("quick").await;
+}
+
+#[tokio::test]
+async fn a_full_breakdown_bought_on_the_site() {
+    on_the_site("full").await;
+}
+
+#[tokio::test]
+async fn a_strategy_session_bought_on_the_site() {
+    on_the_site("strategy").await;
+}
+
+#[tokio::test]
+async fn a_quick_take_bought_by_payment_link() {
+    by_link("quick").await;
+}
+
+#[tokio::test]
+async fn a_full_breakdown_bought_by_payment_link() {
+    by_link("full").await;
+}
+
+#[tokio::test]
+async fn a_strategy_session_bought_by_payment_link() {
+    by_link("strategy").await;
+}
+
+/// NULL is a verdict like any other.
+#[tokio::test]
+async fn a_verdict_of_null_is_delivered_too() {
+    let world = World::alone().await;
+    let reply =
+        serde_json::json!({ "verdict": "NULL", "summary": "The submission does not say what is to be decided." });
+    world.stack.next_verdict(reply.clone()).await;
+    let sale = world.buy("quick").await;
+    let page = world.delivered(&sale).await;
+    assert_eq!(page["verdict"], reply);
+    let mails = world.mails(&sale.email).await;
+    assert!(mails[0]["body"].as_str().expect("a body").contains("VERDICT: ⚫ NULL"), "{mails:?}");
+    assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
+    world.faults_are_used_up().await;
+}

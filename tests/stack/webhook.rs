@@ -1,0 +1,227 @@
+//! POST /api/webhook: what is refused, what is acknowledged, and what becomes a sale.
+
+use crate::world::{Reply, Sale, World, email, question};
+use domain::{Secret, Timestamp};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tests::{eventually, payment_link_session, unique};
+
+fn event(kind: &str, session: &Value) -> Value {
+    json!({ "id": format!("evt_{}", unique()), "object": "event", "type": kind, "data": { "object": session } })
+}
+
+/// The signature that Stripe would have made so many seconds from now, with the given secret.
+fn signed(secret: &str, body: &[u8], seconds: i64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs();
+    let at = Timestamp::from_seconds(i64::try_from(now).expect("a time") + seconds);
+    stripe::signature::sign(&Secret::new(secret), body, at)
+}
+
+impl World {
+    fn secret(&self) -> &str {
+        self.stack.description["stripe_webhook_secret"].as_str().expect("a secret")
+    }
+
+    async fn post_event(&self, signature: Option<&str>, body: &[u8]) -> Reply {
+        let header = signature.map(|signature| ("stripe-signature", signature));
+        self.call(Method::POST, "/api/webhook", header.as_slice(), body.to_vec()).await
+    }
+
+    /// Delivers a body as Stripe would.
+    async fn deliver(&self, body: &[u8]) -> Reply {
+        self.post_event(Some(&signed(self.secret(), body, 0)), body).await
+    }
+}
+
+/// A sale that exists at Stripe and of which no webhook has come.
+async fn planted(world: &World) -> (Sale, Value) {
+    let (question, email) = (question(), email());
+    let object = payment_link_session("quick", &question, &email);
+    let session = world.stack.plant(&object).await;
+    (Sale { session, question, email }, object)
+}
+
+#[tokio::test]
+async fn a_valid_event_is_acknowledged_and_becomes_a_sale() {
+    let world = World::beside_others().await;
+    let (sale, object) = planted(&world).await;
+    let body = event("checkout.session.completed", &object).to_string();
+    let reply = world.deliver(body.as_bytes()).await;
+    assert_eq!((reply.status, reply.text.as_str()), (200, r#"{"received":true}"#));
+    world.delivered(&sale).await;
+}
+
+/// While a secret is rolled Stripe signs with both: any match is enough, wherever it stands.
+#[tokio::test]
+async fn one_good_signature_among_several_is_enough() {
+    let world = World::beside_others().await;
+    let (sale, object) = planted(&world).await;
+    let body = event("checkout.session.completed", &object).to_string();
+    let good = signed(world.secret(), body.as_bytes(), 0);
+    let (time, value) = good.split_once(",v1=").expect("a signature");
+    let wrong = "0".repeat(64);
+    for header in [format!("{time},v1={value},v1={wrong}"), format!("{time},v1={wrong},v1={value},v0={wrong}")] {
+        assert_eq!(world.post_event(Some(&header), body.as_bytes()).await.status, 200, "{header}");
+    }
+    world.delivered(&sale).await;
+}
+
+#[tokio::test]
+async fn what_stripe_did_not_sign_is_refused_and_nothing_happens() {
+    let world = World::alone().await;
+    let (sale, object) = planted(&world).await;
+    let body = event("checkout.session.completed", &object).to_string();
+    let good = signed(world.secret(), body.as_bytes(), 0);
+    let other = signed("whsec_of_somebody_else", body.as_bytes(), 0);
+    let old = signed(world.secret(), body.as_bytes(), -310);
+    let early = signed(world.secret(), body.as_bytes(), 310);
+    let no_time = good.split_once(',').expect("a signature").1.to_owned();
+    let no_value = good.split_once(',').expect("a signature").0.to_owned();
+    let moved = good.replacen("t=", "t=1", 1);
+    for header in ["", "garbage", "t=,v1=", &other, &old, &early, &no_time, &no_value, &moved] {
+        let reply = world.post_event(Some(header), body.as_bytes()).await;
+        assert_eq!(reply.status, 400, "{header:?}: {}", reply.text);
+    }
+    let missing = world.post_event(None, body.as_bytes()).await;
+    assert_eq!(missing.status, 400, "{}", missing.text);
+    let mut longer = body.clone();
+    longer.push(' ');
+    let dearer = body.replacen("\"quick\"", "\"strategy\"", 1);
+    assert_ne!(dearer, body);
+    for tampered in [longer, dearer] {
+        let reply = world.post_event(Some(&good), tampered.as_bytes()).await;
+        assert_eq!(reply.status, 400, "{}", reply.text);
+    }
+    // A signature that is nearly too old still counts: it is the age that is refused, not the header.
+    let nearly = signed(world.secret(), b"{}", -290);
+    let unread = world.post_event(Some(&nearly), b"{}").await;
+    assert_eq!(unread.json()["code"], "event_malformed", "{}", unread.text);
+
+    world.drained().await;
+    assert_eq!(world.aws.document(&sale.session, "SALE").await, None);
+    assert_eq!(world.calls("stripe", &sale.session).await, Vec::<Value>::new(), "nothing is asked about it");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_event_is_refused() {
+    let world = World::beside_others().await;
+    for body in ["", "not json", "[]", "null", "{}", "\"evt_1\"", "{\"id\":\"evt_1\"", r#"{"id":1,"type":2,"data":3}"#]
+    {
+        let reply = world.deliver(body.as_bytes()).await;
+        assert_eq!(reply.status, 400, "{body}: {}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_256_kib_is_too_large_and_one_of_256_kib_is_not() {
+    let world = World::beside_others().await;
+    let padded = |length: usize| {
+        let mut body = event("something.else", &json!({ "id": "x" })).to_string().into_bytes();
+        body.resize(length, b' ');
+        body
+    };
+    let most = world.deliver(&padded(256 * 1024)).await;
+    assert_eq!((most.status, most.text.as_str()), (200, r#"{"received":true}"#));
+    let more = world.deliver(&padded(256 * 1024 + 1)).await;
+    assert_eq!(more.status, 413, "{}", more.text);
+}
+
+#[tokio::test]
+async fn other_events_and_unpaid_sessions_are_acknowledged_and_nothing_happens() {
+    let world = World::alone().await;
+    let (sale, object) = planted(&world).await;
+    let with_status = |status: &str| {
+        let mut object = object.clone();
+        object["payment_status"] = json!(status);
+        object
+    };
+    for (kind, session) in [
+        ("checkout.session.completed", with_status("unpaid")),
+        ("checkout.session.completed", with_status("no_payment_required")),
+        ("checkout.session.async_payment_failed", with_status("unpaid")),
+        ("checkout.session.expired", with_status("unpaid")),
+        ("charge.refunded", json!({ "id": "ch_1", "object": "charge", "payment_intent": "pi_1" })),
+        ("charge.dispute.created", json!({ "id": "dp_1", "object": "dispute" })),
+        ("a.kind.of.tomorrow", json!({ "id": "x", "list": [1, { "deep": null }] })),
+    ] {
+        let reply = world.deliver(event(kind, &session).to_string().as_bytes()).await;
+        assert_eq!((reply.status, reply.text.as_str()), (200, r#"{"received":true}"#), "{kind}");
+    }
+    world.drained().await;
+    assert_eq!(world.aws.held("NoticesQueueUrl").await, 0);
+    assert_eq!(world.aws.document(&sale.session, "SALE").await, None);
+    assert_eq!(world.model_calls(&sale).await, 0);
+}
+
+/// A payment that takes days: the session completes unpaid, and the money comes later.
+#[tokio::test]
+async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let mut object = payment_link_session("full", &question, &email);
+    object["payment_status"] = json!("unpaid");
+    let session = world.stack.plant(&object).await;
+    let sale = Sale { session, question, email };
+    let completed = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
+    assert_eq!(completed["status"], 200, "{completed}");
+    world.drained().await;
+    assert_eq!(world.verdict(&sale.session).await.status, 402);
+    assert_eq!(world.model_calls(&sale).await, 0);
+
+    object["payment_status"] = json!("paid");
+    let paid = world.stack.control("stripe/event", event("checkout.session.async_payment_succeeded", &object)).await;
+    assert_eq!(paid["status"], 200, "{paid}");
+    world.delivered(&sale).await;
+
+    // Stripe does not promise any order: the first event comes once more, now telling of a paid session.
+    let again = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
+    assert_eq!(again["status"], 200, "{again}");
+    world.drained().await;
+    assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
+    assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
+}
+
+#[tokio::test]
+async fn ten_deliveries_at_once_are_one_sale() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let session = world.order("full", &question).await;
+    world.pay(&session, &email, 10).await;
+    let sale = Sale { session, question, email };
+    world.delivered(&sale).await;
+    world.drained().await;
+    assert_eq!(world.model_calls(&sale).await, 1);
+    assert_eq!(world.mails(&sale.email).await.len(), 1);
+    assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_SENT").await, 1);
+    let entries = world.aws.keys("ArchiveBucket", &sale.session).await;
+    assert_eq!(entries.len(), 1, "{entries:?}");
+}
+
+/// Paid, but without a usable tier or question: a notice for the operators, and the fixed sentence on the page. The
+/// notice names the session and holds nothing of the customer.
+#[tokio::test]
+async fn paid_but_unusable_becomes_a_notice_that_holds_the_session_id_alone() {
+    let world = World::alone().await;
+    let mut object = payment_link_session("quick", &question(), &email());
+    object["metadata"]["tier"] = json!("premium");
+    let session = world.stack.plant(&object).await;
+    let answer = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
+    assert_eq!(answer["status"], 200, "{answer}");
+    let notice = eventually("a notice", crate::world::SOON, async || {
+        let bodies = world.aws.peek("NoticesQueueUrl").await;
+        bodies
+            .iter()
+            .filter_map(|body| serde_json::from_str::<Value>(body).ok())
+            .find(|body| body["session_id"] == *session)
+    })
+    .await;
+    let received_at = notice["received_at"].clone();
+    assert!(received_at.is_number());
+    assert_eq!(notice, json!({ "kind": "notice", "v": 1, "session_id": session, "received_at": received_at }));
+    let reply = world.verdict(&session).await;
+    let expected = json!({ "error": "Analysis failed. Please contact oracle@42sisters.ai for a refund." });
+    assert_eq!((reply.status, reply.json()), (500, expected));
+    assert_eq!(world.calls("gemini", "").await, Vec::<Value>::new());
+}

@@ -1,0 +1,248 @@
+//! One test's turn at the stack, and what a customer and the vendors do there.
+
+use crate::aws::Aws;
+use reqwest::{Method, header::HeaderMap};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tests::{Stack, eventually, unique};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// How long anything may take that is not waited for by a person.
+pub(crate) const SOON: Duration = Duration::from_secs(90);
+
+/// A word that is in every question asked here and in no other text: where it turns up, a question has leaked.
+pub(crate) const CANARY: &str = "lighthouse";
+
+/// The domain of every address used here, with the same purpose.
+pub(crate) const MAIL_DOMAIN: &str = "@customers.example.com";
+
+static TURN: RwLock<()> = RwLock::const_new(());
+
+enum Turn {
+    Beside { _turn: RwLockReadGuard<'static, ()> },
+    Alone { _turn: RwLockWriteGuard<'static, ()> },
+}
+
+/// The stack, for the time of one test.
+pub(crate) struct World {
+    pub(crate) stack: Stack,
+    pub(crate) aws: Aws,
+    http: reqwest::Client,
+    _turn: Turn,
+}
+
+/// What the site answered.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+/// One sale, as its buyer knows it.
+pub(crate) struct Sale {
+    pub(crate) session: String,
+    pub(crate) question: String,
+    pub(crate) email: String,
+}
+
+impl Reply {
+    /// The body as JSON; null when it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("a header of ASCII"))
+    }
+}
+
+impl Sale {
+    /// The part of the question that no other question has.
+    pub(crate) fn mark(&self) -> &str {
+        self.question.rsplit(' ').next().expect("a question has words")
+    }
+}
+
+/// A question that nobody else asks.
+pub(crate) fn question() -> String {
+    format!("Should I rent out the {CANARY} on my land? {}", unique())
+}
+
+/// An address that nobody else has.
+pub(crate) fn email() -> String {
+    format!("buyer-{}{MAIL_DOMAIN}", unique())
+}
+
+impl World {
+    fn new(turn: Turn) -> Self {
+        let stack = Stack::running();
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        Self { aws: Aws::of(&stack), http: http.expect("an HTTP client"), stack, _turn: turn }
+    }
+
+    /// A turn for a test that plans no faults.
+    pub(crate) async fn beside_others() -> Self {
+        Self::new(Turn::Beside { _turn: TURN.read().await })
+    }
+
+    /// A turn during which nothing else happens, beginning with an empty sandbox and empty queues.
+    pub(crate) async fn alone() -> Self {
+        let world = Self::new(Turn::Alone { _turn: TURN.write().await });
+        for queue in ["OrdersQueueUrl", "EmailQueueUrl", "NoticesQueueUrl"] {
+            world.aws.purge(queue).await;
+        }
+        world.stack.control("reset", json!({})).await;
+        world
+    }
+
+    /// One request to the site.
+    pub(crate) async fn call(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Reply {
+        let url = format!("{}{path}", self.stack.site);
+        let mut request = self.http.request(method, &url).header("content-type", "application/json").body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let reply = request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        let (status, headers) = (reply.status().as_u16(), reply.headers().clone());
+        let text = reply.text().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        Reply { status, headers, text }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.call(Method::GET, path, &[], Vec::new()).await
+    }
+
+    pub(crate) async fn checkout(&self, body: impl Into<Vec<u8>>) -> Reply {
+        self.call(Method::POST, "/api/checkout", &[], body.into()).await
+    }
+
+    pub(crate) async fn verdict(&self, session: &str) -> Reply {
+        self.get(&format!("/api/verdict?session_id={session}")).await
+    }
+
+    /// Opens a session on the site.
+    pub(crate) async fn order(&self, tier: &str, question: &str) -> String {
+        let reply = self.checkout(json!({ "tier": tier, "query": question }).to_string()).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        reply.json()["session_id"].as_str().expect("a session id").to_owned()
+    }
+
+    /// Pays a session; its webhook is delivered that many times at once, and accepted every time.
+    pub(crate) async fn pay(&self, session: &str, email: &str, deliveries: usize) {
+        let payment = json!({ "session_id": session, "email": email, "deliveries": deliveries });
+        let paid = self.stack.control("stripe/pay", payment).await;
+        let delivered = paid["deliveries"].as_array().expect("deliveries");
+        assert_eq!(delivered.len(), deliveries);
+        for delivery in delivered {
+            assert_eq!((&delivery["status"], &delivery["body"]), (&json!(200), &json!({ "received": true })));
+        }
+    }
+
+    /// Buys on the site: the question is in the session's metadata.
+    pub(crate) async fn buy(&self, tier: &str) -> Sale {
+        let (question, email) = (question(), email());
+        let session = self.order(tier, &question).await;
+        self.pay(&session, &email, 1).await;
+        Sale { session, question, email }
+    }
+
+    /// Buys through a Payment Link: the question is in the session's custom field.
+    pub(crate) async fn buy_by_link(&self, tier: &str) -> Sale {
+        let (question, email) = (question(), email());
+        let session = self.stack.sell_by_payment_link(tier, &question, &email).await;
+        Sale { session, question, email }
+    }
+
+    /// The reply of GET /api/verdict once it is no longer pending.
+    pub(crate) async fn answered(&self, session: &str) -> Reply {
+        eventually(&format!("an end of {session}"), SOON, async || {
+            let reply = self.verdict(session).await;
+            (reply.json()["status"] != "pending").then_some(reply)
+        })
+        .await
+    }
+
+    /// The sale's record once nobody has anything left to do for it.
+    pub(crate) async fn settled(&self, session: &str) -> Value {
+        eventually(&format!("the sale {session} to be settled"), SOON, async || {
+            let sale = self.aws.document(session, "SALE").await?;
+            let settled = match sale["fulfilment"]["state"].as_str()? {
+                "ready" => {
+                    let mail = sale["mail"]["state"].as_str()?;
+                    sale["fulfilment"]["archived"] == true
+                        && ["sent", "no_address", "held", "failed", "unknown"].contains(&mail)
+                }
+                state => ["in_review", "failed", "unusable"].contains(&state),
+            };
+            settled.then_some(sale)
+        })
+        .await
+    }
+
+    /// The page's reply of a sale that is delivered, once its mail is out too.
+    pub(crate) async fn delivered(&self, sale: &Sale) -> Value {
+        let reply = self.answered(&sale.session).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let settled = self.settled(&sale.session).await;
+        assert_eq!(settled["mail"]["state"], "sent", "{settled}");
+        reply.json()
+    }
+
+    /// Waits until the queues are empty: whatever was sent has been worked on and nothing came of it that is to be
+    /// done later. For tests alone.
+    pub(crate) async fn drained(&self) {
+        for queue in ["OrdersQueueUrl", "EmailQueueUrl"] {
+            eventually(&format!("{queue} to be empty"), SOON, async || (self.aws.held(queue).await == 0).then_some(()))
+                .await;
+        }
+    }
+
+    /// Fails unless every planned fault was met.
+    pub(crate) async fn faults_are_used_up(&self) {
+        let (_, pending) = self.stack.get(&format!("{}/control/faults", self.stack.sandbox)).await;
+        for (target, faults) in pending.as_object().expect("faults by target") {
+            assert_eq!(faults, &json!([]), "faults for {target} that no call met");
+        }
+    }
+
+    /// The vendor calls that hold `part` in their path or body, in order.
+    pub(crate) async fn calls(&self, target: &str, part: &str) -> Vec<Value> {
+        let (_, calls) = self.stack.get(&format!("{}/control/calls?target={target}", self.stack.sandbox)).await;
+        let holds =
+            |call: &Value| call["path"].to_string().contains(part) || call["request_body"].to_string().contains(part);
+        calls.as_array().expect("calls").iter().filter(|call| holds(call)).cloned().collect()
+    }
+
+    /// How often the model was asked about a sale.
+    pub(crate) async fn model_calls(&self, sale: &Sale) -> usize {
+        self.calls("gemini", sale.mark()).await.len()
+    }
+
+    /// Every mail accepted for an address.
+    pub(crate) async fn mails(&self, email: &str) -> Vec<Value> {
+        let (_, mails) = self.stack.get(&format!("{}/control/mails", self.stack.sandbox)).await;
+        mails.as_array().expect("mails").iter().filter(|mail| mail["to"].to_string().contains(email)).cloned().collect()
+    }
+
+    /// The session's lines in the audit log, in the order of their keys.
+    pub(crate) async fn lines(&self, session: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        for key in self.aws.keys("AuditBucket", &format!("/{session}/")).await {
+            lines.push(self.aws.text("AuditBucket", &key).await);
+        }
+        lines
+    }
+
+    /// The session's audit records.
+    pub(crate) async fn records(&self, session: &str) -> Vec<Value> {
+        let lines = self.lines(session).await;
+        lines.iter().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// How many records of the session have this source and status.
+    pub(crate) async fn count(&self, session: &str, source: &str, status: &str) -> usize {
+        let records = self.records(session).await;
+        records.iter().filter(|record| record["source"] == source && record["status"] == status).count()
+    }
+}
