@@ -36,6 +36,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let entities = fs::read_to_string("data/entities.txt")?;
     let tables = compile::compile(&list, &hash, &lookalikes, &entities)?;
     compile::validate::validate(&list, &tables)?;
+    #[allow(clippy::disallowed_methods, reason = "how Cargo tells a build script where to write")]
     let directory = env::var("OUT_DIR")?;
     let write = |name: &str, bytes: Vec<u8>| fs::write(Path::new(&directory).join(name), bytes);
     let little_endian = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();

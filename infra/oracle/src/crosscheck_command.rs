@@ -26,14 +26,19 @@ struct Reply {
 /// Crosschecks every `{"id","tier","verdict"}` line; the verdict is an object, or the model's raw reply as a
 /// string.
 pub(crate) fn run(input: impl BufRead, output: impl Write) -> Result<(), LinesError> {
-    answer_lines(input, output, r#"{"id":…,"tier":"quick|full|strategy","verdict":{…} or "…"}"#, |request: Request| {
-        let tier = Tier::parse(&request.tier).map_err(|error| error.to_string())?;
-        let crosscheck = match &request.verdict {
-            Value::String(raw) => crosscheck::crosscheck(raw, tier),
-            verdict => crosscheck::crosscheck_value(verdict, tier),
-        };
-        Ok(Reply { id: request.id, crosscheck })
-    })
+    answer_lines(
+        input,
+        output,
+        r#"{"id":…,"tier":"quick|full|strategy","verdict":{…} or "…"}"#,
+        |request: Request| {
+            let tier = Tier::parse(&request.tier).map_err(|error| error.to_string())?;
+            let crosscheck = match &request.verdict {
+                Value::String(raw) => crosscheck::crosscheck(raw, tier),
+                verdict => crosscheck::crosscheck_value(verdict, tier),
+            };
+            Ok(Reply { id: request.id, crosscheck })
+        },
+    )
 }
 
 #[cfg(test)]

@@ -82,13 +82,19 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
         }
         for seen in &view.sightings {
             let mark = if seen.blocked { "✗" } else { "·" };
-            lines.push(format!("  {mark} {:?} at {}–{} as {}: {}", seen.spelling, seen.start, seen.end, seen.term, seen.why));
+            lines.push(format!(
+                "  {mark} {:?} at {}–{} as {}: {}",
+                seen.spelling, seen.start, seen.end, seen.term, seen.why
+            ));
         }
     }
     let checked = &explanation.checked;
     lines.push(format!("\n{}", checked.outcome));
     for hit in &checked.hits {
-        lines.push(format!("  {} at {}–{}, {} ({:?} view): {:?}", hit.term, hit.start, hit.end, hit.rule, hit.view, hit.action));
+        lines.push(format!(
+            "  {} at {}–{}, {} ({:?} view): {:?}",
+            hit.term, hit.start, hit.end, hit.rule, hit.view, hit.action
+        ));
     }
     if checked.outcome == Outcome::Replace {
         lines.push(format!("  → {}", checked.text));

@@ -31,7 +31,8 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
             continue;
         }
         let reply = serde_json::from_slice(&bytes)
-            .map_err(|error| error.to_string())
+            // serde_json counts lines too, and each of ours is its first.
+            .map_err(|error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column "))
             .and_then(&mut answer)
             .and_then(|reply| serde_json::to_string(&reply).map_err(|error| error.to_string()));
         match reply {

@@ -1,4 +1,5 @@
 //! No disguise hides a term: every transform on every term, and 50,000 seeded pairs of transforms.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod transforms;
 

@@ -12,6 +12,8 @@ use crate::engine::tables::{COMPLETE, Class, Matching, Pattern, Symbols, Term, k
 pub(crate) struct Sieve {
     /// See [`Tables::transitions`](crate::engine::tables::Tables).
     pub(crate) transitions: Vec<u16>,
+    /// The patterns that are complete, per state that has any.
+    pub(crate) complete: Vec<(u16, Vec<u16>)>,
     /// Column of `transitions` per class.
     pub(crate) column_of: Vec<u8>,
     /// log2 of the length of a row of `transitions`.
@@ -82,7 +84,7 @@ pub(crate) fn compile(terms: &[Term], patterns: &[Pattern], classes: &[Class]) -
     let shift = usize::BITS - (columns.len() - 1).leading_zeros();
     let mut states: Vec<Vec<Position>> = vec![vec![EDGE], vec![]];
     let mut numbers: HashMap<Vec<Position>, u16> = HashMap::from([(vec![EDGE], 0), (vec![], 1)]);
-    let mut transitions = Vec::new();
+    let (mut transitions, mut complete) = (Vec::new(), Vec::new());
     let mut current = 0;
     while current < states.len() {
         let positions = states[current].clone();
@@ -114,7 +116,10 @@ pub(crate) fn compile(terms: &[Term], patterns: &[Pattern], classes: &[Class]) -
             transitions.push(if ended { number | COMPLETE } else { number });
         }
         transitions.resize((current + 1) << shift, 0);
+        if !done.is_empty() {
+            complete.push((current as u16, done));
+        }
         current += 1;
     }
-    Ok(Sieve { transitions, column_of, shift })
+    Ok(Sieve { transitions, complete, column_of, shift })
 }

@@ -129,6 +129,13 @@ fn ascii_letters(text: impl Iterator<Item = char>) -> Option<String> {
     (!kept.is_empty() && kept.chars().all(|c| c.is_ascii_alphanumeric())).then_some(kept)
 }
 
+/// Characters that no Latin letter looks like, in blocks large enough to be worth passing over: ideographs,
+/// Hangul syllables, private use and unassigned planes.
+fn is_far(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{e000}'..='\u{f8ff}' | '\u{12000}'..='\u{167ff}'
+        | '\u{17000}'..='\u{1bc00}' | '\u{20000}'..='\u{dffff}' | '\u{e1000}'..)
+}
+
 /// What a character folds to: several readings of one position, or several positions.
 enum Fold {
     AnyOf(String),
@@ -148,6 +155,9 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
     }
     if let Some(letters) = private.letters.get(&c) {
         return if letters.len() == 1 { Fold::AnyOf(letters.clone()) } else { Fold::Sequence(letters.clone()) };
+    }
+    if is_far(c) {
+        return Fold::Nothing;
     }
     let decomposed: Vec<char> = std::iter::once(c).nfkd().filter(|d| !is_combining_mark(*d)).collect();
     if let Some(letters) = ascii_letters(decomposed.iter().copied()) {
@@ -172,7 +182,7 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
         return match letters.as_str() {
             "rn" => Fold::AnyOf("m".to_owned()),
             "vv" => Fold::AnyOf("w".to_owned()),
-            "l" => Fold::AnyOf("il".to_owned()),
+            "l" => Fold::AnyOf("li".to_owned()),
             one if one.len() == 1 => Fold::AnyOf(letters),
             _ => Fold::Sequence(letters),
         };
@@ -188,6 +198,9 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
 }
 
 fn special_of(c: char, private: &Private) -> Option<u8> {
+    if is_far(c) {
+        return None;
+    }
     let direct = |c: char| {
         let listed = private.symbols.get(&c).copied().unwrap_or(c);
         private.special.get(&listed).copied()
@@ -235,7 +248,7 @@ fn class_of(letters: &str, c: char, private: &Private) -> Class {
 }
 
 fn unfolded(c: char, private: &Private) -> Class {
-    let decomposed: Vec<char> = std::iter::once(c).nfkd().collect();
+    let decomposed: Vec<char> = if is_far(c) { Vec::new() } else { std::iter::once(c).nfkd().collect() };
     let sign = if let [only] = decomposed[..] { only } else { c };
     let punctuation = private.punctuation.get(&c).copied().unwrap_or(sign);
     let mut symbols: Symbols =

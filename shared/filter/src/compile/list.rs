@@ -173,11 +173,16 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
     let collocations = |texts: &[String]| -> Result<Vec<Collocation>, String> {
         texts.iter().map(|t| t.split_whitespace().map(|word| pattern(word, groups)).collect()).collect()
     };
+    let mut near: Vec<WordPattern> = raw.near.iter().map(|word| pattern(word, groups)).collect::<Result<_, _>>()?;
+    if near.iter().any(|word| word.initial() == 0) {
+        return Err("\"near\" takes neither a group nor an ending".to_owned());
+    }
+    near.sort_by_key(WordPattern::initial);
     let condition = Condition {
         case: raw.case.clone(),
         left: collocations(&raw.left)?,
         right: collocations(&raw.right)?,
-        near: raw.near.iter().map(|word| pattern(word, groups)).collect::<Result<_, _>>()?,
+        near,
         starts: raw.starts,
         ends: raw.ends,
         determined: raw.determined,

@@ -6,6 +6,7 @@ pub(crate) mod list;
 pub(crate) mod validate;
 
 use crate::compile::list::{BlockList, ListError, ListedTerm};
+use crate::engine::nfa::Nfa;
 use crate::engine::tables::{Element, FIRST_SPECIAL, Lists, Matching, Pattern, Tables, ascii_symbol};
 
 /// Why the data files do not make a filter.
@@ -36,10 +37,15 @@ pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: 
         expansions: folds.expansions,
         terms,
         patterns,
+        complete: sieve.complete,
         column_of: sieve.column_of,
         shift: sieve.shift,
         entities: parse_entities(entities)?,
     };
+    let words = Nfa::new(&lists).words;
+    if words > 64 {
+        return Err(ListError::TooLarge { what: format!("{words} words of positions"), limit: 64 }.into());
+    }
     Ok(Tables::new(lists, folds.pages, folds.folds, sieve.transitions))
 }
 

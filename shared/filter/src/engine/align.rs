@@ -1,5 +1,7 @@
 //! Finds where the automaton says that a term may end, and lines its letters up with the text's.
 
+use std::ops::ControlFlow;
+
 use crate::engine::nfa::ends_before;
 use crate::engine::tables::{Matching, Pattern, Tables, kind};
 use crate::engine::view::{Unit, View};
@@ -8,7 +10,7 @@ use crate::engine::view::{Unit, View};
 const WIDEST_GAP: usize = 10;
 
 /// The longest stretch of units that one occurrence may cover.
-const LONGEST: usize = 200;
+pub(crate) const LONGEST: usize = 200;
 
 /// The longest pattern that fits the state sets below.
 const LONGEST_PATTERN: usize = 64;
@@ -36,46 +38,65 @@ pub(crate) enum Role {
     Gap(u8),
 }
 
-/// Every occurrence of every pattern in a view, judged by letters and edges alone.
-pub(crate) fn alignments(tables: &Tables, view: &View, mut found: impl FnMut(Alignment)) {
+/// Every occurrence of every pattern in a view, judged by letters and edges alone, until `found` says to stop.
+pub(crate) fn alignments(tables: &Tables, view: &View, mut found: impl FnMut(Alignment) -> ControlFlow<()>) {
     let end_of_text = tables.fold('\n') as u8;
     let mut state = tables.nfa.start();
+    let mut flow = ControlFlow::Continue(());
     for index in 0..=view.units.len() {
         let number = view.units.get(index).map_or(end_of_text, |unit| unit.class);
         let class = tables.class(number);
         if index > 0 {
             tables.nfa.complete(&state, |pattern| {
-                if ends_before(&tables.lists.patterns[pattern as usize], class)
-                    && let Some(alignment) = align(tables, &view.units, pattern, index - 1)
-                    && ends(tables, &view.units, &alignment)
+                if flow.is_continue()
+                    && ends_before(&tables.lists.patterns[pattern as usize], class)
+                    && let Some(alignment) = alignment_at(tables, &view.units, pattern, index - 1)
                 {
-                    found(alignment);
+                    flow = found(alignment);
                 }
             });
         }
         tables.nfa.step(&mut state, number, class);
-        if class.is_special() {
-            symbolic(tables, &view.units, index, &mut found);
+        if class.is_special() && flow.is_continue() {
+            flow = symbolic(tables, &view.units, index, &mut found);
+        }
+        if flow.is_break() {
+            return;
         }
     }
 }
 
+/// The occurrence of a pattern whose last letter is the unit at `last`, if there is one.
+pub(crate) fn alignment_at(tables: &Tables, units: &[Unit], pattern: u16, last: usize) -> Option<Alignment> {
+    align(tables, units, pattern, last).filter(|alignment| ends(tables, units, alignment))
+}
+
 /// The terms that begin with the symbol at `first`.
-fn symbolic(tables: &Tables, units: &[Unit], first: usize, found: &mut impl FnMut(Alignment)) {
-    for (number, pattern) in tables.lists.patterns.iter().enumerate() {
-        if !tables.term_of(pattern).matching.is_symbolic() {
+fn symbolic(
+    tables: &Tables,
+    units: &[Unit],
+    first: usize,
+    found: &mut impl FnMut(Alignment) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let class = units[first].class_in(tables);
+    for (symbol, number) in tables.nfa.symbolic() {
+        if !class.reads_as(*symbol) {
             continue;
         }
-        let Some(alignment) = align_forward(tables, units, number as u16, first) else { continue };
-        if begins(tables, units, pattern, first) && ends(tables, units, &alignment) {
-            found(alignment);
+        let pattern = &tables.lists.patterns[*number as usize];
+        if begins(tables, units, pattern, first)
+            && let Some(alignment) = align_forward(tables, units, *number, first)
+            && ends(tables, units, &alignment)
+        {
+            found(alignment)?;
         }
     }
+    ControlFlow::Continue(())
 }
 
 fn align_forward(tables: &Tables, units: &[Unit], number: u16, first: usize) -> Option<Alignment> {
     let elements = &tables.lists.patterns[number as usize].elements;
-    let mut roles = Vec::with_capacity(elements.len());
+    let mut roles = Vec::new();
     let (mut found, mut gap) = (0, 0);
     for unit in &units[first..] {
         let class = unit.class_in(tables);
@@ -130,8 +151,8 @@ fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bool {
         Matching::Number => {
             let digit_after = units.get(alignment.last + 2).is_some_and(|u| is_digit(u.ch));
             let ends_in_digit = pattern.elements.last().is_some_and(|e| e.written.is_ascii_digit());
-            !(ends_in_digit && !class.is_edge())
-                && !(digit_after && ends_in_digit && matches!(after.ch, '.' | ',' | '-' | '/' | ':'))
+            let goes_on = digit_after && matches!(after.ch, '.' | ',' | '-' | '/' | ':');
+            !ends_in_digit || (class.is_edge() && !goes_on)
         }
         Matching::Word if class.is(kind::DIGIT) => {
             // "NOUS2" is NOUS with a number; "lx8f3c" is a random token.
@@ -145,12 +166,42 @@ fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bool {
     }
 }
 
+/// The quick and usual case: the letters stand side by side as the term writes them, gaps included.
+fn as_written(tables: &Tables, units: &[Unit], number: u16, last: usize) -> Option<Alignment> {
+    let pattern = &tables.lists.patterns[number as usize];
+    let mut index = last + 1;
+    for element in pattern.elements.iter().rev() {
+        index = index.checked_sub(1)?;
+        if !units[index].ch.eq_ignore_ascii_case(&element.written) {
+            return None;
+        }
+        for gap in element.gap.chars().rev() {
+            index = index.checked_sub(1)?;
+            if units[index].ch != gap {
+                return None;
+            }
+        }
+    }
+    if !begins(tables, units, pattern, index) {
+        return None;
+    }
+    let mut roles = Vec::with_capacity(last + 1 - index);
+    for (k, element) in pattern.elements.iter().enumerate() {
+        roles.extend(element.gap.chars().map(|_| Role::Gap(k as u8)));
+        roles.push(Role::Element(k as u8));
+    }
+    Some(Alignment { pattern: number, first: index, last, roles })
+}
+
 /// Lines a pattern up with the units that end at `last`, going back to the nearest place where it may begin.
 fn align(tables: &Tables, units: &[Unit], number: u16, last: usize) -> Option<Alignment> {
     let pattern = &tables.lists.patterns[number as usize];
     let length = pattern.elements.len();
     if length > LONGEST_PATTERN - 2 {
         return None;
+    }
+    if let Some(alignment) = as_written(tables, units, number, last) {
+        return Some(alignment);
     }
     let repeats = tables.term_of(pattern).matching == Matching::Word;
     // Bit k of reached[i]: the units from last - i on hold the elements from k on.
@@ -191,8 +242,43 @@ fn align(tables: &Tables, units: &[Unit], number: u16, last: usize) -> Option<Al
         }
     }
     let first = first?;
-    let roles = cheapest_roles(tables, &units[first..=last], pattern, repeats)?;
+    let roles = match only_roles(tables, &units[first..=last], pattern, repeats, &reached) {
+        Some(roles) => roles,
+        None => cheapest_roles(tables, &units[first..=last], pattern, repeats)?,
+    };
     Some(Alignment { pattern: number, first, last, roles })
+}
+
+/// The only way to take the units for the pattern's letters, or `None` when there are several. `reached` is
+/// what [`align`] found, from the last unit to the first.
+fn only_roles(tables: &Tables, units: &[Unit], pattern: &Pattern, repeats: bool, reached: &[u64]) -> Option<Vec<Role>> {
+    let length = pattern.elements.len();
+    let mut roles = Vec::with_capacity(units.len());
+    let mut k = 0;
+    for (index, unit) in units.iter().enumerate() {
+        let class = unit.class_in(tables);
+        let next = match units.len() - index {
+            1 => 1 << length,
+            left => reached[left - 2],
+        };
+        let reads = pattern.elements.get(k).is_some_and(|element| class.reads_as(element.symbol));
+        let advances = reads && next & (1 << (k + 1)) != 0;
+        let stays = next & (1 << k) != 0;
+        let is_gap = stays && class.is(kind::SEPARATOR) && k > 0 && k < length;
+        let is_repeat = stays && reads && repeats;
+        if u8::from(advances) + u8::from(is_gap) + u8::from(is_repeat) != 1 {
+            return None;
+        }
+        roles.push(if advances {
+            Role::Element(k as u8)
+        } else if is_gap {
+            Role::Gap(k as u8)
+        } else {
+            Role::Repeat(k as u8)
+        });
+        k += usize::from(advances);
+    }
+    Some(roles)
 }
 
 /// Of all ways to take the units for the pattern's letters, the one that needs the fewest liberties.

@@ -1,10 +1,13 @@
 //! Checks a payload: all views, all fields, the substitutes and the second look at the result.
 
-use crate::engine::align::alignments;
-use crate::engine::decode::{decode, may_need_decoding};
+use std::ops::ControlFlow;
+
+use crate::engine::align::{Alignment, LONGEST, alignment_at, alignments};
+use crate::engine::context::floor;
+use crate::engine::decode::decode;
 use crate::engine::judge::{Judgement, Writing, judge, span};
 use crate::engine::replace::wording;
-use crate::engine::sieve::may_hold_term;
+use crate::engine::sieve::{Held, sieve};
 use crate::engine::tables::Tables;
 use crate::engine::view::View;
 use crate::outcome::{Action, Checked, CheckedField, CheckedPayload, Hit, Outcome, View as Reading};
@@ -19,7 +22,8 @@ pub(crate) const ROUNDS: usize = 3;
 const MOST_HITS: usize = 1000;
 
 /// A blocked term in the joined text.
-struct Found {
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
     pattern: u16,
     start: usize,
     end: usize,
@@ -85,29 +89,80 @@ fn replaced(text: &str, hits: &[Hit], wordings: &[Option<String>]) -> String {
 }
 
 /// Every blocked term of the payload, in the order of its place in the joined text, without overlaps.
-fn find(tables: &Tables, fields: &[&str]) -> Vec<Found> {
-    let decoding = fields.iter().any(|field| may_need_decoding(field));
-    if !decoding && !may_hold_term(tables, fields) {
+pub(crate) fn find(tables: &Tables, fields: &[&str]) -> Vec<Found> {
+    let held = sieve(tables, fields);
+    if held == Held::Places(Vec::new()) {
         return Vec::new();
     }
     let joined = fields.join("\n");
+    let found = match held {
+        Held::Places(places) => find_at(tables, &joined, &places),
+        Held::Everything => None,
+    };
+    merge(found.unwrap_or_else(|| find_everywhere(tables, &joined)))
+}
+
+/// Looks closely at the places that the sieve noted; `None` when that needs more than their surroundings.
+fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<Found>> {
     let mut found = Vec::new();
-    each_view(tables, &joined, |view, _| {
+    for (place, state) in places {
+        for pattern in tables.complete_in(*state) {
+            // Nearly always the letters stand side by side, and a narrow window shows it.
+            let length = tables.lists.patterns[*pattern as usize].elements.len();
+            let narrow = window(tables, text, *place, length + 8, *pattern);
+            let aligned = match narrow {
+                Some((view, Some(alignment))) => Some((view, alignment)),
+                _ => match window(tables, text, *place, LONGEST + 8, *pattern)? {
+                    (view, Some(alignment)) => Some((view, alignment)),
+                    _ => None,
+                },
+            };
+            if let Some((view, alignment)) = aligned {
+                found.extend(blocked(tables, text, &view, &alignment));
+            }
+        }
+    }
+    Some(found)
+}
+
+/// A view of so many characters before a place and a few after it, and the pattern in it that ends at the
+/// place; `None` when something invisible stands there, so that nobody knows how far back to look.
+fn window(tables: &Tables, text: &str, place: usize, width: usize, pattern: u16) -> Option<(View, Option<Alignment>)> {
+    let near = place.saturating_sub(width);
+    let is_ascii = text.as_bytes()[near..place].is_ascii();
+    let from = floor(text, if is_ascii { near } else { place.saturating_sub(4 * width) });
+    let view = View::of_part(tables, text, from..floor(text, (place + 24).min(text.len())));
+    if view.hides_anything() {
+        return None;
+    }
+    let last = view.units.partition_point(|unit| (unit.start as usize) < place).checked_sub(1)?;
+    // Whether a term begins shows in the two characters before it.
+    let whole = |alignment: &Alignment| alignment.first >= 2 || from == 0;
+    let alignment = alignment_at(tables, &view.units, pattern, last).filter(whole);
+    Some((view, alignment))
+}
+
+/// Looks closely at everything, in every view.
+pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    each_view(tables, text, |view, _| {
         alignments(tables, view, |alignment| {
-            if found.len() >= MOST_HITS {
-                return;
-            }
-            if let Judgement::Blocked { writing, decoded } = judge(tables, &joined, view, &alignment) {
-                let (start, end) = span(view, &alignment);
-                let written = &tables.term_of(&tables.lists.patterns[alignment.pattern as usize]).text;
-                let end = with_own_point(written, &joined, start, end);
-                let respelled = !joined[start..end].eq_ignore_ascii_case(written.trim_end_matches('.'))
-                    && !joined[start..end].eq_ignore_ascii_case(written);
-                found.push(Found { pattern: alignment.pattern, start, end, writing, decoded, respelled });
-            }
+            found.extend(blocked(tables, text, view, &alignment));
+            if found.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     });
-    merge(found)
+    found
+}
+
+fn blocked(tables: &Tables, text: &str, view: &View, alignment: &Alignment) -> Option<Found> {
+    let Judgement::Blocked { writing, decoded } = judge(tables, text, view, alignment) else { return None };
+    let (start, end) = span(view, alignment);
+    let written = &tables.term_of(&tables.lists.patterns[alignment.pattern as usize]).text;
+    let end = with_own_point(written, text, start, end);
+    let spelling = &text[start..end];
+    let respelled =
+        !spelling.eq_ignore_ascii_case(written.trim_end_matches('.')) && !spelling.eq_ignore_ascii_case(written);
+    Some(Found { pattern: alignment.pattern, start, end, writing, decoded, respelled })
 }
 
 /// "C.L.O.D." ends in a point of its own, unless that point ends the sentence.
@@ -131,7 +186,7 @@ pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View,
 }
 
 /// Of hits that overlap, the longest stands; of equally long ones, the plainest.
-fn merge(mut found: Vec<Found>) -> Vec<Found> {
+pub(crate) fn merge(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|f| (std::cmp::Reverse(f.end - f.start), f.writing, f.decoded, f.respelled, f.start, f.pattern));
     let mut kept: std::collections::BTreeMap<usize, Found> = std::collections::BTreeMap::new();
     for candidate in found {

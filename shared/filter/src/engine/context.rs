@@ -1,30 +1,78 @@
 //! The words around an occurrence, and whether they make it ordinary English.
 
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
-use crate::engine::tables::{Case, Collocation, Condition, Term, WordPattern};
+use crate::engine::tables::{Case, Condition, Term, WordPattern};
 
 /// How many words to each side are looked at.
 const WORDS: usize = 12;
 
+/// How many, where no condition looks further than a collocation.
+const NEAREST_WORDS: usize = 5;
+
 /// How many bytes to each side are looked at.
 const REACH: usize = 240;
 
-/// One word or sign beside an occurrence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
-    /// In small letters.
-    pub(crate) text: String,
-    /// Whether it is a word of two letters or more, all capitals.
-    pub(crate) capitals: bool,
-    /// Whether a line break stands between it and the occurrence's side of the text.
+/// One word or sign beside an occurrence, as the text has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token<'t> {
+    pub(crate) text: &'t str,
+    /// Whether a line break stands between it and the occurrence, or the token before it on that side.
     pub(crate) line_break: bool,
+}
+
+impl Token<'_> {
+    /// Whether it is this word, which is in small letters.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        self.may_begin_like(word)
+            && (self.text.eq_ignore_ascii_case(word) || (!self.text.is_ascii() && self.folded().eq(word.chars())))
+    }
+
+    /// Cheap, and never wrong by "no".
+    fn may_begin_like(&self, word: &str) -> bool {
+        match (self.text.as_bytes().first(), word.as_bytes().first()) {
+            (Some(own), Some(other)) if *own < 128 => own.to_ascii_lowercase() == *other,
+            (Some(_), Some(_)) => self.folded().next() == word.chars().next(),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+
+    pub(crate) fn is_one_of(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(word))
+    }
+
+    pub(crate) fn ends_with(&self, ending: &str) -> bool {
+        let at = self.text.len().checked_sub(ending.len());
+        at.and_then(|at| self.text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    }
+
+    fn starts_with(&self, stem: &str) -> bool {
+        if !stem.is_empty() && !self.may_begin_like(stem) {
+            return false;
+        }
+        let mut folded = self.folded();
+        stem.chars().all(|c| folded.next() == Some(c))
+    }
+
+    /// In small letters, with a straight apostrophe.
+    fn folded(&self) -> impl Iterator<Item = char> {
+        self.text.chars().flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c })
+    }
+
+    /// Whether it is a word of two letters or more, all capitals; a sign or a single letter fits in with them.
+    fn fits_capitals(&self) -> bool {
+        self.text.len() < 2 || !self.text.chars().any(char::is_lowercase)
+    }
+
+    pub(crate) fn is_word(&self) -> bool {
+        self.text.chars().any(char::is_alphanumeric)
+    }
 }
 
 /// What stands around an occurrence, nearest first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Context {
-    pub(crate) left: Vec<Token>,
-    pub(crate) right: Vec<Token>,
+pub(crate) struct Context<'t> {
+    pub(crate) left: Vec<Token<'t>>,
+    pub(crate) right: Vec<Token<'t>>,
 }
 
 fn is_word(c: char) -> bool {
@@ -36,11 +84,9 @@ fn is_silent(c: char) -> bool {
     matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '*' | '_' | '`' | '~' | '‘')
 }
 
-fn token(raw: &str, line_break: bool) -> Token {
-    let text = raw.to_lowercase().replace('’', "'");
-    let letters = raw.chars().filter(|c| c.is_alphabetic()).count();
-    let capitals = letters >= 2 && !raw.chars().any(char::is_lowercase);
-    Token { text: text.trim_matches('\'').to_owned(), capitals, line_break }
+fn token(text: &str, line_break: bool) -> Token<'_> {
+    let bare = text.trim_matches('\'');
+    Token { text: if bare.is_empty() { text } else { bare }, line_break }
 }
 
 /// The length of the HTML tag that the text begins with; a reader does not see it.
@@ -52,11 +98,11 @@ fn tag_at_start(text: &str) -> Option<usize> {
     inside.find(['<', '>']).filter(|end| inside.as_bytes()[*end] == b'>').map(|end| end + 2)
 }
 
-fn tokens_after(text: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
+fn tokens_after(text: &str, words: usize) -> Vec<Token<'_>> {
+    let mut tokens = Vec::with_capacity(words);
     let mut line_break = false;
     let mut rest = text;
-    while tokens.len() < WORDS
+    while tokens.len() < words
         && let Some(c) = rest.chars().next()
     {
         if let Some(tag) = tag_at_start(rest) {
@@ -75,11 +121,11 @@ fn tokens_after(text: &str) -> Vec<Token> {
     tokens
 }
 
-fn tokens_before(text: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
+fn tokens_before(text: &str, words: usize) -> Vec<Token<'_>> {
+    let mut tokens = Vec::with_capacity(words);
     let mut line_break = false;
     let mut rest = text;
-    while tokens.len() < WORDS
+    while tokens.len() < words
         && let Some(c) = rest.chars().next_back()
     {
         if c == '>'
@@ -105,49 +151,56 @@ fn tokens_before(text: &str) -> Vec<Token> {
     tokens
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
+/// The nearest place at or before `at` that is between two characters.
+pub(crate) fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
     }
     at
 }
 
-impl Context {
+impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`.
-    pub(crate) fn of(text: &str, start: usize, end: usize) -> Context {
+    pub(crate) fn of(text: &'t str, start: usize, end: usize) -> Context<'t> {
+        Context::of_words(text, start, end, WORDS)
+    }
+
+    /// As many words as the term's conditions look at.
+    pub(crate) fn for_term(term: &Term, text: &'t str, start: usize, end: usize) -> Context<'t> {
+        let looks_far = term.allow.iter().chain(&term.deny).any(|condition| !condition.near.is_empty());
+        Context::of_words(text, start, end, if looks_far { WORDS } else { NEAREST_WORDS })
+    }
+
+    fn of_words(text: &'t str, start: usize, end: usize, words: usize) -> Context<'t> {
         let from = floor(text, start.saturating_sub(REACH));
         let to = floor(text, (end + REACH).min(text.len()));
-        Context { left: tokens_before(&text[from..start]), right: tokens_after(&text[end..to]) }
+        Context { left: tokens_before(&text[from..start], words), right: tokens_after(&text[end..to], words) }
     }
 
     /// Whether a clause begins with the occurrence.
     pub(crate) fn starts_clause(&self) -> bool {
-        self.left.first().is_none_or(|t| {
-            t.line_break
-                || matches!(
-                    t.text.as_str(),
-                    "." | "!" | "?" | ":" | ";" | "•" | "-" | "–" | "—" | "(" | "…" | ">" | "#"
-                )
-        })
+        const BEFORE: &[&str] = &[".", "!", "?", ":", ";", "•", "-", "–", "—", "(", "…", ">", "#"];
+        self.left.first().is_none_or(|t| t.line_break || t.is_one_of(BEFORE))
     }
 
     /// Whether a clause ends with the occurrence.
     pub(crate) fn ends_clause(&self) -> bool {
-        self.right
-            .first()
-            .is_none_or(|t| matches!(t.text.as_str(), "." | "!" | "?" | ":" | ";" | "," | ")" | "–" | "—" | "…" | "-"))
+        const AFTER: &[&str] = &[".", "!", "?", ":", ";", ",", ")", "–", "—", "…", "-"];
+        self.right.first().is_none_or(|t| t.is_one_of(AFTER))
     }
 
     /// Whether a determiner stands before the occurrence, with at most one adjective between.
     fn is_determined(&self) -> bool {
-        let is_determiner = |t: Option<&Token>| {
-            t.is_some_and(|t| matches!(t.text.as_str(), "a" | "an") || DETERMINERS.contains(&t.text.as_str()) || t.text.ends_with("'s"))
+        let is_determiner = |t: Option<&Token<'_>>| {
+            t.is_some_and(|t| t.is_one_of(&["a", "an"]) || t.is_one_of(DETERMINERS) || t.ends_with("'s"))
         };
         let mut words = self.left.iter().filter(|t| t.text != "-");
         let (first, second) = (words.next(), words.next());
         let adjective = first.is_some_and(|t| {
-            let word = t.text.as_str();
-            word.chars().all(char::is_alphabetic) && !FUNCTION_WORDS.contains(&word) && !word.ends_with("ed") && !word.ends_with('s')
+            t.text.chars().all(char::is_alphabetic)
+                && !t.is_one_of(FUNCTION_WORDS)
+                && !t.ends_with("ed")
+                && !t.ends_with("s")
         });
         is_determiner(first) || (adjective && is_determiner(second))
     }
@@ -167,67 +220,70 @@ impl Context {
     }
 
     fn holds(&self, condition: &Condition, case: Case) -> bool {
-        match self.evidence(condition) {
-            None => false,
-            Some(in_capitals) if condition.case.is_empty() => case != Case::Upper || in_capitals,
-            Some(_) => condition.case.contains(&case),
+        if !condition.case.is_empty() && !condition.case.contains(&case) {
+            return false;
         }
+        self.evidence(condition)
+            .is_some_and(|in_capitals| !condition.case.is_empty() || case != Case::Upper || in_capitals)
     }
 
     /// Whether the words fit a condition and, if so, whether the words that made it fit are in capitals.
     fn evidence(&self, condition: &Condition) -> Option<bool> {
         let mut in_capitals = true;
         if !condition.left.is_empty() {
-            let length = condition.left.iter().find_map(|c| ends_with(&self.left, c))?;
-            in_capitals &= self.left[..length].iter().all(|t| t.capitals || t.text.len() < 2);
+            let length = condition.left.iter().find_map(|c| sequence(&self.left, c.iter().rev()))?;
+            in_capitals &= self.left[..length].iter().all(Token::fits_capitals);
         }
         if !condition.right.is_empty() {
-            let length = condition.right.iter().find_map(|c| begins_with(&self.right, c))?;
-            in_capitals &= self.right[..length].iter().all(|t| t.capitals || t.text.len() < 2);
+            let length = condition.right.iter().find_map(|c| sequence(&self.right, c.iter()))?;
+            in_capitals &= self.right[..length].iter().all(Token::fits_capitals);
         }
         if !condition.near.is_empty() {
-            let sentence = |t: &&Token| !matches!(t.text.as_str(), "." | "!" | "?");
-            let mut around = self.left.iter().take_while(sentence).chain(self.right.iter().take_while(sentence));
-            in_capitals &= around.find(|t| condition.near.iter().any(|p| fits(&t.text, p)))?.capitals;
+            let in_sentence = |t: &&Token<'_>| !matches!(t.text, "." | "!" | "?");
+            let mut around = self.left.iter().take_while(in_sentence).chain(self.right.iter().take_while(in_sentence));
+            in_capitals &= around.find(|t| is_near_word(t, &condition.near))?.fits_capitals();
         }
-        if condition.determined && !self.is_determined() || condition.own_line && !self.stands_on_its_own_line() {
-            return None;
-        }
-        ((!condition.starts || self.starts_clause()) && (!condition.ends || self.ends_clause())).then_some(in_capitals)
+        let holds = (!condition.determined || self.is_determined())
+            && (!condition.own_line || self.stands_on_its_own_line())
+            && (!condition.starts || self.starts_clause())
+            && (!condition.ends || self.ends_clause());
+        holds.then_some(in_capitals)
     }
 }
 
-fn fits(word: &str, pattern: &WordPattern) -> bool {
+/// Whether a token is one of these words, which are sorted by [`WordPattern::initial`].
+fn is_near_word(token: &Token<'_>, words: &[WordPattern]) -> bool {
+    let Some(initial) = token.text.bytes().next().filter(u8::is_ascii).map(|byte| byte.to_ascii_lowercase()) else {
+        let from = words.partition_point(|word| word.initial() < 128);
+        return words[from..].iter().any(|word| fits(token, word));
+    };
+    let from = words.partition_point(|word| word.initial() < initial);
+    words[from..].iter().take_while(|word| word.initial() == initial).any(|word| fits(token, word))
+}
+
+fn fits(token: &Token<'_>, pattern: &WordPattern) -> bool {
     match pattern {
-        WordPattern::Exact(exact) => word == exact,
-        WordPattern::Prefix(stem) => word.starts_with(stem.as_str()),
-        WordPattern::Suffix(ending) => word.ends_with(ending.as_str()),
-        WordPattern::OneOf(words) => words.iter().any(|w| w == word),
+        WordPattern::Exact(exact) => token.is(exact),
+        WordPattern::Prefix(stem) => token.starts_with(stem),
+        WordPattern::Suffix(ending) => token.ends_with(ending),
+        WordPattern::OneOf(words) => words.iter().any(|word| token.is(word)),
     }
 }
 
 /// Matches words against a collocation, both nearest first; a hyphen that only the text has is passed over.
 /// Returns how many tokens were used.
-fn sequence<'p>(tokens: &[Token], pattern: impl Iterator<Item = &'p WordPattern>) -> Option<usize> {
+fn sequence<'p>(tokens: &[Token<'_>], pattern: impl Iterator<Item = &'p WordPattern>) -> Option<usize> {
     let mut used = 0;
     for word in pattern {
         let mut token = tokens.get(used)?;
-        if !fits(&token.text, word) && token.text == "-" {
+        if token.text == "-" && !fits(token, word) {
             used += 1;
             token = tokens.get(used)?;
         }
-        if !fits(&token.text, word) {
+        if !fits(token, word) {
             return None;
         }
         used += 1;
     }
     Some(used)
-}
-
-fn begins_with(right: &[Token], collocation: &Collocation) -> Option<usize> {
-    sequence(right, collocation.iter())
-}
-
-fn ends_with(left: &[Token], collocation: &Collocation) -> Option<usize> {
-    sequence(left, collocation.iter().rev())
 }

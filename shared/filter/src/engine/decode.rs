@@ -7,25 +7,28 @@ use crate::engine::view::{CONTINUES, DECODED, Unit, View};
 /// How many units an entity or a number in an escape may be long.
 const LONGEST_ENTITY: usize = 36;
 
-/// Whether the text holds anything that a round of decoding could change. Wrong only by "yes".
-pub(crate) fn may_need_decoding(text: &str) -> bool {
-    let bytes = text.as_bytes();
+/// The ASCII signs with which something that can be decoded begins.
+pub(crate) const ESCAPES: &[u8] = b"&%=\\<]";
+
+/// Whether something that can be decoded may begin at `at`, where one of [`ESCAPES`] or the first byte of a
+/// full-width form stands. Wrong only by "yes".
+pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
     // Something invisible may stand between the signs, or a full-width form for one of them.
     let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128);
-    let hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
-    bytes.iter().enumerate().any(|(at, byte)| {
-        let next = bytes.get(at + 1);
-        match byte {
-            b'&' => hides(next) || next.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'#'),
-            b'%' => hides(next) || (hex(next) && (hex(bytes.get(at + 2)) || hides(bytes.get(at + 2)))),
-            b'=' => hides(next) || next.is_some_and(u8::is_ascii_whitespace) || (hex(next) && (hex(bytes.get(at + 2)) || hides(bytes.get(at + 2)))),
-            b'\\' => next.is_some(),
-            b'<' => hides(next) || next.is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!')),
-            b']' => hides(next) || next == Some(&b'('),
-            0xef => matches!(next, Some(0xbc | 0xb9)),
-            _ => false,
-        }
-    })
+    let next = bytes.get(at + 1);
+    let hexadecimal = || {
+        let is = |byte: Option<&u8>| hides(byte) || byte.is_some_and(u8::is_ascii_hexdigit);
+        is(next) && is(bytes.get(at + 2))
+    };
+    match bytes.get(at) {
+        Some(b'&') => hides(next) || next.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'#'),
+        Some(b'%') => hides(next) || hexadecimal(),
+        Some(b'=') => hides(next) || next.is_some_and(u8::is_ascii_whitespace) || hexadecimal(),
+        Some(b'\\') => next.is_some(),
+        Some(b'<') => hides(next) || next.is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!')),
+        Some(b']') => hides(next) || next == Some(&b'('),
+        _ => matches!(next, Some(0xbc | 0xb9)),
+    }
 }
 
 /// The ASCII character that a unit shows, be it a full-width or a mathematical one.

@@ -1,5 +1,7 @@
 //! Tells what was seen in which view of a text, and why it passed or not. For operators; not on any hot path.
 
+use std::ops::ControlFlow;
+
 use crate::engine::align::alignments;
 use crate::engine::check::{check, each_view};
 use crate::engine::judge::{Judgement, judge, span};
@@ -21,7 +23,16 @@ pub(crate) fn explain(tables: &Tables, text: &str) -> Explanation {
                 Judgement::Blocked { writing, .. } => (true, format!("{} ({})", term.reason, writing.describe())),
             };
             let spelling = text[start..end].to_owned();
-            sightings.push(Sighting { id: term.id.clone(), term: term.text.clone(), start, end, spelling, blocked, why });
+            sightings.push(Sighting {
+                id: term.id.clone(),
+                term: term.text.clone(),
+                start,
+                end,
+                spelling,
+                blocked,
+                why,
+            });
+            ControlFlow::Continue(())
         });
         let reading = view.units.iter().map(|unit| unit.ch).collect();
         views.push(ViewExplanation { round, reading, sightings });

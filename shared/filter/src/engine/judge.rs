@@ -54,6 +54,8 @@ struct Gap {
     width: usize,
     spaces: usize,
     line_breaks: usize,
+    /// Marks of emphasis, as Markdown has them.
+    emphasis: usize,
     /// A mark that ends a sentence or a clause.
     stop: bool,
     comma: bool,
@@ -79,6 +81,10 @@ struct Features {
     /// Capital and small letters taken for one of the same shape.
     swaps: (usize, usize),
     repeats: usize,
+    /// A letter of another script is read as other than its nearest letter.
+    stretched: bool,
+    /// Where the first and the last digit or sign for a letter stand, by element.
+    leet_at: Option<(usize, usize)>,
     /// The most that one letter is repeated.
     longest_run: usize,
     letters: usize,
@@ -87,6 +93,16 @@ struct Features {
     lower: usize,
     gaps: Vec<Gap>,
     pieces: String,
+}
+
+impl Features {
+    /// Whether the gaps inside words are of one kind: the same sign, and about the same width.
+    fn gaps_are_alike(&self) -> bool {
+        let inner = || self.gaps.iter().filter(|gap| !gap.own);
+        let widths = inner().map(|gap| gap.width);
+        let (least, most) = (widths.clone().min().unwrap_or(0), widths.max().unwrap_or(0));
+        most == least || (most <= least + 3 && inner().all(|gap| !gap.mixed))
+    }
 }
 
 /// The first and the last byte (exclusive) of the source that an alignment covers.
@@ -109,7 +125,7 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
     }
     let (start, end) = span(view, alignment);
     if let Writing::Plain(plain) = writing {
-        let context = Context::of(text, start, end);
+        let context = Context::for_term(term, text, start, end);
         let case = match plain {
             Plain::Lower => Case::Lower,
             Plain::Upper => Case::Upper,
@@ -125,7 +141,7 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
     }
     if writing == Writing::Squashed
         && term.allow.iter().any(|condition| condition.split)
-        && let Some(rule) = Context::of(text, start, end).ordinary_sense(term, Case::Upper, true)
+        && let Some(rule) = Context::for_term(term, text, start, end).ordinary_sense(term, Case::Upper, true)
     {
         return Judgement::Ordinary(rule);
     }
@@ -154,7 +170,9 @@ fn features(tables: &Tables, pattern: &Pattern, term: &Term, units: &[Unit], rol
                 gap.line_breaks += usize::from(unit.ch == '\n');
                 gap.stop |= matches!(unit.ch, '.' | '!' | '?' | ';' | ':');
                 gap.comma |= unit.ch == ',';
-                if !class.is(kind::SPACE) {
+                if matches!(unit.ch, '*' | '`' | '~') {
+                    gap.emphasis += 1;
+                } else if !class.is(kind::SPACE) {
                     gap.mixed |= gap.sign.is_some_and(|sign| sign != unit.ch && sign.is_ascii());
                     gap.sign = gap.sign.or(Some(unit.ch));
                 }
@@ -182,7 +200,11 @@ fn features(tables: &Tables, pattern: &Pattern, term: &Term, units: &[Unit], rol
         features.repeats += usize::from(repeat);
         run = if repeat { run + 1 } else { 0 };
         features.longest_run = features.longest_run.max(run);
+        let leet = features.leet;
         note_letter(tables, unit, element, &mut features);
+        if features.leet > leet {
+            features.leet_at = Some((features.leet_at.map_or(k, |(from, _)| from), k));
+        }
     }
     features
 }
@@ -209,16 +231,21 @@ fn note_letter(tables: &Tables, unit: &Unit, element: &Element, features: &mut F
         features.letters += 1;
         features.upper += usize::from(unit.ch.is_uppercase());
         features.lower += usize::from(unit.ch.is_lowercase());
-    } else if wants_letter && !is_letter && class.primary != element.symbol {
-        features.leet += 1;
-    } else if (26..36).contains(&element.symbol) && class.primary != element.symbol {
+    } else if class.primary != element.symbol && ((wants_letter && !is_letter) || element.is_digit()) {
         features.leet += 1;
     } else {
+        // Of two letters, neither may be a stretch: "Ⅸ" is nine.
+        features.stretched |= class.primary != element.symbol || is_currency(unit.ch);
         features.folded = true;
         features.letters += usize::from(wants_letter);
         features.upper += usize::from(unit.ch.is_uppercase());
         features.lower += usize::from(unit.ch.is_lowercase());
     }
+}
+
+/// "€8" is a price.
+fn is_currency(c: char) -> bool {
+    matches!(c, '¢' | '£' | '¥' | '\u{20a0}'..='\u{20cf}')
 }
 
 /// Whether a gap inside the term is one of the ways in which people write it.
@@ -243,7 +270,7 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
     let gapped = features.gaps.iter().filter(|gap| gap.width > 0 && !gap.own).count();
     let odd_own = features.gaps.iter().filter(|gap| gap.own && !gap.usual).count();
     let inner = features.gaps.iter().filter(|gap| !gap.own).count();
-    let uniform = inner > 0 && gapped == inner && features.gaps.iter().all(|gap| gap.own || !gap.mixed);
+    let uniform = inner > 0 && gapped == inner && features.gaps_are_alike();
     let swapped = features.swaps != (0, 0);
     let strong = features.folded || features.decoded || features.hidden;
     match term.matching {
@@ -260,25 +287,17 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
         Matching::Word => {}
     }
     if features.leet > 0 {
-        let real = features.letters;
-        if real == 0 || features.elements < 3 {
-            return Err("too few letters are left");
-        }
-        // A token of its own may consist of little else than digits ("457R4"), pieces may not.
-        let enough = if features.elements < 6 { real * 2 >= features.elements } else { real * 3 >= features.elements };
-        let whole = gapped == 0 && features.elements > 3;
-        if !whole && (features.elements == 3 || !enough) && features.lower > 0 && !strong {
-            return Err("too few letters are left");
-        }
+        leet(features, gapped, uniform, strong)?;
     }
     if features.longest_run > if features.elements == 2 { 1 } else { 4 } {
         return Err("a letter repeated too often");
     }
-    if features.elements == 2 && swapped {
+    if features.elements == 2 && (swapped || features.stretched) {
         return Err("one letter of two, read as another");
     }
     // "A1 on" is not AION.
-    let spaced = features.gaps.iter().any(|gap| !gap.own && gap.spaces == gap.width && gap.width > 0 && gap.line_breaks == 0);
+    let spaced =
+        features.gaps.iter().any(|gap| !gap.own && gap.spaces == gap.width && gap.width > 0 && gap.line_breaks == 0);
     if (features.leet > 0 || swapped) && spaced && !uniform && features.lower > 0 && features.elements < 6 && !strong {
         return Err("short pieces that would have to be read as other letters too");
     }
@@ -292,8 +311,8 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
     if gapped + odd_own > 0 && !uniform && !strong {
         split(term, features)?;
     }
-    if gapped > 0 && uniform && !strong && inner == 1 {
-        two_letters(features)?;
+    if gapped > 0 && features.elements == 2 {
+        two_letters(features, strong)?;
     }
     if features.repeats > 0 && features.elements == 2 && features.repeats < 2 && !strong {
         return Err("one letter of two, repeated");
@@ -315,6 +334,23 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
         _ if term.text.contains("v2") => Writing::Plain(Plain::Upper),
         _ => Writing::Folded,
     })
+}
+
+/// Digits or signs for letters: enough letters must be left to read the rest by.
+fn leet(features: &Features, gapped: usize, uniform: bool, strong: bool) -> Result<(), &'static str> {
+    let (real, all) = (features.letters, features.elements);
+    if real == 0 || all < 3 || (all == 3 && gapped > 0 && !uniform) {
+        return Err("too few letters are left");
+    }
+    // A token of its own may consist of little else than digits ("457R4"), pieces may not.
+    let enough = if all < 6 { real * 2 >= all } else { real * 3 >= all };
+    let whole = gapped == 0 && all > 3;
+    if !whole && (all == 3 || !enough) && features.lower > 0 && !strong {
+        return Err("too few letters are left");
+    }
+    // "log05" is the fifth log.
+    let numbered = features.leet == 2 && features.leet_at == Some((all - 2, all - 1)) && features.lower > 0;
+    if numbered && gapped == 0 && !strong { Err("a word with a number") } else { Ok(()) }
 }
 
 fn is_title(features: &Features) -> bool {
@@ -341,10 +377,17 @@ fn split(term: &Term, features: &Features) -> Result<(), &'static str> {
         if gap.line_breaks > 1 {
             return Err("a blank line between its pieces");
         }
+        if gap.width > 4 + gap.emphasis || (gap.mixed && gap.spaces > 0) {
+            return Err("too much between its pieces");
+        }
     }
     let capitals = features.lower == 0 && features.upper >= 2;
-    let spaced = features.gaps.iter().all(|gap| gap.sign.is_none());
-    let innocent = spaced && term.innocent.contains(&features.pieces.to_lowercase()) && features.pieces.split(' ').all(is_cased);
+    if features.elements == 3 && features.lower > 0 && features.upper > 0 {
+        return Err("three letters of two kinds, not all together");
+    }
+    let spaced = features.gaps.iter().all(|gap| gap.sign.is_none() && gap.emphasis == 0);
+    let innocent =
+        spaced && term.innocent.contains(&features.pieces.to_lowercase()) && features.pieces.split(' ').all(is_cased);
     if innocent && !capitals { Err("words of their own") } else { Ok(()) }
 }
 
@@ -354,10 +397,11 @@ fn is_cased(word: &str) -> bool {
     rest().all(char::is_lowercase) || word.chars().all(char::is_uppercase)
 }
 
-fn two_letters(features: &Features) -> Result<(), &'static str> {
+fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
     let gap = features.gaps.first().copied().unwrap_or_default();
-    let apart = gap.spaces > 0 && (gap.stop || gap.comma || gap.width > 3);
-    if (features.lower > 0 && gap.spaces == gap.width) || apart { Err("two single letters") } else { Ok(()) }
+    let spaces_only = gap.spaces == gap.width;
+    let apart = if spaces_only { gap.width > 2 } else { gap.spaces > 0 || gap.mixed };
+    if (features.lower > 0 && spaces_only && !strong) || apart { Err("two single letters") } else { Ok(()) }
 }
 
 /// Numeric terms keep their separators; only all of their signs together may stand apart.

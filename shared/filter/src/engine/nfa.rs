@@ -3,10 +3,10 @@
 
 use crate::engine::tables::{Class, Lists, Matching, Pattern, kind};
 
-/// The patterns as bit masks; a pattern never crosses a word of 64 bits.
+/// The patterns as bit masks; a pattern never crosses a word of 64 bits, and there are at most 64 words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nfa {
-    words: usize,
+    pub(crate) words: usize,
     /// Per class, the positions whose letter it can be read as.
     letters: Vec<u64>,
     /// The first position of each pattern.
@@ -16,14 +16,29 @@ pub(crate) struct Nfa {
     /// Positions that a repeated letter leaves where they are.
     repeating: Vec<u64>,
     last: Vec<u64>,
+    /// Per class, the words in which a pattern begins with it, one bit each.
+    starts: Vec<u64>,
     /// The pattern whose last position a bit is.
     pattern_of: Vec<u16>,
+    /// The patterns that begin with a listed symbol, which are not among the positions, by that symbol.
+    symbolic: Vec<(u8, u16)>,
 }
 
 /// Which positions have been reached.
 pub(crate) struct State {
     reached: Vec<u64>,
+    /// The words of `reached` that are not zero, one bit each.
+    active: u64,
     after_edge: bool,
+}
+
+/// The positions of the bits that are set.
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
 }
 
 impl Nfa {
@@ -51,10 +66,15 @@ impl Nfa {
             inner: empty(),
             repeating: empty(),
             last: empty(),
+            starts: vec![0; lists.classes.len()],
             pattern_of: vec![0; words * 64],
+            symbolic: Vec::new(),
         };
         for ((number, pattern), place) in lists.patterns.iter().enumerate().zip(places) {
-            let Some(place) = place else { continue };
+            let Some(place) = place else {
+                nfa.symbolic.push((pattern.elements[0].symbol, number as u16));
+                continue;
+            };
             let repeats = lists.terms[pattern.term as usize].matching == Matching::Word;
             for (offset, element) in pattern.elements.iter().enumerate() {
                 let (word, bit) = ((place + offset) / 64, 1 << ((place + offset) % 64));
@@ -63,7 +83,12 @@ impl Nfa {
                         nfa.letters[class * words + word] |= bit;
                     }
                 }
-                nfa.first[word] |= if offset == 0 { bit } else { 0 };
+                if offset == 0 {
+                    nfa.first[word] |= bit;
+                    for (class, properties) in lists.classes.iter().enumerate() {
+                        nfa.starts[class] |= if properties.reads_as(element.symbol) { 1 << (word % 64) } else { 0 };
+                    }
+                }
                 nfa.repeating[word] |= if repeats { bit } else { 0 };
                 if offset + 1 == pattern.elements.len() {
                     nfa.last[word] |= bit;
@@ -76,17 +101,20 @@ impl Nfa {
         nfa
     }
 
+    /// The patterns that begin with a listed symbol, by that symbol.
+    pub(crate) fn symbolic(&self) -> &[(u8, u16)] {
+        &self.symbolic
+    }
+
     pub(crate) fn start(&self) -> State {
-        State { reached: vec![0; self.words], after_edge: true }
+        State { reached: vec![0; self.words], active: 0, after_edge: true }
     }
 
     /// The patterns that are complete.
     pub(crate) fn complete(&self, state: &State, mut each: impl FnMut(u16)) {
-        for (word, (reached, last)) in state.reached.iter().zip(&self.last).enumerate() {
-            let mut done = reached & last;
-            while done != 0 {
-                each(self.pattern_of[word * 64 + done.trailing_zeros() as usize]);
-                done &= done - 1;
+        for word in bits(state.active) {
+            for bit in bits(state.reached[word] & self.last[word]) {
+                each(self.pattern_of[word * 64 + bit]);
             }
         }
     }
@@ -96,10 +124,14 @@ impl Nfa {
         let letters = &self.letters[number as usize * self.words..][..self.words];
         let starts = if state.after_edge { u64::MAX } else { 0 };
         let stays = if class.is(kind::SEPARATOR) { u64::MAX } else { 0 };
-        let masks = self.first.iter().zip(&self.inner).zip(&self.repeating);
-        for ((reached, letter), ((first, inner), repeating)) in state.reached.iter_mut().zip(letters).zip(masks) {
-            let moved = ((*reached << 1) & !first) | (first & starts);
-            *reached = ((moved | (*reached & repeating)) & letter) | (*reached & inner & stays);
+        let touched = state.active | (self.starts[number as usize] & starts);
+        state.active = 0;
+        for word in bits(touched) {
+            let (reached, letter, first) = (state.reached[word], letters[word], self.first[word]);
+            let moved = ((reached << 1) & !first) | (first & starts) | (reached & self.repeating[word]);
+            let now = (moved & letter) | (reached & self.inner[word] & stays);
+            state.reached[word] = now;
+            state.active |= u64::from(now != 0) << word;
         }
         state.after_edge = class.is_edge();
     }

@@ -3,7 +3,7 @@
 //! The words around a term are never changed: where the text already has a determiner, the substitute comes
 //! without one ("the manifold" → "the system"), and where no wording fits, there is none.
 
-use crate::engine::context::{Context, Token};
+use crate::engine::context::Context;
 use crate::engine::tables::Substitute;
 
 pub(crate) const DETERMINERS: &[&str] = &[
@@ -26,10 +26,6 @@ pub(crate) const FUNCTION_WORDS: &[&str] = &[
     "exceeds", "clears",
 ];
 
-fn is_word(token: &Token) -> bool {
-    token.text.chars().any(char::is_alphanumeric)
-}
-
 /// The wording that replaces the bytes from `start` to `end`, or `None` when no wording would be grammatical.
 pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: usize, plural: bool) -> Option<String> {
     let context = Context::of(text, start, end);
@@ -40,7 +36,7 @@ pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: us
     };
     // "0.042 constant" must not become "our stability constant constant".
     if let (Some(next), Some((rest, head))) = (context.right.first(), chosen.rsplit_once(' '))
-        && next.text == head
+        && next.is(head)
     {
         chosen = rest.to_owned();
     }
@@ -62,30 +58,33 @@ enum Form {
     AfterA,
 }
 
-fn form(substitute: &Substitute, context: &Context) -> Option<Form> {
+fn form(substitute: &Substitute, context: &Context<'_>) -> Option<Form> {
     let Some(before) = context.left.first() else { return Some(Form::Full) };
-    let word = before.text.as_str();
-    match word {
-        "a" => return Some(Form::AfterA),
-        "an" => return substitute.noun.starts_with(['a', 'e', 'i', 'o', 'u']).then_some(Form::Noun),
-        _ if DETERMINERS.contains(&word) || word.ends_with("'s") => return Some(Form::Noun),
-        _ if !is_word(before) || FUNCTION_WORDS.contains(&word) => return Some(Form::Full),
-        _ => {}
+    if before.is("a") {
+        return Some(Form::AfterA);
+    }
+    if before.is("an") {
+        return substitute.noun.starts_with(['a', 'e', 'i', 'o', 'u']).then_some(Form::Noun);
+    }
+    if before.is_one_of(DETERMINERS) || before.ends_with("'s") {
+        return Some(Form::Noun);
+    }
+    if !before.is_word() || before.is_one_of(FUNCTION_WORDS) {
+        return Some(Form::Full);
     }
     if substitute.alone {
-        return (!TITLES.contains(&word)).then_some(Form::Full);
+        return (!before.is_one_of(TITLES)).then_some(Form::Full);
     }
-    let phrase = context.left.iter().take(4).take_while(|t| is_word(t) && !FUNCTION_WORDS.contains(&t.text.as_str()));
-    let determined =
-        phrase.skip(1).any(|t| DETERMINERS.contains(&t.text.as_str()) || matches!(t.text.as_str(), "a" | "an"));
-    let verb_like = ["s", "ed", "ing"].iter().any(|ending| word.ends_with(ending));
+    let phrase = context.left.iter().take(4).take_while(|t| t.is_word() && !t.is_one_of(FUNCTION_WORDS));
+    let determined = phrase.skip(1).any(|t| t.is_one_of(DETERMINERS) || t.is_one_of(&["a", "an"]));
+    let verb_like = ["s", "ed", "ing"].iter().any(|ending| before.ends_with(ending));
     Some(if determined || !verb_like { Form::Noun } else { Form::Full })
 }
 
-fn begins_sentence(context: &Context) -> bool {
-    context.left.first().is_none_or(|t| {
-        matches!(t.text.as_str(), "." | "!" | "?" | "•")
-            || (matches!(t.text.as_str(), "-" | "–")
-                && context.left.get(1).is_none_or(|b| b.line_break || t.line_break))
+fn begins_sentence(context: &Context<'_>) -> bool {
+    let mut left = context.left.iter();
+    left.next().is_none_or(|t| {
+        let is_dash = t.is_one_of(&["-", "–"]);
+        t.is_one_of(&[".", "!", "?", "•"]) || (is_dash && left.next().is_none_or(|b| b.line_break))
     })
 }

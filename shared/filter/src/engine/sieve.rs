@@ -1,6 +1,7 @@
 //! The hot path: one pass over the bytes that lets a text go when no term can end anywhere in it. Per byte of
 //! ASCII it is two table look-ups.
 
+use crate::engine::decode::{ESCAPES, may_be_escape};
 use crate::engine::tables::{COMPLETE, Tables, kind};
 
 /// A letter that is a sign too ("$" in "$5" and in "nou$") is followed up as a letter for at most this long.
@@ -9,25 +10,36 @@ const LONGEST_FORK: usize = 48;
 /// The state in which nothing has begun, in the middle of a word. State 0 is the same after an edge.
 const NOTHING: u16 = 1;
 
-/// Whether the fields, one after the other, hold any place where a term may end. Wrong only by "yes".
-pub(crate) fn may_hold_term(tables: &Tables, fields: &[&str]) -> bool {
-    let mut state = 0;
-    for field in fields {
-        match pass(tables, state, field.as_bytes()) {
-            Some(after) => state = after,
-            None => return true,
-        }
-        // Fields are as far apart as lines.
-        match pass(tables, state, b"\n") {
-            Some(after) => state = after,
-            None => return true,
-        }
-    }
-    false
+/// With more places than this in one payload, all of it is looked at closely.
+const MOST_PLACES: usize = 32;
+
+/// What the sieve holds back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The places in the joined text where a term may just have ended, and the state it was in; often none.
+    Places(Vec<(usize, u16)>),
+    /// All of it: there are characters with several readings, escapes, or too many places.
+    Everything,
 }
 
-/// Runs the automaton; `None` as soon as a term may have ended.
-fn pass(tables: &Tables, mut state: u16, bytes: &[u8]) -> Option<u16> {
+/// Sieves the fields as if they stood on a line each.
+pub(crate) fn sieve(tables: &Tables, fields: &[&str]) -> Held {
+    let mut places = Vec::new();
+    let (mut state, mut base) = (0, 0);
+    for field in fields {
+        for (bytes, base) in [(field.as_bytes(), base), (&b"\n"[..], base + field.len())] {
+            match pass(tables, state, bytes, base, &mut places) {
+                Some(after) => state = after,
+                None => return Held::Everything,
+            }
+        }
+        base += field.len() + 1;
+    }
+    Held::Places(places)
+}
+
+/// Runs the automaton and notes where a term may have ended; `None` where it cannot follow.
+fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut Vec<(usize, u16)>) -> Option<u16> {
     let shift = tables.lists.shift;
     let ascii = &tables.ascii;
     let transitions = &tables.transitions[..];
@@ -36,17 +48,25 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8]) -> Option<u16> {
         if byte < 128 {
             let column = ascii[byte as usize];
             let next = *transitions.get(((state as usize) << shift) | (column & 0xff) as usize)?;
-            if (next & COMPLETE) | (column & Tables::SIGN) != 0 {
-                if next & COMPLETE != 0 || fork_is_alive(tables, state, bytes, at) {
+            if (next & COMPLETE) | (column & (Tables::SIGN | Tables::ESCAPE)) != 0 {
+                if column & Tables::ESCAPE != 0 && may_be_escape(bytes, at) {
                     return None;
                 }
+                if column & Tables::SIGN != 0 && fork_is_alive(tables, state, bytes, at) {
+                    return None;
+                }
+                if next & COMPLETE != 0 {
+                    note(places, base + at, state)?;
+                }
             }
-            state = next;
+            state = next & !COMPLETE;
             at += 1;
             continue;
         }
+        if byte == 0xef && may_be_escape(bytes, at) {
+            return None;
+        }
         let (c, length) = decode_utf8(&bytes[at..])?;
-        at += length;
         let fold = tables.fold(c);
         let one = [fold as u8];
         let classes = match fold.checked_sub(256) {
@@ -60,12 +80,18 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8]) -> Option<u16> {
             let column = *tables.lists.column_of.get(*class as usize)?;
             let next = *transitions.get(((state as usize) << shift) | column as usize)?;
             if next & COMPLETE != 0 {
-                return None;
+                note(places, base + at, state)?;
             }
-            state = next;
+            state = next & !COMPLETE;
         }
+        at += length;
     }
     Some(state)
+}
+
+fn note(places: &mut Vec<(usize, u16)>, at: usize, state: u16) -> Option<()> {
+    places.push((at, state));
+    (places.len() <= MOST_PLACES).then_some(())
 }
 
 /// Whether anything comes of reading the sign at `at` as a letter.
@@ -103,14 +129,14 @@ fn decode_utf8(bytes: &[u8]) -> Option<(char, usize)> {
     Some((c, length))
 }
 
-/// A column of the ASCII characters, with [`Tables::SIGN`] set for those that are a sign and a letter.
+/// The columns of the ASCII characters with their marks, and those of the letters that signs can be read as.
 pub(crate) fn ascii_columns(tables: &Tables) -> ([u16; 128], [u16; 128]) {
     let (mut ascii, mut letters) = ([0; 128], [0; 128]);
     for byte in 0..128_u8 {
         let id = tables.fold(byte as char) as u8;
         let class = tables.class(id);
         let column = |id: u8| tables.lists.column_of.get(id as usize).copied().unwrap_or(0);
-        ascii[byte as usize] = u16::from(column(id));
+        ascii[byte as usize] = u16::from(column(id)) | if ESCAPES.contains(&byte) { Tables::ESCAPE } else { 0 };
         if tables.is_ambiguous(id) && class.is(kind::SEPARATOR) {
             // As a separator it is a space; as a letter it is the first letter that it can be read as.
             ascii[byte as usize] = u16::from(column(tables.fold(' ') as u8)) | Tables::SIGN;

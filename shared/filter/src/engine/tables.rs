@@ -139,6 +139,16 @@ pub(crate) enum WordPattern {
     OneOf(Vec<String>),
 }
 
+impl WordPattern {
+    /// The first byte of what it begins with, 0 where that is open.
+    pub(crate) fn initial(&self) -> u8 {
+        match self {
+            WordPattern::Exact(text) | WordPattern::Prefix(text) => text.bytes().next().unwrap_or(0),
+            WordPattern::Suffix(_) | WordPattern::OneOf(_) => 0,
+        }
+    }
+}
+
 /// A sequence of words.
 pub(crate) type Collocation = Vec<WordPattern>;
 
@@ -148,6 +158,7 @@ pub(crate) struct Condition {
     pub(crate) case: Vec<Case>,
     pub(crate) left: Vec<Collocation>,
     pub(crate) right: Vec<Collocation>,
+    /// Sorted by [`WordPattern::initial`].
     pub(crate) near: Vec<WordPattern>,
     pub(crate) starts: bool,
     pub(crate) ends: bool,
@@ -180,6 +191,12 @@ pub(crate) struct Element {
     pub(crate) gap: String,
 }
 
+impl Element {
+    pub(crate) fn is_digit(&self) -> bool {
+        (26..36).contains(&self.symbol)
+    }
+}
+
 /// One spelling of a term, as the automaton sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pattern {
@@ -201,6 +218,8 @@ pub(crate) struct Lists {
     pub(crate) expansions: Vec<Vec<u8>>,
     pub(crate) terms: Vec<Term>,
     pub(crate) patterns: Vec<Pattern>,
+    /// The patterns that are complete, per state of the sieve that has any.
+    pub(crate) complete: Vec<(u16, Vec<u16>)>,
     /// Column of `transitions` per class.
     pub(crate) column_of: Vec<u8>,
     /// log2 of the length of a row of `transitions`.
@@ -223,7 +242,7 @@ pub(crate) struct Tables {
     /// `transitions[(state << shift) | column]`: the next state, with [`COMPLETE`] set or not. State 0 has
     /// just seen an edge and nothing else; state 1 has seen nothing at all.
     pub(crate) transitions: Vec<u16>,
-    /// Column per ASCII character; [`Tables::SIGN`] marks one that is a sign and can be read as a letter.
+    /// Column per ASCII character; with the marks [`Tables::SIGN`] and [`Tables::ESCAPE`].
     pub(crate) ascii: [u16; 128],
     /// For the latter, the column of that letter.
     pub(crate) sign_columns: [u16; 128],
@@ -231,7 +250,10 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    /// A sign that can be read as a letter.
     pub(crate) const SIGN: u16 = 0x100;
+    /// A sign with which an escape or markup may begin.
+    pub(crate) const ESCAPE: u16 = 0x200;
 
     /// Puts the parts together and derives the rest from them.
     pub(crate) fn new(lists: Lists, pages: Vec<u16>, folds: Vec<u16>, transitions: Vec<u16>) -> Tables {
@@ -257,6 +279,14 @@ impl Tables {
     pub(crate) fn class(&self, id: u8) -> &Class {
         // The compiler numbers classes densely from 0; an unknown id can only be the catch-all.
         self.lists.classes.get(id as usize).unwrap_or(&self.lists.classes[0])
+    }
+
+    /// The patterns that are complete in a state of the sieve.
+    pub(crate) fn complete_in(&self, state: u16) -> &[u16] {
+        match self.lists.complete.binary_search_by_key(&state, |(known, _)| *known) {
+            Ok(index) => &self.lists.complete[index].1,
+            Err(_) => &[],
+        }
     }
 
     pub(crate) fn term_of(&self, pattern: &Pattern) -> &Term {

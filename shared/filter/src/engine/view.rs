@@ -1,5 +1,7 @@
 //! A reading of a text: a sequence of units, each of which knows the bytes of the source it stands for.
 
+use std::ops::Range;
+
 use crate::engine::tables::{Class, Tables, kind};
 
 /// Came out of an escape, an entity or the like.
@@ -29,16 +31,29 @@ pub(crate) struct Unit {
 pub(crate) struct View {
     pub(crate) units: Vec<Unit>,
     hidden: bool,
+    any_hidden: bool,
 }
 
 impl View {
     /// The text as it stands, without what is invisible.
     pub(crate) fn of_text(tables: &Tables, text: &str) -> View {
-        let mut view = View { units: Vec::with_capacity(text.len()), hidden: false };
-        for (start, c) in text.char_indices() {
+        View::of_part(tables, text, 0..text.len())
+    }
+
+    /// The part of the text in a range of bytes that begins and ends between characters.
+    pub(crate) fn of_part(tables: &Tables, text: &str, range: Range<usize>) -> View {
+        let mut view = View { units: Vec::with_capacity(range.len()), hidden: false, any_hidden: false };
+        let from = range.start;
+        for (offset, c) in text[range].char_indices() {
+            let start = from + offset;
             view.push(tables, c, start as u32, (start + c.len_utf8()) as u32, 0);
         }
         view
+    }
+
+    /// Whether anything was left out because it is invisible.
+    pub(crate) fn hides_anything(&self) -> bool {
+        self.any_hidden
     }
 
     /// Adds a character that stands for the given bytes of the source.
@@ -56,7 +71,7 @@ impl View {
 
     fn push_class(&mut self, tables: &Tables, ch: char, class: u8, start: u32, end: u32, flags: u8) {
         if tables.class(class).is(kind::IGNORABLE) {
-            self.hidden = true;
+            self.hide();
             return;
         }
         let hidden = if std::mem::take(&mut self.hidden) { AFTER_HIDDEN } else { 0 };
@@ -74,6 +89,7 @@ impl View {
     /// Notes that something was left out before the next unit.
     pub(crate) fn hide(&mut self) {
         self.hidden = true;
+        self.any_hidden = true;
     }
 }
 

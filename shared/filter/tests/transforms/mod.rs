@@ -131,7 +131,8 @@ fn alternate(term: &str) -> Option<String> {
     if is_mostly_digits(term) {
         return None;
     }
-    let new = term.chars().enumerate().map(|(i, c)| if i % 2 == 0 { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() });
+    let new =
+        term.chars().enumerate().map(|(i, c)| if i % 2 == 0 { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() });
     changed(term, new.collect())
 }
 
@@ -157,13 +158,22 @@ pub(crate) const TRANSFORMS: &[Transform] = &[
     transform!("upper case", |t| changed(t, t.to_uppercase())),
     transform!("swapped case", |t| swap_case(t).filter(|_| t.chars().any(char::is_uppercase))),
     transform!("alternating case", |t| alternate(t).filter(|_| has_letters(t) && t.chars().count() > 2)),
-    transform!("full width", |t| map(t, |c| if ('!'..='~').contains(&c) { char::from_u32(c as u32 + 0xfee0) } else { None })),
+    transform!("full width", |t| map(t, |c| if ('!'..='~').contains(&c) {
+        char::from_u32(c as u32 + 0xfee0)
+    } else {
+        None
+    })),
     transform!("mathematical bold", |t| offset(t, 0x1d400, 0x1d41a, Some(0x1d7ce))),
     transform!("mathematical bold italic", |t| offset(t, 0x1d468, 0x1d482, None)),
     transform!("mathematical sans-serif", |t| offset(t, 0x1d5a0, 0x1d5ba, Some(0x1d7e2))),
     transform!("mathematical monospace", |t| offset(t, 0x1d670, 0x1d68a, Some(0x1d7f6))),
     transform!("bold fraktur", |t| offset(t, 0x1d56c, 0x1d586, None)),
-    transform!("double-struck", |t| offset(t, 0x1d538, 0x1d552, Some(0x1d7d8)).map(|s| from_lists(&s, "\u{1d53a}\u{1d53f}\u{1d545}\u{1d547}\u{1d548}\u{1d549}\u{1d551}", "ℂℍℕℙℚℝℤ").unwrap_or(s))),
+    transform!("double-struck", |t| offset(t, 0x1d538, 0x1d552, Some(0x1d7d8)).map(|s| from_lists(
+        &s,
+        "\u{1d53a}\u{1d53f}\u{1d545}\u{1d547}\u{1d548}\u{1d549}\u{1d551}",
+        "ℂℍℕℙℚℝℤ"
+    )
+    .unwrap_or(s))),
     transform!("bold script", |t| offset(t, 0x1d4d0, 0x1d4ea, None)),
     transform!("circled", |t| offset(t, 0x24b6, 0x24d0, None)),
     transform!("negative circled", |t| offset(&t.to_uppercase(), 0x1f150, 0x1f150, None)),
@@ -171,15 +181,26 @@ pub(crate) const TRANSFORMS: &[Transform] = &[
     transform!("negative squared", |t| offset(&t.to_uppercase(), 0x1f170, 0x1f170, None)),
     transform!("regional indicators", |t| offset(&t.to_uppercase(), 0x1f1e6, 0x1f1e6, None)),
     transform!("parenthesised", |t| offset(&t.to_lowercase(), 0x249c, 0x249c, None)),
-    transform!("small capitals", |t| from_lists(&t.to_lowercase(), "abcdefghijklmnopqrstuvwyz", "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ")),
-    transform!("superscripts", |t| from_lists(&t.to_lowercase(), "abcdefghijklmnoprstuvwxyz0123456789", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ⁰¹²³⁴⁵⁶⁷⁸⁹")),
+    transform!("small capitals", |t| from_lists(
+        &t.to_lowercase(),
+        "abcdefghijklmnopqrstuvwyz",
+        "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ"
+    )),
+    transform!("superscripts", |t| from_lists(
+        &t.to_lowercase(),
+        "abcdefghijklmnoprstuvwxyz0123456789",
+        "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ⁰¹²³⁴⁵⁶⁷⁸⁹"
+    )),
     transform!("subscript digits", |t| from_lists(t, "0123456789", "₀₁₂₃₄₅₆₇₈₉")),
     transform!("Arabic-Indic digits", |t| from_lists(t, "0123456789", "٠١٢٣٤٥٦٧٨٩")),
     transform!("Cyrillic", |t| from_lists(t, "aceiopsxyABCEHIKMOPSTXj", "асеіорѕхуАВСЕНІКМОРЅТХј")),
     transform!("Greek", last, |t| from_lists(t, "ABEZHIKMNOPTYXaeiknoptuvxy", "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαειкηορτυνχγ")),
-    transform!("Cherokee", |t| from_lists(&t.to_uppercase(), "DRTAJEWMHYGZBLSVCPKI", "ᎠᎡᎢᎪᎫᎬᎳᎷᎻᎩᏀᏃᏴᏞᏚᏙᏟᏢᏦᏆ").map(|s| s.replace('Ꭺ', "Ꭺ").replace('Ꮖ', "I"))),
+    transform!("Cherokee", |t| from_lists(&t.to_uppercase(), "DRTAJEWMHYGZBLSVCPKI", "ᎠᎡᎢᎪᎫᎬᎳᎷᎻᎩᏀᏃᏴᏞᏚᏙᏟᏢᏦᏆ")),
     transform!("accents", |t| from_lists(t, "aceinouyACEINOUYs", "áçéíñöüýÁÇÉÍÑÖÜÝš")),
-    transform!("a capital I for a small l", last, |t| t.contains('l').then(|| t.replace('l', "I")).filter(|_| has_letters(t) && t.chars().skip(1).all(|c| !c.is_uppercase()))),
+    transform!("a capital I for a small l", last, |t| t
+        .contains('l')
+        .then(|| t.replace('l', "I"))
+        .filter(|_| has_letters(t) && t.chars().skip(1).all(|c| !c.is_uppercase()))),
     transform!("rn for m", |t| (t.contains('m') && !t.contains('M')).then(|| t.replace('m', "rn"))),
     transform!("combining dots", |t| after_each_letter(t, "\u{308}")),
     transform!("combining strokes", |t| after_each_letter(t, "\u{336}")),
@@ -220,7 +241,10 @@ pub(crate) const TRANSFORMS: &[Transform] = &[
     transform!("quoted-printable", last, |t| Some(bytes(t, '='))),
     transform!("quoted-printable soft breaks", last, |t| hidden(t, "=\n")),
     transform!("Markdown emphasis inside", |t| middle(t, "**")),
-    transform!("Markdown emphasis on each letter", |t| each(t, |c| c.is_ascii_alphabetic().then(|| format!("**{c}**"))).filter(|_| has_letters(t))),
+    transform!("Markdown emphasis on each letter", |t| each(t, |c| c
+        .is_ascii_alphabetic()
+        .then(|| format!("**{c}**")))
+    .filter(|_| has_letters(t))),
     transform!("a Markdown link inside", last, |t| {
         let at = t.char_indices().nth(2)?.0;
         has_letters(t).then(|| format!("[{}](https://example.com/a){}", &t[..at], &t[at..]))

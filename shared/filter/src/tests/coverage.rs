@@ -1,0 +1,80 @@
+//! Verification criterion 1 (GAP-F): one instance of every term, generated from the list, all caught; and the
+//! proof that this test can fail.
+
+use super::{BLOCKLIST, compiled, list};
+use crate::Filter;
+use crate::compile::list::BlockList;
+use crate::engine::check::check;
+use crate::engine::tables::Tables;
+use crate::outcome::Outcome;
+
+/// The spellings of `expected` that a compiled list does not catch, each in a payload of its own and all of
+/// them in one.
+fn uncaught(expected: &BlockList, tables: &Tables) -> Vec<String> {
+    let spellings: Vec<&String> = expected.terms.iter().flat_map(|listed| &listed.spellings).collect();
+    let together: Vec<String> = spellings.iter().map(|spelling| format!("Item: {spelling}!")).collect();
+    let together = together.join("\n\n");
+    let all = check(tables, &together);
+    let mut uncaught = Vec::new();
+    for spelling in spellings {
+        let sentence = format!("Nobody outside should read {spelling} here.");
+        let alone = check(tables, &sentence);
+        let start = sentence.find(spelling.as_str()).unwrap();
+        let end = start + spelling.len();
+        // The point of "C.L.O.D." may belong to it or end a sentence.
+        let exact = alone.hits.iter().any(|hit| hit.start == start && (hit.end == end || hit.end + 1 == end));
+        let place = together.find(&format!(" {spelling}!")).unwrap() + 1;
+        let in_all =
+            all.hits.iter().any(|hit| hit.start <= place && place + spelling.trim_end_matches('.').len() <= hit.end);
+        if alone.outcome == Outcome::Pass || !exact || !in_all {
+            uncaught.push(spelling.clone());
+        }
+    }
+    uncaught
+}
+
+#[test]
+fn every_term_of_the_list_is_caught() {
+    let list = list(BLOCKLIST);
+    assert_eq!(list.terms.len(), 76, "the specification's rows, several of which hold several terms");
+    assert_eq!(uncaught(&list, &Filter::embedded().tables), Vec::<String>::new());
+}
+
+#[test]
+fn a_term_taken_off_the_list_is_missed() {
+    // A short list compiles faster, and misses what it misses for the same reason.
+    let probes = ["nous", "97.4", "pushed", "sinai-billiard"];
+    let mut whole = list(BLOCKLIST);
+    whole.terms.retain(|listed| probes.contains(&listed.term.id.as_str()));
+    assert_eq!(uncaught(&whole, &compiled(&whole).unwrap()), Vec::<String>::new());
+    for missing in probes {
+        let mut less = whole.clone();
+        less.terms.retain(|listed| listed.term.id != missing);
+        let gone: Vec<String> =
+            whole.terms.iter().filter(|t| t.term.id == missing).flat_map(|t| t.spellings.clone()).collect();
+        let uncaught = uncaught(&whole, &compiled(&less).unwrap());
+        assert_eq!(uncaught, gone);
+    }
+}
+
+#[test]
+fn every_row_of_the_specification_is_on_the_list() {
+    let list = list(BLOCKLIST);
+    let texts: Vec<&str> = list.terms.iter().map(|listed| listed.term.text.as_str()).collect();
+    let rows = [
+        ["Φ", "Ψ", "Φζ", "Ψχ", "ΔΓ", "ΩQ", "ΛC", "⊕", "⊜", "⚒", "⚡", "⊡", "⊖", "☠", "⊘", "↗"].as_slice(),
+        &["Σ.▶", "Σ.▷", "Σ.◇", "Σ.⟲", "◌", "ρ.M", "ρ.T", "Ξ"],
+        &["AION", "ASTRA", "NOUS", "C.L.O.D.", "CLOD", "GAMMA", "MNEMOS", "MANTIS", "ANVIL", "ORPHEUS", "LOGOS"],
+        &["MUSASHI", "GLOSS", "CHROMA", "CGNT-1"],
+        &["TMM", "coherence score", "coherence threshold", "manifold", "CSDM", "Chronogeomic", "Chronogeome", "LX"],
+        &["LATTICE", "S.O.S. v2", "THE RING", "E8", "Φ = 0.042", "0.042", "97.4%", "Ω = 97.4%", "sinai billiard"],
+        &["TRNG", "kill box", "yield mandate", "agency walls", "brain forge", "brain factory", "oracle_toll"],
+        &["simons_actuator", "summon_aether", "AETHER_SOUL"],
+        &["10-4", "Copy that", "Hammer down", "Breaker breaker", "Over and out", "Negatory"],
+        &["Keep the shiny side up", "Good buddy", "Smokey", "Got your ears on"],
+    ];
+    for term in rows.concat() {
+        assert!(texts.contains(&term), "{term}");
+    }
+    assert_eq!(rows.concat().len(), texts.len());
+}

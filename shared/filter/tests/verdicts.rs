@@ -1,0 +1,262 @@
+//! What customers get unchanged, what is replaced and how it then reads, and the exactness of both.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use filter::{Action, Checked, Filter, Outcome, View};
+use proptest::prelude::*;
+
+fn check(text: &str) -> Checked {
+    Filter::embedded().check(text)
+}
+
+fn list() -> toml::Table {
+    include_str!("../data/blocklist.toml").parse().unwrap()
+}
+
+/// Verification criterion 2: clean verdicts emerge byte for byte.
+#[test]
+fn clean_verdicts_pass_unchanged() {
+    let verdicts: Vec<&str> =
+        include_str!("data/clean_verdicts.txt").lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(verdicts.len() >= 30, "{}", verdicts.len());
+    for verdict in verdicts.iter().copied().chain([verdicts.join("\n").as_str()]) {
+        let checked = check(verdict);
+        assert_eq!((checked.outcome, checked.hits), (Outcome::Pass, vec![]), "{verdict}");
+        assert_eq!(checked.text, verdict);
+    }
+}
+
+#[test]
+fn ordinary_senses_pass_and_internal_ones_do_not() {
+    let (mut right, mut wrong) = (0, Vec::new());
+    for line in include_str!("data/sentences.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let (expected, sentence) = line.split_once('\t').unwrap();
+        let passes = check(sentence).outcome == Outcome::Pass;
+        if passes == (expected == "pass") {
+            right += 1;
+        } else {
+            wrong.push(line);
+        }
+    }
+    assert_eq!(right + wrong.len(), 2000);
+    assert!(right * 1000 >= 2000 * 995, "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The sentences that the issue names: none may be wrong.
+#[test]
+fn the_named_ordinary_senses_pass() {
+    for sentence in [
+        "Gamma exposure is your largest risk.",
+        "Hedge the gamma exposure first.",
+        "The company logos look dated.",
+        "A mantis shrimp is hard to ship.",
+        "Lip gloss is a crowded market.",
+        "There was an anvil of cloud over the fair.",
+        "Rent a chroma key wall.",
+        "Nous avons une bonne idée.",
+        "Et nous, que faisons-nous ?",
+        "Copy that file to a safe place first.",
+        "You can copy that file to a drive.",
+        "The options are manifold.",
+        "The options are manifold, and all of them cost money.",
+        "She sells an intake manifold for vans.",
+        "The council passed it in a 10-4 vote.",
+        "97.4% of customers renewed.",
+        "A lattice fence is cheaper.",
+        "Smokey bacon crisps sell well.",
+        "The synchronous course is better.",
+        "It was 10.4 degrees.",
+    ] {
+        assert_eq!(check(sentence).hits, vec![], "{sentence}");
+    }
+}
+
+/// "Anything disguised voids every allowance."
+#[test]
+fn a_disguise_voids_the_allowance() {
+    for sentence in [
+        "The company l0gos look dated.",
+        "Gаmma exposure is your largest risk.",
+        "Lip g\u{200b}loss is a crowded market.",
+        "The options are m-a-n-i-f-o-l-d.",
+        "A lat\u{ad}tice fence is cheaper.",
+        "97&#46;4% of customers renewed.",
+    ] {
+        assert_ne!(check(sentence).outcome, Outcome::Pass, "{sentence}");
+    }
+}
+
+#[test]
+fn numbers_and_names_end_where_words_end() {
+    for passes in
+        ["synchronous", "10.0421", "2010-45", "10.4", "110-4", "10-45", "10-4-2026", "197.4%", "1.97.4%", "0.0042"]
+    {
+        assert_eq!(check(&format!("It is {passes} now.")).outcome, Outcome::Pass, "{passes}");
+    }
+    for caught in
+        ["97.4%", "97.4 %", "0.042", "10-4", "10–4", "NOUS2", "(NOUS)", "NOUS's", "\"NOUS\"", "_NOUS_", "NOUS/AION"]
+    {
+        assert_ne!(check(&format!("It is {caught} now.")).outcome, Outcome::Pass, "{caught}");
+    }
+}
+
+/// Verification criterion 3: the sentence around a substitute stays grammatical.
+#[test]
+fn substitutes_fit_the_sentence() {
+    for (sentence, becomes) in [
+        ("The manifold shows risk.", "The system shows risk."),
+        ("A manifold like this bends.", "A system like this bends."),
+        ("We mapped manifold stress.", "We mapped the system stress."),
+        ("A TMM score of 5 is low.", "A structured analysis score of 5 is low."),
+        ("TMM says no.", "Our analysis says no."),
+        ("Wait. TMM says no.", "Wait. Our analysis says no."),
+        ("Your coherence score is 71.", "Your assessment is 71."),
+        ("The overall coherence score is 71.", "The overall assessment is 71."),
+        ("With coherence scores like these, wait.", "With our assessments like these, wait."),
+        ("This clears the coherence threshold.", "This clears the confidence threshold."),
+        ("AION agrees.", "Our analysis team agrees."),
+        ("We asked AION's opinion.", "We asked our analysis team's opinion."),
+        ("An AION review is pending.", "An analysis team review is pending."),
+        ("A GAMMA review is pending.", "A specialist team review is pending."),
+        ("It is stored by MNEMOS.", "It is stored by our knowledge base."),
+        ("MANTIS verified it.", "Our verification layer verified it."),
+        ("C.L.O.D. built it.", "Our system built it."),
+        ("Built on CGNT-1.", "Built on our platform."),
+        ("The value is 0.042 here.", "The value is our stability constant here."),
+        ("The 0.042 constant is fixed.", "The stability constant is fixed."),
+    ] {
+        let checked = check(sentence);
+        assert_eq!((checked.outcome, checked.text.as_str()), (Outcome::Replace, becomes), "{sentence}");
+    }
+}
+
+#[test]
+fn every_substitute_reads_without_two_determiners() {
+    let doubled = ["the our", "a our", "an our", "your our", "this our", "the the", "a the", "our our", "your the"];
+    let mut substituted = 0;
+    for term in list()["term"].as_array().unwrap().iter().filter(|term| term.get("substitute").is_some()) {
+        let text = term["text"].as_str().unwrap();
+        for frame in [
+            "{}",
+            "The {} is stable.",
+            "It has a {} to show.",
+            "Your {} matters.",
+            "We rely on {}.",
+            "This {} works, and {} too.",
+        ] {
+            let checked = check(&frame.replace("{}", text));
+            assert_eq!(checked.outcome, Outcome::Replace, "{frame} {text}");
+            let lower = checked.text.to_lowercase();
+            assert!(!doubled.iter().any(|pair| format!(" {lower} ").contains(&format!(" {pair} "))), "{lower}");
+            assert!(!lower.contains(" a a") && !lower.contains(" a e"), "{lower}");
+            assert!(checked.text.starts_with(char::is_uppercase), "{}", checked.text);
+            substituted += 1;
+        }
+    }
+    assert_eq!(substituted, 14 * 6);
+}
+
+#[test]
+fn more_than_three_replacements_in_a_payload_quarantine_it() {
+    let three = "TMM one. TMM two. TMM three.";
+    assert_eq!(check(three).outcome, Outcome::Replace);
+    let four = check("TMM one. TMM two. TMM three. TMM four.");
+    assert_eq!((four.outcome, four.hits.len()), (Outcome::Quarantine, 4));
+    assert_eq!(four.text, "TMM one. TMM two. TMM three. TMM four.");
+    let fields = Filter::embedded().check_payload(["TMM one.", "TMM two.", "TMM three.", "TMM four."]);
+    assert_eq!(fields.outcome, Outcome::Quarantine);
+    assert_eq!(fields.hits().map(|(field, _)| field).collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn one_quarantined_term_holds_back_every_replacement() {
+    let payload = Filter::embedded().check_payload(["Your coherence score is high.", "CSDM agrees."]);
+    assert_eq!(payload.outcome, Outcome::Quarantine);
+    assert_eq!(payload.fields[0].text, "Your coherence score is high.");
+    assert_eq!(payload.fields[0].hits[0].action, Action::Replace);
+}
+
+#[test]
+fn a_term_split_over_two_fields_is_caught() {
+    for (first, second) in
+        [("Ask MAN", "TIS about it."), ("The kill", "box is near."), ("Says C.L.", "O.D. today"), ("csd", "m")]
+    {
+        let payload = Filter::embedded().check_payload(["Before.", first, second, "After."]);
+        assert_eq!(payload.outcome, Outcome::Quarantine, "{first}|{second}");
+        let (field, hit) = payload.hits().next().unwrap();
+        assert_eq!((field, hit.view, hit.end), (1, View::Joined, first.len()));
+    }
+    assert_eq!(Filter::embedded().check_payload(["We log.", "Os and apps."]).outcome, Outcome::Pass);
+}
+
+#[test]
+fn digits_for_letters_may_quarantine_and_never_replace() {
+    for text in ["T0day TM&#77; and N0US.", "M4NTIS verified it.", "AAIIOONN says yes."] {
+        assert_eq!(check(text).outcome, Outcome::Quarantine, "{text}");
+    }
+}
+
+#[test]
+fn the_product_s_own_texts_pass() {
+    for text in [
+        "Your 42 Sisters AI Verdict",
+        "ORACLE VERDICT — QUICK TAKE\n═══════════════════════════\nVERDICT: 🟡 AMBER\n───────────────────────────\n42 Sisters AI · oracle@42sisters.ai\nQuestions? Reply to this email.",
+        "https://42sisters.ai/oracle/result?session_id=cs_test_a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTuVwXyZ",
+        "Analysis failed. Please contact oracle@42sisters.ai for a refund.",
+    ] {
+        assert_eq!(check(text).hits, vec![], "{text}");
+    }
+}
+
+fn fragments() -> impl Strategy<Value = String> {
+    let terms: Vec<String> =
+        list()["term"].as_array().unwrap().iter().map(|t| t["text"].as_str().unwrap().to_owned()).collect();
+    let piece = prop_oneof![
+        4 => "[ a-z]{0,12}",
+        2 => proptest::sample::select(terms),
+        1 => "[ .,;:!?'\"()%=&#<>/\\\\$@|+*_-]{0,4}",
+        1 => proptest::sample::select(vec!["é", "\u{200b}", "😀", "ß", "\n", "&#65;", "%4E", "the ", "a ", "Ω", "\u{308}", "м"]).prop_map(String::from),
+        1 => any::<char>().prop_map(String::from),
+    ];
+    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn nothing_changes_outside_the_hits_and_a_second_check_changes_nothing(text in fragments()) {
+        let checked = check(&text);
+        let mut end = 0;
+        for hit in &checked.hits {
+            prop_assert!(hit.start >= end && hit.start < hit.end && hit.end <= text.len());
+            prop_assert!(text.is_char_boundary(hit.start) && text.is_char_boundary(hit.end));
+            end = hit.end;
+        }
+        match checked.outcome {
+            Outcome::Pass => prop_assert!(checked.hits.is_empty() && checked.text == text),
+            Outcome::Quarantine => prop_assert!(!checked.hits.is_empty() && checked.text == text),
+            Outcome::Replace => {
+                // What stands between the hits stands in the output, in the same order.
+                let mut rest = checked.text.as_str();
+                let mut at = 0;
+                for hit in &checked.hits {
+                    let kept = &text[at..hit.start];
+                    let place = if at == 0 { rest.starts_with(kept).then_some(0) } else { rest.find(kept) };
+                    prop_assert!(place.is_some(), "{kept:?} is not in {rest:?}");
+                    rest = &rest[place.unwrap_or(0) + kept.len()..];
+                    at = hit.end;
+                }
+                prop_assert!(rest.ends_with(&text[at..]));
+                let again = check(&checked.text);
+                prop_assert_eq!((again.outcome, again.text), (Outcome::Pass, checked.text));
+            }
+        }
+    }
+
+    #[test]
+    fn a_term_in_plain_text_is_reported_where_it_stands(before in "[ a-z]{0,40}", after in "[ a-z]{0,40}") {
+        let text = format!("{before} csdm {after}");
+        let hits = check(&text).hits;
+        prop_assert!(hits.iter().any(|hit| hit.id == "csdm" && hit.start == before.len() + 1 && hit.end == before.len() + 5));
+    }
+}
