@@ -203,10 +203,13 @@ impl Retrieval<'_> {
             if usable && matches!(sale.fulfilment, Fulfilment::Ordered { .. }) {
                 sale.fulfilment = Fulfilment::Ordered { at: self.asked_at };
             }
-            if !usable {
-                sale.fulfilment = Fulfilment::Unusable { at: self.asked_at };
+            if usable {
+                return Change::save(true);
             }
-            Change::save(true)
+            sale.fulfilment = Fulfilment::Unusable { at: self.asked_at };
+            let reason = Some("paid but unusable: no usable tier or query");
+            let record = Record::pipeline(self.now(), self.asked_at, Source::Webhook, Status::Error, reason);
+            Change::recorded(vec![record], true)
         };
         match self.ports.journal.commit(sale.unwrap_or_else(fresh), note).await {
             Ok((_, true)) if usable => self.order().await,

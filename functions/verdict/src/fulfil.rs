@@ -145,9 +145,10 @@ async fn produce(
                 received_at: order.received_at,
             };
             ports.notices.send(&notice).await?;
+            let reason = format!("paid but unusable: {unusable}");
             return end(ports, order, sale, |sale, now| {
                 sale.fulfilment = Fulfilment::Unusable { at: now };
-                Vec::new()
+                vec![Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(&reason))]
             })
             .await;
         }
