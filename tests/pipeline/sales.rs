@@ -95,6 +95,32 @@ fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
     assert!(sim.world.state().alerts[0].line.contains("no e-mail address"));
 }
 
+/// Silent Drop, outputs 1 and 2: whichever way the session was noticed, and however often.
+#[test]
+fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
+    for page_first in [true, false] {
+        let mut sim = Simulator::with_session(paid_session("cs_test_unusable", "premium", Some(ADDRESS)));
+        if page_first {
+            assert_eq!(sim.page().unwrap().status(), 500);
+        }
+        for _ in 0..3 {
+            sim.stripe_delivers();
+        }
+        sim.drain();
+        assert_eq!(sim.page().unwrap().status(), 500, "the page says whom to write to");
+        sim.drain();
+        let state = sim.world.state();
+        assert_eq!((state.sent.len(), state.prompts.len()), (1, 0));
+        assert_eq!(state.sent[0].1.subject, "We received your payment — please reply with your question");
+        assert!(state.sent[0].1.body.starts_with("Hi there,\n\nWe received your payment but"));
+        let drops = state.alerts.iter().filter(|alert| alert.line.starts_with("[SILENT-DROP]")).count();
+        assert_eq!(drops, 1);
+        drop(state);
+        assert_eq!(sim.count("webhook", "ERROR"), 1, "page first: {page_first}");
+        assert_eq!(sim.count("email_service", "EMAIL_SENT"), 1);
+    }
+}
+
 #[test]
 fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     let mut unpaid = paid_session("cs_test_unpaid", "quick", Some(ADDRESS));

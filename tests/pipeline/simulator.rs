@@ -212,7 +212,12 @@ impl Simulator {
                 };
                 run(email_sender::deliver(ports, &settings, &order)).map(|result| result.unwrap_or(Handled::Later))
             }
-            Message::Notice { .. } => Some(Handled::Done),
+            Message::Notice { session_id, received_at, .. } => {
+                let notice = silent_drop::Notice { session_id: session_id.clone(), received_at: *received_at };
+                let ports =
+                    silent_drop::Ports { journal: self.journal(), payments: world, mails: world, audit_key: &self.key };
+                run(silent_drop::announce(ports, &notice)).map(|result| result.unwrap_or(Handled::Later))
+            }
         }
     }
 

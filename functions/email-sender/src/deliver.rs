@@ -1,6 +1,6 @@
 //! One mail: from a cached verdict to a sent draft.
 
-use crate::render::render;
+use crate::render::{render, render_silent_drop};
 use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status, digest};
 use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp,
@@ -81,14 +81,15 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     let journal = ports.journal;
     let (sale, entry) = journal.store.load_with_verdict(&order.session_id).await?;
     let sale = sale.ok_or(DeliverError::NoSale)?;
-    match &sale.value.fulfilment {
-        Fulfilment::Ready { .. } => {}
-        Fulfilment::InReview { .. } | Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => {
+    let letter = match &sale.value.fulfilment {
+        Fulfilment::Ready { .. } => Letter::Verdict,
+        Fulfilment::Unusable { .. } => Letter::SilentDrop,
+        Fulfilment::InReview { .. } | Fulfilment::Failed { .. } => {
             journal.flush(sale).await;
             return Ok(Handled::Done);
         }
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => return Ok(Handled::Later),
-    }
+    };
     let claim = |sale: &mut Sale| {
         let claim = sale.claim_mail(&order.message_id, journal.clock.now(), settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
@@ -103,7 +104,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
         }
         Claim::Granted => {}
     }
-    let delivery = Delivery { ports, settings, order };
+    let delivery = Delivery { ports, settings, order, letter };
     match delivery.run(sale, entry).await {
         Ok(handled) => Ok(handled),
         Err(error) => {
@@ -113,11 +114,21 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     }
 }
 
+/// What a sale's one mail says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Letter {
+    /// The verdict.
+    Verdict,
+    /// That the submission did not arrive (Silent Drop, output 1).
+    SilentDrop,
+}
+
 /// A claimed delivery.
 struct Delivery<'a> {
     ports: Ports<'a>,
     settings: &'a Settings,
     order: &'a MailOrder,
+    letter: Letter,
 }
 
 impl Delivery<'_> {
@@ -127,10 +138,12 @@ impl Delivery<'_> {
             let draft = draft.clone();
             return self.settle_draft(sale, &draft).await;
         }
-        let cached = self.verdict(entry).await?;
+        let rendered = match self.letter {
+            Letter::Verdict => render(&self.order.session_id, &self.verdict(entry).await?, &self.settings.site),
+            Letter::SilentDrop => render_silent_drop(),
+        };
         let session = self.ports.payments.session(&self.order.session_id).await?;
         let Some(address) = session.email else { return self.no_address(sale).await };
-        let rendered = render(&self.order.session_id, &cached, &self.settings.site);
         let now = self.now();
         let gate = gates::run(Gate::BeforeDelivery, [rendered.subject.as_str(), rendered.body.as_str()]);
         let record = gate.record(now, self.order.ordered_at);
@@ -230,7 +243,10 @@ impl Delivery<'_> {
 
     /// Email Retry FM-06: no mail, a warning, the verdict stays on the page.
     async fn no_address(&self, sale: Versioned<Sale>) -> Result<Handled, DeliverError> {
-        let detail = "the session has no e-mail address: the verdict is on the result page only";
+        let detail = match self.letter {
+            Letter::Verdict => "the session has no e-mail address: the verdict is on the result page only",
+            Letter::SilentDrop => "the session has no e-mail address: the customer cannot be asked for the question",
+        };
         let handled = self.end(sale, Mail::NoAddress, Status::EmailFailed, detail).await?;
         self.alert(Severity::Warn, "EMAIL_SEND", detail).await;
         Ok(handled)

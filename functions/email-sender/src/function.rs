@@ -15,9 +15,9 @@ use runtime::{
 };
 use std::{error::Error, sync::Arc, time::Duration};
 
-/// One invocation may work on a mail this long: longer than the function's time-out (60 s), so that nobody takes
-/// over from a living worker, and shorter than the queue's visibility time-out (360 s).
-const LEASE: Duration = Duration::from_secs(90);
+/// One invocation may work on a mail this long: longer than the function's time-out (90 s), so that nobody takes
+/// over from a living worker, and shorter than the queue's visibility time-out (540 s).
+const LEASE: Duration = Duration::from_secs(120);
 
 /// How often a mail with an unknown outcome is looked up before it is left to a human.
 const PATIENCE: u32 = 5;

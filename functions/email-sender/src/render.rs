@@ -56,6 +56,12 @@ pub fn render(session: &SessionId, cached: &CachedVerdict, site: &str) -> Render
     Rendered { subject: texts::VERDICT_MAIL_SUBJECT.to_owned(), body }
 }
 
+/// Renders the mail that asks for a submission that did not arrive (Silent Drop, output 1).
+#[must_use]
+pub fn render_silent_drop() -> Rendered {
+    Rendered { subject: texts::SILENT_DROP_SUBJECT.to_owned(), body: texts::SILENT_DROP_BODY.to_owned() }
+}
+
 /// The customer's own words, or a reference where they hold a blocked term: they are never changed, and never
 /// the reason why a verdict is held.
 fn submission(session: &SessionId, cached: &CachedVerdict) -> String {
@@ -171,6 +177,15 @@ Questions? Reply to this email.
         assert!(!mail.contains("TMM"));
         assert!(mail.contains("YOUR SUBMISSION:\nYour submission is on file under reference"));
         assert!(mail.contains(&quick().summary), "the verdict is not weakened");
+    }
+
+    /// Silent Drop, invariant 5.
+    #[test]
+    fn the_silent_drop_mail_passes_the_filter() {
+        let Rendered { subject, body } = render_silent_drop();
+        for text in [subject, body] {
+            assert_eq!(filter::Filter::embedded().check(&text).outcome, filter::Outcome::Pass, "{text}");
+        }
     }
 
     #[test]

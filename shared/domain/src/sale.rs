@@ -140,6 +140,9 @@ pub struct Sale {
     pub mail: Mail,
     /// When the verdict was last generated again, if ever.
     pub regenerated_at: Option<Timestamp>,
+    /// Whether the log tells of the silent drop.
+    #[serde(default)]
+    pub drop_recorded: bool,
     /// How often the verdict was read.
     pub retrievals: u32,
     /// The audit stream.
@@ -186,6 +189,7 @@ impl Sale {
             fulfilment: Fulfilment::Ordered { at: received_at },
             mail: Mail::NotOrdered,
             regenerated_at: None,
+            drop_recorded: false,
             retrievals: 0,
             audit: None,
             outbox: Vec::new(),

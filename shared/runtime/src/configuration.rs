@@ -20,8 +20,10 @@ pub enum ConfigurationError {
 
 /// Where variables come from: the process's environment, or a table in a test.
 pub struct Environment {
-    lookup: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    lookup: Lookup,
 }
+
+type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 impl Environment {
     /// The environment of the process.

@@ -1,0 +1,144 @@
+//! One silent drop: noted, alerted, and put before the customer, once.
+
+use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status};
+use domain::{
+    Alert, CheckoutSession, Sale, SessionId, Timestamp, Unusable,
+    alert::SilentDrop,
+    message::{self, Message},
+    ports::{PaymentError, Payments, Queue, QueueError, StorageError},
+    query,
+    sale::{Fulfilment, Mail},
+};
+use runtime::Handled;
+
+/// What an announcement needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub payments: &'a dyn Payments,
+    pub mails: &'a dyn Queue,
+    pub audit_key: &'a AuditKey,
+}
+
+/// One notice, as the queue delivered it.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// The sale.
+    pub session_id: SessionId,
+    /// When the triggering event reached us.
+    pub received_at: Timestamp,
+}
+
+/// Why a notice must come again.
+#[derive(Debug, thiserror::Error)]
+pub enum AnnounceError {
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// The payment could not be confirmed.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+}
+
+/// Announces a silent drop. Its mail is ordered last: a sale whose mail is ordered has been announced whole, so a
+/// notice that comes twice does nothing (invariant 2), and a worker that died is followed by one that starts over.
+///
+/// # Errors
+/// [`AnnounceError`]: the queue must deliver the notice again.
+pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, AnnounceError> {
+    let journal = ports.journal;
+    let sale = journal.load(&notice.session_id, notice.received_at).await?;
+    if !is_open(&sale.value) {
+        journal.flush(sale).await;
+        return Ok(Handled::Done);
+    }
+    let session = ports.payments.session(&notice.session_id).await?;
+    // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
+    let Some(unusable) = session.submission().err().filter(|_| session.is_paid()) else {
+        tracing::error!(session = notice.session_id.prefix(), "a notice about a session that is no silent drop");
+        return Ok(Handled::Done);
+    };
+    let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
+    let note = |sale: &mut Sale| note(sale, &session, unusable, email_tag.as_deref(), notice, journal.clock.now());
+    let (sale, open) = journal.commit(sale, note).await?;
+    if !open {
+        return Ok(Handled::Done);
+    }
+    let mut alert = drop_alert(&session, email_tag.as_deref(), journal.clock.now());
+    alert.line.truncate(1000);
+    journal.alerts.raise(alert).await;
+    let ordered_at = journal.clock.now();
+    let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at };
+    ports.mails.send(&mail).await?;
+    let ordered = |sale: &mut Sale| {
+        if sale.mail != Mail::NotOrdered {
+            return Change::nothing(());
+        }
+        sale.mail = Mail::Ordered;
+        Change::save(())
+    };
+    journal.commit(sale, ordered).await?;
+    Ok(Handled::Done)
+}
+
+/// Whether the sale still has to be announced.
+fn is_open(sale: &Sale) -> bool {
+    let unanswered = matches!(sale.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Unusable { .. });
+    unanswered && sale.mail == Mail::NotOrdered
+}
+
+/// Notes the drop with its records: the paid event (Audit Trail, invariant 2), unless somebody recorded it when
+/// the state was set, and the drop with its amount (invariant 7), once.
+fn note(
+    sale: &mut Sale,
+    session: &CheckoutSession,
+    unusable: Unusable,
+    email_tag: Option<&str>,
+    notice: &Notice,
+    now: Timestamp,
+) -> Change<bool> {
+    if !is_open(sale) {
+        return Change::nothing(false);
+    }
+    if sale.drop_recorded {
+        return Change::nothing(true);
+    }
+    let mut records = Vec::new();
+    if !matches!(sale.fulfilment, Fulfilment::Unusable { .. }) {
+        let reason = format!("paid but unusable: {unusable}");
+        let paid = (Source::Webhook, Status::Error, Some(reason.as_str()));
+        records.push(Record::pipeline(now, notice.received_at, paid.0, paid.1, paid.2));
+        sale.fulfilment = Fulfilment::Unusable { at: now };
+    }
+    let body = Body::SilentDrop {
+        amount_total: session.amount_total,
+        currency: session.currency.clone(),
+        reason: unusable.to_string(),
+    };
+    records.push(Record { timestamp: now, triggered_at: notice.received_at, body });
+    sale.email_tag = email_tag.map(str::to_owned);
+    sale.drop_recorded = true;
+    Change::recorded(records, true)
+}
+
+fn drop_alert(session: &CheckoutSession, email_tag: Option<&str>, now: Timestamp) -> Alert {
+    let question = session.idea.clone().or_else(|| query::from_metadata(&session.metadata)).unwrap_or_default();
+    let told = SilentDrop {
+        tier: session.metadata.get("tier").map_or("", String::as_str),
+        query_characters: question.trim().chars().count(),
+        email_tag,
+        amount_total: session.amount_total,
+        currency: session.currency.as_deref(),
+    };
+    Alert::silent_drop(&session.id, &told, now)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+use super::*;
+use domain::{Channel, EmailAddress, PaymentStatus, Secret};
+use testkit::{Fault, Plan, World, run};
+
+fn session(email: Option<&str>) -> CheckoutSession {
+    CheckoutSession {
+        id: SessionId::parse("cs_test_dropped_1234").unwrap(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: [("tier", "premium"), ("q0", "Open a shop?"), ("qn", "1")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        idea: None,
+        email: email.map(|address| EmailAddress::parse(address).unwrap()),
+        amount_total: Some(100),
+        currency: Some("cad".into()),
+        created: None,
+    }
+}
+
+fn world(session: CheckoutSession) -> World {
+    let world = World::at(Timestamp::from_seconds(1_800_000_000));
+    world.state().sessions.insert(session.id.clone(), session);
+    world
+}
+
+fn deliver(world: &World) -> Option<Result<Handled, AnnounceError>> {
+    let key = AuditKey::new("v1", Secret::new("k".repeat(32)));
+    let journal = Journal { store: world, log: world, alerts: world, clock: world };
+    let ports = Ports { journal, payments: world, mails: world, audit_key: &key };
+    let received_at = Timestamp::from_seconds(1_800_000_000);
+    let session_id = SessionId::parse("cs_test_dropped_1234").unwrap();
+    run(announce(ports, &Notice { session_id, received_at }))
+}
+
+fn lines(world: &World) -> Vec<serde_json::Value> {
+    world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Silent Drop, verification criteria 1 and 3, invariant 7.
+#[test]
+fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
+    let world = world(session(Some("someone@example.com")));
+    assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
+    let state = world.state();
+    assert_eq!((state.alerts.len(), state.alerts[0].channel), (1, Channel::Critical));
+    let line = &state.alerts[0].line;
+    assert!(line.starts_with("[SILENT-DROP] session=cs_test_dropped_1234 tier=\"premium\" query_len=12 email=hmac"));
+    assert!(line.contains("amount=100_CAD") && !line.contains("example.com"), "{line}");
+    assert!(matches!(state.queue[0], Message::Mail { .. }));
+    drop(state);
+    let lines = lines(&world);
+    assert_eq!((&lines[0]["source"], &lines[0]["status"]), (&"webhook".into(), &"ERROR".into()));
+    assert_eq!(lines[1]["event"], "silent_drop");
+    assert_eq!((&lines[1]["amount_total"], &lines[1]["currency"]), (&100.into(), &"cad".into()));
+}
+
+/// Invariant 3: also without an address.
+#[test]
+fn a_drop_without_an_address_is_alerted_too() {
+    let world = world(session(None));
+    deliver(&world).unwrap().unwrap();
+    assert!(world.state().alerts[0].line.contains("email=NULL"));
+}
+
+/// Invariant 2, verification criterion 4.
+#[test]
+fn a_second_notice_does_nothing() {
+    let world = world(session(Some("someone@example.com")));
+    for _ in 0..3 {
+        deliver(&world).unwrap().unwrap();
+    }
+    let state = world.state();
+    assert_eq!((state.alerts.len(), state.queue.len(), state.log.len()), (1, 1, 2));
+}
+
+/// Invariant 1.
+#[test]
+fn nothing_happens_for_who_has_not_paid_and_for_a_usable_session() {
+    let unpaid = CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(None) };
+    let mut usable = session(None);
+    usable.metadata.insert("tier".into(), "quick".into());
+    for session in [unpaid, usable] {
+        let world = world(session);
+        assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
+        let state = world.state();
+        assert!(state.alerts.is_empty() && state.queue.is_empty() && state.log.is_empty());
+    }
+}
+
+#[test]
+fn whatever_breaks_it_is_announced_and_recorded_once_in_the_end() {
+    let clean = world(session(Some("someone@example.com")));
+    deliver(&clean).unwrap().unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 7, "{boundaries}");
+    for first in 0..boundaries {
+        for second in first + 1..boundaries + 6 {
+            for one in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+                for other in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+                    let what = format!("{one:?} at {first}, {other:?} at {second}");
+                    let world = world(session(Some("someone@example.com")));
+                    world.plan(Plan::at(first, one).and_at(second, other));
+                    for _ in 0..4 {
+                        drop(deliver(&world));
+                    }
+                    world.plan(Plan::none());
+                    deliver(&world).unwrap().unwrap();
+                    let state = world.state();
+                    let fault_hit_the_alert = state.alerts.is_empty();
+                    assert!(!fault_hit_the_alert || [one, other].contains(&Fault::Fail), "{what}: no alert");
+                    assert_eq!(state.log.len(), 2, "{what}: records");
+                    assert!(!state.queue.is_empty(), "{what}: no mail");
+                    let (sale, _) = &state.sales.values().next().unwrap();
+                    assert_eq!(sale.mail, Mail::Ordered, "{what}");
+                }
+            }
+        }
+    }
+}
