@@ -1,6 +1,9 @@
 //! The pipeline in process: what a sale becomes when all goes well, when the model misbehaves, and when any
 //! effect fails, loses its reply, or takes the process with it.
 
+// A test that cannot go on says so by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod faults;
 mod filtering;
 mod model_replies;

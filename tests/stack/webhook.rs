@@ -199,29 +199,37 @@ async fn ten_deliveries_at_once_are_one_sale() {
     assert_eq!(entries.len(), 1, "{entries:?}");
 }
 
-/// Paid, but without a usable tier or question: a notice for the operators, and the fixed sentence on the page. The
-/// notice names the session and holds nothing of the customer.
+/// Paid, but without a usable tier or question: operators are told, the customer is asked for the question by one
+/// mail, the log has the paid event and the amount, and the page shows the fixed sentence (Silent Drop, verification
+/// criteria 1 to 4).
 #[tokio::test]
-async fn paid_but_unusable_becomes_a_notice_that_holds_the_session_id_alone() {
+async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     let world = World::alone().await;
-    let mut object = payment_link_session("quick", &question(), &email());
+    let email = email();
+    let mut object = payment_link_session("quick", &question(), &email);
     object["metadata"]["tier"] = json!("premium");
     let session = world.stack.plant(&object).await;
-    let answer = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
-    assert_eq!(answer["status"], 200, "{answer}");
-    let notice = eventually("a notice", crate::world::SOON, async || {
-        let bodies = world.aws.peek("NoticesQueueUrl").await;
-        bodies
-            .iter()
-            .filter_map(|body| serde_json::from_str::<Value>(body).ok())
-            .find(|body| body["session_id"] == *session)
+    for _ in 0..2 {
+        let answer = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
+        assert_eq!(answer["status"], 200, "{answer}");
+    }
+    let mails = eventually("the mail that asks for the question", crate::world::SOON, async || {
+        Some(world.mails(&email).await).filter(|mails| !mails.is_empty())
     })
     .await;
-    let received_at = notice["received_at"].clone();
-    assert!(received_at.is_number());
-    assert_eq!(notice, json!({ "kind": "notice", "v": 1, "session_id": session, "received_at": received_at }));
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0]["subject"], "We received your payment — please reply with your question");
+    let body = mails[0]["body"].as_str().unwrap_or_default();
+    assert!(body.contains("This is our error, not yours.") && body.contains("Strategy Session ($25)"), "{body}");
+    let sent = eventually("the record of the mail", crate::world::SOON, async || {
+        Some(world.count(&session, "email_service", "EMAIL_SENT").await).filter(|count| *count > 0)
+    })
+    .await;
+    assert_eq!(sent, 1);
+    assert_eq!(world.count(&session, "webhook", "ERROR").await, 1);
     let reply = world.verdict(&session).await;
     let expected = json!({ "error": "Analysis failed. Please contact oracle@42sisters.ai for a refund." });
     assert_eq!((reply.status, reply.json()), (500, expected));
     assert_eq!(world.calls("gemini", "").await, Vec::<Value>::new());
+    assert_eq!(world.mails(&email).await.len(), 1);
 }

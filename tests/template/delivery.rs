@@ -27,7 +27,7 @@ fn mappings(template: &Template) -> Vec<(&str, u64, &Value)> {
         .collect()
 }
 
-fn dead_letters<'a>(queue: &'a Value) -> Option<&'a str> {
+fn dead_letters(queue: &Value) -> Option<&str> {
     target(&queue["Properties"]["RedrivePolicy"]["deadLetterTargetArn"])
 }
 
