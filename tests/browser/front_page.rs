@@ -116,8 +116,10 @@ async fn a_link_can_choose_the_tier() {
 #[tokio::test]
 async fn an_address_that_names_no_order_says_so() {
     let browser = Browser::open().await;
-    browser.visit("/result/not-an-order").await;
-    assert_eq!(browser.text("h1").await, "There is no page at this address");
+    for address in ["/no/such/page", "/result/not-an-order"] {
+        browser.visit(address).await;
+        assert_eq!(browser.text("h1").await, "There is no page at this address", "{address}");
+    }
     assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
     browser.look("not-found").await;
     // The console notes the page's own status, 404, and nothing else may be wrong: so no silence is asked for.

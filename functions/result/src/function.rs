@@ -60,6 +60,7 @@ impl Function {
                 let query = request.query_string_parameters();
                 retrieve(self.ports(), query.first("session_id")).await
             }
+            _ if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
             _ => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),
         };
         reply.into_response()

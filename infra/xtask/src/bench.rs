@@ -1,5 +1,6 @@
 //! `bench`: what was promised, measured. One JSON object a line on standard output, progress on standard error.
 
+mod forward;
 mod lambda;
 mod size;
 mod start;
@@ -21,7 +22,8 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 2] = [("size", size::size), ("start", start::start)];
+const ALL: [(&str, Run); 4] =
+    [("size", size::size), ("start", start::start), ("requests", forward::requests), ("filter", forward::filter)];
 
 /// Runs one benchmark, or all.
 pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {

@@ -1,0 +1,93 @@
+//! What a delivered Full Breakdown costs in AWS requests: `cargo xtask bench requests`.
+//!
+//! A sale runs through the functions' own decisions in process. Each call of a port is one request of its adapter
+//! (shared/aws), so the calls are counted by name and priced; item sizes are those of the stored records. What a
+//! warm process has already (secrets) is not counted, nor the queues' empty polls, which do not grow with sales.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+#[allow(dead_code)]
+mod simulator;
+
+use serde_json::json;
+use simulator::Simulator;
+use std::collections::BTreeMap;
+
+/// USD per request, us-east-1 list prices of November 2026.
+const PRICES: [(&str, f64); 8] = [
+    ("api_gateway_request", 3.50e-6),
+    ("lambda_invocation", 0.20e-6),
+    ("lambda_gb_second", 16.6667e-6),
+    ("sqs_request", 0.40e-6),
+    ("dynamodb_write_unit", 0.625e-6),
+    ("dynamodb_read_unit", 0.125e-6),
+    ("s3_put", 5.0e-6),
+    ("s3_get", 0.4e-6),
+];
+
+/// The page asks every two seconds while the model takes about twelve.
+const PENDING_POLLS: f64 = 6.0;
+
+/// A breakdown as long as a real one: about 3 KB.
+fn breakdown() -> String {
+    let analysis = "The demand is there and the costs are known, but the lease runs longer than the plan does, and \
+        nobody has yet said who does the work in the second and third month. A smaller start would show the same \
+        thing for a tenth of the money. "
+        .repeat(2);
+    let dimension = json!({ "verdict": "AMBER", "analysis": analysis });
+    let names = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
+    let dimensions: serde_json::Map<_, _> =
+        names.map(|name| (name.to_owned(), dimension.clone())).into_iter().collect();
+    json!({ "verdict": "AMBER", "summary": "Start smaller, and sign nothing yet.", "breakdown": dimensions })
+        .to_string()
+}
+
+fn main() {
+    let mut sim = Simulator::new("full");
+    sim.model_says(&breakdown());
+    sim.stripe_delivers();
+    sim.drain();
+    assert_eq!(sim.page().expect("a page").status(), 200);
+    let state = sim.world.state();
+    assert_eq!(state.sent.len(), 1, "one mail");
+    let sale = serde_json::to_string(&state.sales.values().next().expect("a sale").0).expect("JSON").len() as f64;
+    let verdict = serde_json::to_string(state.cache.values().next().expect("a verdict")).expect("JSON").len() as f64;
+    let calls = |name: &str| state.boundaries.iter().filter(|found| **found == name).count() as f64;
+    let units = |bytes: f64, unit: f64| (bytes / unit).ceil();
+
+    let messages = calls("queue.send");
+    // One of the saves is the transaction that writes both items, at twice the units.
+    let writes =
+        (calls("store.save") - 1.0) * units(sale, 1024.0) + 2.0 * (units(sale, 1024.0) + units(verdict, 1024.0));
+    let reads = calls("store.load") * units(sale, 4096.0)
+        + calls("store.load_with_verdict") * units(sale + verdict, 4096.0)
+        + PENDING_POLLS * units(sale, 4096.0);
+    // Front page, checkout, webhook, result page, the polls and the reply.
+    let http = 4.0 + PENDING_POLLS + 1.0;
+    let counted = BTreeMap::from([
+        ("api_gateway_request", http),
+        ("lambda_invocation", http + messages),
+        ("sqs_request", messages * 3.0),
+        ("dynamodb_write_unit", writes),
+        ("dynamodb_read_unit", reads),
+        ("s3_put", calls("log.publish") + calls("archive.keep")),
+        ("s3_get", calls("archive.find")),
+    ]);
+    let price = |kind: &str| PRICES.iter().find(|(name, _)| *name == kind).map_or(0.0, |(_, price)| *price);
+    let mut requests = 0.0;
+    for (kind, count) in &counted {
+        requests += count * price(kind);
+        println!("{}", json!({ "name": format!("requests.{kind}"), "value": count, "unit": "per Full Breakdown" }));
+    }
+    // The verdict function waits for the model at 256 MB; the others take some 50 ms each.
+    let compute = (12.0 + 0.05 * (http + messages)) * 0.25 * price("lambda_gb_second");
+    let per_thousand = |dollars: f64| (dollars * 1000.0 * 10_000.0).round() / 10_000.0;
+    println!(
+        "{}",
+        json!({ "name": "cost.requests", "value": per_thousand(requests), "unit": "USD per 1000 verdicts", "target": 0.10 })
+    );
+    println!(
+        "{}",
+        json!({ "name": "cost.compute", "value": per_thousand(compute), "unit": "USD per 1000 verdicts", "assumes": "12 s of model time at 256 MB" })
+    );
+}
