@@ -74,6 +74,24 @@ fn ten_webhooks_and_an_impatient_page_are_one_sale() {
 }
 
 #[test]
+fn a_page_that_keeps_asking_orders_once_a_minute_and_no_oftener() {
+    use domain::sale::Fulfilment;
+    let sim = Simulator::new("quick");
+    assert_eq!(sim.page().unwrap().status(), 202);
+    // A worker claimed the sale and died, and its lease has ended.
+    let ended = Fulfilment::Generating { owner: "dead".into(), lease_until: domain::Timestamp::from_seconds(0) };
+    sim.world.state().sales.values_mut().for_each(|(sale, _)| sale.fulfilment = ended.clone());
+    for _ in 0..29 {
+        assert_eq!(sim.page().unwrap().status(), 202);
+        sim.world.advance(std::time::Duration::from_secs(2));
+    }
+    assert_eq!(sim.world.state().queue.len(), 2, "the first order and one more");
+    sim.world.advance(std::time::Duration::from_secs(2));
+    sim.page();
+    assert_eq!(sim.world.state().queue.len(), 3);
+}
+
+#[test]
 fn a_lost_webhook_is_made_good_by_the_page() {
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));

@@ -200,10 +200,9 @@ impl Retrieval<'_> {
             if !is_new && !sale.needs_order(self.asked_at) {
                 return Change::nothing(false);
             }
-            if usable && matches!(sale.fulfilment, Fulfilment::Ordered { .. }) {
-                sale.fulfilment = Fulfilment::Ordered { at: self.asked_at };
-            }
             if usable {
+                // Also where a worker's lease ended: from here on the next order is a minute away.
+                sale.fulfilment = Fulfilment::Ordered { at: self.asked_at };
                 return Change::save(true);
             }
             sale.fulfilment = Fulfilment::Unusable { at: self.asked_at };
