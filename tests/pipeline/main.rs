@@ -4,6 +4,7 @@
 // A test that cannot go on says so by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod breaker;
 mod faults;
 mod filtering;
 mod model_replies;

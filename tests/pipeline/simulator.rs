@@ -5,6 +5,7 @@ use audit::{AuditKey, Journal};
 use domain::{
     CheckoutSession, EmailAddress, PaymentStatus, Secret, SessionId, Timestamp,
     backoff::Backoff,
+    breaker::BreakerPolicy,
     message::Message,
     ports::{ModelReply, SecretSource, StorageError},
 };
@@ -154,26 +155,42 @@ impl Simulator {
     /// The queues deliver until nothing is left, redelivering what was not finished.
     pub(crate) fn drain(&mut self) {
         for _ in 0..200 {
-            let new: Vec<Message> = self.world.state().queue.drain(..).collect();
-            for message in new {
-                self.sequence += 1;
-                self.waiting.push((format!("message-{}", self.sequence), 0, message));
-            }
-            if self.waiting.is_empty() {
-                return;
-            }
-            let (id, received, message) = self.waiting.remove(0);
-            if self.handle(&id, received + 1, &message) == Some(Handled::Done) {
-                continue;
-            }
-            if received + 1 >= 10 {
-                self.dead.push(message);
-            } else {
-                self.waiting.push((id, received + 1, message));
-                self.world.advance(REDELIVERY);
+            match self.step() {
+                None => return,
+                Some(true) => {}
+                Some(false) => self.world.advance(REDELIVERY),
             }
         }
         panic!("the queues never became empty");
+    }
+
+    /// One delivery, if anything is queued: whether the message is finished. An unfinished one goes to the end.
+    pub(crate) fn step(&mut self) -> Option<bool> {
+        let new: Vec<Message> = self.world.state().queue.drain(..).collect();
+        for message in new {
+            self.sequence += 1;
+            self.waiting.push((format!("message-{}", self.sequence), 0, message));
+        }
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let (id, received, message) = self.waiting.remove(0);
+        if self.handle(&id, received + 1, &message) == Some(Handled::Done) {
+            return Some(true);
+        }
+        if received + 1 >= 10 {
+            self.dead.push(message);
+        } else {
+            self.waiting.push((id, received + 1, message));
+        }
+        Some(false)
+    }
+
+    /// Another paid session in the same world becomes the one that is delivered and asked for.
+    pub(crate) fn next_session(&mut self, id: &str) {
+        let session = paid_session(id, "quick", Some(ADDRESS));
+        self.session = session.id.clone();
+        self.world.state().sessions.insert(session.id.clone(), session);
     }
 
     /// One delivery of one message; nothing when the process died, later when it failed.
@@ -227,6 +244,7 @@ impl Simulator {
             journal: self.journal(),
             generate: verdict::GeneratePorts {
                 model: world,
+                breakers: world,
                 alerts: world,
                 clock: world,
                 randomness: world,
@@ -279,6 +297,12 @@ pub(crate) fn verdict_settings() -> verdict::Settings {
         policy: verdict::Policy {
             models: vec!["model-a".to_owned(), "model-b".to_owned()],
             backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
+            breaker: BreakerPolicy {
+                failures: 5,
+                slow_successes: 10,
+                slow: Duration::from_secs(40),
+                open: Duration::from_secs(60),
+            },
         },
         lease: Duration::from_secs(200),
     }

@@ -57,11 +57,10 @@ impl Retrieval<'_> {
                 CacheEntry::Corrupt => self.restore(sale, Severity::Critical, "corrupt entry").await,
             },
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {
-                if sale.value.needs_order(self.asked_at) {
-                    self.ask_stripe(Some(sale)).await
-                } else {
-                    pending()
+                if sale.value.unavailable_until.is_some_and(|until| until > self.asked_at) {
+                    return temporarily_unavailable();
                 }
+                if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
             }
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => failed(),

@@ -1,19 +1,21 @@
 //! One order: from a paid session to a cached verdict and an ordered mail.
 
 use crate::{
-    generate::{self, Generated, Policy, generate},
+    generate::{self, Generated, NoVerdict, Policy, generate},
     prompt,
 };
 use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{
-    Alert, CachedVerdict, Query, Sale, SessionId, Submission, Timestamp, Verdict,
+    Alert, CachedVerdict, Colour, Query, Sale, SessionId, Submission, Timestamp, Verdict,
     alert::Severity,
     message::{self, Message, OrderedBy},
     ports::{
         CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, VerdictArchive, Versioned,
     },
     sale::{Claim, Fulfilment, Mail},
+    texts,
+    verdict::Divergence,
 };
 use gates::Gate;
 use runtime::Handled;
@@ -69,6 +71,9 @@ pub enum FulfilError {
     /// A queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// The model's circuit breaker is open.
+    #[error("the circuit is open")]
+    CircuitOpen,
     /// The payment could not be confirmed.
     #[error(transparent)]
     Payment(#[from] PaymentError),
@@ -161,7 +166,17 @@ async fn produce(
     let details = details(&generated, order, tier);
     let verdict = match generated.verdict {
         Ok(verdict) => verdict,
-        Err(reason) => {
+        Err(NoVerdict::CircuitOpen(until)) => {
+            // Not a failure of this sale: it is ordered again by its message and by its page.
+            end(ports, order, sale, |sale, now| {
+                sale.fulfilment = Fulfilment::Ordered { at: now };
+                sale.unavailable_until = Some(until);
+                Vec::new()
+            })
+            .await?;
+            return Err(FulfilError::CircuitOpen);
+        }
+        Err(NoVerdict::Failed(reason)) => {
             let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
             records.push(Record::pipeline(now, order.received_at, status.0, status.1, status.2).with_details(details));
             let saved = end(ports, order, sale, |sale, now| {
@@ -238,14 +253,19 @@ async fn save(
         }
         facts.note(sale, tier);
         sale.verdict_hash = Some(verdict_hash.clone());
+        sale.unavailable_until = None;
         sale.fulfilment = Fulfilment::Ready { at: now, archived: false };
         let mut cached = original.clone();
         let mut records = records.clone();
         let (source, status, detail) = if sale.regenerated_at.is_some() {
+            let (check, notice) = compare(sale.colour, cached.verdict.verdict);
+            records.push(Record { timestamp: now, triggered_at: order.received_at, body: check });
             cached.regen = true;
             cached.regen_reason = Some("cache_miss".to_owned());
+            cached.notice = notice;
             (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
         } else {
+            sale.colour = Some(cached.verdict.verdict);
             (Source::Webhook, Status::Ok, None)
         };
         records.push(Record::pipeline(now, order.received_at, source, status, detail).with_details(details.clone()));
@@ -253,6 +273,20 @@ async fn save(
     };
     let (sale, ()) = ports.journal.commit(sale, ready).await?;
     Ok(sale)
+}
+
+/// Compares a regenerated verdict with the first one. The first stays authoritative, so the page carries a notice
+/// where they differ significantly, and where the first is not known (Regen Consistency, invariants 4 and 5).
+fn compare(first: Option<Colour>, second: Colour) -> (Body, Option<String>) {
+    let divergence = first.map(|first| Divergence::between(first, second));
+    let check = Body::RegenDivergenceCheck {
+        original_verdict: first.map_or("UNKNOWN", Colour::word).to_owned(),
+        regen_verdict: second.word().to_owned(),
+        top_level_match: first == Some(second),
+        divergence_level: divergence,
+    };
+    let told = matches!(divergence, None | Some(Divergence::Significant));
+    (check, told.then(|| texts::REGENERATED_NOTICE.to_owned()))
 }
 
 /// Saves an end of the claim, unless the claim was lost meanwhile.

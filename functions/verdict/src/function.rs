@@ -7,7 +7,7 @@ use crate::{
 use audit::{AuditKeys, Journal};
 use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
-use domain::{backoff::Backoff, message::Message, ports::SecretSource};
+use domain::{backoff::Backoff, breaker::BreakerPolicy, message::Message, ports::SecretSource};
 use gemini::ModelList;
 use runtime::{
     Environment, Handled, System, configuration::ConfigurationError, each_message, queue::Delivery, telemetry,
@@ -52,6 +52,12 @@ impl Function {
             base: millis("GEMINI_BACKOFF_BASE_MS", 1000, 60_000)?,
             cap: BACKOFF_CAP,
         };
+        let breaker = BreakerPolicy {
+            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
+            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
+            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
+            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
+        };
         let models = ModelList::parse(&required("GEMINI_MODEL")?)?.names().map(str::to_owned).collect();
         let system = Arc::new(System);
         let site = environment.base_url("SITE_URL", "")?;
@@ -76,7 +82,7 @@ impl Function {
                 Arc::new(secret("GEMINI_SECRET_ID")?),
             ),
             audit_keys: secret("AUDIT_SECRET_ID")?,
-            settings: Settings { policy: Policy { models, backoff }, lease: LEASE },
+            settings: Settings { policy: Policy { models, backoff, breaker }, lease: LEASE },
         })
     }
 
@@ -109,6 +115,7 @@ impl Function {
         let journal = Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System };
         let generate = generate::Ports {
             model: &self.model,
+            breakers: &self.sales,
             alerts: &self.alerts,
             clock: &System,
             randomness: &System,

@@ -1,19 +1,22 @@
 //! Asking the model: a few attempts, each checked, until a reply may go on (Gemini Timeout; TMM Cross-Validation).
 
-use crate::prompt::build_verdict_prompt;
+use crate::{guard, prompt::build_verdict_prompt};
 use crosscheck::Crosscheck;
 use domain::{
-    Alert, Query, SessionId, Tier, Verdict,
+    Alert, Query, SessionId, Tier, Timestamp, Verdict,
     alert::Severity,
     backoff::Backoff,
-    ports::{Alerts, Clock, Model, ModelError, Pause, Randomness},
+    breaker::BreakerPolicy,
+    ports::{Alerts, Breakers, Clock, Model, ModelError, Pause, Randomness},
 };
+use std::time::Duration;
 
 /// What generation needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub model: &'a dyn Model,
+    pub breakers: &'a dyn Breakers,
     pub alerts: &'a dyn Alerts,
     pub clock: &'a dyn Clock,
     pub randomness: &'a dyn Randomness,
@@ -27,19 +30,30 @@ pub struct Policy {
     pub models: Vec<String>,
     /// Attempts and waits.
     pub backoff: Backoff,
+    /// When a model is left alone.
+    pub breaker: BreakerPolicy,
 }
 
 /// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
 #[derive(Debug)]
 pub struct Generated {
-    /// The verdict, or why there is none, as a code for operators.
-    pub verdict: Result<Verdict, String>,
+    /// The verdict, or why there is none.
+    pub verdict: Result<Verdict, NoVerdict>,
     /// Each crosscheck, in order.
     pub crosschecks: Vec<Crosscheck>,
     /// How many times the model was asked.
     pub attempts: u32,
     /// Which model answered last.
     pub model_version: Option<String>,
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoVerdict {
+    /// It failed for good; the reason is for operators.
+    Failed(String),
+    /// The model was not asked, and will not be before this.
+    CircuitOpen(Timestamp),
 }
 
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
@@ -50,7 +64,7 @@ pub struct Generated {
 /// (TMM Cross-Validation, invariant 4).
 pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, tier: Tier, query: &Query) -> Generated {
     let mut generated = Generated {
-        verdict: Err("no attempt was made".to_owned()),
+        verdict: Err(NoVerdict::Failed("no attempt was made".to_owned())),
         crosschecks: Vec::new(),
         attempts: 0,
         model_version: None,
@@ -58,19 +72,27 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
     let mut models = policy.models.iter();
     let Some(mut model) = models.next() else { return generated };
     let mut stricter = false;
+    if let Err(until) = guard::admit(ports, policy, model).await {
+        tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
+        generated.verdict = Err(NoVerdict::CircuitOpen(until));
+        return generated;
+    }
     while generated.attempts < policy.backoff.attempts {
         generated.attempts += 1;
         let attempt = generated.attempts;
+        let asked_at = ports.clock.now();
         match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
+                let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
+                guard::succeeded(ports, policy, session, model, took).await;
                 if let Some(warning) = &reply.status_warning {
                     warn(ports, session, &format!("{}: {warning}", reply.model_version)).await;
                 }
                 generated.model_version = Some(reply.model_version);
                 let crosscheck = crosscheck::crosscheck(&reply.text, tier);
                 let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
-                generated.verdict = accept(&crosscheck, &reply.text, tier);
+                generated.verdict = accept(&crosscheck, &reply.text, tier).map_err(NoVerdict::Failed);
                 generated.crosschecks.push(crosscheck);
                 if !malformed || stricter {
                     return generated;
@@ -79,7 +101,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
             }
             Err(error) => {
                 tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
-                generated.verdict = Err(error.to_string());
+                generated.verdict = Err(NoVerdict::Failed(error.to_string()));
                 match error {
                     ModelError::UnknownModel => {
                         warn(ports, session, &format!("model {model} is not known any more")).await;
@@ -88,7 +110,10 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                     }
                     error if error.is_retriable() => {
                         let jitter = ports.randomness.fraction();
-                        let Some(wait) = policy.backoff.wait_after(attempt, jitter) else { return generated };
+                        let Some(wait) = policy.backoff.wait_after(attempt, jitter) else {
+                            guard::failed(ports, policy, session, model).await;
+                            return generated;
+                        };
                         ports.pause.pause(wait).await;
                     }
                     _ => return generated,

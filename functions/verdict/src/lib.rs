@@ -5,8 +5,9 @@
 mod fulfil;
 mod function;
 mod generate;
+mod guard;
 pub mod prompt;
 
 pub use fulfil::{FulfilError, Order, Ports, Settings, fulfil};
 pub use function::Function;
-pub use generate::{Generated, Policy, Ports as GeneratePorts, generate};
+pub use generate::{Generated, NoVerdict, Policy, Ports as GeneratePorts, generate};

@@ -75,6 +75,17 @@ pub enum Body {
         /// Terms and offsets, no text.
         hits: Value,
     },
+    /// A regenerated verdict was compared with the first one (Regen Consistency, secondary output).
+    RegenDivergenceCheck {
+        /// The first colour, or UNKNOWN.
+        original_verdict: String,
+        /// The new colour.
+        regen_verdict: String,
+        /// Whether they are the same.
+        top_level_match: bool,
+        /// none, minor or significant; nothing when the first is unknown.
+        divergence_level: Option<domain::verdict::Divergence>,
+    },
     /// A paid session could not be processed (Silent Drop, invariant 7).
     SilentDrop {
         /// What was charged, in the currency's smallest unit.

@@ -13,7 +13,8 @@ use aws_sdk_dynamodb::{
 };
 use domain::{
     CachedVerdict, Sale, SessionId,
-    ports::{CacheEntry, Randomness, SaleStore, SaveError, StorageError, Versioned},
+    breaker::Breaker,
+    ports::{Breakers, CacheEntry, Randomness, SaleStore, SaveError, StorageError, Versioned},
 };
 use std::{
     collections::HashMap,
@@ -87,6 +88,46 @@ fn parse_verdict(item: &Item) -> CacheEntry {
 /// The item that a failed condition found, if this very write had put it there before its reply got lost.
 fn is_own_write(found: Option<&Item>, token: &str) -> bool {
     found.and_then(|item| text(item, "written_by")) == Some(token)
+}
+
+#[async_trait]
+impl Breakers for DynamoSales {
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
+        let read = self.client().get_item().table_name(&self.table).set_key(Some(breaker_key(model)));
+        let output = read.consistent_read(true).send().await.map_err(|error| storage("breaker read", error))?;
+        let Some(item) = output.item else { return Ok(Versioned { value: Breaker::default(), version: 0 }) };
+        let version = item.get("version").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok());
+        let value = text(&item, "document").and_then(|document| serde_json::from_str(document).ok());
+        // A row that cannot be read must not stop every sale: it counts as closed and is written anew.
+        Ok(Versioned { value: value.unwrap_or_default(), version: version.unwrap_or(0) })
+    }
+
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
+        let token = self.randomness.token();
+        let document = serde_json::to_string(breaker).map_err(|error| storage("breaker write", error))?;
+        let mut item = breaker_key(model);
+        item.insert("version".to_owned(), AttributeValue::N((expected + 1).to_string()));
+        item.insert("written_by".to_owned(), AttributeValue::S(token.clone()));
+        item.insert("document".to_owned(), AttributeValue::S(document));
+        let (condition, values) = condition(expected);
+        self.put(item, condition, values, &token).await
+    }
+}
+
+fn breaker_key(model: &str) -> Item {
+    HashMap::from([
+        ("pk".to_owned(), AttributeValue::S(format!("BREAKER#{model}"))),
+        ("sk".to_owned(), AttributeValue::S("BREAKER".to_owned())),
+    ])
+}
+
+/// The condition of a write that expects this version.
+fn condition(expected: u64) -> (&'static str, Option<Item>) {
+    if expected == 0 {
+        return ("attribute_not_exists(pk)", None);
+    }
+    let values = HashMap::from([(":expected".to_owned(), AttributeValue::N(expected.to_string()))]);
+    ("version = :expected", Some(values))
 }
 
 #[async_trait]

@@ -5,6 +5,7 @@
 
 pub mod alert;
 pub mod backoff;
+pub mod breaker;
 pub mod checkout_session;
 pub mod message;
 pub mod ports;

@@ -3,6 +3,7 @@
 
 use crate::{
     Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Secret, SessionId, Tier, Timestamp,
+    breaker::Breaker,
     message::Message,
     sale::{AuditEntry, Draft, Sale},
 };
@@ -85,6 +86,15 @@ pub trait SaleStore: Send + Sync {
     /// Saves the sale if its version is still `expected` (0: if it does not exist). Returns the new version.
     /// Together with `verdict`, both are written or neither is.
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError>;
+}
+
+/// The models' circuit breakers.
+#[async_trait]
+pub trait Breakers: Send + Sync {
+    /// A model's breaker; a closed one without history where there is none.
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError>;
+    /// Saves it if its version is still `expected`.
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError>;
 }
 
 /// First verdicts, kept for ever.

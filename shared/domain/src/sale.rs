@@ -5,7 +5,7 @@
 //! (`outbox`) and published afterwards: a transition without its records, or a record without its transition,
 //! cannot exist.
 
-use crate::{SessionId, Tier, Timestamp};
+use crate::{Colour, SessionId, Tier, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -140,6 +140,12 @@ pub struct Sale {
     pub mail: Mail,
     /// When the verdict was last generated again, if ever.
     pub regenerated_at: Option<Timestamp>,
+    /// Until when the model is not asked (its breaker is open).
+    #[serde(default)]
+    pub unavailable_until: Option<Timestamp>,
+    /// The colour of the first verdict, which a regenerated one is compared with.
+    #[serde(default)]
+    pub colour: Option<Colour>,
     /// Whether the log tells of the silent drop.
     #[serde(default)]
     pub drop_recorded: bool,
@@ -189,6 +195,8 @@ impl Sale {
             fulfilment: Fulfilment::Ordered { at: received_at },
             mail: Mail::NotOrdered,
             regenerated_at: None,
+            unavailable_until: None,
+            colour: None,
             drop_recorded: false,
             retrievals: 0,
             audit: None,
@@ -223,7 +231,9 @@ impl Sale {
     #[must_use]
     pub fn needs_order(&self, now: Timestamp) -> bool {
         match &self.fulfilment {
-            Fulfilment::Ordered { at } => at.plus(REORDER_AFTER) <= now,
+            Fulfilment::Ordered { at } => {
+                at.plus(REORDER_AFTER) <= now && self.unavailable_until.is_none_or(|until| until <= now)
+            }
             Fulfilment::Generating { lease_until, .. } => *lease_until <= now,
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }

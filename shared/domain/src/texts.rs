@@ -6,6 +6,12 @@ pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sist
 /// The verdict cannot be produced now (Gemini Timeout, circuit open).
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
+/// Shown above a regenerated verdict that may differ from the mailed one: the spec's note (Regen Consistency,
+/// tertiary output), with the last sentence made fit for a page.
+pub const REGENERATED_NOTICE: &str = "NOTE: Due to a technical condition, the verdict on your results page may \
+    differ slightly from the one you received by email. Both represent a valid coherence reading of your submission. \
+    If you have questions, write to oracle@42sisters.ai and we will provide clarification.";
+
 /// The subject of every verdict mail (Verdict Pipeline, outputs 3).
 pub const VERDICT_MAIL_SUBJECT: &str = "Your 42 Sisters AI Verdict";
 

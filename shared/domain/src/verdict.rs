@@ -39,6 +39,31 @@ impl Colour {
     }
 }
 
+/// How far a regenerated verdict is from the first one (Regen Consistency, invariant 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Divergence {
+    /// The same colour.
+    None,
+    /// Neighbours: GREEN and AMBER, or AMBER and RED.
+    Minor,
+    /// GREEN and RED, or any colour and NULL.
+    Significant,
+}
+
+impl Divergence {
+    /// Compares two top-level colours.
+    #[must_use]
+    pub fn between(first: Colour, second: Colour) -> Self {
+        match (first, second) {
+            (a, b) if a == b => Self::None,
+            (Colour::Null, _) | (_, Colour::Null) => Self::Significant,
+            (Colour::Green, Colour::Red) | (Colour::Red, Colour::Green) => Self::Significant,
+            _ => Self::Minor,
+        }
+    }
+}
+
 /// The names of the five dimensions, in the order in which they are shown.
 pub const DIMENSIONS: [&str; 5] = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
 
@@ -223,6 +248,22 @@ mod tests {
                 alternative: "other".into(),
                 tests: vec!["t1".into(), "t2".into(), "t3".into()],
             }),
+        }
+    }
+
+    #[test]
+    fn divergence_is_that_of_the_spec_both_ways() {
+        use Divergence::{Minor, None, Significant};
+        let expected = [
+            [None, Minor, Significant, Significant],
+            [Minor, None, Minor, Significant],
+            [Significant, Minor, None, Significant],
+            [Significant, Significant, Significant, None],
+        ];
+        for (row, first) in Colour::ALL.into_iter().enumerate() {
+            for (column, second) in Colour::ALL.into_iter().enumerate() {
+                assert_eq!(Divergence::between(first, second), expected[row][column], "{first:?} {second:?}");
+            }
         }
     }
 

@@ -4,11 +4,12 @@ use crate::world::{Letter, World};
 use async_trait::async_trait;
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    breaker::Breaker,
     message::Message,
     ports::{
-        Alerts, AuditLog, CacheEntry, Clock, CreatedCheckoutSession, MailError, Mailbox, Model, ModelError, ModelReply,
-        NewCheckoutSession, OutgoingMail, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue,
-        QueueError, Randomness, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
+        Alerts, AuditLog, Breakers, CacheEntry, Clock, CreatedCheckoutSession, MailError, Mailbox, Model, ModelError,
+        ModelReply, NewCheckoutSession, OutgoingMail, Pause, PaymentError, Payments, Prompt, Published, Quarantine,
+        Queue, QueueError, Randomness, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
     },
     sale::{AuditEntry, Draft},
 };
@@ -94,6 +95,29 @@ impl SaleStore for World {
             Ok(expected + 1)
         });
         write.await.unwrap_or_else(|| Err(storage("store.save").into()))
+    }
+}
+
+#[async_trait]
+impl Breakers for World {
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
+        let read = self.boundary("breaker.load", |state| {
+            let (value, version) = state.breakers.get(model).cloned().unwrap_or_default();
+            Versioned { value, version }
+        });
+        read.await.ok_or_else(|| storage("breaker.load"))
+    }
+
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
+        let write = self.boundary("breaker.save", |state| {
+            let current = state.breakers.get(model).map_or(0, |(_, version)| *version);
+            if current != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.breakers.insert(model.to_owned(), (breaker.clone(), expected + 1));
+            Ok(())
+        });
+        write.await.unwrap_or_else(|| Err(storage("breaker.save").into()))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::faults::{Fault, Plan};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    breaker::Breaker,
     message::Message,
     ports::{ModelError, ModelReply, NewCheckoutSession, Prompt},
     sale::Draft,
@@ -39,6 +40,7 @@ pub struct State {
     pub log: BTreeMap<String, String>,
     pub quarantine: Vec<(SessionId, String)>,
     pub queue: VecDeque<Message>,
+    pub breakers: BTreeMap<String, (Breaker, u64)>,
     pub alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
     pub created: Vec<NewCheckoutSession>,

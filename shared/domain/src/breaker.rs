@@ -1,0 +1,161 @@
+//! The circuit breaker of a model: one row per model, shared by every running function (Gemini Timeout,
+//! invariants 5 and 7; DESIGN: persistent, so that a restart forgets nothing, GAP-02C).
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// When the breaker opens and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakerPolicy {
+    /// Consecutive final failures that open it (`GEMINI_CIRCUIT_OPEN_THRESHOLD`, 5).
+    pub failures: u32,
+    /// Consecutive successes slower than `slow` that open it (GAP-02B).
+    pub slow_successes: u32,
+    /// What counts as slow.
+    pub slow: Duration,
+    /// How long it stays open (`OPEN_DURATION_MS`, 60 s), and how long a half-open call may take before another
+    /// one is let through.
+    pub open: Duration,
+}
+
+/// The state of one model's breaker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breaker {
+    /// Final failures in a row.
+    pub failures: u32,
+    /// Slow successes in a row.
+    pub slow_successes: u32,
+    /// When it opened, if it is not closed.
+    pub opened_at: Option<Timestamp>,
+    /// When the one half-open call was let through.
+    pub probing_since: Option<Timestamp>,
+}
+
+/// Whether a call may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Closed: call.
+    Call,
+    /// Half open, and this is the one call; the breaker must be saved before it is made.
+    Probe,
+    /// Open: do not call.
+    Refuse,
+}
+
+impl Breaker {
+    /// Asks for a call. Exactly one caller gets [`Admission::Probe`], provided that the breaker is saved on
+    /// condition of its version.
+    pub fn admit(&mut self, now: Timestamp, policy: &BreakerPolicy) -> Admission {
+        let Some(opened_at) = self.opened_at else { return Admission::Call };
+        if opened_at.plus(policy.open) > now {
+            return Admission::Refuse;
+        }
+        match self.probing_since {
+            Some(since) if since.plus(policy.open.saturating_mul(3)) > now => Admission::Refuse,
+            _ => {
+                self.probing_since = Some(now);
+                Admission::Probe
+            }
+        }
+    }
+
+    /// Notes that a call with all its attempts failed. True when this opened the breaker.
+    pub fn failed(&mut self, now: Timestamp, policy: &BreakerPolicy) -> bool {
+        self.slow_successes = 0;
+        self.failures = self.failures.saturating_add(1);
+        let was_probe = self.probing_since.take().is_some();
+        let opens = was_probe || self.failures >= policy.failures;
+        let newly = opens && self.opened_at.is_none();
+        if opens {
+            self.opened_at = Some(now);
+        }
+        newly
+    }
+
+    /// Notes that a call succeeded. True when this opened the breaker because calls have become slow.
+    pub fn succeeded(&mut self, took: Duration, now: Timestamp, policy: &BreakerPolicy) -> bool {
+        self.failures = 0;
+        self.opened_at = None;
+        self.probing_since = None;
+        if took < policy.slow {
+            self.slow_successes = 0;
+            return false;
+        }
+        self.slow_successes = self.slow_successes.saturating_add(1);
+        if self.slow_successes < policy.slow_successes {
+            return false;
+        }
+        self.slow_successes = 0;
+        self.opened_at = Some(now);
+        true
+    }
+
+    /// Whether there is anything to save after a success: a closed breaker with no history needs no write.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: BreakerPolicy =
+        BreakerPolicy { failures: 5, slow_successes: 3, slow: Duration::from_secs(40), open: Duration::from_secs(60) };
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn open() -> Breaker {
+        let mut breaker = Breaker::default();
+        for second in 0..5 {
+            assert_eq!(breaker.failed(at(second), &POLICY), second == 4);
+        }
+        breaker
+    }
+
+    #[test]
+    fn it_opens_after_the_fifth_failure_in_a_row_and_not_before() {
+        let mut breaker = Breaker::default();
+        for second in 0..4 {
+            breaker.failed(at(second), &POLICY);
+        }
+        assert_eq!(breaker.admit(at(5), &POLICY), Admission::Call);
+        breaker.succeeded(Duration::from_secs(1), at(5), &POLICY);
+        assert!(breaker.is_fresh(), "a success resets the count");
+        assert_eq!(open().admit(at(63), &POLICY), Admission::Refuse);
+    }
+
+    #[test]
+    fn half_open_lets_exactly_one_call_through() {
+        let mut breaker = open();
+        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
+        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Refuse);
+        let mut failed = breaker.clone();
+        failed.failed(at(70), &POLICY);
+        assert_eq!(failed.admit(at(129), &POLICY), Admission::Refuse, "open for another minute");
+        assert_eq!(failed.admit(at(130), &POLICY), Admission::Probe);
+        breaker.succeeded(Duration::from_secs(1), at(70), &POLICY);
+        assert_eq!(breaker.admit(at(70), &POLICY), Admission::Call);
+    }
+
+    #[test]
+    fn a_probe_whose_process_died_does_not_keep_it_open_for_ever() {
+        let mut breaker = open();
+        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
+        assert_eq!(breaker.admit(at(243), &POLICY), Admission::Refuse);
+        assert_eq!(breaker.admit(at(244), &POLICY), Admission::Probe);
+    }
+
+    #[test]
+    fn slow_successes_open_it_too() {
+        let mut breaker = Breaker::default();
+        let slow = Duration::from_secs(41);
+        assert!(!breaker.succeeded(slow, at(0), &POLICY) && !breaker.succeeded(slow, at(1), &POLICY));
+        assert!(breaker.succeeded(slow, at(2), &POLICY));
+        assert_eq!(breaker.admit(at(3), &POLICY), Admission::Refuse);
+    }
+}

@@ -1,0 +1,118 @@
+//! The circuit breaker in the pipeline, and what a regenerated verdict says of itself.
+
+use crate::simulator::{Simulator, body, quick};
+use domain::ports::{ModelError, ModelReply};
+use std::time::Duration;
+
+const GOOD: &str = r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#;
+
+fn good() -> Result<ModelReply, ModelError> {
+    Ok(ModelReply { text: GOOD.to_owned(), model_version: "m-1".to_owned(), status_warning: None })
+}
+
+/// Five sales whose three attempts fail, and then a sixth.
+fn opened() -> Simulator {
+    let mut sim = Simulator::new("quick");
+    sim.world.state().answers = (0..15).map(|_| Err(ModelError::Timeout)).collect();
+    for number in 1..=5 {
+        sim.next_session(&format!("cs_test_failing_{number}"));
+        sim.stripe_delivers();
+        sim.drain();
+        assert_eq!(sim.page().unwrap().status(), 500, "sale {number}");
+    }
+    sim.next_session("cs_test_sixth");
+    sim
+}
+
+/// Gemini Timeout, verification criterion 4.
+#[test]
+fn after_five_final_failures_the_model_is_left_alone_for_a_minute() {
+    let mut sim = opened();
+    let calls = sim.world.state().prompts.len();
+    assert_eq!(calls, 15);
+    sim.stripe_delivers();
+    assert_eq!(sim.step(), Some(false), "the order is kept");
+    assert_eq!(sim.world.state().prompts.len(), calls, "the model is not asked");
+    let page = sim.page().unwrap();
+    assert_eq!(page.status(), 503);
+    let sentence = "Analysis temporarily unavailable. Please try again in a few minutes.";
+    assert_eq!(body(&page)["error"], sentence);
+    let alerts = sim.world.state().alerts.clone();
+    assert_eq!(alerts.iter().filter(|alert| alert.line.contains("circuit of model-a opened")).count(), 1);
+    // A minute later the customer's page asks again, the one call goes through, and the circuit is closed.
+    sim.world.advance(Duration::from_secs(61));
+    sim.world.state().answers = [good(), good()].into();
+    assert_eq!(sim.page().unwrap().status(), 202);
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200);
+    let state = sim.world.state();
+    assert_eq!((state.prompts.len(), state.sent.len()), (calls + 1, 1));
+    assert!(state.breakers["model-a"].0.is_fresh());
+}
+
+#[test]
+fn a_probe_that_fails_keeps_the_circuit_open() {
+    let mut sim = opened();
+    let calls = sim.world.state().prompts.len();
+    sim.world.advance(Duration::from_secs(61));
+    sim.world.state().answers = (0..3).map(|_| Err(ModelError::Timeout)).collect();
+    sim.stripe_delivers();
+    sim.step();
+    assert_eq!(sim.world.state().prompts.len(), calls + 3);
+    sim.next_session("cs_test_seventh");
+    sim.stripe_delivers();
+    sim.step();
+    assert_eq!(sim.world.state().prompts.len(), calls + 3, "open for another minute");
+}
+
+/// The breaker protects the model; where its row cannot be read or written, sales go on.
+#[test]
+fn a_broken_breaker_stops_no_sale() {
+    use testkit::{Fault, Plan};
+    for (name, fault) in [("breaker.load", Fault::Fail), ("breaker.save", Fault::Fail)] {
+        let mut sim = Simulator::new("quick");
+        sim.model_says(GOOD);
+        sim.world.plan(Plan::none().whenever(name, fault));
+        sim.stripe_delivers();
+        sim.drain();
+        assert_eq!(sim.page().unwrap().status(), 200, "{name}");
+    }
+}
+
+#[test]
+fn what_the_model_says_wrongly_opens_no_circuit() {
+    let mut sim = Simulator::new("quick");
+    for number in 1..=6 {
+        sim.next_session(&format!("cs_test_prose_{number}"));
+        sim.model_says("Certainly! Here is your verdict.");
+        sim.stripe_delivers();
+        sim.drain();
+    }
+    assert_eq!(sim.world.state().prompts.len(), 12, "each was asked twice");
+    assert!(!sim.world.state().alerts.iter().any(|alert| alert.line.contains("circuit")));
+}
+
+/// Regen Consistency, invariants 4 and 5.
+#[test]
+fn a_regenerated_verdict_is_compared_with_the_first() {
+    for (second, level, told) in [("GREEN", "none", false), ("AMBER", "minor", false), ("RED", "significant", true)] {
+        let mut sim = Simulator::new("quick");
+        sim.model_says(GOOD);
+        sim.stripe_delivers();
+        sim.drain();
+        sim.world.state().cache.clear();
+        sim.world.state().archive.clear();
+        sim.model_says(&quick(second, "It looks different the second time."));
+        sim.page();
+        sim.drain();
+        let page = body(&sim.page().unwrap());
+        assert_eq!(page["notice"].is_string(), told, "{second}");
+        let lines = sim.audit_lines();
+        let check = lines.iter().find(|line| line["event"] == "regen_divergence_check").unwrap();
+        assert_eq!((&check["original_verdict"], &check["regen_verdict"]), (&"GREEN".into(), &second.into()));
+        assert_eq!(
+            (&check["divergence_level"], &check["top_level_match"]),
+            (&level.into(), &(second == "GREEN").into())
+        );
+    }
+}
