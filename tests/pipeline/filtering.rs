@@ -79,6 +79,26 @@ fn the_customers_own_blocked_words_cost_the_echo_and_nothing_else() {
     assert!(sim.world.state().prompts[0].1.content.contains("CSDM"), "the model is asked what was asked");
 }
 
+/// What passes alone passes in the mail too: the lines around it, the customer's among them, change nothing.
+#[test]
+fn a_verdict_reads_in_the_mail_as_it_reads_on_the_page() {
+    for (question, summary) in [
+        ("We hit 97.4% accuracy", "The bar for a new entrant is high, the threshold is clear."),
+        ("I fear my options are manifold", "Your options are manifold"),
+        ("Our gamma\n\nray lamp", "Sell it to hospitals first, they know what it is for."),
+    ] {
+        let mut sim = Simulator::new("quick");
+        sim.world.state().sessions.get_mut(&sim.session).unwrap().metadata.insert("q0".into(), question.into());
+        sim.model_says(&quick("GREEN", summary));
+        sim.stripe_delivers();
+        sim.drain();
+        let page = body(&sim.page().unwrap());
+        assert_eq!(page["verdict"]["summary"], summary);
+        let mail = sim.world.state().sent[0].1.body.clone();
+        assert!(mail.contains(&format!("\n{summary}\n")), "{mail}");
+    }
+}
+
 #[test]
 fn an_ordinary_question_is_echoed_to_the_letter() {
     let mut sim = Simulator::new("quick");

@@ -60,6 +60,7 @@ fn main() {
     let writes =
         (calls("store.save") - 1.0) * units(sale, 1024.0) + 2.0 * (units(sale, 1024.0) + units(verdict, 1024.0));
     let reads = calls("store.load") * units(sale, 4096.0)
+        + calls("breaker.load")
         + calls("store.load_with_verdict") * units(sale + verdict, 4096.0)
         + PENDING_POLLS * units(sale, 4096.0);
     // Front page, checkout, webhook, result page, the polls and the reply.
@@ -79,8 +80,8 @@ fn main() {
         requests += count * price(kind);
         println!("{}", json!({ "name": format!("requests.{kind}"), "value": count, "unit": "per Full Breakdown" }));
     }
-    // The verdict function waits for the model at 256 MB; the others take some 50 ms each.
-    let compute = (12.0 + 0.05 * (http + messages)) * 0.25 * price("lambda_gb_second");
+    // The verdict function waits for the model at 512 MB; the others take some 50 ms each at 256 MB (template.yaml).
+    let compute = (12.0 * 0.5 + 0.05 * (http + messages) * 0.25) * price("lambda_gb_second");
     let per_thousand = |dollars: f64| (dollars * 1000.0 * 10_000.0).round() / 10_000.0;
     println!(
         "{}",
@@ -88,6 +89,6 @@ fn main() {
     );
     println!(
         "{}",
-        json!({ "name": "cost.compute", "value": per_thousand(compute), "unit": "USD per 1000 verdicts", "assumes": "12 s of model time at 256 MB" })
+        json!({ "name": "cost.compute", "value": per_thousand(compute), "unit": "USD per 1000 verdicts", "assumes": "12 s of model time at 512 MB" })
     );
 }

@@ -89,6 +89,11 @@ async fn a_paid_session_that_is_unusable_is_on_record_too() {
     let record = recorded.expect("no record of a paid event");
     assert_eq!(record["status"], "ERROR");
     assert!(record["error_detail"].is_string(), "{record}");
+    // Its customer is asked for the question; a test that follows must not find that mail on its way.
+    tests::eventually("the mail's record", std::time::Duration::from_secs(60), async || {
+        (world.count(&session, "email_service", "EMAIL_SENT").await == 1).then_some(())
+    })
+    .await;
 }
 
 /// Each reading of the page is an event of its own.

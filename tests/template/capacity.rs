@@ -64,7 +64,7 @@ fn every_function_is_deployed_bounded_and_logs_for_a_while() {
     let rule = functions_are_built;
     assert_rule(rule, "Binary: webhook", "Binary: webhok", "no folder of functions/");
     assert_rule(rule, "Binary: webhook", "Binary: checkout", "functions/webhook is not in the template");
-    assert_rule(rule, "Timeout: 10", "Timeout: 30", "outlives");
+    assert_rule(rule, "Timeout: 20", "Timeout: 30", "outlives");
     assert_rule(rule, "-checkout\n      RetentionInDays: 30\n", "-checkout\n", "kept for ever");
 }
 

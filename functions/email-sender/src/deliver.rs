@@ -1,6 +1,6 @@
 //! One mail: from a cached verdict to a sent draft.
 
-use crate::render::{render, render_silent_drop};
+use crate::render::{Rendered, render, render_silent_drop, render_without_echo};
 use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status, digest};
 use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp,
@@ -11,6 +11,7 @@ use domain::{
     },
     sale::{Claim, Draft, Fulfilment, Mail},
 };
+use filter::Outcome;
 use gates::Gate;
 use runtime::Handled;
 use serde_json::json;
@@ -123,6 +124,12 @@ enum Letter {
     SilentDrop,
 }
 
+/// Gate 2 on the finished text, line by line: what a line means does not depend on the next one, and a verdict's
+/// sentences read in the mail as they read on the page. Terms that are split over lines are found all the same.
+fn gate_2(rendered: &Rendered) -> gates::Run {
+    gates::run(Gate::BeforeDelivery, std::iter::once(rendered.subject.as_str()).chain(rendered.body.split('\n')))
+}
+
 /// A claimed delivery.
 struct Delivery<'a> {
     ports: Ports<'a>,
@@ -139,19 +146,30 @@ impl Delivery<'_> {
             return self.settle_draft(sale, &draft).await;
         }
         let rendered = match self.letter {
-            Letter::Verdict => render(&self.order.session_id, &self.verdict(entry).await?, &self.settings.site),
+            Letter::Verdict => {
+                let cached = self.verdict(entry).await?;
+                let rendered = render(&self.order.session_id, &cached, &self.settings.site);
+                // The customer's own words must never be the reason why a mail is held or changed.
+                if gate_2(&rendered).outcome() == Outcome::Pass {
+                    rendered
+                } else {
+                    render_without_echo(&self.order.session_id, &cached, &self.settings.site)
+                }
+            }
             Letter::SilentDrop => render_silent_drop(),
         };
         let session = self.ports.payments.session(&self.order.session_id).await?;
         let Some(address) = session.email else { return self.no_address(sale).await };
         let now = self.now();
-        let gate = gates::run(Gate::BeforeDelivery, [rendered.subject.as_str(), rendered.body.as_str()]);
+        let gate = gate_2(&rendered);
         let record = gate.record(now, self.order.ordered_at);
-        let texts = gate.clone().delivered();
-        let Some([subject, body]) = texts.and_then(|texts| <[String; 2]>::try_from(texts).ok()) else {
+        let Some(delivered) = gate.clone().delivered() else {
             let raw = json!({ "subject": rendered.subject, "body": rendered.body });
             return self.hold(sale, &gate, record, &raw).await;
         };
+        let mut lines = delivered.into_iter();
+        let subject = lines.next().unwrap_or_default();
+        let body = lines.collect::<Vec<_>>().join("\n");
         let mail = OutgoingMail { to: address, subject, body, session_id: self.order.session_id.clone() };
         self.draft_and_send(sale, &mail, record).await
     }
@@ -221,18 +239,25 @@ impl Delivery<'_> {
             // Still a draft: it was not sent, and sending it is safe, for the mailbox sends it once.
             Ok(true) => match self.ports.mailbox.send_draft(draft).await {
                 Ok(()) => self.sent(sale).await,
+                // The first send was still under way when we looked: now it is done.
+                Err(MailError::NoSuchDraft) => self.settle_gone(sale, draft).await,
                 Err(error) => self.failed(sale, &error).await,
             },
-            Ok(false) => match self.ports.mailbox.was_sent(draft).await {
-                Ok(true) => self.sent(sale).await,
-                Ok(false) if self.order.receive_count < self.settings.patience => {
-                    // Sent items can lag behind; look again when the message comes back.
-                    self.release().await;
-                    Ok(Handled::Later)
-                }
-                Ok(false) => self.unknown(sale).await,
-                Err(error) => self.failed(sale, &error).await,
-            },
+            Ok(false) => self.settle_gone(sale, draft).await,
+            Err(error) => self.failed(sale, &error).await,
+        }
+    }
+
+    /// The draft is gone: it was sent, unless somebody removed it.
+    async fn settle_gone(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Handled, DeliverError> {
+        match self.ports.mailbox.was_sent(draft).await {
+            Ok(true) => self.sent(sale).await,
+            Ok(false) if self.order.receive_count < self.settings.patience => {
+                // Sent items can lag behind; look again when the message comes back.
+                self.release().await;
+                Ok(Handled::Later)
+            }
+            Ok(false) => self.unknown(sale).await,
             Err(error) => self.failed(sale, &error).await,
         }
     }

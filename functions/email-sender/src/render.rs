@@ -15,6 +15,16 @@ pub struct Rendered {
 /// Renders the mail of a verdict. `site` is the public address, without a trailing slash.
 #[must_use]
 pub fn render(session: &SessionId, cached: &CachedVerdict, site: &str) -> Rendered {
+    render_with(session, cached, site, &submission(session, cached))
+}
+
+/// The same with a reference in place of the question.
+#[must_use]
+pub fn render_without_echo(session: &SessionId, cached: &CachedVerdict, site: &str) -> Rendered {
+    render_with(session, cached, site, &gates::withheld_line(session))
+}
+
+fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submission: &str) -> Rendered {
     let title = match cached.tier {
         Tier::Quick => "ORACLE VERDICT — QUICK TAKE",
         Tier::Full => "ORACLE VERDICT — FULL BREAKDOWN",
@@ -25,7 +35,7 @@ pub fn render(session: &SessionId, cached: &CachedVerdict, site: &str) -> Render
     let verdict = &cached.verdict;
     let mut body = format!(
         "{title}\n{double}\n\nYOUR SUBMISSION:\n{}\n\nVERDICT: {}\n\n{}\n",
-        submission(session, cached),
+        submission,
         coloured(verdict.verdict),
         verdict.summary
     );

@@ -144,6 +144,9 @@
 
   // ---- asking ----
 
+  // Statuses that pass by themselves: the sentence is shown, and the page asks again.
+  const PASSING = [429, 502, 503, 504];
+  const PASSING_WAIT = 5;
   let timer;
   const askAgain = (seconds) => {
     clearTimeout(timer);
@@ -176,6 +179,7 @@
       reply = await response.json();
       if (response.status === 200) return showVerdict(reply);
     } catch {
+      if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
       return showProblem(response.ok ? 0 : response.status, UNREADABLE);
     }
     if (response.status === 202) {
@@ -186,6 +190,7 @@
       return;
     }
     showProblem(response.status, typeof reply.error === "string" ? reply.error : UNREADABLE);
+    if (PASSING.includes(response.status)) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
   }
 
   byId("again").addEventListener("click", () => {

@@ -3,7 +3,7 @@
 use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, Timestamp, Unusable,
-    alert::SilentDrop,
+    alert::{Severity, SilentDrop},
     message::{self, Message},
     ports::{PaymentError, Payments, Queue, QueueError, StorageError},
     query,
@@ -55,6 +55,10 @@ pub enum AnnounceError {
 pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, AnnounceError> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
+    if matches!(sale.value.fulfilment, Fulfilment::Generating { .. }) {
+        // The worker that noticed has not saved yet what it noticed.
+        return Ok(Handled::Later);
+    }
     if !is_open(&sale.value) {
         journal.flush(sale).await;
         return Ok(Handled::Done);
@@ -62,8 +66,13 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     let session = ports.payments.session(&notice.session_id).await?;
     // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
     let Some(unusable) = session.submission().err().filter(|_| session.is_paid()) else {
-        tracing::error!(session = notice.session_id.prefix(), "a notice about a session that is no silent drop");
-        return Ok(Handled::Done);
+        // The signed event said otherwise. Nobody who may have paid is dropped on a doubt: the notice comes again,
+        // and stays in the dead-letter queue, behind an alarm, if Stripe keeps saying so.
+        let detail = "a notice about a session that is not paid, or is usable after all";
+        let now = journal.clock.now();
+        let alert = Alert::event("SILENT-DROP", Severity::Error, now, "NOTICE", &notice.session_id, detail);
+        journal.alerts.raise(alert).await;
+        return Ok(Handled::Later);
     };
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
     let note = |sale: &mut Sale| note(sale, &session, unusable, email_tag.as_deref(), notice, journal.clock.now());
@@ -71,9 +80,7 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     if !open {
         return Ok(Handled::Done);
     }
-    let mut alert = drop_alert(&session, email_tag.as_deref(), journal.clock.now());
-    alert.line.truncate(1000);
-    journal.alerts.raise(alert).await;
+    journal.alerts.raise(drop_alert(&session, email_tag.as_deref(), journal.clock.now())).await;
     let ordered_at = journal.clock.now();
     let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at };
     ports.mails.send(&mail).await?;

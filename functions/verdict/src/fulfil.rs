@@ -71,6 +71,12 @@ pub enum FulfilError {
     /// A queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// Stripe says that the session is not paid.
+    #[error("ordered but not paid")]
+    NotPaid,
+    /// The model cannot be asked: our own side of it is not ready.
+    #[error("the model cannot be asked: {0}")]
+    ModelNotReady(String),
     /// The model's circuit breaker is open.
     #[error("the circuit is open")]
     CircuitOpen,
@@ -132,12 +138,15 @@ async fn produce(
     // invariant 1).
     let session = ports.payments.session(&order.session_id).await?;
     if !session.is_paid() {
-        tracing::warn!(session = order.session_id.prefix(), "ordered but not paid");
-        return end(ports, order, sale, |sale, now| {
+        // The signed event, or an earlier reading, said otherwise. Nobody who may have paid is dropped on a doubt: the
+        // order comes again, and stays in the dead-letter queue, behind an alarm, if Stripe keeps saying so.
+        end(ports, order, sale, |sale, now| {
             sale.fulfilment = Fulfilment::Ordered { at: now };
             Vec::new()
         })
-        .await;
+        .await?;
+        alert(ports, &order.session_id, Severity::Error, "PAYMENT", "ordered, but Stripe says it is not paid").await;
+        return Err(FulfilError::NotPaid);
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
     let Submission { tier, query } = match session.submission() {
@@ -166,6 +175,7 @@ async fn produce(
     let details = details(&generated, order, tier);
     let verdict = match generated.verdict {
         Ok(verdict) => verdict,
+        Err(NoVerdict::NotReady(detail)) => return Err(FulfilError::ModelNotReady(detail)),
         Err(NoVerdict::CircuitOpen(until)) => {
             // Not a failure of this sale: it is ordered again by its message and by its page.
             end(ports, order, sale, |sale, now| {

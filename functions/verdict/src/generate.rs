@@ -52,6 +52,8 @@ pub struct Generated {
 pub enum NoVerdict {
     /// It failed for good; the reason is for operators.
     Failed(String),
+    /// Our own side failed before the model was asked: the order must come again.
+    NotReady(String),
     /// The model was not asked, and will not be before this.
     CircuitOpen(Timestamp),
 }
@@ -103,6 +105,10 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                 tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
                 generated.verdict = Err(NoVerdict::Failed(error.to_string()));
                 match error {
+                    ModelError::NotReady(source) => {
+                        generated.verdict = Err(NoVerdict::NotReady(source.to_string()));
+                        return generated;
+                    }
                     ModelError::UnknownModel => {
                         warn(ports, session, &format!("model {model} is not known any more")).await;
                         let Some(next) = models.next() else { return generated };

@@ -224,6 +224,10 @@ pub struct ModelReply {
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
+    /// The model was not asked, because our own side failed first (the key could not be read): no attempt of the
+    /// sale and no failure of the model.
+    #[error("our side of the model is not ready")]
+    NotReady(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No answer in time.
     #[error("no answer in time")]
     Timeout,
@@ -256,7 +260,8 @@ impl ModelError {
     pub const fn is_retriable(&self) -> bool {
         match self {
             Self::Timeout | Self::Network(_) | Self::Unavailable(_) => true,
-            Self::QuotaExhausted
+            Self::NotReady(_)
+            | Self::QuotaExhausted
             | Self::Unauthorized(_)
             | Self::BadRequest(_)
             | Self::UnknownModel

@@ -37,12 +37,12 @@ impl LazyClient {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let document = self.secret.document().await.map_err(|error| ModelError::Network(Box::new(error)))?;
+        let document = self.secret.document().await.map_err(|error| ModelError::NotReady(Box::new(error)))?;
         let Document { api_key } = serde_json::from_str(document.expose())
-            .map_err(|_| ModelError::Network("the Gemini secret has no api_key".into()))?;
+            .map_err(|_| ModelError::NotReady("the Gemini secret has no api_key".into()))?;
         let config = Config { base_url: self.base_url.clone(), key: api_key, timeout: self.timeout };
         let client =
-            Client::new(config, reqwest::Client::builder()).map_err(|error| ModelError::Network(Box::new(error)))?;
+            Client::new(config, reqwest::Client::builder()).map_err(|error| ModelError::NotReady(Box::new(error)))?;
         Ok(self.client.get_or_init(|| client))
     }
 }

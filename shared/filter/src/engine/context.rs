@@ -186,7 +186,7 @@ impl<'t> Context<'t> {
     /// Whether a clause ends with the occurrence.
     pub(crate) fn ends_clause(&self) -> bool {
         const AFTER: &[&str] = &[".", "!", "?", ":", ";", ",", ")", "–", "—", "…", "-"];
-        self.right.first().is_none_or(|t| t.is_one_of(AFTER))
+        self.right.first().is_none_or(|t| t.line_break || t.is_one_of(AFTER))
     }
 
     /// Whether a determiner stands before the occurrence, with at most one adjective between.
