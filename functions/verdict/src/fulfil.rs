@@ -71,9 +71,6 @@ pub enum FulfilError {
     /// A queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// Stripe says that the session is not paid.
-    #[error("ordered but not paid")]
-    NotPaid,
     /// The model cannot be asked: our own side of it is not ready.
     #[error("the model cannot be asked: {0}")]
     ModelNotReady(String),
@@ -138,15 +135,15 @@ async fn produce(
     // invariant 1).
     let session = ports.payments.session(&order.session_id).await?;
     if !session.is_paid() {
-        // The signed event, or an earlier reading, said otherwise. Nobody who may have paid is dropped on a doubt: the
-        // order comes again, and stays in the dead-letter queue, behind an alarm, if Stripe keeps saying so.
-        end(ports, order, sale, |sale, now| {
+        // The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the
+        // customer's page orders again.
+        let sale = end(ports, order, sale, |sale, now| {
             sale.fulfilment = Fulfilment::Ordered { at: now };
             Vec::new()
         })
         .await?;
-        alert(ports, &order.session_id, Severity::Error, "PAYMENT", "ordered, but Stripe says it is not paid").await;
-        return Err(FulfilError::NotPaid);
+        alert(ports, &order.session_id, Severity::Critical, "PAYMENT", "ordered, but Stripe says it is not paid").await;
+        return Ok(sale);
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
     let Submission { tier, query } = match session.submission() {
