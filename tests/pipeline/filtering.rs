@@ -2,6 +2,7 @@
 
 use crate::simulator::{QUESTION, Simulator, body, quick};
 use domain::message::Message;
+use std::time::Duration;
 
 #[test]
 fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
@@ -125,11 +126,15 @@ fn gate_2_holds_what_is_in_the_cache_already() {
         if page_first {
             assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
         }
-        sim.world.state().queue.push_back(Message::Mail {
-            v: 1,
-            session_id: sim.session.clone(),
-            ordered_at: domain::Timestamp::from_seconds(1_800_000_000),
-        });
+        sim.world.state().queue.push_back((
+            Message::Mail {
+                v: 1,
+                session_id: sim.session.clone(),
+                ordered_at: domain::Timestamp::from_seconds(1_800_000_000),
+                letter: domain::mail::Letter::Verdict,
+            },
+            Duration::ZERO,
+        ));
         sim.drain();
         assert!(sim.world.state().sent.is_empty(), "page first: {page_first}");
         assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);

@@ -2,6 +2,7 @@
 
 use crate::simulator::{ADDRESS, QUESTION, Simulator, body, paid_session, quick, strategy};
 use domain::{PaymentStatus, message::Message};
+use std::time::Duration;
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
@@ -147,12 +148,13 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
     assert_eq!(sim.page().unwrap().status(), 402);
     // Even an order that somehow got into the queue makes no verdict of an unpaid session.
-    sim.world.state().queue.push_back(Message::Order {
+    let order = Message::Order {
         v: 1,
         session_id: sim.session.clone(),
         received_at: domain::Timestamp::from_seconds(1_800_000_000),
         ordered_by: domain::message::OrderedBy::Webhook,
-    });
+    };
+    sim.world.state().queue.push_back((order, Duration::ZERO));
     sim.drain();
     assert!(sim.world.state().prompts.is_empty() && sim.world.state().cache.is_empty());
     sim.world.state().sessions.clear();

@@ -6,9 +6,11 @@ use domain::{
     CheckoutSession, EmailAddress, PaymentStatus, Secret, SessionId, Timestamp,
     backoff::Backoff,
     breaker::BreakerPolicy,
+    mail::{Letter, MailSchedule},
     message::Message,
     ports::{ModelReply, SecretSource, StorageError},
 };
+use email_retry::Wait;
 use runtime::{Handled, http::Reply};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -34,10 +36,19 @@ pub(crate) struct Simulator {
     pub(crate) world: World,
     pub(crate) session: SessionId,
     key: AuditKey,
-    waiting: Vec<(String, u32, Message)>,
+    waiting: Vec<Waiting>,
     sequence: u32,
     /// Messages that came back so often that the queue gave them up.
     pub(crate) dead: Vec<Message>,
+}
+
+/// A message in a queue.
+struct Waiting {
+    id: String,
+    received: u32,
+    /// When the queue shows it.
+    visible_at: Timestamp,
+    message: Message,
 }
 
 /// A paid session as Stripe would return it.
@@ -51,6 +62,7 @@ pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> Checkou
         email: email.map(|address| EmailAddress::parse(address).unwrap()),
         amount_total: Some(500),
         currency: Some("cad".to_owned()),
+        payment: None,
         created: None,
     }
 }
@@ -157,8 +169,7 @@ impl Simulator {
         for _ in 0..200 {
             match self.step() {
                 None => return,
-                Some(true) => {}
-                Some(false) => self.world.advance(REDELIVERY),
+                Some(_) => {}
             }
         }
         panic!("the queues never became empty");
@@ -166,22 +177,28 @@ impl Simulator {
 
     /// One delivery, if anything is queued: whether the message is finished. An unfinished one goes to the end.
     pub(crate) fn step(&mut self) -> Option<bool> {
-        let new: Vec<Message> = self.world.state().queue.drain(..).collect();
-        for message in new {
+        let now = self.now();
+        let new: Vec<_> = self.world.state().queue.drain(..).collect();
+        for (message, delay) in new {
             self.sequence += 1;
-            self.waiting.push((format!("message-{}", self.sequence), 0, message));
+            let id = format!("message-{}", self.sequence);
+            self.waiting.push(Waiting { id, received: 0, visible_at: now.plus(delay), message });
         }
-        if self.waiting.is_empty() {
-            return None;
-        }
-        let (id, received, message) = self.waiting.remove(0);
-        if self.handle(&id, received + 1, &message) == Some(Handled::Done) {
-            return Some(true);
-        }
-        if received + 1 >= 10 {
-            self.dead.push(message);
+        // The next one that anybody can see; time passes until there is one.
+        let next = (0..self.waiting.len()).min_by_key(|index| self.waiting[*index].visible_at.max(now))?;
+        let mut waiting = self.waiting.remove(next);
+        self.world.advance(waiting.visible_at.since(now));
+        waiting.received += 1;
+        let hidden = match self.handle(&waiting.id, &waiting.message) {
+            Some(Wait::Done) => return Some(true),
+            Some(Wait::For(hidden)) => hidden,
+            Some(Wait::Usual) | None => REDELIVERY,
+        };
+        waiting.visible_at = self.now().plus(hidden);
+        if waiting.received >= 10 {
+            self.dead.push(waiting.message);
         } else {
-            self.waiting.push((id, received + 1, message));
+            self.waiting.push(waiting);
         }
         Some(false)
     }
@@ -193,8 +210,14 @@ impl Simulator {
         self.world.state().sessions.insert(session.id.clone(), session);
     }
 
+    pub(crate) fn now(&self) -> Timestamp {
+        domain::ports::Clock::now(&self.world)
+    }
+
     /// One delivery of one message; nothing when the process died, later when it failed.
-    fn handle(&self, id: &str, receive_count: u32, message: &Message) -> Option<Handled> {
+    fn handle(&self, id: &str, message: &Message) -> Option<Wait> {
+        let usual =
+            |handled: Option<Handled>| handled.map(|it| if it == Handled::Done { Wait::Done } else { Wait::Usual });
         let world = &self.world;
         match message {
             Message::Order { session_id, received_at, ordered_by, .. } => {
@@ -204,38 +227,49 @@ impl Simulator {
                     ordered_by: *ordered_by,
                     message_id: id.to_owned(),
                 };
-                run(verdict::fulfil(self.verdict_ports(), &verdict_settings(), &order))
-                    .map(|result| result.unwrap_or(Handled::Later))
+                let handled = run(verdict::fulfil(self.verdict_ports(), &verdict_settings(), &order));
+                usual(handled.map(|result| result.unwrap_or(Handled::Later)))
             }
-            Message::Mail { session_id, ordered_at, .. } => {
-                let order = email_sender::MailOrder {
-                    session_id: session_id.clone(),
-                    ordered_at: *ordered_at,
-                    message_id: id.to_owned(),
-                    receive_count,
-                };
-                let ports = email_sender::Ports {
-                    journal: self.journal(),
-                    archive: world,
-                    quarantine: world,
-                    payments: world,
-                    mailbox: world,
-                    audit_key: &self.key,
-                };
-                let settings = email_sender::Settings {
-                    site: "https://oracle.example".to_owned(),
-                    lease: Duration::from_secs(90),
-                    patience: 5,
-                };
-                run(email_sender::deliver(ports, &settings, &order)).map(|result| result.unwrap_or(Handled::Later))
+            Message::Mail { session_id, ordered_at, letter, .. } => {
+                let order = mail_order(session_id, *letter, *ordered_at, id);
+                let handled = run(async {
+                    let attempt = self.deliver(&order).await?;
+                    email_sender::send(attempt, &order, world, world).await.map_err(|_| ())
+                });
+                usual(handled.map(|result| result.unwrap_or(Handled::Later)))
             }
+            Message::MailRetry { session_id, ordered_at, letter, .. } => {
+                let order = mail_order(session_id, *letter, *ordered_at, id);
+                let attempt = run(self.deliver(&order));
+                attempt.map(|result| result.map_or(Wait::Usual, |attempt| email_retry::wait(attempt, self.now())))
+            }
+            Message::PaymentChanged { .. } => panic!("no function takes these yet"),
             Message::Notice { session_id, received_at, .. } => {
                 let notice = silent_drop::Notice { session_id: session_id.clone(), received_at: *received_at };
                 let ports =
                     silent_drop::Ports { journal: self.journal(), payments: world, mails: world, audit_key: &self.key };
-                run(silent_drop::announce(ports, &notice)).map(|result| result.unwrap_or(Handled::Later))
+                usual(run(silent_drop::announce(ports, &notice)).map(|result| result.unwrap_or(Handled::Later)))
             }
         }
+    }
+
+    async fn deliver(&self, order: &delivery::MailOrder) -> Result<delivery::Attempt, ()> {
+        let world = &self.world;
+        let ports = delivery::Ports {
+            journal: self.journal(),
+            archive: world,
+            quarantine: world,
+            dead_letters: world,
+            payments: world,
+            mailbox: world,
+            audit_key: &self.key,
+        };
+        let settings = delivery::Settings {
+            site: "https://oracle.example".to_owned(),
+            lease: Duration::from_secs(90),
+            schedule: MailSchedule::standard(),
+        };
+        delivery::deliver(ports, &settings, order).await.map_err(|_| ())
     }
 
     fn verdict_ports(&self) -> verdict::Ports<'_> {
@@ -255,6 +289,7 @@ impl Simulator {
             mails: world,
             notices: world,
             payments: world,
+            submissions: world,
             audit_key: &self.key,
         }
     }
@@ -290,6 +325,10 @@ impl Simulator {
     pub(crate) fn count(&self, source: &str, status: &str) -> usize {
         self.audit_lines().iter().filter(|line| line["source"] == source && line["status"] == status).count()
     }
+}
+
+fn mail_order(session: &SessionId, letter: Letter, ordered_at: Timestamp, id: &str) -> delivery::MailOrder {
+    delivery::MailOrder { session_id: session.clone(), letter, ordered_at, message_id: id.to_owned() }
 }
 
 pub(crate) fn verdict_settings() -> verdict::Settings {

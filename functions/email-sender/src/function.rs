@@ -1,55 +1,45 @@
-//! From queue events to [`deliver`] and back.
+//! From queue events to [`delivery::deliver`], and on to the retry queue.
 
-use crate::deliver::{MailOrder, Ports, Settings, deliver};
-use async_trait::async_trait;
-use audit::{AuditKeys, Journal};
-use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts};
+use aws::{Connection, SqsQueue};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use delivery::{Attempt, MailOrder, Postman};
 use domain::{
-    Alert, Channel, EmailAddress, Secret,
-    message::Message,
-    ports::{Alerts, Clock, SecretSource},
+    message::{self, Message},
+    ports::{Clock, MAX_QUEUE_DELAY, Queue, QueueError},
 };
-use runtime::{
-    Environment, Handled, System, configuration::ConfigurationError, each_message, queue::Delivery, telemetry,
-};
-use std::{error::Error, sync::Arc, time::Duration};
-
-/// One invocation may work on a mail this long: longer than the function's time-out (90 s), so that nobody takes
-/// over from a living worker, and shorter than the queue's visibility time-out (540 s).
-const LEASE: Duration = Duration::from_secs(120);
-
-/// How often a mail with an unknown outcome is looked up before it is left to a human.
-const PATIENCE: u32 = 5;
+use runtime::{Environment, Handled, System, each_message, queue::Delivery, telemetry};
+use std::error::Error;
 
 /// The e-mail function of one process.
 pub struct Function {
-    sales: DynamoSales,
-    log: S3AuditLog,
-    archive: S3Archive,
-    quarantine: S3Quarantine,
-    alerts: Arc<SnsAlerts>,
-    payments: stripe::LazyClient,
-    mailbox: graph::LazyClient,
-    audit_keys: SecretDocument,
-    settings: Settings,
+    postman: Postman,
+    retries: SqsQueue,
 }
 
-/// Keeps rotated refresh tokens in the secret they came from (Email Retry, INV-07).
-struct StoredTokens {
-    secret: Arc<SecretDocument>,
-    alerts: Arc<SnsAlerts>,
-}
-
-#[async_trait]
-impl graph::RefreshTokenStore for StoredTokens {
-    async fn rotated(&self, new: Secret) {
-        if let Err(error) = self.secret.replace_field("refresh_token", &new).await {
-            let now = System.now();
-            let detail = telemetry::chain(&error);
-            let line =
-                format!("[ORACLE-EMAIL] CRITICAL | {now} | TOKEN_STORE | - | refresh token not stored: {detail}");
-            self.alerts.raise(Alert { channel: Channel::Critical, line }).await;
+/// Passes on what an attempt left to do: a mail that is to be tried again goes to the retry queue. When that
+/// fails, the order comes again and finds the same.
+///
+/// # Errors
+/// [`QueueError`] when the retry queue did not take it.
+pub async fn send(
+    attempt: Attempt,
+    order: &MailOrder,
+    retries: &dyn Queue,
+    clock: &dyn Clock,
+) -> Result<Handled, QueueError> {
+    match attempt {
+        Attempt::Ended => Ok(Handled::Done),
+        Attempt::Busy => Ok(Handled::Later),
+        Attempt::Again(due) => {
+            let retry = Message::MailRetry {
+                v: message::VERSION,
+                session_id: order.session_id.clone(),
+                ordered_at: order.ordered_at,
+                letter: order.letter,
+            };
+            // What is due later waits the rest of its time in the queue of email-retry.
+            retries.send_after(&retry, due.since(clock.now()).min(MAX_QUEUE_DELAY)).await?;
+            Ok(Handled::Done)
         }
     }
 }
@@ -61,42 +51,9 @@ impl Function {
     /// One that names the variable that is missing or malformed.
     pub fn from_environment(environment: &Environment) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let connection = Connection::from_environment(|name| environment.optional(name))?;
-        let required = |name| environment.required(name);
-        let secret = |name| Ok::<_, ConfigurationError>(SecretDocument::new(connection.clone(), required(name)?));
-        let sender = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
-            name: "GRAPH_SENDER",
-            expected: "an e-mail address".to_owned(),
-        })?;
-        let site = environment.base_url("SITE_URL", "")?;
-        let system = Arc::new(System);
-        let topics = (required("OPS_TOPIC_ARN")?, required("CRITICAL_TOPIC_ARN")?);
-        let alerts = Arc::new(SnsAlerts::new(connection.clone(), topics.0, topics.1));
-        let graph_secret = Arc::new(secret("GRAPH_SECRET_ID")?);
-        let tokens = StoredTokens { secret: Arc::clone(&graph_secret), alerts: Arc::clone(&alerts) };
-        Ok(Self {
-            sales: DynamoSales::new(connection.clone(), required("TABLE_NAME")?, system.clone()),
-            log: S3AuditLog::new(connection.clone(), required("AUDIT_BUCKET")?),
-            archive: S3Archive::new(connection.clone(), required("ARCHIVE_BUCKET")?),
-            quarantine: S3Quarantine::new(connection.clone(), required("QUARANTINE_BUCKET")?),
-            alerts,
-            payments: stripe::LazyClient::new(
-                environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?,
-                site.clone(),
-                Arc::new(secret("STRIPE_SECRET_ID")?),
-                system.clone(),
-                system.clone(),
-            ),
-            mailbox: graph::LazyClient::new(
-                environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
-                environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
-                sender,
-                graph_secret,
-                Arc::new(tokens),
-                system,
-            ),
-            audit_keys: secret("AUDIT_SECRET_ID")?,
-            settings: Settings { site, lease: LEASE, patience: PATIENCE },
-        })
+        let postman = Postman::from_environment(environment, &connection)?;
+        let retries = SqsQueue::new(connection, environment.required("EMAIL_RETRY_QUEUE_URL")?);
+        Ok(Self { postman, retries })
     }
 
     /// Handles one batch.
@@ -105,15 +62,14 @@ impl Function {
     }
 
     async fn one(&self, delivery: Delivery) -> Handled {
-        let Delivery { message_id, receive_count, message } = delivery;
-        let Message::Mail { session_id, ordered_at, .. } = message else {
+        let Message::Mail { session_id, ordered_at, letter, .. } = delivery.message else {
             tracing::error!("only mail orders belong into the e-mail queue");
             return Handled::Later;
         };
-        let order = MailOrder { session_id, ordered_at, message_id, receive_count };
+        let order = MailOrder { session_id, letter, ordered_at, message_id: delivery.message_id };
         match self.deliver(&order).await {
             Ok(handled) => {
-                tracing::info!(session = order.session_id.prefix(), ?handled, "mail");
+                tracing::info!(session = order.session_id.prefix(), letter = letter.as_str(), ?handled, "mail");
                 handled
             }
             Err(error) => {
@@ -125,16 +81,7 @@ impl Function {
     }
 
     async fn deliver(&self, order: &MailOrder) -> Result<Handled, Box<dyn Error + Send + Sync>> {
-        let audit_key = AuditKeys::parse(&self.audit_keys.document().await?)?.current()?;
-        let journal = Journal { store: &self.sales, log: &self.log, alerts: self.alerts.as_ref(), clock: &System };
-        let ports = Ports {
-            journal,
-            archive: &self.archive,
-            quarantine: &self.quarantine,
-            payments: &self.payments,
-            mailbox: &self.mailbox,
-            audit_key: &audit_key,
-        };
-        Ok(deliver(ports, &self.settings, order).await?)
+        let attempt = self.postman.deliver(order).await?;
+        Ok(send(attempt, order, &self.retries, &System).await?)
     }
 }

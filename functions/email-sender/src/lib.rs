@@ -1,11 +1,5 @@
-//! The e-mail function: delivers cached verdicts by mail, each at most once.
-//!
-//! claim → address from Stripe → render → gate 2 → draft → record the draft → send it → record that it was sent.
-//! Only a recorded draft is ever sent, and the mailbox sends a draft once; so a worker may die anywhere.
+//! The e-mail function: delivers a sale's mails, each at most once; what fails goes to email-retry.
 
-mod deliver;
 mod function;
-pub mod render;
 
-pub use deliver::{DeliverError, MailOrder, Ports, Settings, deliver};
-pub use function::Function;
+pub use function::{Function, send};

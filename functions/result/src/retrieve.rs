@@ -8,6 +8,7 @@ use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
     alert::Severity,
     message::{self, Message, OrderedBy},
+    money::Money,
     ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, VerdictArchive, Versioned},
     sale::{Fulfilment, MAX_RECORDED_RETRIEVALS},
     texts,
@@ -51,6 +52,12 @@ impl Retrieval<'_> {
         };
         let Some(sale) = sale else { return self.ask_stripe(None).await };
         match &sale.value.fulfilment {
+            // What was delivered stays readable; what was not will not be made for money that went back.
+            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
+                if sale.value.money != Money::Kept =>
+            {
+                failed()
+            }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
                 CacheEntry::Miss => self.restore(sale, Severity::Error, "write-confirm mismatch: no entry").await,
@@ -127,12 +134,11 @@ impl Retrieval<'_> {
                 return Change::nothing(false);
             }
             sale.fulfilment = Fulfilment::InReview { gate: 2, at: now };
-            Change::recorded(vec![gate.record(now, self.asked_at)], true)
+            let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
+            Change::recorded(vec![gate.record(now, self.asked_at)], true).alerting(alert)
         };
         if let Ok((sale, true)) = self.ports.journal.commit(sale, hold).await {
             self.ports.journal.settle(sale).await;
-            let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
-            self.ports.journal.alerts.raise(alert).await;
         }
         in_review()
     }

@@ -4,10 +4,12 @@ use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
+    mail::{Letter, Mail},
     message::{self, Message},
+    money::Money,
     ports::{PaymentError, Payments, Queue, QueueError, StorageError},
     query,
-    sale::{Fulfilment, Mail},
+    sale::Fulfilment,
 };
 use runtime::Handled;
 
@@ -80,15 +82,14 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     if !open {
         return Ok(Handled::Done);
     }
-    journal.alerts.raise(drop_alert(&session, email_tag.as_deref(), journal.clock.now())).await;
-    let ordered_at = journal.clock.now();
-    let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at };
+    let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
+    let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at, letter };
     ports.mails.send(&mail).await?;
     let ordered = |sale: &mut Sale| {
-        if sale.mail != Mail::NotOrdered {
+        if sale.notice != Mail::NotOrdered {
             return Change::nothing(());
         }
-        sale.mail = Mail::Ordered;
+        sale.notice = Mail::Ordered;
         Change::save(())
     };
     journal.commit(sale, ordered).await?;
@@ -98,7 +99,7 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
 /// Whether the sale still has to be announced.
 fn is_open(sale: &Sale) -> bool {
     let unanswered = matches!(sale.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Unusable { .. });
-    unanswered && sale.mail == Mail::NotOrdered
+    unanswered && sale.notice == Mail::NotOrdered && sale.mail == Mail::NotOrdered && sale.money == Money::Kept
 }
 
 /// Notes the drop with its records: the paid event (Audit Trail, invariant 2), unless somebody recorded it when
@@ -132,7 +133,7 @@ fn note(
     records.push(Record { timestamp: now, triggered_at: notice.received_at, body });
     sale.email_tag = email_tag.map(str::to_owned);
     sale.drop_recorded = true;
-    Change::recorded(records, true)
+    Change::recorded(records, true).alerting(drop_alert(session, email_tag, now))
 }
 
 fn drop_alert(session: &CheckoutSession, email_tag: Option<&str>, now: Timestamp) -> Alert {

@@ -9,11 +9,14 @@ use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, Colour, Query, Sale, SessionId, Submission, Timestamp, Verdict,
     alert::Severity,
+    mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
+    money::Money,
     ports::{
-        CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, VerdictArchive, Versioned,
+        CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, VerdictArchive,
+        Versioned,
     },
-    sale::{Claim, Fulfilment, Mail},
+    sale::{Claim, Fulfilment},
     texts,
     verdict::Divergence,
 };
@@ -33,6 +36,7 @@ pub struct Ports<'a> {
     pub mails: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub payments: &'a dyn Payments,
+    pub submissions: &'a dyn Submissions,
     pub audit_key: &'a AuditKey,
 }
 
@@ -97,11 +101,19 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
     match claim {
         Claim::BusyElsewhere => return Ok(Handled::Done),
         Claim::BusyHere => return Ok(Handled::Later),
-        Claim::Done => return finish(ports, sale).await,
+        Claim::NotYet(_) => return Ok(Handled::Later),
+        Claim::Done => {
+            journal.flush(sale.clone()).await;
+            return finish(ports, sale).await;
+        }
         Claim::Granted => {}
     }
     match produce(ports, settings, order, sale).await {
-        Ok(sale) => finish(ports, sale).await,
+        Ok(sale) if matches!(sale.value.fulfilment, Fulfilment::Ready { .. }) => finish(ports, sale).await,
+        Ok(sale) => {
+            journal.settle(sale).await;
+            Ok(Handled::Done)
+        }
         Err(error) => {
             release(ports, order).await;
             Err(error)
@@ -137,16 +149,17 @@ async fn produce(
     if !session.is_paid() {
         // The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the
         // customer's page orders again.
-        let sale = end(ports, order, sale, |sale, now| {
+        return end(ports, order, sale, |sale, now| {
             sale.fulfilment = Fulfilment::Ordered { at: now };
-            Vec::new()
+            let detail = "ordered, but Stripe says it is not paid";
+            let alert = event(ports, &order.session_id, Severity::Critical, "PAYMENT", detail);
+            Change::save(()).alerting(alert)
         })
-        .await?;
-        alert(ports, &order.session_id, Severity::Critical, "PAYMENT", "ordered, but Stripe says it is not paid").await;
-        return Ok(sale);
+        .await;
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
-    let Submission { tier, query } = match session.submission() {
+    let resubmitted = if sale.value.resubmitted { ports.submissions.find(&order.session_id).await? } else { None };
+    let Submission { tier, query } = match resubmitted.map_or_else(|| session.submission(), Ok) {
         Ok(submission) => submission,
         Err(unusable) => {
             tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
@@ -159,7 +172,8 @@ async fn produce(
             let reason = format!("paid but unusable: {unusable}");
             return end(ports, order, sale, |sale, now| {
                 sale.fulfilment = Fulfilment::Unusable { at: now };
-                vec![Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(&reason))]
+                let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
+                Change::recorded(vec![Record::pipeline(now, order.received_at, status.0, status.1, status.2)], ())
             })
             .await;
         }
@@ -178,7 +192,7 @@ async fn produce(
             end(ports, order, sale, |sale, now| {
                 sale.fulfilment = Fulfilment::Ordered { at: now };
                 sale.unavailable_until = Some(until);
-                Vec::new()
+                Change::save(())
             })
             .await?;
             return Err(FulfilError::CircuitOpen);
@@ -186,14 +200,13 @@ async fn produce(
         Err(NoVerdict::Failed(reason)) => {
             let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
             records.push(Record::pipeline(now, order.received_at, status.0, status.1, status.2).with_details(details));
-            let saved = end(ports, order, sale, |sale, now| {
+            return end(ports, order, sale, |sale, now| {
                 facts.note(sale, tier);
                 sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
-                records.clone()
+                let alert = event(ports, &order.session_id, Severity::Critical, "VERDICT", &reason);
+                Change::recorded(records.clone(), ()).alerting(alert)
             })
-            .await?;
-            alert(ports, &order.session_id, Severity::Critical, "VERDICT", &reason).await;
-            return Ok(saved);
+            .await;
         }
     };
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
@@ -212,15 +225,13 @@ async fn produce(
                 Some("held by the content filter at gate 1"),
             );
             records.push(status.with_details(details));
-            let saved = end(ports, order, sale, |sale, now| {
+            end(ports, order, sale, |sale, now| {
                 facts.note(sale, tier);
                 sale.fulfilment = Fulfilment::InReview { gate: 1, at: now };
-                records.clone()
+                let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
+                Change::recorded(records.clone(), ()).alerting(alert)
             })
-            .await?;
-            let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
-            ports.journal.alerts.raise(alert).await;
-            Ok(saved)
+            .await
         }
     }
 }
@@ -266,6 +277,11 @@ async fn save(
         let mut records = records.clone();
         let (source, status, detail) = if sale.regenerated_at.is_some() {
             let (check, notice) = compare(sale.colour, cached.verdict.verdict);
+            let diverges =
+                matches!(&check, Body::RegenDivergenceCheck { divergence_level: Some(Divergence::Significant), .. });
+            if diverges && matches!(sale.mail, Mail::Sent { .. }) && sale.divergence == Mail::NotOrdered {
+                sale.divergence = Mail::Ordered;
+            }
             records.push(Record { timestamp: now, triggered_at: order.received_at, body: check });
             cached.regen = true;
             cached.regen_reason = Some("cache_miss".to_owned());
@@ -301,14 +317,13 @@ async fn end(
     ports: Ports<'_>,
     order: &Order,
     sale: Versioned<Sale>,
-    change: impl Fn(&mut Sale, Timestamp) -> Vec<Record> + Send + Sync,
+    change: impl Fn(&mut Sale, Timestamp) -> Change<()> + Send + Sync,
 ) -> Result<Versioned<Sale>, FulfilError> {
     let change = |sale: &mut Sale| {
         if !sale.generates(&order.message_id) {
             return Change::nothing(());
         }
-        let records = change(sale, ports.journal.clock.now());
-        Change::recorded(records, ())
+        change(sale, ports.journal.clock.now())
     };
     let (sale, ()) = ports.journal.commit(sale, change).await?;
     Ok(sale)
@@ -318,22 +333,21 @@ async fn end(
 /// without effect, so a worker that died in between is simply followed by another.
 async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, FulfilError> {
     let (archived, mail_ordered) = match (&sale.value.fulfilment, &sale.value.mail) {
+        _ if sale.value.money != Money::Kept => return Ok(Handled::Done),
         (Fulfilment::Ready { archived, .. }, mail) => (*archived, *mail != Mail::NotOrdered),
-        _ => {
-            ports.journal.flush(sale).await;
-            return Ok(Handled::Done);
-        }
+        _ => return Ok(Handled::Done),
     };
+    let session_id = sale.value.session_id.clone();
+    if sale.value.divergence == Mail::Ordered {
+        // Whether or not it was sent before: the claim makes one mail of two orders.
+        order_mail(ports, &session_id, Letter::Divergence).await?;
+    }
     if archived && mail_ordered {
-        ports.journal.flush(sale).await;
         return Ok(Handled::Done);
     }
-    let session_id = sale.value.session_id.clone();
     let kept = if archived { Ok(()) } else { archive(ports, &session_id).await };
     if !mail_ordered {
-        let ordered_at = ports.journal.clock.now();
-        let mail = Message::Mail { v: message::VERSION, session_id: session_id.clone(), ordered_at };
-        ports.mails.send(&mail).await?;
+        order_mail(ports, &session_id, Letter::Verdict).await?;
     }
     let is_kept = kept.is_ok();
     let note = |sale: &mut Sale| {
@@ -348,10 +362,16 @@ async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, Fulf
     ports.journal.commit(sale, note).await?;
     if let Err(error) = kept {
         // The customer is served; the archive is for later, and the order comes again for it.
-        alert(ports, &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string()).await;
+        let alert = event(ports, &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
+        ports.journal.alerts.raise(alert).await;
         return Ok(Handled::Later);
     }
     Ok(Handled::Done)
+}
+
+async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
+    let ordered_at = ports.journal.clock.now();
+    ports.mails.send(&Message::Mail { v: message::VERSION, session_id: session.clone(), ordered_at, letter }).await
 }
 
 async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageError> {
@@ -361,10 +381,8 @@ async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageErr
     }
 }
 
-async fn alert(ports: Ports<'_>, session: &SessionId, severity: Severity, operation: &str, detail: &str) {
-    let now = ports.journal.clock.now();
-    let alert = Alert::event("ORACLE-VERDICT", severity, now, operation, session, detail);
-    ports.journal.alerts.raise(alert).await;
+fn event(ports: Ports<'_>, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {
+    Alert::event("ORACLE-VERDICT", severity, ports.journal.clock.now(), operation, session, detail)
 }
 
 fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timestamp) -> Record {

@@ -5,7 +5,10 @@ use crate::{
     generate::{self, Policy},
 };
 use audit::{AuditKeys, Journal};
-use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue};
+use aws::{
+    Connection, DynamoSales, DynamoSubmissions, S3Archive, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts,
+    SqsQueue,
+};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use domain::{backoff::Backoff, breaker::BreakerPolicy, message::Message, ports::SecretSource};
 use gemini::ModelList;
@@ -129,6 +132,7 @@ impl Function {
             mails: &self.mails,
             notices: &self.notices,
             payments: &self.payments,
+            submissions: &DynamoSubmissions(&self.sales),
             audit_key: &audit_key,
         };
         Ok(fulfil(ports, &self.settings, order).await?)

@@ -104,16 +104,17 @@ fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
 async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
     let queue = match message {
         Message::Notice { .. } => ports.notices,
-        Message::Order { .. } | Message::Mail { .. } => ports.orders,
+        _ => ports.orders,
     };
+    let session = message.session_id().map_or("-", domain::SessionId::prefix);
     match queue.send(message).await {
         Ok(()) => {
-            tracing::info!(session = message.session_id().prefix(), "passed on");
+            tracing::info!(session, "passed on");
             received()
         }
         Err(error) => {
             let error = telemetry::chain(&error);
-            tracing::error!(session = message.session_id().prefix(), error, "not passed on: Stripe keeps the event");
+            tracing::error!(session, error, "not passed on: Stripe keeps the event");
             Reply::error(503, "queue_unavailable", "The event could not be accepted; please deliver it again.")
         }
     }

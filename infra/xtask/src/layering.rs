@@ -24,8 +24,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("graph", &["domain"]),
     ("aws", &["domain"]),
     ("runtime", &["domain"]),
+    // What the two functions that carry mail do alike.
+    ("delivery", &["audit", "aws", "domain", "filter", "gates", "graph", "runtime", "stripe"]),
     ("testkit", &["audit", "domain"]),
-    (FUNCTION, &["audit", "aws", "crosscheck", "domain", "filter", "gates", "gemini", "graph", "runtime", "stripe"]),
+    (
+        FUNCTION,
+        &[
+            "audit",
+            "aws",
+            "crosscheck",
+            "delivery",
+            "domain",
+            "filter",
+            "gates",
+            "gemini",
+            "graph",
+            "runtime",
+            "stripe",
+        ],
+    ),
     (
         "oracle-cli",
         &["audit", "aws", "crosscheck", "domain", "filter", "gates", "gemini", "graph", "runtime", "stripe"],

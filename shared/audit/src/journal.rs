@@ -4,7 +4,8 @@
 //! is loaded and decided again. The records ride in the saved sale (its outbox) and are written to the log right
 //! after it, before the step reports success. When the log cannot be written the verdict is not withheld
 //! (Audit Trail, failure mode 1): the records stay in the outbox, operators are alerted, and the next commit
-//! publishes them.
+//! publishes them. Alerts that tell of a change take the same way: they are saved with it and raised after it, so
+//! no change that operators must know of can happen without their hearing of it, should the process die in between.
 
 use crate::{chain, record::Record};
 use domain::{
@@ -23,6 +24,9 @@ pub struct Change<T> {
     pub records: Vec<Record>,
     /// A verdict to cache in the same write.
     pub verdict: Option<Box<CachedVerdict>>,
+    /// Alerts that tell operators of the change: raised once it is saved, and again if the process dies before
+    /// they are.
+    pub alerts: Vec<Alert>,
     /// Whether the sale is to be saved at all.
     pub save: bool,
     /// What the caller wants to know.
@@ -32,17 +36,24 @@ pub struct Change<T> {
 impl<T> Change<T> {
     /// Nothing changes.
     pub const fn nothing(answer: T) -> Self {
-        Self { records: Vec::new(), verdict: None, save: false, answer }
+        Self { records: Vec::new(), verdict: None, alerts: Vec::new(), save: false, answer }
     }
 
     /// The sale changes.
     pub const fn save(answer: T) -> Self {
-        Self { records: Vec::new(), verdict: None, save: true, answer }
+        Self { records: Vec::new(), verdict: None, alerts: Vec::new(), save: true, answer }
     }
 
     /// The sale changes, and these records tell of it.
     pub const fn recorded(records: Vec<Record>, answer: T) -> Self {
-        Self { records, verdict: None, save: true, answer }
+        Self { records, verdict: None, alerts: Vec::new(), save: true, answer }
+    }
+
+    /// Operators are told of it.
+    #[must_use]
+    pub fn alerting(mut self, alert: Alert) -> Self {
+        self.alerts.push(alert);
+        self
     }
 }
 
@@ -101,6 +112,8 @@ impl Journal<'_> {
             for record in &change.records {
                 chain::append(&mut value, record);
             }
+            value.alerts.extend(change.alerts);
+            value.changed_at = self.clock.now();
             match self.store.save(&value, version, change.verdict.as_deref()).await {
                 Ok(version) => {
                     self.publish(&mut value).await;
@@ -118,7 +131,7 @@ impl Journal<'_> {
 
     /// Publishes what an earlier step could not: for steps that find nothing left to do.
     pub async fn flush(&self, mut sale: Versioned<Sale>) {
-        if !sale.value.outbox.is_empty() {
+        if !sale.value.outbox.is_empty() || !sale.value.alerts.is_empty() {
             self.publish(&mut sale.value).await;
             self.settle(sale).await;
         }
@@ -127,14 +140,18 @@ impl Journal<'_> {
     /// Saves that the outbox was emptied, so that the next step need not write the same records again. Nothing
     /// depends on it: the log recognises a record it already has.
     pub async fn settle(&self, sale: Versioned<Sale>) {
-        if sale.value.outbox.is_empty() {
+        if sale.value.outbox.is_empty() && sale.value.alerts.is_empty() {
             // A conflict means that somebody saved later and will publish; a failure, that somebody will again.
             let _ = self.store.save(&sale.value, sale.version, None).await;
         }
     }
 
-    /// Writes what is in the outbox to the log, in order, and empties it as far as that went.
+    /// Raises the alerts, then writes what is in the outbox to the log, in order, and empties it as far as that
+    /// went.
     async fn publish(&self, sale: &mut Sale) {
+        for alert in std::mem::take(&mut sale.alerts) {
+            self.alerts.raise(alert).await;
+        }
         while let Some(entry) = sale.outbox.first() {
             let detail = match self.log.publish(entry).await {
                 Ok(Published::Written | Published::AlreadyThere) => {

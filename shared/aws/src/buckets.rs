@@ -11,20 +11,20 @@ use domain::{
 use std::sync::OnceLock;
 
 #[derive(Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     connection: Connection,
     name: String,
     client: OnceLock<Client>,
 }
 
 /// What came of writing an object that must not exist.
-enum Put {
+pub(crate) enum Put {
     Written,
     Exists,
 }
 
 impl Bucket {
-    const fn new(connection: Connection, name: String) -> Self {
+    pub(crate) const fn new(connection: Connection, name: String) -> Self {
         Self { connection, name, client: OnceLock::new() }
     }
 
@@ -35,7 +35,7 @@ impl Bucket {
     /// Writes an object on condition that its key is free. 412 says that it is not, 409 that somebody is writing
     /// it at this moment; the client's own retry after a lost reply meets its own 412 too, so `Exists` says
     /// nothing about who wrote it: the caller compares.
-    async fn put_new(&self, operation: &'static str, key: &str, body: String) -> Result<Put, StorageError> {
+    pub(crate) async fn put_new(&self, operation: &'static str, key: &str, body: String) -> Result<Put, StorageError> {
         let put = self
             .client()
             .put_object()
@@ -51,6 +51,13 @@ impl Bucket {
             Err(error) if matches!(status(&error), Some(412 | 409)) => Ok(Put::Exists),
             Err(error) => Err(storage(operation, error)),
         }
+    }
+
+    /// The first thousand keys that begin so, in order.
+    async fn keys(&self, operation: &'static str, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let listed = self.client().list_objects_v2().bucket(&self.name).prefix(prefix).send().await;
+        let objects = listed.map_err(|error| storage(operation, error))?.contents.unwrap_or_default();
+        Ok(objects.into_iter().filter_map(|object| object.key).collect())
     }
 
     async fn get(&self, operation: &'static str, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
@@ -143,5 +150,14 @@ impl Quarantine for S3Quarantine {
         // A second hold of one sale at the same millisecond can only be the same hold again.
         let key = format!("held/{}/{}.json", session.as_str(), held_at.as_millis());
         self.0.put_new("quarantine write", &key, payload.to_owned()).await.map(drop)
+    }
+
+    async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
+        let mut held = Vec::new();
+        for key in self.0.keys("quarantine list", &format!("held/{}/", session.as_str())).await? {
+            let Some(body) = self.0.get("quarantine read", &key).await? else { continue };
+            held.push(String::from_utf8(body).map_err(|error| storage("quarantine read", error))?);
+        }
+        Ok(held)
     }
 }

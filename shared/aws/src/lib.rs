@@ -6,16 +6,21 @@
 mod alerts;
 mod buckets;
 mod connection;
+mod dead_letters;
+mod open_sales;
 mod queue;
 mod sales;
 mod secrets;
+mod submissions;
 
 pub use alerts::SnsAlerts;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, MissingSetting};
+pub use dead_letters::S3DeadLetters;
 pub use queue::SqsQueue;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
+pub use submissions::DynamoSubmissions;
 
 use domain::ports::StorageError;
 

@@ -4,7 +4,7 @@
 //! both and one transaction writes both. The record is a JSON document beside the attributes that conditions and
 //! operators need.
 
-use crate::{Connection, storage};
+use crate::{Connection, open_sales, storage};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{
     Client,
@@ -21,7 +21,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-type Item = HashMap<String, AttributeValue>;
+pub(crate) type Item = HashMap<String, AttributeValue>;
 
 const SALE: &str = "SALE";
 const VERDICT: &str = "VERDICT";
@@ -41,11 +41,15 @@ impl DynamoSales {
         Self { connection, table, randomness, client: OnceLock::new() }
     }
 
-    fn client(&self) -> &Client {
+    pub(crate) fn table(&self) -> &str {
+        &self.table
+    }
+
+    pub(crate) fn client(&self) -> &Client {
         self.client.get_or_init(|| self.connection.dynamodb())
     }
 
-    fn key(session: &SessionId, sort: &str) -> Item {
+    pub(crate) fn key(session: &SessionId, sort: &str) -> Item {
         HashMap::from([
             ("pk".to_owned(), AttributeValue::S(format!("SESSION#{}", session.as_str()))),
             ("sk".to_owned(), AttributeValue::S(sort.to_owned())),
@@ -58,6 +62,11 @@ impl DynamoSales {
         item.insert("version".to_owned(), AttributeValue::N(version.to_string()));
         item.insert("written_by".to_owned(), AttributeValue::S(token.to_owned()));
         item.insert("document".to_owned(), AttributeValue::S(document));
+        // The index of open sales is sparse: a sale that has ended is not in it.
+        if let Some(open) = sale.open_work() {
+            item.insert(open_sales::WORK.to_owned(), AttributeValue::S(open.work.as_str().to_owned()));
+            item.insert(open_sales::DUE.to_owned(), AttributeValue::N(open.due.as_millis().to_string()));
+        }
         Ok(item)
     }
 
@@ -69,7 +78,7 @@ impl DynamoSales {
     }
 }
 
-fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
 }
 

@@ -1,10 +1,12 @@
 //! Alerts to operators, in the line formats of the specs. No address, no question, twelve characters of a
 //! session id (Cache Alert, invariant 4).
 
-use crate::{SessionId, Timestamp};
+use crate::{SessionId, Tier, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// Where an alert goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// The ops topic: worth knowing.
     Ops,
@@ -13,7 +15,7 @@ pub enum Channel {
 }
 
 /// One line for operators.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
     /// The topic.
     pub channel: Channel,
@@ -76,6 +78,24 @@ impl Alert {
     pub fn quarantine(now: Timestamp, gate: u8, session: &SessionId, terms: usize) -> Self {
         let detail = format!("verdict held for review: {terms} blocked term(s) at gate {gate}");
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
+    }
+
+    /// A mail was given up (Email Retry, output 4). The address is the keyed hash of the log.
+    #[must_use]
+    pub fn dead_letter(
+        session: &SessionId,
+        email_tag: Option<&str>,
+        tier: Option<Tier>,
+        attempts: usize,
+        last_error: &str,
+    ) -> Self {
+        let line = format!(
+            "[ALERT][oracle-email-retry] DEAD LETTER: session_id={} customer={} tier={} attempts={attempts} last_error={last_error}",
+            session.as_str(),
+            email_tag.unwrap_or("NULL"),
+            tier.map_or("NULL", Tier::key),
+        );
+        Self { channel: Channel::Critical, line }
     }
 
     /// A paid session could not be processed (Silent Drop, output 2). Always critical, always with the amount.

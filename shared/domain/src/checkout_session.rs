@@ -1,6 +1,6 @@
 //! A Stripe Checkout Session as far as Oracle cares, and what was bought with it.
 
-use crate::{EmailAddress, Query, SessionId, Tier, Timestamp, query};
+use crate::{EmailAddress, Query, SessionId, Tier, Timestamp, money::PaymentId, query};
 use std::collections::BTreeMap;
 
 /// Whether the money is there. Only [`PaymentStatus::Paid`] entitles to a verdict (Verdict Pipeline, invariant 1).
@@ -33,6 +33,8 @@ pub struct CheckoutSession {
     pub amount_total: Option<i64>,
     /// The currency, as Stripe writes it (`cad`).
     pub currency: Option<String>,
+    /// The payment, once there is one.
+    pub payment: Option<PaymentId>,
     /// When the session was created.
     pub created: Option<Timestamp>,
 }
@@ -92,6 +94,7 @@ mod tests {
             email: None,
             amount_total: Some(100),
             currency: Some("cad".into()),
+            payment: None,
             created: None,
         }
     }

@@ -1,7 +1,11 @@
 //! What travels through the queues: one tagged, versioned enum. Messages carry the session id and no more, so
 //! no queue ever holds a question, a verdict or an address.
 
-use crate::{SessionId, Timestamp};
+use crate::{
+    SessionId, Timestamp,
+    mail::Letter,
+    money::{PaymentChange, PaymentId},
+};
 use serde::{Deserialize, Serialize};
 
 /// Who asked for the verdict.
@@ -12,6 +16,12 @@ pub enum OrderedBy {
     Webhook,
     /// The result page, which found a paid session without a verdict.
     ResultPage,
+    /// The deadlines function, which found that nothing happens.
+    Deadlines,
+    /// The daily comparison with Stripe.
+    Reconciliation,
+    /// An operator.
+    Operator,
 }
 
 /// A queue message.
@@ -29,7 +39,7 @@ pub enum Message {
         /// What triggered it.
         ordered_by: OrderedBy,
     },
-    /// E-mail queue: deliver the cached verdict.
+    /// E-mail queue: deliver a mail.
     Mail {
         /// Format version, 1.
         v: u8,
@@ -37,6 +47,31 @@ pub enum Message {
         session_id: SessionId,
         /// When the mail was ordered.
         ordered_at: Timestamp,
+        /// Which mail.
+        #[serde(default)]
+        letter: Letter,
+    },
+    /// Retry queue: try a mail again when it is due. The sale knows when that is.
+    MailRetry {
+        /// Format version, 1.
+        v: u8,
+        /// The sale.
+        session_id: SessionId,
+        /// When the mail was ordered.
+        ordered_at: Timestamp,
+        /// Which mail.
+        letter: Letter,
+    },
+    /// Payments queue: Stripe says that a payment has changed.
+    PaymentChanged {
+        /// Format version, 1.
+        v: u8,
+        /// The payment.
+        payment: PaymentId,
+        /// What happened to it.
+        change: PaymentChange,
+        /// When the event reached us.
+        received_at: Timestamp,
     },
     /// Notices queue: a session is paid and cannot be processed.
     Notice {
@@ -70,15 +105,24 @@ impl Message {
     /// [`InvalidMessage`].
     pub fn parse(body: &str) -> Result<Self, InvalidMessage> {
         let message: Self = serde_json::from_str(body).map_err(InvalidMessage::Malformed)?;
-        let (Self::Order { v, .. } | Self::Mail { v, .. } | Self::Notice { v, .. }) = &message;
+        let (Self::Order { v, .. }
+        | Self::Mail { v, .. }
+        | Self::MailRetry { v, .. }
+        | Self::PaymentChanged { v, .. }
+        | Self::Notice { v, .. }) = &message;
         if *v == VERSION { Ok(message) } else { Err(InvalidMessage::Version(*v)) }
     }
 
-    /// The sale the message is about.
+    /// The sale the message is about, where it names one.
     #[must_use]
-    pub const fn session_id(&self) -> &SessionId {
-        let (Self::Order { session_id, .. } | Self::Mail { session_id, .. } | Self::Notice { session_id, .. }) = self;
-        session_id
+    pub const fn session_id(&self) -> Option<&SessionId> {
+        match self {
+            Self::Order { session_id, .. }
+            | Self::Mail { session_id, .. }
+            | Self::MailRetry { session_id, .. }
+            | Self::Notice { session_id, .. } => Some(session_id),
+            Self::PaymentChanged { .. } => None,
+        }
     }
 }
 

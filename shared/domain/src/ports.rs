@@ -2,10 +2,13 @@
 //! ones that fail, duplicate and crash on purpose.
 
 use crate::{
-    Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Secret, SessionId, Tier, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Sale, Secret, SessionId, Submission, Tier, Timestamp,
     breaker::Breaker,
+    mail::Letter,
     message::Message,
-    sale::{AuditEntry, Draft, Sale},
+    money::PaymentId,
+    open_work::Work,
+    sale::{AuditEntry, Draft},
 };
 use async_trait::async_trait;
 use std::time::Duration;
@@ -88,6 +91,44 @@ pub trait SaleStore: Send + Sync {
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError>;
 }
 
+/// A page of an index of sales.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Sales, the most urgent first. The index lags behind: whoever acts on one loads it and looks again.
+    pub sessions: Vec<SessionId>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// Sales with something left to do, by what that is and when it is due (see [`crate::open_work`]).
+#[async_trait]
+pub trait OpenSales: Send + Sync {
+    /// One page of the sales with this work whose due time is not after `until`; all of them without it.
+    async fn open(&self, work: Work, until: Option<Timestamp>, from: Option<&str>) -> Result<Listed, StorageError>;
+}
+
+/// What operators submit in a customer's stead (Silent Drop, re-attempt).
+#[async_trait]
+pub trait Submissions: Send + Sync {
+    /// Keeps the tier and the question of a sale, in place of earlier ones.
+    async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError>;
+    /// What was submitted.
+    async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError>;
+}
+
+/// Mails that were given up, each as an object of its own.
+#[async_trait]
+pub trait DeadLetters: Send + Sync {
+    /// Keeps what is known of a dead letter: JSON without an address, a question or a verdict.
+    async fn keep(
+        &self,
+        session: &SessionId,
+        letter: Letter,
+        died_at: Timestamp,
+        document: &str,
+    ) -> Result<(), StorageError>;
+}
+
 /// The models' circuit breakers.
 #[async_trait]
 pub trait Breakers: Send + Sync {
@@ -129,6 +170,8 @@ pub trait AuditLog: Send + Sync {
 pub trait Quarantine: Send + Sync {
     /// Keeps a held payload, one object per hold.
     async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError>;
+    /// The held payloads of a sale, oldest first.
+    async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError>;
 }
 
 /// A queue refused a message.
@@ -140,8 +183,16 @@ pub struct QueueError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 #[async_trait]
 pub trait Queue: Send + Sync {
     /// Returns once the queue has the message.
-    async fn send(&self, message: &Message) -> Result<(), QueueError>;
+    async fn send(&self, message: &Message) -> Result<(), QueueError> {
+        self.send_after(message, Duration::ZERO).await
+    }
+
+    /// The same; nobody sees the message before `delay`, at most [`MAX_QUEUE_DELAY`], has passed.
+    async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError>;
 }
+
+/// The longest a queue keeps a new message back.
+pub const MAX_QUEUE_DELAY: Duration = Duration::from_secs(900);
 
 /// Tells operators. It never fails towards its caller: it has a fallback chain that ends in the function's log.
 #[async_trait]
@@ -195,6 +246,37 @@ pub trait Payments: Send + Sync {
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError>;
     /// The provider's id of an active promotion code.
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError>;
+}
+
+/// How a refund stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefundStatus {
+    /// The money is on its way or has arrived.
+    Succeeded,
+    /// The provider works on it.
+    Pending,
+    /// It did not work: a human decides.
+    Failed,
+}
+
+/// A page of the provider's paid sessions.
+#[derive(Clone, Debug, Default)]
+pub struct PaidSessions {
+    /// The sessions.
+    pub sessions: Vec<CheckoutSession>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// The payment provider's books.
+#[async_trait]
+pub trait Ledger: Send + Sync {
+    /// Gives a payment back, whole. The key makes it one refund however often it is asked for.
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError>;
+    /// The session that a payment paid for, if one did.
+    async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError>;
+    /// One page of the paid sessions that were created since.
+    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError>;
 }
 
 /// A question to the model: the same bytes on every path (Regen Consistency, invariant 7).
@@ -296,7 +378,10 @@ pub enum MailError {
     /// 400: the mail itself is refused; trying again is useless.
     #[error("the mail was refused (400)")]
     Rejected,
-    /// 403, or a refused refresh token: a human must consent again.
+    /// The login service refused the refresh token or the client: a human must consent again (Email Retry, FM-03).
+    #[error("GRAPH_REFRESH_TOKEN revoked or refused (401)")]
+    ConsentRefused,
+    /// 403: a permission is missing or was withdrawn.
     #[error("the mailbox refused access ({0})")]
     Forbidden(u16),
     /// 429: wait at least this long.
@@ -319,7 +404,20 @@ impl MailError {
     pub const fn is_retriable(&self) -> bool {
         match self {
             Self::Throttled(_) | Self::Unavailable(_) | Self::OutcomeUnknown(_) => true,
-            Self::Rejected | Self::Forbidden(_) | Self::NoSuchDraft => false,
+            Self::Rejected | Self::ConsentRefused | Self::Forbidden(_) | Self::NoSuchDraft => false,
+        }
+    }
+
+    /// The code of Email Retry's records: the status, or -1 where the connection broke.
+    #[must_use]
+    pub fn code(&self) -> String {
+        match self {
+            Self::Rejected => "400".to_owned(),
+            Self::ConsentRefused => "401".to_owned(),
+            Self::NoSuchDraft => "404".to_owned(),
+            Self::Throttled(_) => "429".to_owned(),
+            Self::Unavailable(0) | Self::OutcomeUnknown(_) => "-1".to_owned(),
+            Self::Forbidden(status) | Self::Unavailable(status) => status.to_string(),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! (`outbox`) and published afterwards: a transition without its records, or a record without its transition,
 //! cannot exist.
 
-use crate::{Colour, SessionId, Tier, Timestamp};
+pub use crate::mail::{Draft, Letter, Mail, Progress};
+use crate::{Alert, Colour, SessionId, Tier, Timestamp, money::Money};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -53,52 +54,6 @@ pub enum Fulfilment {
     },
 }
 
-/// A mail draft that the mailbox holds. Only a recorded draft is ever sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Draft {
-    /// The mailbox's id of the draft; it is gone once the draft is sent.
-    pub id: String,
-    /// The RFC 5322 message id, which survives sending.
-    pub internet_message_id: String,
-}
-
-/// How far the customer's mail has come: the verdict mail, or the silent-drop mail of an unusable session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum Mail {
-    /// Nobody asked for it yet.
-    NotOrdered,
-    /// The e-mail queue has the order.
-    Ordered,
-    /// One invocation works on it.
-    Sending {
-        /// The queue message it works for.
-        owner: String,
-        /// Until when it has the right to.
-        lease_until: Timestamp,
-        /// The draft to send, once it exists.
-        draft: Option<Draft>,
-        /// SHA-256 of the rendered mail: every attempt must produce the same bytes.
-        body_hash: Option<String>,
-    },
-    /// The mailbox accepted it.
-    Sent {
-        /// When.
-        at: Timestamp,
-    },
-    /// The session has no address (Email Retry FM-06): the page is the only delivery.
-    NoAddress,
-    /// Gate 2 held it; a human decides.
-    Held,
-    /// It failed for good; a human decides.
-    Failed {
-        /// Why, as a code.
-        reason: String,
-    },
-    /// It may or may not have been sent; a human decides, nobody sends it again.
-    Unknown,
-}
-
 /// Where the sale's audit stream stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditHead {
@@ -136,8 +91,17 @@ pub struct Sale {
     pub received_at: Timestamp,
     /// The verdict.
     pub fulfilment: Fulfilment,
-    /// The mail.
+    /// The mail with the verdict.
     pub mail: Mail,
+    /// The mail that asks for the submission (Silent Drop).
+    #[serde(default)]
+    pub notice: Mail,
+    /// The mail that tells of a diverging regeneration.
+    #[serde(default)]
+    pub divergence: Mail,
+    /// What became of the money.
+    #[serde(default)]
+    pub money: Money,
     /// When the verdict was last generated again, if ever.
     pub regenerated_at: Option<Timestamp>,
     /// Until when the model is not asked (its breaker is open).
@@ -149,12 +113,26 @@ pub struct Sale {
     /// Whether the log tells of the silent drop.
     #[serde(default)]
     pub drop_recorded: bool,
+    /// Whether an operator's submission stands in for what Stripe has (Silent Drop, re-attempt).
+    #[serde(default)]
+    pub resubmitted: bool,
+    /// When anything changed last.
+    pub changed_at: Timestamp,
+    /// When operators were last reminded of it.
+    #[serde(default)]
+    pub reminded_at: Option<Timestamp>,
+    /// How often machines were sent after it because nothing happened.
+    #[serde(default)]
+    pub chased: u32,
     /// How often the verdict was read.
     pub retrievals: u32,
     /// The audit stream.
     pub audit: Option<AuditHead>,
     /// Audit records that may not have reached the log yet.
     pub outbox: Vec<AuditEntry>,
+    /// Alerts that may not have reached operators yet.
+    #[serde(default)]
+    pub alerts: Vec<Alert>,
 }
 
 /// The answer to somebody who wants to work on a sale.
@@ -167,6 +145,8 @@ pub enum Claim {
     /// This very message is already being worked on (it was delivered twice, or its worker died a moment ago):
     /// keep it and look again later.
     BusyHere,
+    /// Not before this moment.
+    NotYet(Timestamp),
     /// There is nothing left to do.
     Done,
 }
@@ -194,18 +174,29 @@ impl Sale {
             received_at,
             fulfilment: Fulfilment::Ordered { at: received_at },
             mail: Mail::NotOrdered,
+            notice: Mail::NotOrdered,
+            divergence: Mail::NotOrdered,
+            money: Money::Kept,
             regenerated_at: None,
             unavailable_until: None,
             colour: None,
             drop_recorded: false,
+            resubmitted: false,
+            changed_at: received_at,
+            reminded_at: None,
+            chased: 0,
             retrievals: 0,
             audit: None,
             outbox: Vec::new(),
+            alerts: Vec::new(),
         }
     }
 
     /// Takes the right to generate the verdict until `now + lease`.
     pub fn claim_generation(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
+        if self.money != Money::Kept {
+            return Claim::Done;
+        }
         match &self.fulfilment {
             Fulfilment::Ordered { .. } => {}
             Fulfilment::Generating { owner: holder, lease_until } if *lease_until > now => {
@@ -230,6 +221,9 @@ impl Sale {
     /// Whether the result page should ask (again) for the verdict: nobody works on it and the last order is old.
     #[must_use]
     pub fn needs_order(&self, now: Timestamp) -> bool {
+        if self.money != Money::Kept {
+            return false;
+        }
         match &self.fulfilment {
             Fulfilment::Ordered { at } => {
                 at.plus(REORDER_AFTER) <= now && self.unavailable_until.is_none_or(|until| until <= now)
@@ -254,31 +248,58 @@ impl Sale {
         true
     }
 
-    /// Takes the right to deliver the mail until `now + lease`. A draft recorded earlier is kept.
-    pub fn claim_mail(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
-        let (draft, body_hash) = match &self.mail {
-            Mail::NotOrdered | Mail::Ordered => (None, None),
+    /// One of the mails.
+    #[must_use]
+    pub const fn letter(&self, letter: Letter) -> &Mail {
+        match letter {
+            Letter::Verdict => &self.mail,
+            Letter::SilentDrop => &self.notice,
+            Letter::Divergence => &self.divergence,
+        }
+    }
+
+    /// One of the mails, to be changed.
+    pub const fn letter_mut(&mut self, letter: Letter) -> &mut Mail {
+        match letter {
+            Letter::Verdict => &mut self.mail,
+            Letter::SilentDrop => &mut self.notice,
+            Letter::Divergence => &mut self.divergence,
+        }
+    }
+
+    /// Takes the right to deliver a mail until `now + lease`. What earlier attempts left is kept. Nothing is sent
+    /// to a customer whose money went back.
+    pub fn claim_mail(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
+        if self.money != Money::Kept {
+            return Claim::Done;
+        }
+        let mail = self.letter_mut(letter);
+        let progress = match mail {
+            Mail::NotOrdered | Mail::Ordered => Progress::default(),
             Mail::Sending { owner: holder, lease_until, .. } if *lease_until > now => {
                 return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
             }
-            Mail::Sending { draft, body_hash, .. } => (draft.clone(), body_hash.clone()),
-            Mail::Sent { .. } | Mail::NoAddress | Mail::Held | Mail::Failed { .. } | Mail::Unknown => {
+            Mail::Retrying { due, .. } if *due > now => return Claim::NotYet(*due),
+            Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } => progress.clone(),
+            Mail::Sent { .. } | Mail::NoAddress | Mail::Held | Mail::Dead { .. } | Mail::Unknown { .. } => {
                 return Claim::Done;
             }
         };
-        self.mail = Mail::Sending { owner: owner.to_owned(), lease_until: now.plus(lease), draft, body_hash };
+        *mail = Mail::Sending { owner: owner.to_owned(), lease_until: now.plus(lease), progress };
         Claim::Granted
     }
 
-    /// Whether `owner` still has the right to deliver.
-    #[must_use]
-    pub fn delivers(&self, by: &str) -> bool {
-        matches!(&self.mail, Mail::Sending { owner, .. } if owner == by)
+    /// What the attempts so far have left, if `owner` still has the right to deliver.
+    pub fn delivering(&mut self, letter: Letter, by: &str) -> Option<&mut Progress> {
+        match self.letter_mut(letter) {
+            Mail::Sending { owner, progress, .. } if owner == by => Some(progress),
+            _ => None,
+        }
     }
 
     /// Ends the current attempt at once, so that the next delivery of the message need not wait for the lease.
-    pub fn release_mail(&mut self, now: Timestamp) {
-        if let Mail::Sending { lease_until, .. } = &mut self.mail {
+    pub const fn release_mail(&mut self, letter: Letter, now: Timestamp) {
+        if let Mail::Sending { lease_until, .. } = self.letter_mut(letter) {
             *lease_until = now;
         }
     }
@@ -338,16 +359,41 @@ mod tests {
     #[test]
     fn a_recorded_draft_survives_the_worker() {
         let mut sale = sale();
-        assert_eq!(sale.claim_mail("a", at(0), LEASE), Claim::Granted);
+        let letter = Letter::Verdict;
+        assert_eq!(sale.claim_mail(letter, "a", at(0), LEASE), Claim::Granted);
         let recorded = Draft { id: "d1".into(), internet_message_id: "<1@x>".into() };
-        if let Mail::Sending { draft, .. } = &mut sale.mail {
-            *draft = Some(recorded.clone());
-        }
-        assert_eq!(sale.claim_mail("b", at(1), LEASE), Claim::BusyElsewhere);
-        assert_eq!(sale.claim_mail("b", at(100), LEASE), Claim::Granted);
-        assert!(matches!(&sale.mail, Mail::Sending { draft: Some(d), owner, .. } if *d == recorded && owner == "b"));
+        sale.delivering(letter, "a").unwrap().draft = Some(recorded.clone());
+        assert_eq!(sale.claim_mail(letter, "b", at(1), LEASE), Claim::BusyElsewhere);
+        assert_eq!(sale.claim_mail(letter, "b", at(100), LEASE), Claim::Granted);
+        assert!(sale.delivering(letter, "a").is_none());
+        assert_eq!(sale.delivering(letter, "b").unwrap().draft, Some(recorded));
         sale.mail = Mail::Sent { at: at(101) };
-        assert_eq!(sale.claim_mail("b", at(999), LEASE), Claim::Done);
+        assert_eq!(sale.claim_mail(letter, "b", at(999), LEASE), Claim::Done);
+    }
+
+    #[test]
+    fn a_retry_keeps_what_it_has_and_waits_until_it_is_due() {
+        let progress = Progress { failures: vec!["503".into()], ..Progress::default() };
+        let mut sale = Sale { mail: Mail::Retrying { due: at(300), progress: progress.clone() }, ..sale() };
+        assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(299), LEASE), Claim::NotYet(at(300)));
+        assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(300), LEASE), Claim::Granted);
+        assert_eq!(*sale.delivering(Letter::Verdict, "a").unwrap(), progress);
+    }
+
+    #[test]
+    fn nothing_is_made_or_sent_for_money_that_went_back() {
+        let authorisation = crate::money::Authorisation { by: "o".into(), reason: "r".into() };
+        let ends = [
+            Money::RefundAuthorised { authorisation, at: at(1) },
+            Money::Refunded { at: at(1) },
+            Money::Disputed { at: at(1) },
+        ];
+        for money in ends {
+            let mut sale = Sale { money, ..sale() };
+            assert_eq!(sale.claim_generation("a", at(1_000), LEASE), Claim::Done);
+            assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(1_000), LEASE), Claim::Done);
+            assert!(!sale.needs_order(at(1_000)));
+        }
     }
 
     #[test]

@@ -12,6 +12,14 @@ pub const REGENERATED_NOTICE: &str = "NOTE: Due to a technical condition, the ve
     differ slightly from the one you received by email. Both represent a valid coherence reading of your submission. \
     If you have questions, write to oracle@42sisters.ai and we will provide clarification.";
 
+/// The subject of the mail about a diverging regeneration.
+pub const DIVERGENCE_SUBJECT: &str = "A note about your 42 Sisters AI Verdict";
+
+/// The mail about a diverging regeneration (Regen Consistency, tertiary output).
+pub const DIVERGENCE_NOTE: &str = "NOTE: Due to a technical condition, the verdict on your results page may \
+    differ slightly from the one you received by email. Both represent a valid coherence reading of your submission. \
+    If you have questions, reply to this email and we will provide clarification.";
+
 /// The subject of every verdict mail (Verdict Pipeline, outputs 3).
 pub const VERDICT_MAIL_SUBJECT: &str = "Your 42 Sisters AI Verdict";
 

@@ -39,6 +39,12 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// The time from `earlier` to here; none when a clock went backwards.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.millis_since(earlier))
+    }
+
     /// Milliseconds from `earlier` to here; zero when a clock went backwards.
     #[must_use]
     pub fn millis_since(self, earlier: Self) -> u64 {

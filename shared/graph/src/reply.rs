@@ -94,7 +94,7 @@ pub(crate) fn refusal(status: u16, retry_after: Option<Duration>) -> MailError {
 pub(crate) fn login_refusal(status: u16, retry_after: Option<Duration>, code: &str) -> MailError {
     throttled(status, retry_after).unwrap_or(match status {
         408 => MailError::Unavailable(status),
-        400..=499 if code != "temporarily_unavailable" => MailError::Forbidden(status),
+        400..=499 if code != "temporarily_unavailable" => MailError::ConsentRefused,
         _ => MailError::Unavailable(status),
     })
 }
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn statuses_of_the_login_service() {
         let judged = |status, code| format!("{:?}", login_refusal(status, None, code));
-        assert_eq!(judged(400, "invalid_grant"), "Forbidden(400)");
-        assert_eq!(judged(401, "invalid_client"), "Forbidden(401)");
+        assert_eq!(judged(400, "invalid_grant"), "ConsentRefused");
+        assert_eq!(judged(401, "invalid_client"), "ConsentRefused");
         assert_eq!(judged(400, "temporarily_unavailable"), "Unavailable(400)");
         assert_eq!(judged(500, "unknown"), "Unavailable(500)");
         assert_eq!(judged(302, "unknown"), "Unavailable(302)");

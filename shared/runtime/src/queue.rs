@@ -18,6 +18,8 @@ pub enum Handled {
 pub struct Delivery {
     /// The queue's id of the message: the owner of claims made for it.
     pub message_id: String,
+    /// What the queue wants to see when something is asked about this delivery.
+    pub receipt_handle: String,
     /// How often it was delivered, this time included.
     pub receive_count: u32,
     /// The message.
@@ -39,7 +41,8 @@ where
         let handled = match Message::parse(record.body.as_deref().unwrap_or_default()) {
             Ok(message) => {
                 let receive_count = receive_count.unwrap_or(1);
-                handle(Delivery { message_id: message_id.clone(), receive_count, message }).await
+                let receipt_handle = record.receipt_handle.unwrap_or_default();
+                handle(Delivery { message_id: message_id.clone(), receipt_handle, receive_count, message }).await
             }
             Err(error) => {
                 tracing::error!(message_id, error = %crate::telemetry::chain(&error), "unreadable message");

@@ -1,6 +1,6 @@
 //! A Checkout Session as Stripe writes it, in an event or in a reply, to the domain's.
 
-use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp};
+use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp, money::PaymentId};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -46,6 +46,7 @@ pub fn parse(object: &Value) -> Result<CheckoutSession, SessionError> {
         email: email(object),
         amount_total: object["amount_total"].as_i64(),
         currency: object["currency"].as_str().map(str::to_owned),
+        payment: payment(object),
         created: object["created"].as_i64().map(Timestamp::from_seconds),
     })
 }
@@ -66,6 +67,12 @@ fn email(object: &Value) -> Option<EmailAddress> {
     [&object["customer_details"]["email"], &object["customer_email"]]
         .into_iter()
         .find_map(|value| EmailAddress::parse(value.as_str()?).ok())
+}
+
+/// The payment, by id or expanded; a session that was never paid has none.
+fn payment(object: &Value) -> Option<PaymentId> {
+    let payment = &object["payment_intent"];
+    payment.as_str().or_else(|| payment["id"].as_str()).and_then(|id| PaymentId::parse(id).ok())
 }
 
 #[cfg(test)]

@@ -1,19 +1,26 @@
 //! The ports, on a [`World`].
 
-use crate::world::{Letter, World};
+use crate::world::{Delivered, World};
 use async_trait::async_trait;
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
+    mail::{Draft, Letter},
     message::Message,
+    money::PaymentId,
+    open_work::Work,
     ports::{
-        Alerts, AuditLog, Breakers, CacheEntry, Clock, CreatedCheckoutSession, MailError, Mailbox, Model, ModelError,
-        ModelReply, NewCheckoutSession, OutgoingMail, Pause, PaymentError, Payments, Prompt, Published, Quarantine,
-        Queue, QueueError, Randomness, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
+        Alerts, AuditLog, Breakers, CacheEntry, Clock, CreatedCheckoutSession, DeadLetters, Ledger, Listed,
+        MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession, OpenSales,
+        OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue, QueueError,
+        Randomness, RefundStatus, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned,
     },
-    sale::{AuditEntry, Draft},
+    sale::AuditEntry,
 };
 use std::time::Duration;
+
+/// Entries a page of a list: few, so that tests turn pages.
+const PAGE: usize = 2;
 
 fn planned() -> Box<dyn std::error::Error + Send + Sync> {
     "planned fault".into()
@@ -158,13 +165,105 @@ impl Quarantine for World {
             self.boundary("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned())));
         write.await.ok_or_else(|| storage("quarantine.hold"))
     }
+
+    async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("quarantine.held", |state| {
+            let of_sale = state.quarantine.iter().filter(|(held, _)| held == session);
+            of_sale.map(|(_, payload)| payload.clone()).collect()
+        });
+        read.await.ok_or_else(|| storage("quarantine.held"))
+    }
 }
 
 #[async_trait]
 impl Queue for World {
-    async fn send(&self, message: &Message) -> Result<(), QueueError> {
-        let write = self.boundary("queue.send", |state| state.queue.push_back(message.clone()));
+    async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
+        assert!(delay <= MAX_QUEUE_DELAY, "SQS refuses a delay of {delay:?}");
+        let write = self.boundary("queue.send", |state| state.queue.push_back((message.clone(), delay)));
         write.await.ok_or_else(|| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl OpenSales for World {
+    async fn open(&self, work: Work, until: Option<Timestamp>, from: Option<&str>) -> Result<Listed, StorageError> {
+        let read = self.boundary("store.open", |state| {
+            let mut found: Vec<_> =
+                state.sales.values().filter_map(|(sale, _)| Some((sale.open_work()?, sale))).collect();
+            found.retain(|(open, _)| open.work == work && until.is_none_or(|until| open.due <= until));
+            found.sort_by_key(|(open, sale)| (open.due, sale.session_id.clone()));
+            let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+            let sessions: Vec<_> =
+                found.iter().skip(skip).take(PAGE).map(|(_, sale)| sale.session_id.clone()).collect();
+            let next = (skip + sessions.len() < found.len()).then(|| (skip + sessions.len()).to_string());
+            Listed { sessions, next }
+        });
+        read.await.ok_or_else(|| storage("store.open"))
+    }
+}
+
+#[async_trait]
+impl Submissions for World {
+    async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError> {
+        let write = self.boundary("submissions.keep", |state| {
+            state.submissions.insert(session.clone(), submission.clone());
+        });
+        write.await.ok_or_else(|| storage("submissions.keep"))
+    }
+
+    async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError> {
+        let read = self.boundary("submissions.find", |state| state.submissions.get(session).cloned());
+        read.await.ok_or_else(|| storage("submissions.find"))
+    }
+}
+
+#[async_trait]
+impl DeadLetters for World {
+    async fn keep(
+        &self,
+        session: &SessionId,
+        letter: Letter,
+        died_at: Timestamp,
+        document: &str,
+    ) -> Result<(), StorageError> {
+        let key = format!("{}/{}-{}", session.as_str(), letter.as_str(), died_at.as_millis());
+        let write = self.boundary("dead_letters.keep", |state| {
+            state.dead_letters.entry(key).or_insert_with(|| document.to_owned());
+        });
+        write.await.ok_or_else(|| storage("dead_letters.keep"))
+    }
+}
+
+#[async_trait]
+impl Ledger for World {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+        let write = self.boundary("ledger.refund", |state| {
+            let status = state.refund_status.unwrap_or(RefundStatus::Succeeded);
+            if status != RefundStatus::Failed {
+                state.refunds.insert(idempotency_key.to_owned(), payment.clone());
+            }
+            status
+        });
+        write.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+    }
+
+    async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
+        let read = self.boundary("ledger.session_of", |state| {
+            state.sessions.values().find(|session| session.payment.as_ref() == Some(payment)).cloned()
+        });
+        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+    }
+
+    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
+        let read = self.boundary("ledger.paid_since", |state| {
+            let since = |session: &&CheckoutSession| session.created.is_none_or(|created| created >= since);
+            let paid: Vec<_> = state.sessions.values().filter(|session| session.is_paid()).filter(since).collect();
+            let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+            let sessions: Vec<_> = paid.iter().skip(skip).take(PAGE).copied().cloned().collect();
+            let next = (skip + sessions.len() < paid.len()).then(|| (skip + sessions.len()).to_string());
+            PaidSessions { sessions, next }
+        });
+        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
     }
 }
 
@@ -225,7 +324,7 @@ impl Mailbox for World {
         let write = self.boundary("mailbox.create_draft", |state| {
             let draft = Draft { id: format!("draft-{token}"), internet_message_id: format!("<{token}@mail>") };
             let letter =
-                Letter { to: mail.to.expose().to_owned(), subject: mail.subject.clone(), body: mail.body.clone() };
+                Delivered { to: mail.to.expose().to_owned(), subject: mail.subject.clone(), body: mail.body.clone() };
             state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
             draft
         });

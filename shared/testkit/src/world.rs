@@ -2,10 +2,11 @@
 
 use crate::faults::{Fault, Plan};
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
     message::Message,
-    ports::{ModelError, ModelReply, NewCheckoutSession, Prompt},
+    money::PaymentId,
+    ports::{ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
 };
 use std::{
@@ -15,7 +16,7 @@ use std::{
 
 /// A mail in the pretended mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct Delivered {
     /// The recipient.
     pub to: String,
     /// The subject.
@@ -39,7 +40,13 @@ pub struct State {
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
     pub quarantine: Vec<(SessionId, String)>,
-    pub queue: VecDeque<Message>,
+    /// What was sent, with how long the queue is to keep it back.
+    pub queue: VecDeque<(Message, std::time::Duration)>,
+    pub submissions: BTreeMap<SessionId, Submission>,
+    pub dead_letters: BTreeMap<String, String>,
+    /// What became of payments: how often each was given back, by idempotency key.
+    pub refunds: BTreeMap<String, PaymentId>,
+    pub refund_status: Option<RefundStatus>,
     pub breakers: BTreeMap<String, (Breaker, u64)>,
     pub alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
@@ -47,8 +54,8 @@ pub struct State {
     pub promotion_codes: BTreeMap<String, String>,
     pub answers: VecDeque<Answer>,
     pub prompts: Vec<(String, Prompt)>,
-    pub drafts: BTreeMap<String, (Draft, Letter)>,
-    pub sent: Vec<(Draft, Letter)>,
+    pub drafts: BTreeMap<String, (Draft, Delivered)>,
+    pub sent: Vec<(Draft, Delivered)>,
     pub paused: Vec<std::time::Duration>,
     /// Every effect in order: what the run did.
     pub boundaries: Vec<&'static str>,

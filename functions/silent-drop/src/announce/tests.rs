@@ -14,6 +14,7 @@ fn session(email: Option<&str>) -> CheckoutSession {
         email: email.map(|address| EmailAddress::parse(address).unwrap()),
         amount_total: Some(100),
         currency: Some("cad".into()),
+        payment: None,
         created: None,
     }
 }
@@ -47,7 +48,7 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
     let line = &state.alerts[0].line;
     assert!(line.starts_with("[SILENT-DROP] session=cs_test_dropped_1234 tier=\"premium\" query_len=12 email=hmac"));
     assert!(line.contains("amount=100_CAD") && !line.contains("example.com"), "{line}");
-    assert!(matches!(state.queue[0], Message::Mail { .. }));
+    assert!(matches!(state.queue[0].0, Message::Mail { letter: Letter::SilentDrop, .. }));
     drop(state);
     let lines = lines(&world);
     assert_eq!((&lines[0]["source"], &lines[0]["status"]), (&"webhook".into(), &"ERROR".into()));

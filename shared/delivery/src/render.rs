@@ -72,6 +72,17 @@ pub fn render_silent_drop() -> Rendered {
     Rendered { subject: texts::SILENT_DROP_SUBJECT.to_owned(), body: texts::SILENT_DROP_BODY.to_owned() }
 }
 
+/// Renders the note about a regenerated verdict (Regen Consistency, tertiary output).
+#[must_use]
+pub fn render_divergence(session: &SessionId, site: &str) -> Rendered {
+    let body = format!(
+        "{}\n\nYour result page:\n{site}/oracle/result?session_id={}\n\n42 Sisters AI · oracle@42sisters.ai\n",
+        texts::DIVERGENCE_NOTE,
+        session.as_str()
+    );
+    Rendered { subject: texts::DIVERGENCE_SUBJECT.to_owned(), body }
+}
+
 /// The customer's own words, or a reference where they hold a blocked term: they are never changed, and never
 /// the reason why a verdict is held.
 fn submission(session: &SessionId, cached: &CachedVerdict) -> String {
@@ -193,6 +204,14 @@ Questions? Reply to this email.
     #[test]
     fn the_silent_drop_mail_passes_the_filter() {
         let Rendered { subject, body } = render_silent_drop();
+        for text in [subject, body] {
+            assert_eq!(filter::Filter::embedded().check(&text).outcome, filter::Outcome::Pass, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_note_about_a_divergence_passes_the_filter() {
+        let Rendered { subject, body } = render_divergence(&session(), "https://42sisters.ai");
         for text in [subject, body] {
             assert_eq!(filter::Filter::embedded().check(&text).outcome, filter::Outcome::Pass, "{text}");
         }

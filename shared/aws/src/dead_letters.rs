@@ -1,0 +1,36 @@
+//! Mails that were given up: one object each, beside the archive of verdicts.
+
+use crate::{Connection, buckets::Bucket};
+use async_trait::async_trait;
+use domain::{
+    SessionId, Timestamp,
+    mail::Letter,
+    ports::{DeadLetters, StorageError},
+};
+
+/// Dead letters.
+#[derive(Debug)]
+pub struct S3DeadLetters(Bucket);
+
+impl S3DeadLetters {
+    /// Dead letters in this bucket, under `dead-letters/`.
+    #[must_use]
+    pub const fn new(connection: Connection, bucket: String) -> Self {
+        Self(Bucket::new(connection, bucket))
+    }
+}
+
+#[async_trait]
+impl DeadLetters for S3DeadLetters {
+    async fn keep(
+        &self,
+        session: &SessionId,
+        letter: Letter,
+        died_at: Timestamp,
+        document: &str,
+    ) -> Result<(), StorageError> {
+        // A letter that is sent on its way again may die again, at another time.
+        let key = format!("dead-letters/{}/{}-{}.json", session.as_str(), letter.as_str(), died_at.as_millis());
+        self.0.put_new("dead letter write", &key, document.to_owned()).await.map(drop)
+    }
+}

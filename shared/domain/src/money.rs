@@ -1,0 +1,118 @@
+//! What became of a sale's money, and who said so.
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Stripe's id of a payment, `pi_…`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PaymentId(String);
+
+/// The text is no id of a payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a payment id is pi_ followed by 1 to 250 letters, digits and underscores")]
+pub struct InvalidPaymentId;
+
+impl PaymentId {
+    /// Reads an id.
+    ///
+    /// # Errors
+    /// [`InvalidPaymentId`].
+    pub fn parse(text: impl Into<String>) -> Result<Self, InvalidPaymentId> {
+        let text = text.into();
+        let rest = text.strip_prefix("pi_").ok_or(InvalidPaymentId)?;
+        let valid = (1..=250).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if valid { Ok(Self(text)) } else { Err(InvalidPaymentId) }
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PaymentId {
+    type Error = InvalidPaymentId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(text)
+    }
+}
+
+impl From<PaymentId> for String {
+    fn from(id: PaymentId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for PaymentId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Who or what decided that money goes back (Silent Drop, invariant 6; DESIGN: the policy is in the record).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authorisation {
+    /// An operator's name, or `policy` with the policy's name.
+    pub by: String,
+    /// Why, in their words; never an address.
+    pub reason: String,
+}
+
+/// What became of the money.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Money {
+    /// We have it.
+    #[default]
+    Kept,
+    /// It was decided to give it back; Stripe may or may not know yet.
+    RefundAuthorised {
+        /// By whom, and why.
+        authorisation: Authorisation,
+        /// When.
+        at: Timestamp,
+    },
+    /// It was given back.
+    Refunded {
+        /// When we knew.
+        at: Timestamp,
+    },
+    /// The customer's bank has taken it back for now.
+    Disputed {
+        /// When we knew.
+        at: Timestamp,
+    },
+}
+
+/// What Stripe reports of a payment after the sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PaymentChange {
+    /// All of it went back.
+    Refunded,
+    /// Some of it went back: a service to the customer, not the end of the sale.
+    PartlyRefunded,
+    /// The customer's bank has opened a dispute.
+    DisputeOpened,
+    /// The dispute was decided for us.
+    DisputeWon,
+    /// The dispute was decided against us.
+    DisputeLost,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payment_ids_are_words() {
+        assert_eq!(PaymentId::parse("pi_3Nx").unwrap().as_str(), "pi_3Nx");
+        for text in ["", "pi_", "ch_1", "pi_a/b", "pi_ö"] {
+            assert_eq!(PaymentId::parse(text), Err(InvalidPaymentId), "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What is left to do about a sale, and when somebody must look: the lists of operators and of the deadlines
+//! function. It follows from the sale alone and is saved with it as an index, so no list is ever a scan.
+
+use crate::{
+    Sale, Timestamp,
+    mail::{Letter, Mail},
+    money::Money,
+    sale::Fulfilment,
+};
+use serde::Serialize;
+use std::time::Duration;
+
+/// What is left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Machines are at it.
+    InFlight,
+    /// The content filter holds it: an operator approves, replaces or refunds.
+    Review,
+    /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
+    Unusable,
+    /// No verdict could be made: an operator tries again or refunds.
+    Failed,
+    /// Its mail was given up: an operator sends it on its way again.
+    DeadLetter,
+    /// Its mail may or may not have gone: an operator looks into the mailbox.
+    UnknownMail,
+    /// The money is to go back and Stripe has not confirmed.
+    Refund,
+}
+
+impl Work {
+    /// Every kind.
+    pub const ALL: [Self; 7] =
+        [Self::InFlight, Self::Review, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail, Self::Refund];
+
+    /// Its name in the index and in lists.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InFlight => "in_flight",
+            Self::Review => "review",
+            Self::Unusable => "unusable",
+            Self::Failed => "failed",
+            Self::DeadLetter => "dead_letter",
+            Self::UnknownMail => "unknown_mail",
+            Self::Refund => "refund",
+        }
+    }
+
+    /// How long it may lie before somebody is reminded, and between two reminders.
+    const fn patience(self) -> Duration {
+        Duration::from_secs(match self {
+            // Longer than the longest lease and the longest visibility time-out.
+            Self::InFlight => 20 * 60,
+            Self::Refund => 10 * 60,
+            // Content filter GAP-J: 24 h.
+            Self::Review | Self::Failed | Self::DeadLetter | Self::UnknownMail => 24 * 3600,
+            // Silent Drop, output 3: 72 h without a reply.
+            Self::Unusable => 72 * 3600,
+        })
+    }
+}
+
+/// What is left to do, and when somebody must look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenWork {
+    /// What.
+    pub work: Work,
+    /// Since when.
+    pub since: Timestamp,
+    /// When somebody must look.
+    pub due: Timestamp,
+}
+
+impl Sale {
+    /// What is left to do; nothing for a sale that has ended.
+    #[must_use]
+    pub fn open_work(&self) -> Option<OpenWork> {
+        let (work, since) = self.work()?;
+        let reminded = self.reminded_at.filter(|at| *at > since).unwrap_or(since);
+        let patience = match work {
+            // Whoever was sent after it and found nothing need not be sent as often.
+            Work::InFlight => work.patience().saturating_mul(1 << self.chased.min(6)),
+            _ => work.patience(),
+        };
+        Some(OpenWork { work, since, due: reminded.plus(patience) })
+    }
+
+    fn work(&self) -> Option<(Work, Timestamp)> {
+        if let Money::RefundAuthorised { at, .. } = &self.money {
+            return Some((Work::Refund, *at));
+        }
+        if self.is_in_flight() {
+            return Some((Work::InFlight, self.last_stir()));
+        }
+        if self.money != Money::Kept {
+            return None;
+        }
+        match &self.fulfilment {
+            Fulfilment::InReview { at, .. } => return Some((Work::Review, *at)),
+            Fulfilment::Failed { at, .. } => return Some((Work::Failed, *at)),
+            Fulfilment::Unusable { at } => return Some((Work::Unusable, *at)),
+            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. } => {}
+        }
+        Letter::ALL.into_iter().find_map(|letter| match self.letter(letter) {
+            Mail::Dead { at, .. } => Some((Work::DeadLetter, *at)),
+            Mail::Unknown { at } => Some((Work::UnknownMail, *at)),
+            _ => None,
+        })
+    }
+
+    /// Whether machines have something left to do.
+    fn is_in_flight(&self) -> bool {
+        if !self.outbox.is_empty() || !self.alerts.is_empty() {
+            return true;
+        }
+        if self.money != Money::Kept {
+            return false;
+        }
+        let mails = Letter::ALL.into_iter().any(|letter| self.letter(letter).is_pending());
+        mails
+            || match &self.fulfilment {
+                Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => true,
+                Fulfilment::Ready { archived, .. } => !archived || self.mail == Mail::NotOrdered,
+                Fulfilment::Unusable { .. } => self.notice == Mail::NotOrdered,
+                Fulfilment::InReview { .. } | Fulfilment::Failed { .. } => false,
+            }
+    }
+
+    /// When a machine at work was last heard of, or is to be heard of next.
+    fn last_stir(&self) -> Timestamp {
+        let fulfilment = match &self.fulfilment {
+            Fulfilment::Generating { lease_until, .. } => *lease_until,
+            Fulfilment::Ordered { at }
+            | Fulfilment::Ready { at, .. }
+            | Fulfilment::InReview { at, .. }
+            | Fulfilment::Failed { at, .. }
+            | Fulfilment::Unusable { at } => *at,
+        };
+        let mails = Letter::ALL.into_iter().filter_map(|letter| match self.letter(letter) {
+            Mail::Sending { lease_until, .. } => Some(*lease_until),
+            Mail::Retrying { due, .. } => Some(*due),
+            _ => None,
+        });
+        mails.chain(self.unavailable_until).fold(fulfilment.max(self.changed_at), Timestamp::max)
+    }
+}
+
+#[cfg(test)]
+mod tests;

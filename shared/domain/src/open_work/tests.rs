@@ -1,0 +1,94 @@
+use super::*;
+use crate::{
+    SessionId,
+    mail::Progress,
+    money::Authorisation,
+    sale::{AuditEntry, Claim},
+};
+
+const HOUR: i64 = 3600;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
+
+fn sale() -> Sale {
+    Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+}
+
+fn delivered() -> Sale {
+    Sale {
+        fulfilment: Fulfilment::Ready { at: at(10), archived: true },
+        mail: Mail::Sent { at: at(20) },
+        changed_at: at(20),
+        ..sale()
+    }
+}
+
+fn open(sale: &Sale) -> Option<(Work, i64)> {
+    sale.open_work().map(|open| (open.work, open.due.as_millis() / 1000))
+}
+
+#[test]
+fn a_delivered_sale_is_on_no_list() {
+    assert_eq!(open(&delivered()), None);
+    assert_eq!(open(&Sale { mail: Mail::NoAddress, ..delivered() }), None);
+}
+
+#[test]
+fn what_machines_work_on_is_looked_after_twenty_minutes_later() {
+    assert_eq!(open(&sale()), Some((Work::InFlight, 1200)));
+    let mut claimed = sale();
+    assert_eq!(claimed.claim_generation("a", at(100), Duration::from_secs(200)), Claim::Granted);
+    assert_eq!(open(&claimed), Some((Work::InFlight, 1500)));
+    let retrying = Sale { mail: Mail::Retrying { due: at(7200), progress: Progress::default() }, ..delivered() };
+    assert_eq!(open(&retrying), Some((Work::InFlight, 8400)));
+    let unarchived = Sale { fulfilment: Fulfilment::Ready { at: at(10), archived: false }, ..delivered() };
+    assert_eq!(open(&unarchived), Some((Work::InFlight, 1220)));
+    let chased = Sale { chased: 2, ..sale() };
+    assert_eq!(open(&chased), Some((Work::InFlight, 4800)), "less and less often");
+}
+
+#[test]
+fn a_record_or_an_alert_that_is_still_on_its_way_keeps_any_sale_open() {
+    let entry = AuditEntry { key: "k".into(), line: "{}".into() };
+    assert_eq!(open(&Sale { outbox: vec![entry], ..delivered() }), Some((Work::InFlight, 1220)));
+    let alert = crate::Alert { channel: crate::Channel::Ops, line: "x".into() };
+    let refunded = Sale { money: Money::Refunded { at: at(30) }, alerts: vec![alert], ..delivered() };
+    assert_eq!(open(&refunded), Some((Work::InFlight, 1220)));
+}
+
+#[test]
+fn every_end_short_of_delivery_is_on_a_list_of_humans() {
+    let listed = |fulfilment: Fulfilment| open(&Sale { fulfilment, notice: Mail::Sent { at: at(9) }, ..sale() });
+    assert_eq!(listed(Fulfilment::InReview { gate: 1, at: at(5) }), Some((Work::Review, 5 + 24 * HOUR)));
+    assert_eq!(listed(Fulfilment::Failed { reason: "r".into(), at: at(5) }), Some((Work::Failed, 5 + 24 * HOUR)));
+    assert_eq!(listed(Fulfilment::Unusable { at: at(5) }), Some((Work::Unusable, 5 + 72 * HOUR)));
+    let dead = Sale { mail: Mail::Dead { at: at(50), progress: Progress::default() }, ..delivered() };
+    assert_eq!(open(&dead), Some((Work::DeadLetter, 50 + 24 * HOUR)));
+    let unknown = Sale { mail: Mail::Unknown { at: at(50) }, ..delivered() };
+    assert_eq!(open(&unknown), Some((Work::UnknownMail, 50 + 24 * HOUR)));
+}
+
+#[test]
+fn a_drop_is_in_flight_until_its_customer_was_asked() {
+    let unusable = Sale { fulfilment: Fulfilment::Unusable { at: at(5) }, ..sale() };
+    assert_eq!(open(&unusable), Some((Work::InFlight, 1205)));
+}
+
+#[test]
+fn a_reminder_comes_again_until_somebody_decides() {
+    let failed = Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: at(0) }, ..sale() };
+    let reminded = Sale { reminded_at: Some(at(24 * HOUR)), ..failed };
+    assert_eq!(open(&reminded), Some((Work::Failed, 48 * HOUR)));
+}
+
+#[test]
+fn money_that_is_to_go_back_comes_first_and_money_that_went_back_ends_it() {
+    let authorisation = Authorisation { by: "o".into(), reason: "r".into() };
+    let failed = Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: at(0) }, ..sale() };
+    let authorised = Sale { money: Money::RefundAuthorised { authorisation, at: at(60) }, ..failed.clone() };
+    assert_eq!(open(&authorised), Some((Work::Refund, 660)));
+    assert_eq!(open(&Sale { money: Money::Refunded { at: at(60) }, ..failed.clone() }), None);
+    assert_eq!(open(&Sale { money: Money::Disputed { at: at(60) }, ..failed }), None);
+}
