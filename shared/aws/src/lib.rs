@@ -4,20 +4,23 @@
 //! Clients are made at their first use: a function that only sends a message loads nothing else.
 
 mod alerts;
+mod attempts;
 mod buckets;
 mod connection;
+mod items;
 mod queue;
 mod sales;
 mod secrets;
 
-pub use alerts::SnsAlerts;
+pub use alerts::{BUDGET as ALERT_BUDGET, SnsAlerts};
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
-pub use connection::{Connection, MissingSetting};
+pub use connection::{Connection, InvalidSetting, Patience};
 pub use queue::SqsQueue;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
 
-use domain::ports::StorageError;
+use domain::{Timestamp, ports::StorageError};
+use std::time::SystemTime;
 
 /// A storage error for operators: the service's own words stay in the chain of causes.
 fn storage<E>(operation: &'static str, error: E) -> StorageError
@@ -25,4 +28,10 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     StorageError { operation, source: Box::new(error) }
+}
+
+/// The time of an alert and of what is set aside; nothing is decided by it that a test would have to steer.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

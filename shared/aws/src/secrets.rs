@@ -1,6 +1,6 @@
 //! JSON documents in Secrets Manager.
 
-use crate::{Connection, storage};
+use crate::{Connection, attempts::Step, storage};
 use async_trait::async_trait;
 use domain::{
     Secret,
@@ -30,10 +30,13 @@ impl SecretDocument {
     }
 
     async fn fetch(&self) -> Result<Secret, StorageError> {
-        let read = self.client().get_secret_value().secret_id(&self.id).send().await;
-        let output = read.map_err(|error| storage("secret read", error))?;
-        // A secret without a value is configured by nobody: an empty document, which its reader refuses by name.
-        Ok(Secret::new(output.secret_string.unwrap_or_else(|| "{}".to_owned())))
+        let step = Step { name: "secret read", operation: "SECRET_READ", subject: "-" };
+        let read = || async {
+            let output = self.client().get_secret_value().secret_id(&self.id).send().await?;
+            // A secret without a value is configured by nobody: an empty document, which its reader refuses by name.
+            Ok(Secret::new(output.secret_string.unwrap_or_else(|| "{}".to_owned())))
+        };
+        self.connection.call(step, read).await
     }
 
     /// Replaces one field of the stored document, leaving the others as they are.
@@ -46,8 +49,12 @@ impl SecretDocument {
             serde_json::from_str(current.expose()).map_err(|error| storage("secret read", error))?;
         document.insert(field.to_owned(), value.expose().into());
         let text = serde_json::Value::Object(document).to_string();
-        let put = self.client().put_secret_value().secret_id(&self.id).secret_string(text).send().await;
-        put.map(drop).map_err(|error| storage("secret write", error))
+        let step = Step { name: "secret write", operation: "SECRET_WRITE", subject: "-" };
+        let put = || async {
+            self.client().put_secret_value().secret_id(&self.id).secret_string(&text).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, put).await
     }
 }
 
