@@ -1,7 +1,7 @@
 //! One event: verified, read, passed on.
 
 use domain::{
-    CheckoutSession, PaymentStatus, Secret, Timestamp,
+    CheckoutSession, Metric, PaymentStatus, Secret, Timestamp,
     message::{self, Message, OrderedBy},
     ports::{Clock, Queue, SecretSource},
 };
@@ -50,11 +50,16 @@ pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u
     match stripe::event::parse(body) {
         Err(error) => {
             tracing::error!(error = %telemetry::chain(&error), "a signed event could not be read");
+            telemetry::count(Metric::EventUnreadable, received_at);
             Reply::error(400, "event_malformed", "The body is not a Stripe event.")
         }
-        Ok(event) => match message_for(event.kind, received_at) {
-            None => received(),
-            Some(message) => pass_on(ports, &message).await,
+        Ok(event) => match asked(event.kind, received_at) {
+            Asked::Nothing => received(),
+            Asked::Passing(message) => pass_on(ports, &message).await,
+            Asked::Watching(metric) => {
+                telemetry::count(metric, received_at);
+                received()
+            }
         },
     }
 }
@@ -74,23 +79,36 @@ async fn signing_secrets(source: &dyn SecretSource) -> Option<Vec<Secret>> {
     (!secrets.is_empty()).then_some(secrets)
 }
 
-/// What an event asks for, if anything. A sale is named by its session, never by the event: `completed` and
+/// What an event asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    /// Nothing but the acknowledgement.
+    Nothing,
+    /// A message to a queue.
+    Passing(Message),
+    /// Somebody's attention: nothing is owed, but it should not have happened.
+    Watching(Metric),
+}
+
+/// What an event asks for. A sale is named by its session, never by the event: `completed` and
 /// `async_payment_succeeded` are two events of one sale, and either may come first, twice or alone.
-fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
+fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
-        EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => return None,
+        EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => {
+            return Asked::Nothing;
+        }
     };
     match session.payment_status {
         PaymentStatus::Paid => {}
-        PaymentStatus::Unpaid => return None,
+        PaymentStatus::Unpaid => return Asked::Nothing,
         PaymentStatus::NoPaymentRequired => {
             // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing.
             tracing::error!(session = session.id.prefix(), "a session was completed without any payment");
-            return None;
+            return Asked::Watching(Metric::CompletedWithoutPayment);
         }
     }
-    Some(match session.submission() {
+    Asked::Passing(match session.submission() {
         Ok(_) => {
             Message::Order { v: message::VERSION, session_id: session.id, received_at, ordered_by: OrderedBy::Webhook }
         }

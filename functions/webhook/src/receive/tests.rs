@@ -92,6 +92,19 @@ fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
 }
 
 #[test]
+fn a_session_completed_without_payment_is_counted_and_an_unpaid_one_is_not() {
+    let asked_by = |status: &str| {
+        let mut session = paid();
+        session["payment_status"] = json!(status);
+        let event = stripe::event::parse(event("checkout.session.completed", &session).as_bytes()).unwrap();
+        asked(event.kind, Timestamp::from_millis(1))
+    };
+    assert_eq!(asked_by("no_payment_required"), Asked::Watching(Metric::CompletedWithoutPayment));
+    assert_eq!(asked_by("unpaid"), Asked::Nothing);
+    assert!(matches!(asked_by("paid"), Asked::Passing(Message::Order { .. })));
+}
+
+#[test]
 fn paid_but_unusable_becomes_a_notice() {
     for (field, value) in [("tier", json!("premium")), ("tier", json!("")), ("q0", json!("  "))] {
         let world = world();
