@@ -1,14 +1,17 @@
 //! One event: verified, read, passed on.
 
 use domain::{
-    CheckoutSession, Metric, PaymentStatus, Secret, Timestamp,
+    CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
     message::{self, Message, OrderedBy},
-    ports::{Clock, Queue, SecretSource},
+    ports::{Clock, Queue, StorageError},
 };
 use runtime::{http::Reply, telemetry};
 use serde::Deserialize;
 use serde_json::json;
-use stripe::{event::EventKind, signature};
+use stripe::{
+    event::EventKind,
+    signature::{self, SignatureError},
+};
 
 /// The largest body that is read.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -17,7 +20,7 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
-    pub signing_secrets: &'a dyn SecretSource,
+    pub signing_secrets: &'a dyn RenewableSecret,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub clock: &'a dyn Clock,
@@ -36,16 +39,23 @@ pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u
     if body.len() > MAX_BODY_BYTES {
         return Reply::error(413, "too_large", "The event is larger than 256 KiB.");
     }
-    let secrets = match signing_secrets(ports.signing_secrets).await {
-        Some(secrets) => secrets,
-        None => return Reply::error(503, "not_configured", "No signing secret is configured."),
-    };
+    let Some(document) = told(ports.signing_secrets.document().await) else { return not_configured() };
+    let secrets = signing_secrets(&document);
+    if secrets.is_empty() {
+        return not_configured();
+    }
     let Some(header) = signature_header else {
         return Reply::error(400, "signature_missing", "The Stripe-Signature header is missing.");
     };
     if let Err(error) = signature::verify(header, body, &secrets, received_at) {
-        tracing::warn!(%error, "signature refused");
-        return Reply::error(400, "signature_invalid", "The signature does not match the body.");
+        // Perhaps the secret was rolled since we read it.
+        let is_mismatch = error == SignatureError::Mismatch;
+        let renewed = if is_mismatch { told(ports.signing_secrets.renewed(&document).await).flatten() } else { None };
+        let secrets = renewed.map(|document| signing_secrets(&document)).unwrap_or_default();
+        if signature::verify(header, body, &secrets, received_at).is_err() {
+            tracing::warn!(%error, "signature refused");
+            return Reply::error(400, "signature_invalid", "The signature does not match the body.");
+        }
     }
     match stripe::event::parse(body) {
         Err(error) => {
@@ -64,19 +74,23 @@ pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u
     }
 }
 
-/// The signing secrets, if there are any.
-async fn signing_secrets(source: &dyn SecretSource) -> Option<Vec<Secret>> {
-    let document = match source.document().await {
-        Ok(document) => document,
-        Err(error) => {
-            tracing::error!(error = %telemetry::chain(&error), "the signing secrets could not be read");
-            return None;
-        }
+/// The signing secrets of a document; none when it is no such document.
+fn signing_secrets(document: &Secret) -> Vec<Secret> {
+    let stored: Result<SigningSecrets, _> = serde_json::from_str(document.expose());
+    let secrets = stored.map(|stored| stored.signing_secrets).unwrap_or_default();
+    secrets.into_iter().filter(|secret| !secret.expose().trim().is_empty()).collect()
+}
+
+/// What was read, or a line in the log.
+fn told<T>(read: Result<T, StorageError>) -> Option<T> {
+    let log = |error: &StorageError| {
+        tracing::error!(error = %telemetry::chain(error), "the signing secrets could not be read");
     };
-    let stored: SigningSecrets = serde_json::from_str(document.expose()).ok()?;
-    let secrets: Vec<Secret> =
-        stored.signing_secrets.into_iter().filter(|secret| !secret.expose().trim().is_empty()).collect();
-    (!secrets.is_empty()).then_some(secrets)
+    read.inspect_err(log).ok()
+}
+
+fn not_configured() -> Reply {
+    Reply::error(503, "not_configured", "No signing secret is configured.")
 }
 
 /// What an event asks for.

@@ -56,7 +56,8 @@ fn version(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/')).take(100).collect()
 }
 
-/// The status as JSON, cut to 300 characters, unless it is just that the model is there to stay.
+/// The stage of a model that is not there to stay, and when it retires: the two words of the status that say so, and
+/// none of its sentences, which are somebody else's text.
 fn warning(status: &Value) -> Option<String> {
     let quiet = match status {
         Value::Null => true,
@@ -65,7 +66,13 @@ fn warning(status: &Value) -> Option<String> {
         }),
         _ => false,
     };
-    (!quiet).then(|| status.to_string().chars().take(300).collect())
+    let word = |value: &Value| -> String {
+        let known = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+        value.as_str().unwrap_or_default().chars().filter(known).take(35).collect()
+    };
+    let words = [word(&status["modelStage"]), word(&status["retirementTime"])];
+    let told = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    (!quiet).then(|| if told.is_empty() { "UNKNOWN_STAGE".to_owned() } else { told })
 }
 
 /// Judges a status other than 2xx (Gemini Timeout, invariant 4).
