@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(status(quiet), None);
         }
         let retiring = json!({"modelStage": "STABLE", "retirementTime": "2026-12-01T00:00:00Z"});
-        assert_eq!(status(retiring.clone()), Some(retiring.to_string()));
+        assert_eq!(status(retiring).as_deref(), Some("STABLE 2026-12-01T00:00:00Z"));
         for loud in [
             json!({"modelStage": "DEPRECATED"}),
             json!({"modelStage": 7}),
@@ -175,8 +175,10 @@ mod tests {
         ] {
             assert!(status(loud.clone()).is_some(), "{loud}");
         }
-        let long = status(json!({"message": "line\nbreak ".repeat(500)})).unwrap();
-        assert!(long.chars().count() == 300 && !long.contains('\n'));
+        let foreign = json!({"modelStage": "LEGACY\n<b> | a@b", "message": "what the customer asked"});
+        assert_eq!(status(foreign).as_deref(), Some("LEGACYbab"), "none of its sentences");
+        assert_eq!(status(json!({"message": "x"})).as_deref(), Some("UNKNOWN_STAGE"));
+        assert!(status(json!({"modelStage": "A".repeat(500), "retirementTime": "1".repeat(500)})).unwrap().len() <= 80);
     }
 
     #[test]
