@@ -146,8 +146,10 @@ impl Connection {
         })
     }
 
-    /// The same way to AWS with another patience, telling nobody of its failures: for the alerts themselves.
-    pub(crate) fn untold(&self, patience: Patience) -> Self {
+    /// The same way to AWS with another patience, telling nobody of its failures: for the alerts themselves, and for
+    /// whoever tells in another way.
+    #[must_use]
+    pub fn untold(&self, patience: Patience) -> Self {
         Self { patience, told: Arc::default(), ..self.clone() }
     }
 

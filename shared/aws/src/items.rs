@@ -42,6 +42,16 @@ pub(crate) fn breaker_key(model: &str) -> Item {
     item([("pk", string(format!("BREAKER#{model}"))), ("sk", string("BREAKER"))])
 }
 
+pub(crate) fn note_key(name: &str) -> Item {
+    item([("pk", string(format!("NOTE#{name}"))), ("sk", string("NOTE"))])
+}
+
+pub(crate) fn note_item(name: &str, document: &str) -> Item {
+    let mut note = note_key(name);
+    note.insert("document".to_owned(), string(document));
+    note
+}
+
 pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
 }

@@ -8,14 +8,18 @@ mod attempts;
 mod buckets;
 mod connection;
 mod items;
+mod note;
 mod queue;
+mod reach;
 mod sales;
 mod secrets;
 
 pub use alerts::{BUDGET as ALERT_BUDGET, SnsAlerts};
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, InvalidSetting, Patience};
+pub use note::DynamoNote;
 pub use queue::SqsQueue;
+pub use reach::Reach;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
 

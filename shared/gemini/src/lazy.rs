@@ -31,6 +31,15 @@ impl LazyClient {
         Self { base_url, timeout, client: MadeFromSecret::new(secret) }
     }
 
+    /// Whether the key is accepted and the model is served; it costs nothing to ask.
+    ///
+    /// # Errors
+    /// [`ModelError`], as for a question.
+    pub async fn knows(&self, model: &str) -> Result<(), ModelError> {
+        let client = self.client.get(|document| self.make(document)).await.map_err(ModelError::NotReady)?;
+        client.knows(model).await
+    }
+
     fn make(&self, document: &Secret) -> Result<Client, NotMade> {
         let Document { api_key } =
             serde_json::from_str(document.expose()).map_err(|_| "the Gemini secret has no api_key")?;

@@ -66,6 +66,19 @@ async fn a_rotated_key_works_without_a_restart() {
     assert_eq!(keys, ["old", "new", "new", "new"]);
 }
 
+/// Gemini Timeout, GAP-02D: a look at the key that asks the model nothing.
+#[tokio::test]
+async fn whether_a_model_is_served_is_asked_without_a_question() {
+    let server = Server::start([json(200, "{}"), json(404, "{}"), json(403, "{}")]).await;
+    let client = client(&server.url);
+    assert!(client.knows("gemini-2.5-flash").await.is_ok());
+    assert!(matches!(client.knows("gone").await, Err(ModelError::UnknownModel)));
+    assert!(matches!(client.knows("gemini-2.5-flash").await, Err(ModelError::Unauthorized(403))));
+    let request = &server.seen()[0];
+    assert_eq!(request.line, "GET /v1beta/models/gemini-2.5-flash HTTP/1.1");
+    assert_eq!((request.header("x-goog-api-key"), request.body.as_str()), (Some("AIza-key"), ""));
+}
+
 async fn outcome(reply: Reply) -> Result<domain::ports::ModelReply, ModelError> {
     let server = Server::start([reply]).await;
     let outcome = client(&server.url).ask("gemini-2.5-flash", &prompt()).await;

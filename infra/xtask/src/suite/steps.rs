@@ -129,6 +129,8 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     start.args(["up", "--detach", "--sandbox-only", "--dir"]).arg(suite.stack.path());
     // A model that hangs is tried for real, but not for 45 s at a time.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
+    // Calls of the vendors that no test has made would be counted by one.
+    start.args(["--parameter", "BootProbe=DISABLED"]);
     run(suite, "cargo xtask up", &mut start)?;
     let outcome = if present.is_empty() {
         Ok(Count::default())
