@@ -13,7 +13,7 @@ use domain::{
 };
 use gemini::ModelList;
 use runtime::{Environment, System, configuration::ConfigurationError};
-use std::{collections::BTreeSet, error::Error, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -126,7 +126,9 @@ impl Function {
     /// As [`Self::from_environment`].
     pub async fn handle(&self) -> Result<(), Failed> {
         let parts = self.parts()?;
-        let findings = parts.look().await;
+        // Behind a pointer: so many of the clients' futures inside one another are too deep for the compiler.
+        let look: Pin<Box<dyn Future<Output = Findings> + Send + '_>> = Box::pin(parts.look());
+        let findings = look.await;
         tracing::info!(wrong = findings.len(), "boot probe");
         probe(Ports { memory: &parts.memory, alerts: &parts.alerts, clock: &System }, &findings).await;
         Ok(())
