@@ -32,6 +32,8 @@ impl SecretSource for Document {
     }
 }
 
+impl domain::RenewableSecret for Document {}
+
 pub(crate) struct Simulator {
     pub(crate) world: World,
     pub(crate) session: SessionId,

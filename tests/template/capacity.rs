@@ -113,7 +113,11 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
             read.extend(settings_read(&root().join("shared/delivery/src")));
         }
         found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));
-        let unread = provided.difference(&read).filter(|name| !LIBRARIES.contains(&name.as_str()));
+        // A function may have a figure of its own for what every function gets.
+        let shared = &template.section("Globals")["Function"]["Environment"]["Variables"];
+        let unread = provided
+            .difference(&read)
+            .filter(|name| !LIBRARIES.contains(&name.as_str()) && shared[name.as_str()].is_null());
         found.extend(unread.map(|name| format!("{id}: {name} is provided and not read")));
     }
     found
@@ -129,6 +133,67 @@ fn every_function_gets_the_settings_it_reads_and_no_other() {
         "WebhookFunction: ORDERS_QUEUE_URL is read",
     );
     assert_rule(rule, "GEMINI_MAX_RETRIES:", "GEMINI_RETRIES:", "VerdictFunction: GEMINI_RETRIES is provided");
+}
+
+/// What every function gets, and the crate that all of them reach AWS through reads.
+fn shared_settings_are_those_read(template: &Template) -> Vec<String> {
+    // Lambda's own.
+    const LAMBDA: [&str; 6] = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL",
+    ];
+    let variables = template.section("Globals")["Function"]["Environment"]["Variables"].as_object();
+    let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    let source = fs::read_to_string(root().join("shared/aws/src/connection.rs")).expect("a source is readable");
+    let shipped = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let read: BTreeSet<String> = screaming_arguments(&shipped.replace("&lookup, ", "").replace("lookup, ", ""))
+        .into_iter()
+        .filter(|name| !LAMBDA.contains(&name.as_str()))
+        .collect();
+    let unprovided = read.difference(&provided).map(|name| format!("{name} is read and not provided"));
+    let unread = provided.difference(&read).map(|name| format!("{name} is provided and not read"));
+    unprovided.chain(unread).collect()
+}
+
+#[test]
+fn what_every_function_gets_is_what_its_stores_read() {
+    let rule = shared_settings_are_those_read;
+    assert_rule(rule, "        CACHE_RETRY_COUNT: !Ref CacheRetryCount\n", "", "CACHE_RETRY_COUNT is read");
+    assert_rule(rule, "ALERT_SUPPRESSION_S:", "ALERT_WINDOW_S:", "ALERT_WINDOW_S is provided and not read");
+}
+
+/// A store that does not answer must not eat the whole invocation: two calls with all their attempts, and an alert
+/// about them, fit into any function.
+fn store_calls_are_bounded(template: &Template) -> Vec<String> {
+    const ALERT_MS: u64 = 4_000;
+    let figure = |value: &serde_json::Value| {
+        let default = &template.section("Parameters")[target(value).unwrap_or_default()]["Default"];
+        number(value).or_else(|| number(default)).unwrap_or(u64::MAX / 100)
+    };
+    let shared = &template.section("Globals")["Function"]["Environment"]["Variables"];
+    let mut found = Vec::new();
+    for (id, function) in template.functions() {
+        let own = &function["Properties"]["Environment"]["Variables"];
+        let setting = |name: &str| figure(if own[name].is_null() { &shared[name] } else { &own[name] });
+        let (timeout, retries) = (setting("CACHE_CONNECT_TIMEOUT_MS"), setting("CACHE_RETRY_COUNT"));
+        let call = (retries + 1) * timeout + retries * setting("CACHE_RETRY_DELAY_MS");
+        let limit = number(&function["Properties"]["Timeout"]).unwrap_or(0) * 1_000;
+        if 2 * call + ALERT_MS > limit {
+            found.push(format!("{id}: two calls of a store that does not answer take {} ms of {limit}", 2 * call));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_store_that_does_not_answer_leaves_time_to_say_so() {
+    let rule = store_calls_are_bounded;
+    let original = "CACHE_CONNECT_TIMEOUT_MS: \"1000\"";
+    assert_rule(rule, original, "CACHE_CONNECT_TIMEOUT_MS: \"2000\"", "CheckoutFunction: two calls of a store");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::{
     assert_rule,
     model::{Template, list, number, pairs, target},
 };
+use domain::{Metric, metric};
 use serde_json::Value;
 
 /// SQS's limit for DelaySeconds; the local emulator does not know it.
@@ -146,6 +147,19 @@ fn everything_lost_is_noticed(template: &Template) -> Vec<String> {
         expect("Errors", id);
         expect("Throttles", id);
     }
+    for metric in Metric::ALL {
+        let watches = |alarm: &Value| {
+            let properties = &alarm["Properties"];
+            properties["Namespace"] == metric::NAMESPACE
+                && properties["MetricName"] == metric.name()
+                && properties["Dimensions"].is_null()
+                && !list(&properties["AlarmActions"]).is_empty()
+                && list(&properties["AlarmActions"]).into_iter().all(is_topic)
+        };
+        if !template.of_type("AWS::CloudWatch::Alarm").iter().any(|(_, alarm)| watches(alarm)) {
+            found.push(format!("the metric {} has no alarm that reaches anybody", metric.name()));
+        }
+    }
     found
 }
 
@@ -161,4 +175,6 @@ fn every_queue_and_function_has_its_alarms() {
     assert_rule(rule, "MetricName: Throttles", "MetricName: Errors", "no alarm on Throttles");
     assert_rule(rule, "AlarmActions: [!Ref CriticalTopic]", "AlarmActions: []", "reaches nobody");
     assert_rule(rule, "      Threshold: 1\n", "      Threshold: 2\n", "first dead letter");
+    assert_rule(rule, "MetricName: EventUnreadable", "MetricName: EventUnread", "metric EventUnreadable has no alarm");
+    assert_rule(rule, "Namespace: Oracle", "Namespace: Oracles", "has no alarm that reaches anybody");
 }

@@ -1,9 +1,13 @@
 //! From HTTP requests to [`purchase`] and back.
 
-use crate::{Ports, purchase};
+use crate::{
+    Ports,
+    purchase::{UNAVAILABLE, purchase},
+};
 use aws::{Connection, SecretDocument};
+use domain::{Metric, ports::Clock};
 use lambda_http::{Body, Request, Response};
-use runtime::{Environment, System};
+use runtime::{Environment, System, telemetry};
 use std::{error::Error, sync::Arc};
 
 /// The checkout function of one process.
@@ -33,6 +37,10 @@ impl Function {
     /// Handles one request.
     pub async fn handle(&self, request: Request) -> Response<Body> {
         let ports = Ports { payments: &self.payments, randomness: &System };
-        purchase(ports, request.body()).await.into_response()
+        let reply = purchase(ports, request.body()).await;
+        if reply.status() == UNAVAILABLE {
+            telemetry::count(Metric::CheckoutUnavailable, System.now());
+        }
+        reply.into_response()
     }
 }

@@ -43,11 +43,18 @@ pub async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
             Err(error) => return unavailable(&error),
         },
     };
+    let is_discounted = promotion_code.is_some();
     let new = NewCheckoutSession { tier, query, promotion_code, idempotency_key: ports.randomness.token() };
     match ports.payments.create_session(&new).await {
         Ok(created) => {
             tracing::info!(session = created.id.prefix(), tier = tier.key(), "session created");
             Reply::json(200, &json!({ "url": created.url, "session_id": created.id }))
+        }
+        // Everything else in the request is ours and the same for everybody, so it is the code that Stripe refuses:
+        // its order is too small, or it is for first-time customers only.
+        Err(PaymentError::Refused(reason)) if is_discounted => {
+            tracing::warn!(reason, "Stripe refused a discounted session");
+            Reply::error(400, "referral_code_unusable", "This referral code cannot be used for this purchase.")
         }
         Err(error) => unavailable(&error),
     }
@@ -90,11 +97,14 @@ fn unknown_code() -> Reply {
     Reply::error(400, "referral_code_unknown", "This referral code is not known or no longer active.")
 }
 
+/// The status of a reply to a customer whom no page to pay at could be given.
+pub(crate) const UNAVAILABLE: u16 = 502;
+
 /// What Stripe said is for operators; the customer learns that nothing was charged.
 fn unavailable(error: &PaymentError) -> Reply {
     tracing::error!(error = %telemetry::chain(error), "no session created");
     Reply::error(
-        502,
+        UNAVAILABLE,
         "payment_unavailable",
         "The payment page could not be opened. Nothing was charged. Please try again in a moment.",
     )

@@ -377,7 +377,11 @@ async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Re
 async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageError> {
     match ports.journal.store.load_with_verdict(session).await?.1 {
         CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await,
-        CacheEntry::Miss | CacheEntry::Corrupt => Ok(()),
+        // The page makes it anew when somebody asks for it; until then the sale is not archived and stays open.
+        CacheEntry::Miss | CacheEntry::Corrupt => {
+            let source = std::io::Error::other("the cache has lost the verdict").into();
+            Err(StorageError { operation: "archive write", source })
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Generated {
     pub verdict: Result<Verdict, NoVerdict>,
     /// Each crosscheck, in order.
     pub crosschecks: Vec<Crosscheck>,
-    /// How many times the model was asked.
+    /// How many times a model was asked, one that is not known any more included.
     pub attempts: u32,
     /// Which model answered last.
     pub model_version: Option<String>,
@@ -59,7 +59,8 @@ pub enum NoVerdict {
 }
 
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
-/// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
+/// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2). A model that is not known (any more) gives
+/// way to the next of the list, whose own circuit is asked first; that costs none of the attempts.
 ///
 /// A reply that is no JSON is asked for once more, with a stricter instruction and inside that ceiling
 /// (GAP-02E). A reply that fails the crosscheck otherwise is not: asking until one passes would be fabrication
@@ -74,14 +75,14 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
     let mut models = policy.models.iter();
     let Some(mut model) = models.next() else { return generated };
     let mut stricter = false;
-    if let Err(until) = guard::admit(ports, policy, model).await {
-        tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
-        generated.verdict = Err(NoVerdict::CircuitOpen(until));
+    let mut attempt = 0;
+    if let Err(open) = admit(ports, policy, session, model).await {
+        generated.verdict = Err(open);
         return generated;
     }
-    while generated.attempts < policy.backoff.attempts {
+    while attempt < policy.backoff.attempts {
+        attempt += 1;
         generated.attempts += 1;
-        let attempt = generated.attempts;
         let asked_at = ports.clock.now();
         match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
             Ok(reply) => {
@@ -89,7 +90,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                 let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
                 guard::succeeded(ports, policy, session, model, took).await;
                 if let Some(warning) = &reply.status_warning {
-                    warn(ports, session, &format!("{}: {warning}", reply.model_version)).await;
+                    warn(ports, session, &format!("{}: {}", reply.model_version, short(warning))).await;
                 }
                 generated.model_version = Some(reply.model_version);
                 let crosscheck = crosscheck::crosscheck(&reply.text, tier);
@@ -103,7 +104,10 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
             }
             Err(error) => {
                 tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
-                generated.verdict = Err(NoVerdict::Failed(error.to_string()));
+                generated.verdict = Err(NoVerdict::Failed(short(&error.to_string())));
+                if !error.is_retriable() {
+                    guard::ended(ports, policy, session, model, &error).await;
+                }
                 match error {
                     ModelError::NotReady(source) => {
                         generated.verdict = Err(NoVerdict::NotReady(source.to_string()));
@@ -113,6 +117,11 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                         warn(ports, session, &format!("model {model} is not known any more")).await;
                         let Some(next) = models.next() else { return generated };
                         model = next;
+                        attempt -= 1;
+                        if let Err(open) = admit(ports, policy, session, model).await {
+                            generated.verdict = Err(open);
+                            return generated;
+                        }
                     }
                     error if error.is_retriable() => {
                         let jitter = ports.randomness.fraction();
@@ -130,6 +139,19 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
     generated
 }
 
+async fn admit(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str) -> Result<(), NoVerdict> {
+    guard::admit(ports, policy, model).await.map_err(|until| {
+        tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
+        NoVerdict::CircuitOpen(until)
+    })
+}
+
+/// What may go into an alert or a record of a text that is not ours: 80 characters of words and codes.
+fn short(text: &str) -> String {
+    let known = |c: &char| c.is_ascii_alphanumeric() || " _-.:,/()".contains(*c);
+    text.chars().filter(known).take(80).collect()
+}
+
 /// The parsed verdict of an approved reply, reduced to what the tier sells.
 fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier) -> Result<Verdict, String> {
     if !crosscheck.approved {
@@ -143,3 +165,6 @@ async fn warn(ports: Ports<'_>, session: &SessionId, detail: &str) {
     let alert = Alert::event("ORACLE-MODEL", Severity::Error, ports.clock.now(), "MODEL_CALL", session, detail);
     ports.alerts.raise(alert).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
     breaker::{Admission, Breaker},
-    ports::SaveError,
+    ports::{ModelError, SaveError},
 };
 use std::time::Duration;
 
@@ -39,6 +39,23 @@ pub(crate) async fn failed(ports: Ports<'_>, policy: &Policy, session: &SessionI
     if change(ports, model, |breaker| breaker.failed(now, &policy.breaker)).await {
         opened(ports, session, model, "calls fail").await;
     }
+}
+
+/// Notes that a call ended without a reply, for good and at once. A refused key or a used-up quota fails every sale,
+/// so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of failing).
+/// A refused question, or a model that is gone, is an answer: the service is up. Whatever it is, a half-open breaker
+/// hears of it.
+pub(crate) async fn ended(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, error: &ModelError) {
+    match error {
+        ModelError::Unauthorized(_) | ModelError::QuotaExhausted => failed(ports, policy, session, model).await,
+        ModelError::NotReady(_) => drop(change(ports, model, |breaker| noted(breaker, Breaker::not_asked)).await),
+        _ => drop(change(ports, model, |breaker| noted(breaker, Breaker::answered)).await),
+    }
+}
+
+fn noted(breaker: &mut Breaker, note: fn(&mut Breaker)) -> bool {
+    note(breaker);
+    false
 }
 
 /// Notes that a call succeeded, and how long it took.

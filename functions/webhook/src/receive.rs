@@ -1,14 +1,17 @@
 //! One event: verified, read, passed on.
 
 use domain::{
-    CheckoutSession, PaymentStatus, Secret, Timestamp,
+    CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
     message::{self, Message, OrderedBy},
-    ports::{Clock, Queue, SecretSource},
+    ports::{Clock, Queue, StorageError},
 };
 use runtime::{http::Reply, telemetry};
 use serde::Deserialize;
 use serde_json::json;
-use stripe::{event::EventKind, signature};
+use stripe::{
+    event::EventKind,
+    signature::{self, SignatureError},
+};
 
 /// The largest body that is read.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -17,7 +20,7 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
-    pub signing_secrets: &'a dyn SecretSource,
+    pub signing_secrets: &'a dyn RenewableSecret,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub clock: &'a dyn Clock,
@@ -36,61 +39,90 @@ pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u
     if body.len() > MAX_BODY_BYTES {
         return Reply::error(413, "too_large", "The event is larger than 256 KiB.");
     }
-    let secrets = match signing_secrets(ports.signing_secrets).await {
-        Some(secrets) => secrets,
-        None => return Reply::error(503, "not_configured", "No signing secret is configured."),
-    };
+    let Some(document) = told(ports.signing_secrets.document().await) else { return not_configured() };
+    let secrets = signing_secrets(&document);
+    if secrets.is_empty() {
+        return not_configured();
+    }
     let Some(header) = signature_header else {
         return Reply::error(400, "signature_missing", "The Stripe-Signature header is missing.");
     };
     if let Err(error) = signature::verify(header, body, &secrets, received_at) {
-        tracing::warn!(%error, "signature refused");
-        return Reply::error(400, "signature_invalid", "The signature does not match the body.");
+        // Perhaps the secret was rolled since we read it.
+        let is_mismatch = error == SignatureError::Mismatch;
+        let renewed = if is_mismatch { told(ports.signing_secrets.renewed(&document).await).flatten() } else { None };
+        let secrets = renewed.map(|document| signing_secrets(&document)).unwrap_or_default();
+        if signature::verify(header, body, &secrets, received_at).is_err() {
+            tracing::warn!(%error, "signature refused");
+            return Reply::error(400, "signature_invalid", "The signature does not match the body.");
+        }
     }
     match stripe::event::parse(body) {
         Err(error) => {
             tracing::error!(error = %telemetry::chain(&error), "a signed event could not be read");
+            telemetry::count(Metric::EventUnreadable, received_at);
             Reply::error(400, "event_malformed", "The body is not a Stripe event.")
         }
-        Ok(event) => match message_for(event.kind, received_at) {
-            None => received(),
-            Some(message) => pass_on(ports, &message).await,
+        Ok(event) => match asked(event.kind, received_at) {
+            Asked::Nothing => received(),
+            Asked::Passing(message) => pass_on(ports, &message).await,
+            Asked::Watching(metric) => {
+                telemetry::count(metric, received_at);
+                received()
+            }
         },
     }
 }
 
-/// The signing secrets, if there are any.
-async fn signing_secrets(source: &dyn SecretSource) -> Option<Vec<Secret>> {
-    let document = match source.document().await {
-        Ok(document) => document,
-        Err(error) => {
-            tracing::error!(error = %telemetry::chain(&error), "the signing secrets could not be read");
-            return None;
-        }
-    };
-    let stored: SigningSecrets = serde_json::from_str(document.expose()).ok()?;
-    let secrets: Vec<Secret> =
-        stored.signing_secrets.into_iter().filter(|secret| !secret.expose().trim().is_empty()).collect();
-    (!secrets.is_empty()).then_some(secrets)
+/// The signing secrets of a document; none when it is no such document.
+fn signing_secrets(document: &Secret) -> Vec<Secret> {
+    let stored: Result<SigningSecrets, _> = serde_json::from_str(document.expose());
+    let secrets = stored.map(|stored| stored.signing_secrets).unwrap_or_default();
+    secrets.into_iter().filter(|secret| !secret.expose().trim().is_empty()).collect()
 }
 
-/// What an event asks for, if anything. A sale is named by its session, never by the event: `completed` and
+/// What was read, or a line in the log.
+fn told<T>(read: Result<T, StorageError>) -> Option<T> {
+    let log = |error: &StorageError| {
+        tracing::error!(error = %telemetry::chain(error), "the signing secrets could not be read");
+    };
+    read.inspect_err(log).ok()
+}
+
+fn not_configured() -> Reply {
+    Reply::error(503, "not_configured", "No signing secret is configured.")
+}
+
+/// What an event asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    /// Nothing but the acknowledgement.
+    Nothing,
+    /// A message to a queue.
+    Passing(Message),
+    /// Somebody's attention: nothing is owed, but it should not have happened.
+    Watching(Metric),
+}
+
+/// What an event asks for. A sale is named by its session, never by the event: `completed` and
 /// `async_payment_succeeded` are two events of one sale, and either may come first, twice or alone.
-fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
+fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
-        EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => return None,
+        EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => {
+            return Asked::Nothing;
+        }
     };
     match session.payment_status {
         PaymentStatus::Paid => {}
-        PaymentStatus::Unpaid => return None,
+        PaymentStatus::Unpaid => return Asked::Nothing,
         PaymentStatus::NoPaymentRequired => {
             // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing.
             tracing::error!(session = session.id.prefix(), "a session was completed without any payment");
-            return None;
+            return Asked::Watching(Metric::CompletedWithoutPayment);
         }
     }
-    Some(match session.submission() {
+    Asked::Passing(match session.submission() {
         Ok(_) => {
             Message::Order { v: message::VERSION, session_id: session.id, received_at, ordered_by: OrderedBy::Webhook }
         }

@@ -1,24 +1,93 @@
-//! Alerts on SNS, with a fallback chain that ends in the function's own log (Cache Alert, failure mode 5).
+//! Alerts on SNS, with a fallback chain that never ends in silence (Cache Alert, failure mode 5).
+//!
+//! The line goes to the function's log first. Then the alert's own topic is tried, then the other one; when neither
+//! takes it within [`BUDGET`], an error line and a metric with an alarm of its own say so.
 
-use crate::Connection;
+use crate::{
+    Connection, Patience,
+    attempts::{Failure, attempts},
+    now,
+};
 use async_trait::async_trait;
-use domain::{Alert, Channel, ports::Alerts};
-use std::sync::OnceLock;
+use domain::{
+    Alert, Channel, Metric,
+    ports::Alerts,
+    suppression::{Decision, Suppression},
+};
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+/// An alert delays its caller no longer than this (Cache Alert, invariant 3): the last work of a function that is
+/// about to be frozen, it is waited for, but not for ever.
+pub const BUDGET: Duration = Duration::from_secs(4);
+
+/// One topic gets two attempts within half of the budget. The wait between them is at most this.
+const PATIENCE: Patience =
+    Patience { timeout: Duration::from_millis(800), retries: 1, delay: Duration::from_millis(200) };
 
 /// The two topics.
+#[derive(Clone, Debug)]
+pub struct SnsAlerts(Arc<Topics>);
+
+impl SnsAlerts {
+    /// Alerts to these topics. From here on the stores of the same connection tell of their failures there too.
+    #[must_use]
+    pub fn new(connection: Connection, ops_topic: String, critical_topic: String) -> Self {
+        let patience = Patience { delay: PATIENCE.delay.min(connection.patience.delay), ..PATIENCE };
+        let topics = Arc::new(Topics {
+            suppression: Mutex::new(Suppression::new(connection.suppression)),
+            connection: connection.untold(patience),
+            ops: ops_topic,
+            critical: critical_topic,
+            client: OnceLock::new(),
+        });
+        Self(Arc::clone(connection.told.get_or_init(|| topics)))
+    }
+}
+
+#[async_trait]
+impl Alerts for SnsAlerts {
+    async fn raise(&self, alert: Alert) {
+        self.0.raise(&alert).await;
+    }
+}
+
+/// The topics, and what went to them lately.
 #[derive(Debug)]
-pub struct SnsAlerts {
+pub(crate) struct Topics {
     connection: Connection,
     ops: String,
     critical: String,
     client: OnceLock<aws_sdk_sns::Client>,
+    suppression: Mutex<Suppression>,
 }
 
-impl SnsAlerts {
-    /// Alerts to these topics.
-    #[must_use]
-    pub const fn new(connection: Connection, ops_topic: String, critical_topic: String) -> Self {
-        Self { connection, ops: ops_topic, critical: critical_topic, client: OnceLock::new() }
+impl Topics {
+    pub(crate) async fn raise(&self, alert: &Alert) {
+        let now = now();
+        let decision = self.suppression.lock().unwrap_or_else(PoisonError::into_inner).decide(alert, now);
+        if let Decision::Suppress(count) = decision {
+            tracing::warn!(alert = alert.line, suppressed = count, "alert within its window: logged only");
+            return;
+        }
+        log(alert);
+        let chain = match alert.channel {
+            Channel::Ops => [&self.ops, &self.critical],
+            Channel::Critical => [&self.critical, &self.ops],
+        };
+        let taken = async {
+            for topic in chain {
+                if self.publish(topic, alert).await {
+                    return true;
+                }
+            }
+            false
+        };
+        if !tokio::time::timeout(BUDGET, taken).await.unwrap_or(false) {
+            last_resort(alert);
+        }
     }
 
     async fn publish(&self, topic: &str, alert: &Alert) -> bool {
@@ -27,27 +96,25 @@ impl SnsAlerts {
             Channel::Ops => "Oracle: ops",
             Channel::Critical => "Oracle: CRITICAL",
         };
-        client.publish().topic_arn(topic).subject(subject).message(&alert.line).send().await.is_ok()
+        let publish = || async {
+            let publish = client.publish().topic_arn(topic).subject(subject).message(&alert.line);
+            publish.send().await.map(drop).map_err(Failure::from)
+        };
+        attempts(self.connection.patience, publish).await.0.is_ok()
     }
 }
 
-#[async_trait]
-impl Alerts for SnsAlerts {
-    async fn raise(&self, alert: Alert) {
-        // The line goes to the log first: whatever the topics do, it is never lost.
-        match alert.channel {
-            Channel::Ops => tracing::warn!(alert = alert.line, "alert"),
-            Channel::Critical => tracing::error!(alert = alert.line, "critical alert"),
-        }
-        let chain = match alert.channel {
-            Channel::Ops => [&self.ops, &self.critical],
-            Channel::Critical => [&self.critical, &self.ops],
-        };
-        for topic in chain {
-            if self.publish(topic, &alert).await {
-                return;
-            }
-        }
-        tracing::error!(alert = alert.line, "ALERT_UNDELIVERED: no topic took this alert");
+/// The line in the function's own log, which nothing else has to be up for.
+pub(crate) fn log(alert: &Alert) {
+    match alert.channel {
+        Channel::Ops => tracing::warn!(alert = alert.line, "alert"),
+        Channel::Critical => tracing::error!(alert = alert.line, "critical alert"),
     }
+}
+
+/// The alarm on this metric tells operators where no topic did.
+#[allow(clippy::print_stdout)] // CloudWatch reads the metric from a line of its own.
+fn last_resort(alert: &Alert) {
+    tracing::error!(alert = alert.line, "ALERT_UNDELIVERED: no topic took this alert");
+    println!("{}", Metric::AlertUndelivered.line(now()));
 }

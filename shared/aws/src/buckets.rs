@@ -1,10 +1,15 @@
 //! The audit log, the archive of first verdicts and the quarantine, each in a bucket of its own.
 
-use crate::{Connection, storage};
+use crate::{
+    Connection,
+    attempts::{Cause, Failure, Step},
+    storage,
+};
 use async_trait::async_trait;
-use aws_sdk_s3::{Client, error::SdkError, operation::put_object::PutObjectError, primitives::ByteStream};
+use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
     CachedVerdict, SessionId, Timestamp,
+    alert::Severity,
     ports::{AuditLog, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
@@ -33,47 +38,43 @@ impl Bucket {
     }
 
     /// Writes an object on condition that its key is free. 412 says that it is not, 409 that somebody is writing
-    /// it at this moment; the client's own retry after a lost reply meets its own 412 too, so `Exists` says
-    /// nothing about who wrote it: the caller compares.
-    pub(crate) async fn put_new(&self, operation: &'static str, key: &str, body: String) -> Result<Put, StorageError> {
-        let put = self
-            .client()
-            .put_object()
-            .bucket(&self.name)
-            .key(key)
-            .if_none_match("*")
-            .content_type("application/json")
-            .body(ByteStream::from(body.into_bytes()))
-            .send()
-            .await;
-        match put {
-            Ok(_) => Ok(Put::Written),
-            Err(error) if matches!(status(&error), Some(412 | 409)) => Ok(Put::Exists),
-            Err(error) => Err(storage(operation, error)),
-        }
+    /// it at this moment; a retry after a lost reply meets its own 412 too, so `Exists` says nothing about who
+    /// wrote it: the caller compares.
+    pub(crate) async fn put_new(&self, step: Step<'_>, key: &str, body: &str) -> Result<Put, StorageError> {
+        let put = || async {
+            let put = self.client().put_object().bucket(&self.name).key(key).if_none_match("*");
+            let put = put.content_type("application/json").body(ByteStream::from(body.as_bytes().to_vec()));
+            match put.send().await {
+                Ok(_) => Ok(Put::Written),
+                Err(error) => match Failure::from(error) {
+                    Failure { cause: Cause::Refused(Some(412 | 409)), .. } => Ok(Put::Exists),
+                    failure => Err(failure),
+                },
+            }
+        };
+        self.connection.call(step, put).await
     }
 
     /// The first thousand keys that begin so, in order.
-    async fn keys(&self, operation: &'static str, prefix: &str) -> Result<Vec<String>, StorageError> {
-        let listed = self.client().list_objects_v2().bucket(&self.name).prefix(prefix).send().await;
-        let objects = listed.map_err(|error| storage(operation, error))?.contents.unwrap_or_default();
-        Ok(objects.into_iter().filter_map(|object| object.key).collect())
+    async fn keys(&self, step: Step<'_>, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let list = || async {
+            let listed = self.client().list_objects_v2().bucket(&self.name).prefix(prefix).send().await?;
+            Ok(listed.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
+        };
+        self.connection.call(step, list).await
     }
 
-    async fn get(&self, operation: &'static str, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        match self.client().get_object().bucket(&self.name).key(key).send().await {
-            Ok(object) => {
-                let body = object.body.collect().await.map_err(|error| storage(operation, error))?;
-                Ok(Some(body.to_vec()))
+    /// The whole object: an attempt's time-out covers its last byte too.
+    async fn get(&self, step: Step<'_>, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let get = || async {
+            match self.client().get_object().bucket(&self.name).key(key).send().await {
+                Ok(object) => Ok(Some(object.body.collect().await.map_err(Failure::other)?.to_vec())),
+                Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_key()) => Ok(None),
+                Err(error) => Err(Failure::from(error)),
             }
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_key()) => Ok(None),
-            Err(error) => Err(storage(operation, error)),
-        }
+        };
+        self.connection.call(step, get).await
     }
-}
-
-fn status(error: &SdkError<PutObjectError>) -> Option<u16> {
-    error.raw_response().map(|response| response.status().as_u16())
 }
 
 /// The append-only log: one immutable object a record.
@@ -92,9 +93,12 @@ impl S3AuditLog {
 impl AuditLog for S3AuditLog {
     async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
         let line = format!("{}\n", entry.line);
-        match self.0.put_new("audit write", &entry.key, line.clone()).await? {
+        // `{day}/{kind}/{subject}/{number}.json`: of a session, the alert tells its prefix.
+        let subject = entry.key.split('/').nth(2).unwrap_or("-");
+        let step = Step { name: "audit write", operation: "AUDIT_WRITE", subject };
+        match self.0.put_new(step, &entry.key, &line).await? {
             Put::Written => Ok(Published::Written),
-            Put::Exists => match self.0.get("audit read", &entry.key).await? {
+            Put::Exists => match self.0.get(Step { name: "audit read", ..step }, &entry.key).await? {
                 Some(found) if found == line.as_bytes() => Ok(Published::AlreadyThere),
                 Some(_) => Ok(Published::Forked),
                 None => Err(storage("audit write", std::io::Error::other("the key is being written by another"))),
@@ -123,12 +127,20 @@ impl S3Archive {
 impl VerdictArchive for S3Archive {
     async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError> {
         let body = serde_json::to_string(verdict).map_err(|error| storage("archive write", error))?;
-        self.0.put_new("archive write", &Self::key(session), body).await.map(drop)
+        let step = Step { name: "archive write", operation: "ARCHIVE_WRITE", subject: session.prefix() };
+        self.0.put_new(step, &Self::key(session), &body).await.map(drop)
     }
 
+    /// An archived verdict that cannot be read counts as none, so that the customer is served another way. It stays
+    /// where it is: nothing ever replaces an archived object.
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
-        let Some(body) = self.0.get("archive read", &Self::key(session)).await? else { return Ok(None) };
-        serde_json::from_slice(&body).map(Some).map_err(|error| storage("archive read", error))
+        let step = Step { name: "archive read", operation: "ARCHIVE_READ", subject: session.prefix() };
+        let Some(body) = self.0.get(step, &Self::key(session)).await? else { return Ok(None) };
+        let verdict = serde_json::from_slice(&body).ok();
+        if verdict.is_none() {
+            self.0.connection.tell(step, Severity::Critical, "corrupt archived verdict: it counts as none").await;
+        }
+        Ok(verdict)
     }
 }
 
@@ -149,14 +161,16 @@ impl Quarantine for S3Quarantine {
     async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
         // A second hold of one sale at the same millisecond can only be the same hold again.
         let key = format!("held/{}/{}.json", session.as_str(), held_at.as_millis());
-        self.0.put_new("quarantine write", &key, payload.to_owned()).await.map(drop)
+        let step = Step { name: "quarantine write", operation: "QUARANTINE_WRITE", subject: session.prefix() };
+        self.0.put_new(step, &key, payload).await.map(drop)
     }
 
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
+        let step = Step { name: "quarantine read", operation: "QUARANTINE_READ", subject: session.prefix() };
         let mut held = Vec::new();
-        for key in self.0.keys("quarantine list", &format!("held/{}/", session.as_str())).await? {
-            let Some(body) = self.0.get("quarantine read", &key).await? else { continue };
-            held.push(String::from_utf8(body).map_err(|error| storage("quarantine read", error))?);
+        for key in self.0.keys(step, &format!("held/{}/", session.as_str())).await? {
+            let Some(body) = self.0.get(step, &key).await? else { continue };
+            held.push(String::from_utf8(body).map_err(|error| storage(step.name, error))?);
         }
         Ok(held)
     }

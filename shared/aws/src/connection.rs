@@ -1,5 +1,6 @@
-//! How to reach AWS: region, endpoint, credentials, time-outs, retries.
+//! How to reach AWS: region, endpoint, credentials, and how patient to be.
 
+use crate::alerts::Topics;
 use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
@@ -15,20 +16,13 @@ use std::{
     time::Duration,
 };
 
-/// One attempt at a store call takes no longer (Cache Alert, `CACHE_CONNECT_TIMEOUT_MS`: 2000 ms).
-const ATTEMPT: Duration = Duration::from_millis(2000);
-
-/// Attempts in all: the first and three retries (Cache Alert, `CACHE_RETRY_COUNT`: 3).
-const ATTEMPTS: u32 = 4;
-
-/// The wait between attempts starts here (Cache Alert, `CACHE_RETRY_DELAY_MS`: 500 ms).
-const RETRY_DELAY: Duration = Duration::from_millis(500);
-
-/// The same settings on every service's own configuration type.
+/// The same settings on every service's own configuration type. The SDK makes one attempt: [`crate::attempts`] makes
+/// the others, with the spec's fixed spacing, and tells of them.
 macro_rules! client_config {
     ($connection:expr, $sdk:ident) => {{
-        let timeouts = TimeoutConfig::builder().connect_timeout(ATTEMPT).operation_attempt_timeout(ATTEMPT).build();
-        let retries = RetryConfig::standard().with_max_attempts(ATTEMPTS).with_initial_backoff(RETRY_DELAY);
+        let timeout = $connection.patience.timeout;
+        let timeouts = TimeoutConfig::builder().connect_timeout(timeout).operation_attempt_timeout(timeout).build();
+        let retries = RetryConfig::disabled();
         let mut builder = $sdk::Config::builder()
             .behavior_version($sdk::config::BehaviorVersion::latest())
             .region($sdk::config::Region::new($connection.region.clone()))
@@ -41,10 +35,58 @@ macro_rules! client_config {
     }};
 }
 
-/// A setting that the Lambda environment always has is not there.
+/// Why the settings cannot be used. The message names the variable and never shows its value.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("environment variable {0} is not set")]
-pub struct MissingSetting(pub &'static str);
+pub enum InvalidSetting {
+    /// One that the Lambda environment always has is not there.
+    #[error("environment variable {0} is not set")]
+    Missing(&'static str),
+    /// A number is none, or out of its range.
+    #[error("environment variable {name} is not a number from {least} to {most}")]
+    Number {
+        /// The variable.
+        name: &'static str,
+        /// The least it may be.
+        least: u64,
+        /// The most it may be.
+        most: u64,
+    },
+}
+
+/// How often and how long a store is tried (Cache Alert, inputs 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// How long one attempt may take, from the connection to the last byte (`CACHE_CONNECT_TIMEOUT_MS`, 100 to
+    /// 10,000, 2000 when unset).
+    pub timeout: Duration,
+    /// Attempts after the first (`CACHE_RETRY_COUNT`, 0 to 10, 3 when unset).
+    pub retries: u32,
+    /// The wait before each of them (`CACHE_RETRY_DELAY_MS`, 0 to 5,000, 500 when unset).
+    pub delay: Duration,
+}
+
+impl Patience {
+    fn from_environment(lookup: &impl Fn(&'static str) -> Option<String>) -> Result<Self, InvalidSetting> {
+        let retries = number(lookup, "CACHE_RETRY_COUNT", 3, 0, 10)?;
+        Ok(Self {
+            timeout: Duration::from_millis(number(lookup, "CACHE_CONNECT_TIMEOUT_MS", 2000, 100, 10_000)?),
+            retries: u32::try_from(retries).unwrap_or(u32::MAX),
+            delay: Duration::from_millis(number(lookup, "CACHE_RETRY_DELAY_MS", 500, 0, 5_000)?),
+        })
+    }
+}
+
+fn number(
+    lookup: &impl Fn(&'static str) -> Option<String>,
+    name: &'static str,
+    default: u64,
+    least: u64,
+    most: u64,
+) -> Result<u64, InvalidSetting> {
+    let Some(text) = lookup(name).filter(|text| !text.trim().is_empty()) else { return Ok(default) };
+    let value = text.trim().parse().ok().filter(|value| (least..=most).contains(value));
+    value.ok_or(InvalidSetting::Number { name, least, most })
+}
 
 /// The settings of one process. Cheap to clone; nothing is opened before the first call.
 #[derive(Clone, Debug)]
@@ -53,6 +95,12 @@ pub struct Connection {
     endpoint: Option<String>,
     credentials: SharedCredentialsProvider,
     http: Arc<OnceLock<SharedHttpClient>>,
+    pub(crate) patience: Patience,
+    /// Within this time the same alert is sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600,
+    /// 60 when unset).
+    pub(crate) suppression: Duration,
+    /// Who is told when a store fails: set once, by the first [`crate::SnsAlerts`] made with this connection.
+    pub(crate) told: Arc<OnceLock<Arc<Topics>>>,
 }
 
 /// The keys of the execution role. The environment holds them for the life of the process, so the AWS
@@ -74,12 +122,12 @@ impl ProvideCredentials for ExecutionRole {
 }
 
 impl Connection {
-    /// Reads the variables that Lambda sets in every environment, through `lookup`.
+    /// Reads the variables that Lambda sets in every environment, and those of [`Patience`], through `lookup`.
     ///
     /// # Errors
-    /// [`MissingSetting`] names the first that is missing.
-    pub fn from_environment(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, MissingSetting> {
-        let required = |name| lookup(name).ok_or(MissingSetting(name));
+    /// [`InvalidSetting`] names the first that is missing or malformed.
+    pub fn from_environment(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, InvalidSetting> {
+        let required = |name| lookup(name).ok_or(InvalidSetting::Missing(name));
         let credentials = Credentials::new(
             required("AWS_ACCESS_KEY_ID")?,
             required("AWS_SECRET_ACCESS_KEY")?,
@@ -92,7 +140,17 @@ impl Connection {
             endpoint: lookup("AWS_ENDPOINT_URL"),
             credentials: SharedCredentialsProvider::new(ExecutionRole(credentials)),
             http: Arc::default(),
+            patience: Patience::from_environment(&lookup)?,
+            suppression: Duration::from_secs(number(&lookup, "ALERT_SUPPRESSION_S", 60, 0, 3_600)?),
+            told: Arc::default(),
         })
+    }
+
+    /// The same way to AWS with another patience, telling nobody of its failures: for the alerts themselves, and for
+    /// whoever tells in another way.
+    #[must_use]
+    pub fn untold(&self, patience: Patience) -> Self {
+        Self { patience, told: Arc::default(), ..self.clone() }
     }
 
     /// One pool of connections for all services of the process.
@@ -120,5 +178,47 @@ impl Connection {
         // A bucket behind a configured endpoint has no host name of its own.
         let path_style = self.endpoint.is_some();
         aws_sdk_s3::Client::from_conf(client_config!(self, aws_sdk_s3).force_path_style(path_style).build())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(settings: &[(&'static str, &'static str)]) -> Result<Connection, InvalidSetting> {
+        let lambda = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "us-east-1")];
+        let table: Vec<_> = settings.iter().chain(&lambda).copied().collect();
+        Connection::from_environment(|name| {
+            table.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn unset_figures_are_the_specs() {
+        let connection = from(&[("CACHE_RETRY_COUNT", " ")]).unwrap();
+        let Patience { timeout, retries, delay } = connection.patience;
+        assert_eq!((timeout.as_millis(), retries, delay.as_millis()), (2000, 3, 500));
+        assert_eq!(connection.suppression.as_secs(), 60);
+    }
+
+    #[test]
+    fn a_figure_out_of_range_stops_the_start_and_is_not_shown() {
+        assert_eq!(from(&[("CACHE_RETRY_COUNT", "0")]).unwrap().patience.retries, 0);
+        for (name, value) in [
+            ("CACHE_RETRY_COUNT", "11"),
+            ("CACHE_RETRY_COUNT", "-1"),
+            ("CACHE_CONNECT_TIMEOUT_MS", "99"),
+            ("CACHE_CONNECT_TIMEOUT_MS", "2s"),
+            ("CACHE_RETRY_DELAY_MS", "5001"),
+            ("ALERT_SUPPRESSION_S", "1e3"),
+        ] {
+            let error = from(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("environment variable {name} is not a number from ")), "{error}");
+            assert!(!error.contains(value), "{error}");
+        }
+        assert_eq!(
+            Connection::from_environment(|_| None).unwrap_err().to_string(),
+            "environment variable AWS_ACCESS_KEY_ID is not set"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Mails that were given up: one object each, beside the archive of verdicts.
 
-use crate::{Connection, buckets::Bucket};
+use crate::{Connection, attempts::Step, buckets::Bucket};
 use async_trait::async_trait;
 use domain::{
     SessionId, Timestamp,
@@ -31,6 +31,7 @@ impl DeadLetters for S3DeadLetters {
     ) -> Result<(), StorageError> {
         // A letter that is sent on its way again may die again, at another time.
         let key = format!("dead-letters/{}/{}-{}.json", session.as_str(), letter.as_str(), died_at.as_millis());
-        self.0.put_new("dead letter write", &key, document.to_owned()).await.map(drop)
+        let step = Step { name: "dead letter write", operation: "DEAD_LETTER_WRITE", subject: session.prefix() };
+        self.0.put_new(step, &key, document).await.map(drop)
     }
 }

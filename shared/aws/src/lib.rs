@@ -4,25 +4,32 @@
 //! Clients are made at their first use: a function that only sends a message loads nothing else.
 
 mod alerts;
+mod attempts;
 mod buckets;
 mod connection;
 mod dead_letters;
+mod items;
+mod note;
 mod open_sales;
 mod queue;
+mod reach;
 mod sales;
 mod secrets;
 mod submissions;
 
-pub use alerts::SnsAlerts;
+pub use alerts::{BUDGET as ALERT_BUDGET, SnsAlerts};
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
-pub use connection::{Connection, MissingSetting};
+pub use connection::{Connection, InvalidSetting, Patience};
 pub use dead_letters::S3DeadLetters;
+pub use note::DynamoNote;
 pub use queue::SqsQueue;
+pub use reach::Reach;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
 pub use submissions::DynamoSubmissions;
 
-use domain::ports::StorageError;
+use domain::{Timestamp, ports::StorageError};
+use std::time::SystemTime;
 
 /// A storage error for operators: the service's own words stay in the chain of causes.
 fn storage<E>(operation: &'static str, error: E) -> StorageError
@@ -30,4 +37,10 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     StorageError { operation, source: Box::new(error) }
+}
+
+/// The time of an alert and of what is set aside; nothing is decided by it that a test would have to steer.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

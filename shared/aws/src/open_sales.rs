@@ -1,6 +1,11 @@
 //! The index of open sales: what is left to do, and when it is due.
 
-use crate::{DynamoSales, sales::text, storage};
+use crate::{
+    DynamoSales,
+    attempts::Step,
+    items::{DUE, Item, WORK, text},
+    storage,
+};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
@@ -10,12 +15,6 @@ use domain::{
 };
 use std::collections::HashMap;
 
-/// The index, and the attribute by which it is divided.
-pub(crate) const WORK: &str = "open";
-
-/// The attribute by which it is ordered: milliseconds.
-pub(crate) const DUE: &str = "due";
-
 /// Sales a page.
 const PAGE: i32 = 100;
 
@@ -23,31 +22,29 @@ const PAGE: i32 = 100;
 impl OpenSales for DynamoSales {
     async fn open(&self, work: Work, until: Option<Timestamp>, from: Option<&str>) -> Result<Listed, StorageError> {
         let until = until.map_or(i64::MAX, Timestamp::as_millis);
-        let query = self
-            .client()
-            .query()
-            .table_name(self.table())
-            .index_name(WORK)
-            .key_condition_expression("#work = :work AND #due <= :until")
-            .expression_attribute_names("#work", WORK)
-            .expression_attribute_names("#due", DUE)
-            .expression_attribute_values(":work", AttributeValue::S(work.as_str().to_owned()))
-            .expression_attribute_values(":until", AttributeValue::N(until.to_string()))
-            .set_exclusive_start_key(from.map(start_key).transpose()?)
-            .limit(PAGE);
-        let output = query.send().await.map_err(|error| storage("open sales read", error))?;
+        let start = from.map(start_key).transpose()?;
+        let step = Step { name: "open sales read", operation: "CACHE_READ", subject: "-" };
+        let query = || async {
+            let query = self.client().query().table_name(self.table()).index_name(WORK);
+            let query = query
+                .key_condition_expression("#work = :work AND #due <= :until")
+                .expression_attribute_names("#work", WORK)
+                .expression_attribute_names("#due", DUE)
+                .expression_attribute_values(":work", AttributeValue::S(work.as_str().to_owned()))
+                .expression_attribute_values(":until", AttributeValue::N(until.to_string()));
+            Ok(query.set_exclusive_start_key(start.clone()).limit(PAGE).send().await?)
+        };
+        let output = self.connection().call(step, query).await?;
         let session = |key: &str| SessionId::parse(key.strip_prefix("SESSION#")?).ok();
         let items = output.items.unwrap_or_default();
         let sessions = items.iter().filter_map(|item| session(text(item, "pk")?)).collect();
         let next = output.last_evaluated_key.map(|key| serde_json::to_string(&plain(&key)));
-        Ok(Listed { sessions, next: next.transpose().map_err(|error| storage("open sales read", error))? })
+        Ok(Listed { sessions, next: next.transpose().map_err(|error| storage(step.name, error))? })
     }
 }
 
-type Key = HashMap<String, AttributeValue>;
-
 /// A page's last key as plain text, a number marked by its name.
-fn plain(key: &Key) -> HashMap<&str, &str> {
+fn plain(key: &Item) -> HashMap<&str, &str> {
     key.iter().filter_map(|(name, found)| Some((name.as_str(), plain_value(found)?))).collect()
 }
 
@@ -58,7 +55,7 @@ fn plain_value(value: &AttributeValue) -> Option<&str> {
     }
 }
 
-fn start_key(text: &str) -> Result<Key, StorageError> {
+fn start_key(text: &str) -> Result<Item, StorageError> {
     let plain: HashMap<String, String> =
         serde_json::from_str(text).map_err(|error| storage("open sales read", error))?;
     let typed = |name: &str, value| if name == DUE { AttributeValue::N(value) } else { AttributeValue::S(value) };

@@ -1,15 +1,16 @@
 //! A queue on SQS.
 
-use crate::Connection;
+use crate::{Connection, attempts::Step};
 use async_trait::async_trait;
 use domain::{
+    SessionId,
     message::Message,
     ports::{MAX_QUEUE_DELAY, Queue, QueueError},
 };
 use std::{sync::OnceLock, time::Duration};
 
 /// The longest a message may be hidden: SQS allows twelve hours from its delivery, the time at work included.
-pub(crate) const MAX_HIDDEN: Duration = Duration::from_secs(12 * 3600 - 300);
+const MAX_HIDDEN: Duration = Duration::from_secs(12 * 3600 - 300);
 
 /// One queue.
 #[derive(Debug)]
@@ -27,16 +28,20 @@ impl SqsQueue {
     }
 
     /// Keeps a message that is being worked on back for as long again, whatever its queue's visibility time-out;
-    /// at most twelve hours from its
-    /// delivery.
+    /// at most twelve hours from its delivery.
     ///
     /// # Errors
     /// [`QueueError`]: it comes back when the visibility time-out ends.
     pub async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         let client = self.client.get_or_init(|| self.connection.sqs());
         let seconds = i32::try_from(duration.min(MAX_HIDDEN).as_secs()).unwrap_or_default();
-        let hide = client.change_message_visibility().queue_url(&self.url).receipt_handle(receipt_handle);
-        hide.visibility_timeout(seconds).send().await.map(drop).map_err(|error| QueueError(Box::new(error)))
+        let step = Step { name: "queue hide", operation: "QUEUE_HIDE", subject: "-" };
+        let hide = || async {
+            let hide = client.change_message_visibility().queue_url(&self.url).receipt_handle(receipt_handle);
+            hide.visibility_timeout(seconds).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, hide).await.map_err(|error| QueueError(Box::new(error)))
     }
 }
 
@@ -45,12 +50,15 @@ impl Queue for SqsQueue {
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
         let body = serde_json::to_string(message).map_err(|error| QueueError(Box::new(error)))?;
         let client = self.client.get_or_init(|| self.connection.sqs());
-        let mut send = client.send_message().queue_url(&self.url).message_body(body);
-        let seconds = delay.min(MAX_QUEUE_DELAY).as_secs();
-        if seconds > 0 {
-            send = send.delay_seconds(i32::try_from(seconds).unwrap_or_default());
-        }
-        let sent = send.send().await;
-        sent.map(drop).map_err(|error| QueueError(Box::new(error)))
+        let subject = message.session_id().map_or("-", SessionId::prefix);
+        let step = Step { name: "queue send", operation: "QUEUE_SEND", subject };
+        // A lost reply makes a second message of it, which the claim makes one sale of.
+        let seconds = i32::try_from(delay.min(MAX_QUEUE_DELAY).as_secs()).ok().filter(|seconds| *seconds > 0);
+        let send = || async {
+            let send = client.send_message().queue_url(&self.url).message_body(&body);
+            send.set_delay_seconds(seconds).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, send).await.map_err(|error| QueueError(Box::new(error)))
     }
 }

@@ -1,30 +1,31 @@
-//! Sales and cached verdicts in one DynamoDB table.
+//! Sales, cached verdicts and breakers in one DynamoDB table; [`crate::items`] says how they lie there.
 //!
-//! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict, so one Query reads
-//! both and one transaction writes both. The record is a JSON document beside the attributes that conditions and
-//! operators need.
+//! A write is its own confirmation: it is conditional on the version that was read, the reply says that it is on
+//! three disks, and reads are consistent. A write whose reply got lost is recognised by its token.
 
-use crate::{Connection, open_sales, storage};
+use crate::{
+    Connection,
+    attempts::{Failure, Step},
+    items::{
+        Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, parse_breaker, parse_sale,
+        parse_verdict, partition, sale_item, set_aside, text, verdict_item,
+    },
+    now, storage,
+};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{
     Client,
+    error::BuildError,
     operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
-    types::{AttributeValue, CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem},
+    types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem},
 };
 use domain::{
     CachedVerdict, Sale, SessionId,
+    alert::Severity,
     breaker::Breaker,
     ports::{Breakers, CacheEntry, Randomness, SaleStore, SaveError, StorageError, Versioned},
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
-
-pub(crate) type Item = HashMap<String, AttributeValue>;
-
-const SALE: &str = "SALE";
-const VERDICT: &str = "VERDICT";
+use std::sync::{Arc, OnceLock};
 
 /// The table of sales.
 pub struct DynamoSales {
@@ -32,6 +33,20 @@ pub struct DynamoSales {
     table: String,
     randomness: Arc<dyn Randomness>,
     client: OnceLock<Client>,
+}
+
+/// What came of a conditional write.
+enum Write {
+    Done,
+    Conflict,
+}
+
+/// A conditional write: what, if what holds, and who writes.
+struct Conditional<'a> {
+    item: Item,
+    condition: &'static str,
+    values: Option<Item>,
+    token: &'a str,
 }
 
 impl DynamoSales {
@@ -45,213 +60,192 @@ impl DynamoSales {
         &self.table
     }
 
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     pub(crate) fn client(&self) -> &Client {
         self.client.get_or_init(|| self.connection.dynamodb())
     }
 
-    pub(crate) fn key(session: &SessionId, sort: &str) -> Item {
-        HashMap::from([
-            ("pk".to_owned(), AttributeValue::S(format!("SESSION#{}", session.as_str()))),
-            ("sk".to_owned(), AttributeValue::S(sort.to_owned())),
-        ])
+    pub(crate) async fn get(&self, step: Step<'_>, key: &Item) -> Result<Option<Item>, StorageError> {
+        let get = || async {
+            let read = self.client().get_item().table_name(&self.table).set_key(Some(key.clone()));
+            Ok(read.consistent_read(true).send().await?.item)
+        };
+        self.connection.call(step, get).await
     }
 
-    fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, StorageError> {
-        let document = serde_json::to_string(sale).map_err(|error| storage("sale write", error))?;
-        let mut item = Self::key(&sale.session_id, SALE);
-        item.insert("version".to_owned(), AttributeValue::N(version.to_string()));
-        item.insert("written_by".to_owned(), AttributeValue::S(token.to_owned()));
-        item.insert("document".to_owned(), AttributeValue::S(document));
-        // The index of open sales is sparse: a sale that has ended is not in it.
-        if let Some(open) = sale.open_work() {
-            item.insert(open_sales::WORK.to_owned(), AttributeValue::S(open.work.as_str().to_owned()));
-            item.insert(open_sales::DUE.to_owned(), AttributeValue::N(open.due.as_millis().to_string()));
+    async fn put(&self, step: Step<'_>, write: &Conditional<'_>) -> Result<(), SaveError> {
+        let put = || async {
+            let put = self
+                .client()
+                .put_item()
+                .table_name(&self.table)
+                .set_item(Some(write.item.clone()))
+                .condition_expression(write.condition)
+                .set_expression_attribute_values(write.values.clone())
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                .send()
+                .await;
+            match put {
+                Ok(_) => Ok(Write::Done),
+                Err(error) => match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(failed)) => {
+                        let own = is_own_write(failed.item.as_ref(), write.token);
+                        Ok(if own { Write::Done } else { Write::Conflict })
+                    }
+                    _ => Err(Failure::from(error)),
+                },
+            }
+        };
+        saved(self.connection.call(step, put).await)
+    }
+
+    fn conditional_put(&self, write: &Conditional<'_>) -> Result<TransactWriteItem, BuildError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(write.item.clone()))
+            .condition_expression(write.condition)
+            .set_expression_attribute_values(write.values.clone())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        Ok(TransactWriteItem::builder().put(put.build()?).build())
+    }
+
+    /// Writes an item on its condition, and another one with it.
+    async fn put_both(&self, step: Step<'_>, write: &Conditional<'_>, with: &Item) -> Result<(), SaveError> {
+        let built = |error| storage(step.name, error);
+        let first = self.conditional_put(write).map_err(built)?;
+        let second = Put::builder().table_name(&self.table).set_item(Some(with.clone())).build().map_err(built)?;
+        let second = TransactWriteItem::builder().put(second).build();
+        let put = || async {
+            let transaction = self.client().transact_write_items().client_request_token(write.token);
+            let sent = transaction.transact_items(first.clone()).transact_items(second.clone()).send().await;
+            let Err(error) = sent else { return Ok(Write::Done) };
+            let reasons: &[CancellationReason] = match error.as_service_error() {
+                Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+                    cancelled.cancellation_reasons.as_deref().unwrap_or_default()
+                }
+                _ => &[],
+            };
+            let reason = reasons.first();
+            match reason.and_then(|reason| reason.code.as_deref()) {
+                Some("ConditionalCheckFailed") => {
+                    let found = reason.and_then(|reason| reason.item.as_ref());
+                    Ok(if is_own_write(found, write.token) { Write::Done } else { Write::Conflict })
+                }
+                Some("TransactionConflict") => Ok(Write::Conflict),
+                _ => Err(Failure::from(error)),
+            }
+        };
+        saved(self.connection.call(step, put).await)
+    }
+
+    /// Reads the sale of an item. One that cannot be read is left where it is: what it guards against (a second
+    /// verdict, a second mail) is worse than a sale that waits for a human.
+    async fn sale_of(&self, session: &SessionId, item: &Item) -> Result<Versioned<Sale>, StorageError> {
+        match parse_sale(item) {
+            Ok(sale) => Ok(sale),
+            Err(error) => {
+                let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.prefix() };
+                self.connection.tell(step, Severity::Critical, "corrupt sale record: every step of it waits").await;
+                Err(storage("sale read", error))
+            }
         }
-        Ok(item)
     }
 
-    fn verdict_item(session: &SessionId, verdict: &CachedVerdict) -> Result<Item, StorageError> {
-        let document = serde_json::to_string(verdict).map_err(|error| storage("verdict write", error))?;
-        let mut item = Self::key(session, VERDICT);
-        item.insert("document".to_owned(), AttributeValue::S(document));
-        Ok(item)
-    }
-}
-
-pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
-    item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
-}
-
-fn parse_sale(item: &Item) -> Result<Versioned<Sale>, StorageError> {
-    let broken = || storage("sale read", std::io::Error::other("the sale's item has no document or version"));
-    let version = item.get("version").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok());
-    let value = serde_json::from_str(text(item, "document").ok_or_else(broken)?);
-    Ok(Versioned { value: value.map_err(|error| storage("sale read", error))?, version: version.ok_or_else(broken)? })
-}
-
-fn parse_verdict(item: &Item) -> CacheEntry {
-    let parsed = text(item, "document").and_then(|document| serde_json::from_str(document).ok());
-    parsed.map_or(CacheEntry::Corrupt, |verdict| CacheEntry::Hit(Box::new(verdict)))
-}
-
-/// The item that a failed condition found, if this very write had put it there before its reply got lost.
-fn is_own_write(found: Option<&Item>, token: &str) -> bool {
-    found.and_then(|item| text(item, "written_by")) == Some(token)
-}
-
-#[async_trait]
-impl Breakers for DynamoSales {
-    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
-        let read = self.client().get_item().table_name(&self.table).set_key(Some(breaker_key(model)));
-        let output = read.consistent_read(true).send().await.map_err(|error| storage("breaker read", error))?;
-        let Some(item) = output.item else { return Ok(Versioned { value: Breaker::default(), version: 0 }) };
-        let version = item.get("version").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok());
-        let value = text(&item, "document").and_then(|document| serde_json::from_str(document).ok());
-        // A row that cannot be read must not stop every sale: it counts as closed and is written anew.
-        Ok(Versioned { value: value.unwrap_or_default(), version: version.unwrap_or(0) })
-    }
-
-    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
+    /// Moves a corrupt entry to a key of its own, so that nothing overwrites the evidence and no later read meets it
+    /// again (Cache Alert, invariant 7 and failure mode 4), and tells of it.
+    async fn quarantine(&self, session: &SessionId, corrupt: &Item) {
+        let step = Step { name: "verdict read", operation: "CACHE_READ", subject: session.prefix() };
+        let written = set_aside(session, corrupt, now());
         let token = self.randomness.token();
-        let document = serde_json::to_string(breaker).map_err(|error| storage("breaker write", error))?;
-        let mut item = breaker_key(model);
-        item.insert("version".to_owned(), AttributeValue::N((expected + 1).to_string()));
-        item.insert("written_by".to_owned(), AttributeValue::S(token.clone()));
-        item.insert("document".to_owned(), AttributeValue::S(document));
-        let (condition, values) = condition(expected);
-        self.put(item, condition, values, &token).await
+        let (condition, values) = (written.condition, written.values);
+        let write = Conditional { item: written.emptied, condition, values, token: &token };
+        let moving = Step { name: "setting a corrupt entry aside", operation: "CACHE_WRITE", ..step };
+        match self.put_both(moving, &write, &written.copy).await {
+            Ok(()) => tracing::error!(session = step.subject, key = text(&written.copy, "sk"), "corrupt, set aside"),
+            Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "corrupt, and somebody moved it"),
+            // Told by the call itself. The entry stays where it is, to be met and told of again.
+            Err(SaveError::Storage(_)) => {}
+        }
+        self.connection.tell(step, Severity::Critical, "corrupt entry").await;
     }
 }
 
-fn breaker_key(model: &str) -> Item {
-    HashMap::from([
-        ("pk".to_owned(), AttributeValue::S(format!("BREAKER#{model}"))),
-        ("sk".to_owned(), AttributeValue::S("BREAKER".to_owned())),
-    ])
-}
-
-/// The condition of a write that expects this version.
-fn condition(expected: u64) -> (&'static str, Option<Item>) {
-    if expected == 0 {
-        return ("attribute_not_exists(pk)", None);
+fn saved(write: Result<Write, StorageError>) -> Result<(), SaveError> {
+    match write? {
+        Write::Done => Ok(()),
+        Write::Conflict => Err(SaveError::Conflict),
     }
-    let values = HashMap::from([(":expected".to_owned(), AttributeValue::N(expected.to_string()))]);
-    ("version = :expected", Some(values))
 }
 
 #[async_trait]
 impl SaleStore for DynamoSales {
     async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError> {
-        let read = self.client().get_item().table_name(&self.table).set_key(Some(Self::key(session, SALE)));
-        let output = read.consistent_read(true).send().await.map_err(|error| storage("sale read", error))?;
-        output.item.as_ref().map(parse_sale).transpose()
+        let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.prefix() };
+        match self.get(step, &key(session, SALE)).await? {
+            Some(item) => self.sale_of(session, &item).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn load_with_verdict(
         &self,
         session: &SessionId,
     ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
-        let output = self
-            .client()
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", AttributeValue::S(format!("SESSION#{}", session.as_str())))
-            .consistent_read(true)
-            .send()
-            .await
-            .map_err(|error| storage("sale read", error))?;
-        let items = output.items.unwrap_or_default();
+        let step = Step { name: "sale and verdict read", operation: "CACHE_READ", subject: session.prefix() };
+        let query = || async {
+            let query = self.client().query().table_name(&self.table).key_condition_expression("pk = :pk");
+            let query = query.expression_attribute_values(":pk", partition(session)).consistent_read(true);
+            Ok(query.send().await?.items.unwrap_or_default())
+        };
+        let items = self.connection.call(step, query).await?;
         let find = |sort| items.iter().find(|item| text(item, "sk") == Some(sort));
-        let sale = find(SALE).map(parse_sale).transpose()?;
-        Ok((sale, find(VERDICT).map_or(CacheEntry::Miss, parse_verdict)))
+        let sale = match find(SALE) {
+            Some(item) => Some(self.sale_of(session, item).await?),
+            None => None,
+        };
+        let Some(item) = find(VERDICT) else { return Ok((sale, CacheEntry::Miss)) };
+        let entry = parse_verdict(item);
+        if entry == CacheEntry::Corrupt {
+            self.quarantine(session, item).await;
+        }
+        Ok((sale, entry))
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        let token = self.randomness.token();
-        let version = expected + 1;
-        let item = Self::sale_item(sale, version, &token)?;
-        let condition = if expected == 0 { "attribute_not_exists(pk)" } else { "version = :expected" };
-        let values =
-            (expected > 0).then(|| HashMap::from([(":expected".to_owned(), AttributeValue::N(expected.to_string()))]));
-        let saved = match verdict {
-            None => self.put(item, condition, values, &token).await,
-            Some(verdict) => {
-                let verdict = Self::verdict_item(&sale.session_id, verdict)?;
-                self.put_both(item, condition, values, verdict, &token).await
-            }
-        };
-        saved.map(|()| version)
+        let step = Step { name: "sale write", operation: "CACHE_WRITE", subject: sale.session_id.prefix() };
+        let (token, version) = (self.randomness.token(), expected + 1);
+        let (condition, values) = expects(expected);
+        let write = Conditional { item: sale_item(sale, version, &token)?, condition, values, token: &token };
+        match verdict {
+            None => self.put(step, &write).await?,
+            Some(verdict) => self.put_both(step, &write, &verdict_item(&sale.session_id, verdict)?).await?,
+        }
+        Ok(version)
     }
 }
 
-impl DynamoSales {
-    async fn put(&self, item: Item, condition: &str, values: Option<Item>, token: &str) -> Result<(), SaveError> {
-        let put = self
-            .client()
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(item))
-            .condition_expression(condition)
-            .set_expression_attribute_values(values)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await;
-        match put {
-            Ok(_) => Ok(()),
-            Err(error) => match error.as_service_error() {
-                Some(PutItemError::ConditionalCheckFailedException(failed)) => {
-                    if is_own_write(failed.item.as_ref(), token) { Ok(()) } else { Err(SaveError::Conflict) }
-                }
-                _ => Err(storage("sale write", error).into()),
-            },
+#[async_trait]
+impl Breakers for DynamoSales {
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
+        let step = Step { name: "breaker read", operation: "BREAKER_READ", subject: "-" };
+        let Some(item) = self.get(step, &breaker_key(model)).await? else {
+            return Ok(Versioned { value: Breaker::default(), version: 0 });
+        };
+        let (breaker, readable) = parse_breaker(&item);
+        if !readable {
+            self.connection.tell(step, Severity::Error, "corrupt breaker: it counts as closed").await;
         }
+        Ok(breaker)
     }
 
-    async fn put_both(
-        &self,
-        sale: Item,
-        condition: &str,
-        values: Option<Item>,
-        verdict: Item,
-        token: &str,
-    ) -> Result<(), SaveError> {
-        let sale = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(sale))
-            .condition_expression(condition)
-            .set_expression_attribute_values(values)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .build()
-            .map_err(|error| storage("verdict write", error))?;
-        let verdict = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(verdict))
-            .build()
-            .map_err(|error| storage("verdict write", error))?;
-        let write = self
-            .client()
-            .transact_write_items()
-            .client_request_token(token)
-            .transact_items(TransactWriteItem::builder().put(sale).build())
-            .transact_items(TransactWriteItem::builder().put(verdict).build())
-            .send()
-            .await;
-        let Err(error) = write else { return Ok(()) };
-        let reasons: &[CancellationReason] = match error.as_service_error() {
-            Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                cancelled.cancellation_reasons.as_deref().unwrap_or_default()
-            }
-            _ => &[],
-        };
-        let first = reasons.first();
-        match first.and_then(|reason| reason.code.as_deref()) {
-            Some("ConditionalCheckFailed") => {
-                let found = first.and_then(|reason| reason.item.as_ref());
-                if is_own_write(found, token) { Ok(()) } else { Err(SaveError::Conflict) }
-            }
-            Some("TransactionConflict") => Err(SaveError::Conflict),
-            _ => Err(storage("verdict write", error).into()),
-        }
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
+        let step = Step { name: "breaker write", operation: "BREAKER_WRITE", subject: "-" };
+        let token = self.randomness.token();
+        let (condition, values) = expects(expected);
+        let item = breaker_item(model, breaker, expected + 1, &token)?;
+        self.put(step, &Conditional { item, condition, values, token: &token }).await
     }
 }

@@ -1,39 +1,51 @@
 //! JSON documents in Secrets Manager.
 
-use crate::{Connection, storage};
+use crate::{Connection, attempts::Step, storage};
 use async_trait::async_trait;
 use domain::{
-    Secret,
+    RenewableSecret, Secret,
     ports::{SecretSource, StorageError},
 };
-use std::sync::OnceLock;
-use tokio::sync::OnceCell;
+use serde_json::Value;
+use std::{
+    future::Future,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+use tokio::sync::Mutex;
 
-/// One secret. Its value is fetched at the first use and kept; a failure is not.
+/// A secret that was refused is looked up again no more often than this.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// One secret. Its value is fetched at the first use and kept, white space around its values removed. A failure is
+/// not kept, nor is a document that somebody has yet to fill in.
 #[derive(Debug)]
 pub struct SecretDocument {
     connection: Connection,
     id: String,
     client: OnceLock<aws_sdk_secretsmanager::Client>,
-    value: OnceCell<Secret>,
+    kept: Kept,
 }
 
 impl SecretDocument {
     /// The secret with this name or ARN.
     #[must_use]
     pub const fn new(connection: Connection, id: String) -> Self {
-        Self { connection, id, client: OnceLock::new(), value: OnceCell::const_new() }
+        Self { connection, id, client: OnceLock::new(), kept: Kept::new() }
     }
 
     fn client(&self) -> &aws_sdk_secretsmanager::Client {
         self.client.get_or_init(|| self.connection.secrets())
     }
 
-    async fn fetch(&self) -> Result<Secret, StorageError> {
-        let read = self.client().get_secret_value().secret_id(&self.id).send().await;
-        let output = read.map_err(|error| storage("secret read", error))?;
-        // A secret without a value is configured by nobody: an empty document, which its reader refuses by name.
-        Ok(Secret::new(output.secret_string.unwrap_or_else(|| "{}".to_owned())))
+    async fn fetch(&self) -> Result<String, StorageError> {
+        let step = Step { name: "secret read", operation: "SECRET_READ", subject: "-" };
+        let read = || async {
+            let output = self.client().get_secret_value().secret_id(&self.id).send().await?;
+            // A secret without a value is configured by nobody: an empty document, which its reader refuses by name.
+            Ok(output.secret_string.unwrap_or_else(|| "{}".to_owned()))
+        };
+        self.connection.call(step, read).await
     }
 
     /// Replaces one field of the stored document, leaving the others as they are.
@@ -42,18 +54,255 @@ impl SecretDocument {
     /// [`StorageError`] when the document could not be read or written; the old value then still stands.
     pub async fn replace_field(&self, field: &str, value: &Secret) -> Result<(), StorageError> {
         let current = self.fetch().await?;
-        let mut document: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(current.expose()).map_err(|error| storage("secret read", error))?;
+        let mut document: serde_json::Map<String, Value> =
+            serde_json::from_str(&current).map_err(|error| storage("secret read", error))?;
         document.insert(field.to_owned(), value.expose().into());
-        let text = serde_json::Value::Object(document).to_string();
-        let put = self.client().put_secret_value().secret_id(&self.id).secret_string(text).send().await;
-        put.map(drop).map_err(|error| storage("secret write", error))
+        let text = Value::Object(document).to_string();
+        let step = Step { name: "secret write", operation: "SECRET_WRITE", subject: "-" };
+        let put = || async {
+            self.client().put_secret_value().secret_id(&self.id).secret_string(&text).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, put).await?;
+        self.kept.replace(&text).await;
+        Ok(())
     }
 }
 
 #[async_trait]
 impl SecretSource for SecretDocument {
     async fn document(&self) -> Result<Secret, StorageError> {
-        self.value.get_or_try_init(|| self.fetch()).await.cloned()
+        self.kept.document(Instant::now(), || self.fetch()).await
+    }
+}
+
+#[async_trait]
+impl RenewableSecret for SecretDocument {
+    async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, StorageError> {
+        self.kept.renewed(refused, Instant::now(), || self.fetch()).await
+    }
+}
+
+/// What is kept of a secret: when it was last looked up, and the document if it was complete.
+#[derive(Debug)]
+struct Kept(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    document: Option<Secret>,
+    looked_up: Option<Instant>,
+}
+
+impl Kept {
+    const fn new() -> Self {
+        Self(Mutex::const_new(State { document: None, looked_up: None }))
+    }
+
+    async fn document<F>(&self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
+    where
+        F: Future<Output = Result<String, StorageError>> + Send,
+    {
+        let mut state = self.0.lock().await;
+        match &state.document {
+            Some(document) => Ok(document.clone()),
+            None => state.look_up(now, fetch).await,
+        }
+    }
+
+    async fn renewed<F>(
+        &self,
+        refused: &Secret,
+        now: Instant,
+        fetch: impl Fn() -> F + Send,
+    ) -> Result<Option<Secret>, StorageError>
+    where
+        F: Future<Output = Result<String, StorageError>> + Send,
+    {
+        let mut state = self.0.lock().await;
+        let is_other = |document: &Secret| document.expose() != refused.expose();
+        if let Some(document) = state.document.as_ref().filter(|document| is_other(document)) {
+            return Ok(Some(document.clone()));
+        }
+        if state.looked_up.is_some_and(|at| now.saturating_duration_since(at) < RENEWAL_INTERVAL) {
+            return Ok(None);
+        }
+        Ok(Some(state.look_up(now, fetch).await?).filter(is_other))
+    }
+
+    async fn replace(&self, text: &str) {
+        let (document, is_complete) = read(text);
+        self.0.lock().await.document = is_complete.then_some(document);
+    }
+}
+
+impl State {
+    async fn look_up<F>(&mut self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
+    where
+        F: Future<Output = Result<String, StorageError>> + Send,
+    {
+        self.looked_up = Some(now);
+        let (document, is_complete) = read(&fetch().await?);
+        if is_complete {
+            self.document = Some(document.clone());
+        }
+        Ok(document)
+    }
+}
+
+/// The document without white space around its values, and whether somebody has filled it in: an object with fields,
+/// none of them blank. What is no JSON is left to its reader to refuse.
+fn read(text: &str) -> (Secret, bool) {
+    match serde_json::from_str::<Value>(text) {
+        Ok(mut document) => {
+            trim(&mut document);
+            let is_complete = document.as_object().is_some_and(|fields| !fields.is_empty()) && !is_blank(&document);
+            (Secret::new(document.to_string()), is_complete)
+        }
+        Err(_) => (Secret::new(text), false),
+    }
+}
+
+fn trim(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = text.trim().to_owned(),
+        Value::Array(values) => values.iter_mut().for_each(trim),
+        Value::Object(fields) => fields.values_mut().for_each(trim),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(values) => values.is_empty() || values.iter().any(is_blank),
+        Value::Object(fields) => fields.values().any(is_blank),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// Answers what it is told and counts how often it was asked.
+    struct Source(std::sync::Mutex<(Option<String>, usize)>);
+
+    impl Source {
+        fn of(text: &str) -> Self {
+            Self(std::sync::Mutex::new((Some(text.to_owned()), 0)))
+        }
+        fn now_holds(&self, text: Option<&str>) {
+            self.0.lock().unwrap().0 = text.map(str::to_owned);
+        }
+        fn asked(&self) -> usize {
+            self.0.lock().unwrap().1
+        }
+        async fn fetch(&self) -> Result<String, StorageError> {
+            let mut source = self.0.lock().unwrap();
+            source.1 += 1;
+            source.0.clone().ok_or_else(|| StorageError { operation: "secret read", source: "down".into() })
+        }
+    }
+
+    /// A process's view of one secret, with a clock that is told the time.
+    struct Process<'a> {
+        kept: Kept,
+        source: &'a Source,
+        now: RefCell<Instant>,
+    }
+
+    impl<'a> Process<'a> {
+        fn new(source: &'a Source) -> Self {
+            Self { kept: Kept::new(), source, now: RefCell::new(Instant::now()) }
+        }
+        fn later(&self, seconds: u64) {
+            *self.now.borrow_mut() += Duration::from_secs(seconds);
+        }
+        async fn document(&self) -> Option<String> {
+            let now = *self.now.borrow();
+            let read = self.kept.document(now, || self.source.fetch()).await;
+            read.ok().map(|secret| secret.expose().to_owned())
+        }
+        async fn renewed(&self, refused: &str) -> Option<String> {
+            let now = *self.now.borrow();
+            let read = self.kept.renewed(&Secret::new(refused), now, || self.source.fetch()).await;
+            read.unwrap().map(|secret| secret.expose().to_owned())
+        }
+    }
+
+    const FIRST: &str = r#"{"api_key":"one"}"#;
+    const SECOND: &str = r#"{"api_key":"two"}"#;
+
+    #[tokio::test]
+    async fn a_complete_document_is_fetched_once() {
+        let source = Source::of("{\"api_key\": \" one\\n\"}\n");
+        let process = Process::new(&source);
+        for _ in 0..3 {
+            assert_eq!(process.document().await.as_deref(), Some(FIRST), "without the white space around it");
+        }
+        assert_eq!(source.asked(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_has_filled_in_is_not_kept() {
+        for text in ["{}", "", "[]", "\"x\"", r#"{"api_key":" "}"#, r#"{"signing_secrets":[]}"#, r#"{"keys":{"a":""}}"#]
+        {
+            let source = Source::of(text);
+            let process = Process::new(&source);
+            process.document().await;
+            source.now_holds(Some(FIRST));
+            assert_eq!(process.document().await.as_deref(), Some(FIRST), "{text}");
+            assert_eq!(source.asked(), 2, "{text}");
+        }
+        let source = Source::of(FIRST);
+        source.now_holds(None);
+        let process = Process::new(&source);
+        assert_eq!(process.document().await, None);
+        source.now_holds(Some(FIRST));
+        assert_eq!(process.document().await.as_deref(), Some(FIRST), "a failure is not kept either");
+    }
+
+    #[tokio::test]
+    async fn a_refused_secret_is_looked_up_again_at_most_once_a_minute() {
+        let source = Source::of(FIRST);
+        let process = Process::new(&source);
+        process.document().await;
+        source.now_holds(Some(SECOND));
+        assert_eq!(process.renewed(FIRST).await, None, "it was looked up just now");
+        process.later(60);
+        assert_eq!(process.renewed(FIRST).await.as_deref(), Some(SECOND));
+        assert_eq!(process.document().await.as_deref(), Some(SECOND), "and is kept");
+        assert_eq!(source.asked(), 2);
+        for _ in 0..50 {
+            assert_eq!(process.renewed(SECOND).await, None);
+        }
+        process.later(60);
+        assert_eq!(process.renewed(SECOND).await, None, "there is no other");
+        assert_eq!(source.asked(), 3);
+    }
+
+    /// Two calls with the old secret are in the air; the first to fail has renewed it.
+    #[tokio::test]
+    async fn what_was_renewed_already_is_not_looked_up_again() {
+        let source = Source::of(FIRST);
+        let process = Process::new(&source);
+        process.document().await;
+        process.later(60);
+        source.now_holds(Some(SECOND));
+        assert_eq!(process.renewed(FIRST).await.as_deref(), Some(SECOND));
+        assert_eq!(process.renewed(FIRST).await.as_deref(), Some(SECOND));
+        assert_eq!(source.asked(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_we_wrote_ourselves_is_kept() {
+        let source = Source::of(FIRST);
+        let process = Process::new(&source);
+        process.document().await;
+        process.kept.replace(SECOND).await;
+        assert_eq!(process.document().await.as_deref(), Some(SECOND));
+        assert_eq!(source.asked(), 1);
     }
 }

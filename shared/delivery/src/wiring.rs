@@ -122,6 +122,7 @@ impl Postman {
             mailbox: &self.mailbox,
             audit_key: &audit_key,
         };
-        Ok(deliver(ports, &self.settings, order).await?)
+        // Behind a pointer: the compiler gives up on the layout of futures nested this deep.
+        Ok(Box::pin(deliver(ports, &self.settings, order)).await?)
     }
 }

@@ -23,8 +23,8 @@ pub struct Alert {
     pub line: String,
 }
 
-/// How bad it is (Cache Alert, severity levels).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How bad it is (Cache Alert, severity levels), the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Recovered by itself.
     Warn,
@@ -41,6 +41,10 @@ impl Severity {
             Self::Error => "ERROR",
             Self::Critical => "CRITICAL",
         }
+    }
+
+    fn of_word(word: &str) -> Option<Self> {
+        [Self::Warn, Self::Error, Self::Critical].into_iter().find(|severity| severity.word() == word)
     }
 
     const fn channel(self) -> Channel {
@@ -62,9 +66,26 @@ impl Alert {
         session: &SessionId,
         detail: &str,
     ) -> Self {
+        Self::about(tag, severity, now, operation, session.prefix(), detail)
+    }
+
+    /// The same about something that is not one sale, or of which only the prefix is known: `-` stands for nothing.
+    #[must_use]
+    pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
+        let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').take(12).collect();
         let detail: String = detail.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect();
-        let line = format!("[{tag}] {} | {now} | {operation} | {} | {detail}", severity.word(), session.prefix());
+        let line = format!("[{tag}] {} | {now} | {operation} | {subject} | {detail}", severity.word());
         Self { channel: severity.channel(), line }
+    }
+
+    /// What the alert is about, read from its line; nothing for lines of another form (Silent Drop's).
+    #[must_use]
+    pub fn matter(&self) -> Option<Matter<'_>> {
+        let mut parts = self.line.splitn(5, " | ");
+        let (head, _time) = (parts.next()?, parts.next()?);
+        let (operation, subject, detail) = (parts.next()?, parts.next()?, parts.next()?);
+        let (tag, severity) = head.split_once(' ')?;
+        Some(Matter { tag, severity: Severity::of_word(severity)?, operation, subject, detail })
     }
 
     /// The cache failed (Cache Alert, alert payload).
@@ -117,6 +138,21 @@ impl Alert {
     }
 }
 
+/// The parts of an alert's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matter<'a> {
+    /// Who tells, with its brackets.
+    pub tag: &'a str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was tried.
+    pub operation: &'a str,
+    /// Twelve characters of the session, or `-`.
+    pub subject: &'a str,
+    /// What happened.
+    pub detail: &'a str,
+}
+
 /// What the silent-drop line tells.
 #[derive(Clone, Copy, Debug)]
 pub struct SilentDrop<'a> {
@@ -146,6 +182,9 @@ mod tests {
             "[ORACLE-CACHE-ALERT] ERROR | 2026-04-16T14:23:07.412Z | CACHE_WRITE | cs_live_abcd | refused at 3rd retry"
         );
         assert_eq!(alert.channel, Channel::Ops);
+        let matter = alert.matter().unwrap();
+        assert_eq!((matter.tag, matter.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
+        assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "cs_live_abcd"));
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,
@@ -157,5 +196,14 @@ mod tests {
             Alert::silent_drop(&session, &drop, now).line,
             "[SILENT-DROP] session=cs_live_abcdefghijklmnop tier=\"\" query_len=0 email=NULL amount=100_CAD 2026-04-16T14:23:07.412Z"
         );
+        assert_eq!(Alert::silent_drop(&session, &drop, now).matter(), None);
+    }
+
+    #[test]
+    fn whatever_an_alert_is_about_twelve_characters_of_it_are_told() {
+        let now = Timestamp::from_millis(0);
+        let alert = Alert::about("T", Severity::Critical, now, "OP", "cs_live_|abcd\nefghijkl", "a | b");
+        assert_eq!(alert.line, "[T] CRITICAL | 1970-01-01T00:00:00.000Z | OP | cs_live_abcd | a | b");
+        assert_eq!(alert.matter().unwrap().detail, "a | b");
     }
 }

@@ -91,6 +91,20 @@ impl Breaker {
         true
     }
 
+    /// Notes that the service answered, if with nothing of use for this one call (it refused the question, or knows no
+    /// such model): not its outage. The one half-open call was made, so the breaker closes; a closed one stays as
+    /// it is.
+    pub fn answered(&mut self) {
+        if self.probing_since.is_some() {
+            *self = Self::default();
+        }
+    }
+
+    /// Notes that the one half-open call was not made after all: the next caller makes it.
+    pub fn not_asked(&mut self) {
+        self.probing_since = None;
+    }
+
     /// Whether there is anything to save after a success: a closed breaker with no history needs no write.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
@@ -148,6 +162,19 @@ mod tests {
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
         assert_eq!(breaker.admit(at(243), &POLICY), Admission::Refuse);
         assert_eq!(breaker.admit(at(244), &POLICY), Admission::Probe);
+    }
+
+    #[test]
+    fn a_probe_that_was_answered_or_not_made_does_not_keep_it_half_open() {
+        let mut answered = open();
+        answered.answered();
+        assert_eq!(answered, open(), "nobody's probe: still open");
+        assert_eq!(answered.admit(at(64), &POLICY), Admission::Probe);
+        let mut not_asked = answered.clone();
+        answered.answered();
+        assert!(answered.is_fresh());
+        not_asked.not_asked();
+        assert_eq!(not_asked.admit(at(65), &POLICY), Admission::Probe);
     }
 
     #[test]

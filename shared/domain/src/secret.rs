@@ -1,5 +1,7 @@
 //! Values that must not be printed: secrets and e-mail addresses.
 
+use crate::ports::{SecretSource, StorageError};
+use async_trait::async_trait;
 use serde::Deserialize;
 
 /// A secret. It can be compared and used by name, never printed or serialised.
@@ -24,6 +26,22 @@ impl Secret {
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")
+    }
+}
+
+/// A secret document that may be replaced while we run: a rotated key works without a restart (Gemini Timeout,
+/// failure mode 6).
+#[async_trait]
+pub trait RenewableSecret: SecretSource {
+    /// Whoever must know the secret in `refused` did not accept it, or a field of it is missing: answers the document
+    /// as it is now if it is another one, and nothing if there is no other. It is looked up at most once a minute,
+    /// so that whoever sends us wrong signatures cannot make us ask all the time. A document that is never replaced
+    /// has no other.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it could not be looked up.
+    async fn renewed(&self, _refused: &Secret) -> Result<Option<Secret>, StorageError> {
+        Ok(None)
     }
 }
 

@@ -84,6 +84,20 @@ impl Client {
             .map_err(ConfigError::Http)?;
         Ok(Self { http, base_url, key, timeout: config.timeout, profiles: Profiles::built_in()? })
     }
+
+    /// Whether the key is accepted and the model is served; it costs nothing to ask (Gemini Timeout, GAP-02D).
+    ///
+    /// # Errors
+    /// [`ModelError`], as for a question.
+    pub async fn knows(&self, model: &str) -> Result<(), ModelError> {
+        let name = ModelName::parse(model).ok_or(ModelError::UnknownModel)?;
+        let url = format!("{}/v1beta/models/{}", self.base_url, name.as_str());
+        let response = self.http.get(url).header(API_KEY, &self.key).timeout(self.timeout).send().await;
+        let response = response.map_err(lost)?;
+        let status = response.status();
+        let body = read(response).await.map_err(lost)?.unwrap_or_default();
+        if status.is_success() { Ok(()) } else { Err(reply::refusal(status.as_u16(), &body)) }
+    }
 }
 
 #[async_trait]

@@ -1,16 +1,15 @@
-//! Gemini with its key fetched at the first call: a function that starts asks for nothing it may not need.
+//! Gemini with its key fetched at the first call: a function that starts asks for nothing it may not need. A key that
+//! is refused is looked up again, so that a rotated one works without a restart (Gemini Timeout, failure mode 6).
 
 use crate::{Client, Config};
 use async_trait::async_trait;
 use domain::{
-    Secret,
-    ports::{Model, ModelError, ModelReply, Prompt, SecretSource},
+    MadeFromSecret, RenewableSecret, Secret,
+    ports::{Model, ModelError, ModelReply, Prompt},
+    renewable::NotMade,
 };
 use serde::Deserialize;
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 /// The stored form of the key.
 #[derive(Deserialize)]
@@ -22,34 +21,45 @@ struct Document {
 pub struct LazyClient {
     base_url: String,
     timeout: Duration,
-    secret: Arc<dyn SecretSource>,
-    client: OnceLock<Client>,
+    client: MadeFromSecret<Client>,
 }
 
 impl LazyClient {
     /// A client whose key is in `secret`: a document `{"api_key": …}`.
     #[must_use]
-    pub fn new(base_url: String, timeout: Duration, secret: Arc<dyn SecretSource>) -> Self {
-        Self { base_url, timeout, secret, client: OnceLock::new() }
+    pub fn new(base_url: String, timeout: Duration, secret: Arc<dyn RenewableSecret>) -> Self {
+        Self { base_url, timeout, client: MadeFromSecret::new(secret) }
     }
 
-    async fn client(&self) -> Result<&Client, ModelError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let document = self.secret.document().await.map_err(|error| ModelError::NotReady(Box::new(error)))?;
-        let Document { api_key } = serde_json::from_str(document.expose())
-            .map_err(|_| ModelError::NotReady("the Gemini secret has no api_key".into()))?;
+    /// Whether the key is accepted and the model is served; it costs nothing to ask.
+    ///
+    /// # Errors
+    /// [`ModelError`], as for a question.
+    pub async fn knows(&self, model: &str) -> Result<(), ModelError> {
+        let client = self.client.get(|document| self.make(document)).await.map_err(ModelError::NotReady)?;
+        client.knows(model).await
+    }
+
+    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
+        let Document { api_key } =
+            serde_json::from_str(document.expose()).map_err(|_| "the Gemini secret has no api_key")?;
         let config = Config { base_url: self.base_url.clone(), key: api_key, timeout: self.timeout };
-        let client =
-            Client::new(config, reqwest::Client::builder()).map_err(|error| ModelError::NotReady(Box::new(error)))?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(Client::new(config, reqwest::Client::builder())?)
     }
 }
 
 #[async_trait]
 impl Model for LazyClient {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
-        self.client().await?.ask(model, prompt).await
+        let make = |document: &Secret| self.make(document);
+        let client = self.client.get(make).await.map_err(ModelError::NotReady)?;
+        let outcome = client.ask(model, prompt).await;
+        if !matches!(outcome, Err(ModelError::Unauthorized(_))) {
+            return outcome;
+        }
+        match self.client.other_than(&client, make).await {
+            Some(client) => client.ask(model, prompt).await,
+            None => outcome,
+        }
     }
 }

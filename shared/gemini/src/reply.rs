@@ -56,7 +56,8 @@ fn version(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/')).take(100).collect()
 }
 
-/// The status as JSON, cut to 300 characters, unless it is just that the model is there to stay.
+/// The stage of a model that is not there to stay, and when it retires: the two words of the status that say so, and
+/// none of its sentences, which are somebody else's text.
 fn warning(status: &Value) -> Option<String> {
     let quiet = match status {
         Value::Null => true,
@@ -65,7 +66,13 @@ fn warning(status: &Value) -> Option<String> {
         }),
         _ => false,
     };
-    (!quiet).then(|| status.to_string().chars().take(300).collect())
+    let word = |value: &Value| -> String {
+        let known = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+        value.as_str().unwrap_or_default().chars().filter(known).take(35).collect()
+    };
+    let words = [word(&status["modelStage"]), word(&status["retirementTime"])];
+    let told = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    (!quiet).then(|| if told.is_empty() { "UNKNOWN_STAGE".to_owned() } else { told })
 }
 
 /// Judges a status other than 2xx (Gemini Timeout, invariant 4).
@@ -159,7 +166,7 @@ mod tests {
             assert_eq!(status(quiet), None);
         }
         let retiring = json!({"modelStage": "STABLE", "retirementTime": "2026-12-01T00:00:00Z"});
-        assert_eq!(status(retiring.clone()), Some(retiring.to_string()));
+        assert_eq!(status(retiring).as_deref(), Some("STABLE 2026-12-01T00:00:00Z"));
         for loud in [
             json!({"modelStage": "DEPRECATED"}),
             json!({"modelStage": 7}),
@@ -168,8 +175,10 @@ mod tests {
         ] {
             assert!(status(loud.clone()).is_some(), "{loud}");
         }
-        let long = status(json!({"message": "line\nbreak ".repeat(500)})).unwrap();
-        assert!(long.chars().count() == 300 && !long.contains('\n'));
+        let foreign = json!({"modelStage": "LEGACY\n<b> | a@b", "message": "what the customer asked"});
+        assert_eq!(status(foreign).as_deref(), Some("LEGACYbab"), "none of its sentences");
+        assert_eq!(status(json!({"message": "x"})).as_deref(), Some("UNKNOWN_STAGE"));
+        assert!(status(json!({"modelStage": "A".repeat(500), "retirementTime": "1".repeat(500)})).unwrap().len() <= 80);
     }
 
     #[test]

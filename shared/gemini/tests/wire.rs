@@ -12,6 +12,7 @@ use domain::{
 use gemini::{Client, Config, ConfigError};
 use serde_json::{Value, json as object};
 use server::{Reply, Server, json, json_with};
+use std::sync::Arc;
 
 const ANSWER: &str = r#"{"candidates":[{"content":{"parts":[{"text":"{\"verdict\":\"GREEN\"}"}]},"finishReason":"STOP"}],
                          "modelVersion":"gemini-2.5-flash"}"#;
@@ -31,6 +32,51 @@ fn prompt() -> Prompt {
         schema: object!({"type": "object"}),
         max_output_tokens: 4096,
     }
+}
+
+/// A key that was rotated after this process had read it.
+struct Rotated;
+
+#[async_trait::async_trait]
+impl domain::ports::SecretSource for Rotated {
+    async fn document(&self) -> Result<Secret, domain::ports::StorageError> {
+        Ok(Secret::new(r#"{"api_key":"old"}"#))
+    }
+}
+
+#[async_trait::async_trait]
+impl domain::RenewableSecret for Rotated {
+    async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, domain::ports::StorageError> {
+        let renewed = Secret::new(r#"{"api_key":"new"}"#);
+        Ok(Some(renewed).filter(|renewed| renewed.expose() != refused.expose()))
+    }
+}
+
+/// Gemini Timeout, failure mode 6.
+#[tokio::test]
+async fn a_rotated_key_works_without_a_restart() {
+    let server = Server::start([json(401, "{}"), json(200, ANSWER), json(200, ANSWER), json(403, "{}")]).await;
+    let client = gemini::LazyClient::new(server.url.clone(), gemini::client::DEFAULT_TIMEOUT, Arc::new(Rotated));
+    assert!(client.ask("gemini-2.5-flash", &prompt()).await.is_ok());
+    assert!(client.ask("gemini-2.5-flash", &prompt()).await.is_ok());
+    let refused = client.ask("gemini-2.5-flash", &prompt()).await;
+    assert!(matches!(refused, Err(ModelError::Unauthorized(403))), "there is no other key");
+    let keys: Vec<_> =
+        server.seen().iter().map(|request| request.header("x-goog-api-key").unwrap().to_owned()).collect();
+    assert_eq!(keys, ["old", "new", "new", "new"]);
+}
+
+/// Gemini Timeout, GAP-02D: a look at the key that asks the model nothing.
+#[tokio::test]
+async fn whether_a_model_is_served_is_asked_without_a_question() {
+    let server = Server::start([json(200, "{}"), json(404, "{}"), json(403, "{}")]).await;
+    let client = client(&server.url);
+    assert!(client.knows("gemini-2.5-flash").await.is_ok());
+    assert!(matches!(client.knows("gone").await, Err(ModelError::UnknownModel)));
+    assert!(matches!(client.knows("gemini-2.5-flash").await, Err(ModelError::Unauthorized(403))));
+    let request = &server.seen()[0];
+    assert_eq!(request.line, "GET /v1beta/models/gemini-2.5-flash HTTP/1.1");
+    assert_eq!((request.header("x-goog-api-key"), request.body.as_str()), (Some("AIza-key"), ""));
 }
 
 async fn outcome(reply: Reply) -> Result<domain::ports::ModelReply, ModelError> {

@@ -1,15 +1,16 @@
 //! The mailbox with its credentials fetched at the first call: a function that starts asks for nothing it may not
-//! need.
+//! need. Credentials that are refused are looked up again: a person may have consented anew.
 
 use crate::{Client, Config, Grant, RefreshTokenStore, client::DEFAULT_TIMEOUT};
 use async_trait::async_trait;
 use domain::{
-    EmailAddress, Secret,
-    ports::{Clock, MailError, Mailbox, OutgoingMail, SecretSource},
+    EmailAddress, MadeFromSecret, RenewableSecret, Secret,
+    ports::{Clock, MailError, Mailbox, OutgoingMail},
+    renewable::{Made, NotMade},
     sale::Draft,
 };
 use serde::Deserialize;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The stored form of the credentials. With a refresh token a person has consented, without one an administrator
 /// has consented for the application.
@@ -28,10 +29,9 @@ pub struct LazyClient {
     graph_url: String,
     login_url: String,
     sender: EmailAddress,
-    secret: Arc<dyn SecretSource>,
     tokens: Arc<dyn RefreshTokenStore>,
     clock: Arc<dyn Clock>,
-    client: OnceLock<Client>,
+    client: MadeFromSecret<Client>,
 }
 
 impl LazyClient {
@@ -42,26 +42,16 @@ impl LazyClient {
         graph_url: String,
         login_url: String,
         sender: EmailAddress,
-        secret: Arc<dyn SecretSource>,
+        secret: Arc<dyn RenewableSecret>,
         tokens: Arc<dyn RefreshTokenStore>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { graph_url, login_url, sender, secret, tokens, clock, client: OnceLock::new() }
+        Self { graph_url, login_url, sender, tokens, clock, client: MadeFromSecret::new(secret) }
     }
 
-    /// Nothing was sent yet when this fails, so trying again later is safe.
-    async fn client(&self) -> Result<&Client, MailError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let document = self.secret.document().await.map_err(|error| {
-            tracing::error!(%error, "the mailbox's credentials could not be read");
-            MailError::Unavailable(0)
-        })?;
-        let stored: Document = serde_json::from_str(document.expose()).map_err(|_| {
-            tracing::error!("the mailbox's secret has no tenant_id or client_id");
-            MailError::Unavailable(0)
-        })?;
+    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
+        let stored: Document = serde_json::from_str(document.expose())
+            .map_err(|_| "the mailbox's secret has no tenant_id or client_id")?;
         let grant = match (stored.refresh_token.filter(|token| !token.expose().is_empty()), stored.client_secret) {
             (Some(refresh_token), client_secret) => {
                 Grant::RefreshToken { refresh_token, client_secret, store: Arc::clone(&self.tokens) }
@@ -79,33 +69,75 @@ impl LazyClient {
             sender: self.sender.clone(),
             timeout: DEFAULT_TIMEOUT,
         };
-        let client = Client::new(config, reqwest::Client::builder(), Arc::clone(&self.clock)).map_err(|error| {
-            tracing::error!(%error, "the mailbox is misconfigured");
-            MailError::Unavailable(0)
-        })?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&self.clock))?)
     }
+
+    /// Nothing was sent yet when this fails, so trying again later is safe.
+    async fn client(&self) -> Result<Made<Client>, MailError> {
+        self.client.get(|document| self.make(document)).await.map_err(|error| {
+            tracing::error!(error, "the mailbox cannot be used");
+            MailError::Unavailable(0)
+        })
+    }
+
+    /// Another client, when access was refused (`invalid_grant` is such a refusal) and somebody has consented anew.
+    /// A refused call has done nothing.
+    async fn other_than(&self, client: &Made<Client>, refused: bool) -> Option<Made<Client>> {
+        if !refused {
+            return None;
+        }
+        self.client.other_than(client, |document| self.make(document)).await
+    }
+}
+
+const fn is_refused<T>(outcome: &Result<T, MailError>) -> bool {
+    matches!(outcome, Err(MailError::Forbidden(_)))
 }
 
 #[async_trait]
 impl Mailbox for LazyClient {
     async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
-        self.client().await?.create_draft(mail).await
+        let client = self.client().await?;
+        let outcome = client.create_draft(mail).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.create_draft(mail).await,
+            None => outcome,
+        }
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        self.client().await?.send_draft(draft).await
+        let client = self.client().await?;
+        let outcome = client.send_draft(draft).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.send_draft(draft).await,
+            None => outcome,
+        }
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
-        self.client().await?.draft_exists(draft).await
+        let client = self.client().await?;
+        let outcome = client.draft_exists(draft).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.draft_exists(draft).await,
+            None => outcome,
+        }
     }
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
-        self.client().await?.was_sent(draft).await
+        let client = self.client().await?;
+        let outcome = client.was_sent(draft).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.was_sent(draft).await,
+            None => outcome,
+        }
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        self.client().await?.discard_draft(draft).await
+        let client = self.client().await?;
+        let outcome = client.discard_draft(draft).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.discard_draft(draft).await,
+            None => outcome,
+        }
     }
 }

@@ -34,24 +34,10 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Counts one event, in CloudWatch's embedded metric format.
-pub fn count(metric: &'static str, now: domain::Timestamp) {
-    let line = serde_json::json!({
-        "_aws": {
-            "Timestamp": now.as_millis(),
-            "CloudWatchMetrics": [{
-                "Namespace": "Oracle",
-                "Dimensions": [[]],
-                "Metrics": [{ "Name": metric, "Unit": "Count" }],
-            }],
-        },
-        metric: 1,
-    });
-    // The format must stand alone on its line; the structured logger would wrap it.
-    #[allow(clippy::print_stdout)]
-    {
-        println!("{line}");
-    }
+/// Counts one event for the alarm that watches its metric.
+#[allow(clippy::print_stdout)] // CloudWatch reads the metric from a line of its own.
+pub fn count(metric: domain::Metric, now: domain::Timestamp) {
+    println!("{}", metric.line(now));
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! Stripe with its key fetched at the first call: a function that starts asks for nothing it may not need.
+//! Stripe with its key fetched at the first call: a function that starts asks for nothing it may not need. A key that
+//! is refused is looked up again, so that a rotated one works without a restart.
 
-use crate::{Client, Config};
+use crate::{Client, Config, reply::is_unauthorized};
 use async_trait::async_trait;
 use domain::{
-    CheckoutSession, Secret, SessionId,
-    ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness, SecretSource},
+    CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId,
+    ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
+    renewable::{Made, NotMade},
 };
 use serde::Deserialize;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The stored form of the key.
 #[derive(Deserialize)]
@@ -19,10 +21,9 @@ struct Document {
 pub struct LazyClient {
     base_url: String,
     site: String,
-    secret: Arc<dyn SecretSource>,
     pause: Arc<dyn Pause>,
     randomness: Arc<dyn Randomness>,
-    client: OnceLock<Client>,
+    client: MadeFromSecret<Client>,
 }
 
 impl LazyClient {
@@ -31,39 +32,60 @@ impl LazyClient {
     pub fn new(
         base_url: String,
         site: String,
-        secret: Arc<dyn SecretSource>,
+        secret: Arc<dyn RenewableSecret>,
         pause: Arc<dyn Pause>,
         randomness: Arc<dyn Randomness>,
     ) -> Self {
-        Self { base_url, site, secret, pause, randomness, client: OnceLock::new() }
+        Self { base_url, site, pause, randomness, client: MadeFromSecret::new(secret) }
     }
 
-    async fn client(&self) -> Result<&Client, PaymentError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let document = self.secret.document().await.map_err(|error| PaymentError::Unavailable(Box::new(error)))?;
-        let Document { secret_key } = serde_json::from_str(document.expose())
-            .map_err(|_| PaymentError::Unavailable("the Stripe secret has no secret_key".into()))?;
+    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
+        let Document { secret_key } =
+            serde_json::from_str(document.expose()).map_err(|_| "the Stripe secret has no secret_key")?;
         let config = Config::new(&self.base_url, secret_key, &self.site);
         let http = reqwest::Client::builder();
-        let client = Client::new(config, http, Arc::clone(&self.pause), Arc::clone(&self.randomness))
-            .map_err(|error| PaymentError::Unavailable(Box::new(error)))?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(Client::new(config, http, Arc::clone(&self.pause), Arc::clone(&self.randomness))?)
+    }
+
+    async fn client(&self) -> Result<Made<Client>, PaymentError> {
+        self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
+    }
+
+    /// Another client, when Stripe refused this one's key and there is another key. Nothing was done by then.
+    async fn other_than(&self, client: &Made<Client>, error: Option<&PaymentError>) -> Option<Made<Client>> {
+        if !error.is_some_and(is_unauthorized) {
+            return None;
+        }
+        self.client.other_than(client, |document| self.make(document)).await
     }
 }
 
 #[async_trait]
 impl Payments for LazyClient {
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
-        self.client().await?.session(id).await
+        let client = self.client().await?;
+        let outcome = client.session(id).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.session(id).await,
+            None => outcome,
+        }
     }
 
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
-        self.client().await?.create_session(new).await
+        let client = self.client().await?;
+        let outcome = client.create_session(new).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.create_session(new).await,
+            None => outcome,
+        }
     }
 
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
-        self.client().await?.promotion_code(code).await
+        let client = self.client().await?;
+        let outcome = client.promotion_code(code).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.promotion_code(code).await,
+            None => outcome,
+        }
     }
 }

@@ -45,11 +45,18 @@ pub(crate) fn refusal(status: u16, should_retry: Option<&str>, body: &[u8]) -> F
     let code = code(body);
     let error = match status {
         404 => PaymentError::NotFound,
-        // 409 and 429 pass; what is no 4xx at all is nothing that the request could be blamed for.
-        400..=499 if !matches!(status, 408 | 409 | 429) => PaymentError::Refused(code),
+        // 409 and 429 pass, and so does 401: it is our key that is refused, not the request. What is no 4xx at all is
+        // nothing that the request could be blamed for.
+        400..=499 if !matches!(status, 401 | 408 | 409 | 429) => PaymentError::Refused(code),
         _ => CallError::Status { status, code }.into(),
     };
     Failure { error, retriable }
+}
+
+/// Whether Stripe did not accept our key.
+pub(crate) fn is_unauthorized(error: &PaymentError) -> bool {
+    let PaymentError::Unavailable(source) = error else { return false };
+    matches!(source.downcast_ref(), Some(CallError::Status { status: 401, .. }))
 }
 
 /// `error.code`, else `error.type`, cut down to the alphabet of Stripe's codes.
@@ -103,8 +110,9 @@ mod tests {
 
     #[test]
     fn what_may_pass_is_unavailable() {
-        for status in [302, 408, 409, 429, 500, 502, 503] {
+        for status in [302, 401, 408, 409, 429, 500, 502, 503] {
             let error = refusal(status, None, br#"{"error":{"code":"lock_timeout"}}"#).error;
+            assert_eq!(is_unauthorized(&error), status == 401);
             let source = std::error::Error::source(&error).unwrap().to_string();
             assert_eq!(source, format!("the answer was {status} (lock_timeout)"));
         }

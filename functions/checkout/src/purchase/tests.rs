@@ -80,6 +80,37 @@ fn a_referral_code_is_a_promotion_code_or_a_400() {
     assert_eq!(world.state().created[1].promotion_code, None);
 }
 
+/// Stripe as it answers to a discount that does not fit the purchase.
+struct Refusing<'a>(&'a World);
+
+#[async_trait::async_trait]
+impl Payments for Refusing<'_> {
+    async fn session(&self, id: &domain::SessionId) -> Result<domain::CheckoutSession, PaymentError> {
+        self.0.session(id).await
+    }
+    async fn create_session(
+        &self,
+        _: &NewCheckoutSession,
+    ) -> Result<domain::ports::CreatedCheckoutSession, PaymentError> {
+        Err(PaymentError::Refused("amount_too_small".to_owned()))
+    }
+    async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
+        self.0.promotion_code(code).await
+    }
+}
+
+#[test]
+fn a_code_that_stripe_refuses_for_this_purchase_is_a_400_and_anything_else_is_not_the_customers() {
+    let world = world();
+    let refusing = Refusing(&world);
+    let post = |body: &str| run(purchase(Ports { payments: &refusing, randomness: &world }, body.as_bytes())).unwrap();
+    let discounted = post(r#"{"tier":"quick","query":"x","referral_code":"FRIEND20"}"#);
+    assert_eq!((discounted.status(), code(&discounted).as_str()), (400, "referral_code_unusable"));
+    assert!(!discounted.body().contains("amount_too_small"));
+    let plain = post(r#"{"tier":"quick","query":"x"}"#);
+    assert_eq!((plain.status(), code(&plain).as_str()), (502, "payment_unavailable"));
+}
+
 #[test]
 fn stripe_down_is_502_and_tells_that_nothing_was_charged() {
     for boundary in 0..2 {

@@ -1,6 +1,6 @@
 use super::*;
 use async_trait::async_trait;
-use domain::ports::StorageError;
+use domain::ports::SecretSource;
 use testkit::{Fault, Plan, World, run};
 
 const SECRET: &str = "whsec_test_secret";
@@ -17,13 +17,33 @@ impl SecretSource for Document {
     }
 }
 
+impl RenewableSecret for Document {}
+
+/// A secret that was rolled after this process had read it.
+struct Rolled;
+
+#[async_trait]
+impl SecretSource for Rolled {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        Ok(Secret::new(r#"{"signing_secrets":["whsec_old"]}"#))
+    }
+}
+
+#[async_trait]
+impl RenewableSecret for Rolled {
+    async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, StorageError> {
+        assert_eq!(refused.expose(), r#"{"signing_secrets":["whsec_old"]}"#);
+        Ok(Some(Secret::new(r#"{"signing_secrets":["whsec_test_secret"]}"#)))
+    }
+}
+
 const CONFIGURED: Document = Document(Some(r#"{"signing_secrets":["whsec_test_secret"]}"#));
 
 fn world() -> World {
     World::at(Timestamp::from_seconds(1_763_596_800))
 }
 
-fn ports<'a>(world: &'a World, signing_secrets: &'a Document) -> Ports<'a> {
+fn ports<'a>(world: &'a World, signing_secrets: &'a dyn RenewableSecret) -> Ports<'a> {
     Ports { signing_secrets, orders: world, notices: world, clock: world }
 }
 
@@ -92,6 +112,19 @@ fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
 }
 
 #[test]
+fn a_session_completed_without_payment_is_counted_and_an_unpaid_one_is_not() {
+    let asked_by = |status: &str| {
+        let mut session = paid();
+        session["payment_status"] = json!(status);
+        let event = stripe::event::parse(event("checkout.session.completed", &session).as_bytes()).unwrap();
+        asked(event.kind, Timestamp::from_millis(1))
+    };
+    assert_eq!(asked_by("no_payment_required"), Asked::Watching(Metric::CompletedWithoutPayment));
+    assert_eq!(asked_by("unpaid"), Asked::Nothing);
+    assert!(matches!(asked_by("paid"), Asked::Passing(Message::Order { .. })));
+}
+
+#[test]
 fn paid_but_unusable_becomes_a_notice() {
     for (field, value) in [("tier", json!("premium")), ("tier", json!("")), ("q0", json!("  "))] {
         let world = world();
@@ -128,6 +161,16 @@ fn a_second_secret_of_the_list_serves_while_one_is_rolled() {
     let body = event("checkout.session.completed", &paid());
     let rolled = Document(Some(r#"{"signing_secrets":["whsec_new","whsec_test_secret"]}"#));
     assert_eq!(run(receive(ports(&world, &rolled), Some(&sign(&body)), body.as_bytes())).unwrap().status(), 200);
+}
+
+#[test]
+fn a_secret_that_was_rolled_while_we_run_is_looked_up() {
+    let body = event("checkout.session.completed", &paid());
+    let world = world();
+    assert_eq!(run(receive(ports(&world, &Rolled), Some(&sign(&body)), body.as_bytes())).unwrap().status(), 200);
+    let foreign = signature::sign(&Secret::new("whsec_x"), body.as_bytes(), Timestamp::from_seconds(1_763_596_800));
+    assert_eq!(run(receive(ports(&world, &Rolled), Some(&foreign), body.as_bytes())).unwrap().status(), 400);
+    assert_eq!(world.state().queue.len(), 1);
 }
 
 #[test]

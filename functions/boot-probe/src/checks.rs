@@ -1,0 +1,96 @@
+//! What is looked at, and what counts as working.
+
+use crate::probe::Findings;
+use audit::AuditKeys;
+use domain::{
+    Secret,
+    ports::{MailError, Mailbox, Payments},
+    sale::Draft,
+};
+use runtime::telemetry;
+use serde_json::Value;
+use std::{error::Error, future::Future};
+
+/// Things looked at so far, with what was wrong.
+#[derive(Default)]
+pub(crate) struct Checks(pub(crate) Findings);
+
+impl Checks {
+    /// Looks at one thing. The log gets the whole chain of causes, the alert only its first link: the others may name
+    /// what is nobody's business.
+    pub(crate) async fn look<E>(&mut self, name: &'static str, outcome: impl Future<Output = Result<(), E>>)
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        if let Err(error) = outcome.await {
+            let error = error.into();
+            tracing::error!(name, error = %telemetry::chain(error.as_ref()), "misconfigured or not reachable");
+            self.0.insert(name, error.to_string());
+        }
+    }
+}
+
+/// The document of signing secrets holds at least one.
+pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> {
+    let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
+    let mut secrets = document["signing_secrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let found = secrets.any(|secret| secret.trim().starts_with("whsec_"));
+    if found { Ok(()) } else { Err("no signing secret (whsec_…) is configured") }
+}
+
+/// The document of audit keys holds the key in use.
+pub(crate) fn has_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Send + Sync>> {
+    AuditKeys::parse(document)?.current()?;
+    Ok(())
+}
+
+/// Stripe accepts our key: it answers whether there is such a promotion code.
+pub(crate) async fn stripe_answers(payments: &dyn Payments) -> Result<(), Box<dyn Error + Send + Sync>> {
+    payments.promotion_code("ORACLE-BOOT-PROBE").await?;
+    Ok(())
+}
+
+/// A token can be had and the mailbox can be searched: for a mail that nobody sent.
+pub(crate) async fn mailbox_answers(mailbox: &dyn Mailbox) -> Result<(), MailError> {
+    let nobodys = Draft { id: String::new(), internet_message_id: "<boot-probe@oracle.invalid>".to_owned() };
+    mailbox.was_sent(&nobodys).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::{Fault, Plan, World, run};
+
+    #[test]
+    fn a_secret_that_nobody_filled_in_is_found() {
+        for text in
+            ["", "{}", r#"{"signing_secrets":[]}"#, r#"{"signing_secrets":[""]}"#, r#"{"signing_secrets":["sk"]}"#]
+        {
+            assert!(has_signing_secret(&Secret::new(text)).is_err(), "{text}");
+            assert!(has_audit_key(&Secret::new(text)).is_err(), "{text}");
+        }
+        assert_eq!(has_signing_secret(&Secret::new(r#"{"signing_secrets":["whsec_1"]}"#)), Ok(()));
+        let key = "0".repeat(64);
+        assert!(has_audit_key(&Secret::new(format!(r#"{{"current":"v1","keys":{{"v1":"{key}"}}}}"#))).is_ok());
+    }
+
+    #[test]
+    fn vendors_that_answer_work_and_nothing_is_changed_by_asking() {
+        let world = World::default();
+        assert!(run(stripe_answers(&world)).unwrap().is_ok());
+        assert!(run(mailbox_answers(&world)).unwrap().is_ok());
+        assert_eq!(world.state().boundaries, ["payments.promotion_code", "mailbox.was_sent"]);
+        world.plan(Plan::at(0, Fault::Fail).and_at(1, Fault::Fail));
+        assert!(run(stripe_answers(&world)).unwrap().is_err());
+        assert!(run(mailbox_answers(&world)).unwrap().is_err());
+    }
+
+    #[test]
+    fn only_what_is_wrong_is_a_finding_and_only_its_first_link() {
+        let mut checks = Checks::default();
+        run(checks.look("fine", async { Ok::<_, &str>(()) })).unwrap();
+        let error = domain::ports::StorageError { operation: "topic read", source: "arn:aws:sns:1".into() };
+        run(checks.look("ops topic", async { Err(error) })).unwrap();
+        assert_eq!(checks.0, Findings::from([("ops topic", "topic read failed".to_owned())]));
+    }
+}

@@ -1,0 +1,125 @@
+use super::*;
+use domain::{breaker::Breaker, ports::ModelReply};
+use testkit::{World, run};
+
+fn policy() -> Policy {
+    Policy {
+        models: vec!["model-a".to_owned(), "model-b".to_owned()],
+        backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
+        breaker: BreakerPolicy {
+            failures: 5,
+            slow_successes: 10,
+            slow: Duration::from_secs(40),
+            open: Duration::from_secs(60),
+        },
+    }
+}
+
+fn world() -> World {
+    World::at(Timestamp::from_seconds(1_000))
+}
+
+/// Open for longer than a minute: the next caller makes the one half-open call.
+fn open_circuit(world: &World, model: &str) {
+    let opened_at = Some(Timestamp::from_seconds(900));
+    world.state().breakers.insert(model.to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
+}
+
+fn good() -> Result<ModelReply, ModelError> {
+    let text = r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#.to_owned();
+    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+}
+
+fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply, ModelError>>) -> Generated {
+    world.state().answers = answers.into_iter().collect();
+    let ports = Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world };
+    let session = SessionId::parse("cs_test_1").unwrap();
+    let query = Query::parse("Open a second shop?").unwrap();
+    run(generate(ports, &policy(), &session, Tier::Quick, &query)).unwrap()
+}
+
+fn models_asked(world: &World) -> Vec<String> {
+    world.state().prompts.iter().map(|(model, _)| model.clone()).collect()
+}
+
+#[test]
+fn a_model_that_is_gone_costs_no_attempt() {
+    let world = world();
+    let timeout = || Err(ModelError::Timeout);
+    let generated = generated(&world, [Err(ModelError::UnknownModel), timeout(), timeout(), good()]);
+    assert!(generated.verdict.is_ok());
+    assert_eq!(generated.attempts, 4, "every call is on record");
+    assert_eq!(models_asked(&world), ["model-a", "model-b", "model-b", "model-b"]);
+}
+
+#[test]
+fn the_fourth_attempt_is_never_made_and_the_list_ends() {
+    let timeout = || Err(ModelError::Timeout);
+    let unknown = || Err(ModelError::UnknownModel);
+    let first = world();
+    assert!(generated(&first, [unknown(), timeout(), timeout(), timeout(), good()]).verdict.is_err());
+    assert_eq!(models_asked(&first).len(), 4);
+    let second = world();
+    assert!(generated(&second, [timeout(), unknown(), timeout(), timeout(), good()]).verdict.is_err());
+    assert_eq!(models_asked(&second), ["model-a", "model-a", "model-b", "model-b"]);
+    let third = world();
+    assert!(generated(&third, [unknown(), unknown(), good()]).verdict.is_err());
+    assert_eq!(models_asked(&third), ["model-a", "model-b"]);
+}
+
+#[test]
+fn the_next_model_is_asked_only_if_its_own_circuit_lets_it() {
+    let world = world();
+    let opened_at = Some(Timestamp::from_seconds(990));
+    world.state().breakers.insert("model-b".to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
+    let generated = generated(&world, [Err(ModelError::UnknownModel), good()]);
+    assert_eq!(generated.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_050))));
+    assert_eq!(models_asked(&world), ["model-a"]);
+}
+
+#[test]
+fn no_end_of_the_one_half_open_call_leaves_the_circuit_half_open() {
+    let not_ready = ModelError::NotReady("no key".into());
+    for (error, closes) in [
+        (ModelError::BadRequest(400), true),
+        (ModelError::NoVerdict("SAFETY".to_owned()), true),
+        (ModelError::UnknownModel, true),
+        (ModelError::Unauthorized(401), false),
+        (ModelError::QuotaExhausted, false),
+        (not_ready, false),
+    ] {
+        let (world, what) = (world(), error.to_string());
+        open_circuit(&world, "model-a");
+        generated(&world, [Err(error), good()]);
+        let breaker = world.state().breakers["model-a"].0.clone();
+        assert_eq!(breaker.probing_since, None, "{what}");
+        assert_eq!(breaker.opened_at.is_none(), closes, "{what}");
+    }
+}
+
+/// Gemini Timeout, failure mode 6: a refused key opens the circuit, so that sales wait instead of failing.
+#[test]
+fn a_refused_key_opens_the_circuit_and_refused_questions_do_not() {
+    for (status, opens) in [(401, true), (400, false)] {
+        let world = world();
+        for _ in 0..5 {
+            let error = if opens { ModelError::Unauthorized(status) } else { ModelError::BadRequest(status) };
+            assert!(matches!(generated(&world, [Err(error)]).verdict, Err(NoVerdict::Failed(_))));
+        }
+        assert_eq!(matches!(generated(&world, [good()]).verdict, Err(NoVerdict::CircuitOpen(_))), opens);
+    }
+}
+
+#[test]
+fn nothing_a_model_says_reaches_an_alert_but_a_short_code() {
+    let world = world();
+    let warning = format!("<b>a@b \n| {}", "word ".repeat(100));
+    let reply = good().map(|reply| ModelReply { status_warning: Some(warning), ..reply });
+    generated(&world, [reply]);
+    let line = world.state().alerts[0].line.clone();
+    let detail = line.rsplit(" | ").next().unwrap();
+    assert!(detail.starts_with("m-1: bab ") && detail.len() <= 5 + 80, "{line}");
+    let refused = generated(&world, [Err(ModelError::NoVerdict("what was asked: <b>\n".repeat(50)))]);
+    let Err(NoVerdict::Failed(reason)) = refused.verdict else { panic!("no failure") };
+    assert!(reason.len() <= 80 && !reason.contains(['<', '\n']), "{reason}");
+}

@@ -1,0 +1,222 @@
+//! Every call of a store: a few attempts, evenly spaced, and what operators are told of them (Cache Alert).
+//!
+//! Nothing is told before the last attempt (invariant 2). A call that succeeded after all is a WARN; one that did
+//! not is an ERROR, or CRITICAL when the store could not even be reached (failure mode 1).
+
+use crate::{Connection, Patience, now};
+use aws_sdk_sqs::error::SdkError;
+use domain::{Alert, alert::Severity, ports::StorageError};
+use std::{error::Error, future::Future};
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step<'a> {
+    /// In words, for errors: `sale read`.
+    pub(crate) name: &'static str,
+    /// In the alert's operation field: `CACHE_READ`.
+    pub(crate) operation: &'static str,
+    /// The session's prefix, or `-`.
+    pub(crate) subject: &'a str,
+}
+
+impl Step<'_> {
+    /// Cache and archive hold verdicts: theirs are the spec's alerts. The others have the same form.
+    fn tag(&self) -> &'static str {
+        match self.operation {
+            "CACHE_READ" | "CACHE_WRITE" | "ARCHIVE_READ" | "ARCHIVE_WRITE" => "ORACLE-CACHE-ALERT",
+            _ => "ORACLE-STORE",
+        }
+    }
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// No connection: refused, or the name is not known.
+    Unreachable,
+    /// No answer in time.
+    TimedOut,
+    /// An answer that was none of the expected ones, with its status where there was one.
+    Refused(Option<u16>),
+}
+
+impl Cause {
+    const fn severity(self) -> Severity {
+        match self {
+            Self::Unreachable => Severity::Critical,
+            Self::TimedOut | Self::Refused(_) => Severity::Error,
+        }
+    }
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreachable => f.write_str("not reachable"),
+            Self::TimedOut => f.write_str("no answer in time"),
+            Self::Refused(Some(status)) => write!(f, "answered {status}"),
+            Self::Refused(None) => f.write_str("answered something unexpected"),
+        }
+    }
+}
+
+/// A failed attempt. What the store itself said stays in the chain of causes: it may quote keys.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl Failure {
+    /// A failure that is none of a service's: its body could not be read, or our own side failed.
+    pub(crate) fn other<E: Error + Send + Sync + 'static>(error: E) -> Self {
+        Self { cause: Cause::Refused(None), source: Box::new(error) }
+    }
+
+    fn timed_out(error: tokio::time::error::Elapsed) -> Self {
+        Self { cause: Cause::TimedOut, source: Box::new(error) }
+    }
+}
+
+impl<E, R> From<SdkError<E, R>> for Failure
+where
+    E: Error + Send + Sync + 'static,
+    R: Status + std::fmt::Debug + Send + Sync + 'static,
+{
+    fn from(error: SdkError<E, R>) -> Self {
+        let cause = match &error {
+            SdkError::TimeoutError(_) => Cause::TimedOut,
+            SdkError::DispatchFailure(failure) if failure.is_timeout() => Cause::TimedOut,
+            SdkError::DispatchFailure(_) => Cause::Unreachable,
+            other => Cause::Refused(other.raw_response().map(Status::status)),
+        };
+        Self { cause, source: Box::new(error) }
+    }
+}
+
+/// The status of a raw response.
+pub(crate) trait Status {
+    fn status(&self) -> u16;
+}
+
+impl Status for aws_sdk_sqs::config::http::HttpResponse {
+    fn status(&self) -> u16 {
+        Self::status(self).as_u16()
+    }
+}
+
+/// Makes up to `1 + retries` attempts. Answers what came of the last, and how many failed before it.
+pub(crate) async fn attempts<T, F>(patience: Patience, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let mut failed = 0;
+    loop {
+        let outcome = tokio::time::timeout(patience.timeout, attempt()).await;
+        let outcome = outcome.unwrap_or_else(|elapsed| Err(Failure::timed_out(elapsed)));
+        if outcome.is_ok() || failed >= patience.retries {
+            return (outcome, failed);
+        }
+        failed += 1;
+        tokio::time::sleep(patience.delay).await;
+    }
+}
+
+/// What is told of a call, if anything.
+fn told(step: Step<'_>, patience: Patience, cause: Option<Cause>, failed: u32) -> Option<(Severity, String)> {
+    let Step { name, .. } = step;
+    match cause {
+        None if failed == 0 => None,
+        None => Some((Severity::Warn, format!("{name}: attempt {} succeeded", failed + 1))),
+        Some(cause) => Some((cause.severity(), format!("{name}: {cause}, {} attempts", patience.retries + 1))),
+    }
+}
+
+impl Connection {
+    /// Calls a store until it answers or the attempts are used up, and tells operators what is worth telling. The
+    /// telling is bounded in time (see [`crate::SnsAlerts`]) and never fails.
+    pub(crate) async fn call<T, F>(&self, step: Step<'_>, attempt: impl Fn() -> F) -> Result<T, StorageError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let (outcome, failed) = attempts(self.patience, attempt).await;
+        let cause = outcome.as_ref().err().map(|failure| failure.cause);
+        if let Some((severity, detail)) = told(step, self.patience, cause, failed) {
+            self.tell(step, severity, &detail).await;
+        }
+        outcome.map_err(|failure| StorageError { operation: step.name, source: failure.source })
+    }
+
+    /// Raises an alert about a store; where there are no topics, the log has it.
+    pub(crate) async fn tell(&self, step: Step<'_>, severity: Severity, detail: &str) {
+        let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
+        match self.told.get() {
+            Some(topics) => topics.raise(&alert).await,
+            None => crate::alerts::log(&alert),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        cell::{Cell, RefCell},
+        time::Duration,
+    };
+    use tokio::time::Instant;
+
+    const PATIENCE: Patience =
+        Patience { timeout: Duration::from_secs(2), retries: 3, delay: Duration::from_millis(500) };
+    const STEP: Step<'static> = Step { name: "sale read", operation: "CACHE_READ", subject: "cs_live_abcd" };
+
+    fn refused() -> Failure {
+        Failure { cause: Cause::Refused(Some(500)), source: "down".into() }
+    }
+
+    /// When each attempt began, in milliseconds, when `fails` of them fail.
+    async fn begun(fails: usize) -> (Vec<u128>, bool) {
+        let start = Instant::now();
+        let begun = RefCell::new(Vec::new());
+        let attempt = || async {
+            begun.borrow_mut().push(start.elapsed().as_millis());
+            if begun.borrow().len() <= fails { Err(refused()) } else { Ok(()) }
+        };
+        let (outcome, failed) = attempts(PATIENCE, attempt).await;
+        assert_eq!(failed as usize, fails.min(3));
+        (begun.into_inner(), outcome.is_ok())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn three_retries_half_a_second_apart_and_no_fourth() {
+        assert_eq!(begun(0).await, (vec![0], true));
+        assert_eq!(begun(1).await, (vec![0, 500], true));
+        assert_eq!(begun(3).await, (vec![0, 500, 1000, 1500], true));
+        assert_eq!(begun(9).await, (vec![0, 500, 1000, 1500], false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_hangs_is_ended_and_made_again() {
+        let start = Instant::now();
+        let made = Cell::new(0);
+        let hang = || async {
+            made.set(made.get() + 1);
+            std::future::pending::<Result<(), Failure>>().await
+        };
+        let (outcome, failed) = attempts(PATIENCE, hang).await;
+        assert_eq!((outcome.unwrap_err().cause, failed, made.get()), (Cause::TimedOut, 3, 4));
+        // Cache Alert, verification criterion 5 (with its 500 ms of grace): the whole call is bounded.
+        assert_eq!(start.elapsed(), Duration::from_millis(4 * 2000 + 3 * 500));
+    }
+
+    #[test]
+    fn what_is_told_is_as_bad_as_it_is() {
+        let told = |cause, failed| told(STEP, PATIENCE, cause, failed);
+        assert_eq!(told(None, 0), None, "no alert when the first attempt succeeds");
+        assert_eq!(told(None, 2), Some((Severity::Warn, "sale read: attempt 3 succeeded".to_owned())));
+        let error = |cause| told(Some(cause), 3).unwrap();
+        assert_eq!(error(Cause::TimedOut), (Severity::Error, "sale read: no answer in time, 4 attempts".to_owned()));
+        assert_eq!(error(Cause::Refused(Some(503))).1, "sale read: answered 503, 4 attempts");
+        assert_eq!(error(Cause::Unreachable).0, Severity::Critical);
+    }
+}

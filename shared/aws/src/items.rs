@@ -1,0 +1,211 @@
+//! Items of the table: how records become attributes, and back.
+//!
+//! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict, so one Query reads
+//! both and one transaction writes both. The record is a JSON document beside the attributes that conditions and
+//! operators need. A model's breaker is at `BREAKER#{model}`, `BREAKER`.
+
+use crate::storage;
+use aws_sdk_dynamodb::types::AttributeValue;
+use domain::{
+    CachedVerdict, Sale, SessionId, Timestamp,
+    breaker::Breaker,
+    ports::{CacheEntry, StorageError, Versioned},
+};
+use std::{collections::HashMap, time::Duration};
+
+pub(crate) type Item = HashMap<String, AttributeValue>;
+
+pub(crate) const SALE: &str = "SALE";
+pub(crate) const VERDICT: &str = "VERDICT";
+pub(crate) const SUBMISSION: &str = "SUBMISSION";
+
+/// The index of open sales is divided by this attribute and bears its name,
+pub(crate) const WORK: &str = "open";
+
+/// and ordered by this one: milliseconds.
+pub(crate) const DUE: &str = "due";
+
+/// A corrupt entry that was set aside may quote a customer, so it expires as quarantined payloads do.
+const CORRUPT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
+
+fn string(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
+    attributes.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// The partition of a session.
+pub(crate) fn partition(session: &SessionId) -> AttributeValue {
+    string(format!("SESSION#{}", session.as_str()))
+}
+
+pub(crate) fn key(session: &SessionId, sort: &str) -> Item {
+    item([("pk", partition(session)), ("sk", string(sort))])
+}
+
+pub(crate) fn breaker_key(model: &str) -> Item {
+    item([("pk", string(format!("BREAKER#{model}"))), ("sk", string("BREAKER"))])
+}
+
+pub(crate) fn note_key(name: &str) -> Item {
+    item([("pk", string(format!("NOTE#{name}"))), ("sk", string("NOTE"))])
+}
+
+pub(crate) fn note_item(name: &str, document: &str) -> Item {
+    let mut note = note_key(name);
+    note.insert("document".to_owned(), string(document));
+    note
+}
+
+pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+    item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
+}
+
+fn version(item: &Item) -> Option<u64> {
+    item.get("version").and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok())
+}
+
+fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
+    key.extend(item([
+        ("version", AttributeValue::N(version.to_string())),
+        ("written_by", string(token)),
+        ("document", string(document)),
+    ]));
+    key
+}
+
+pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, StorageError> {
+    let document = serde_json::to_string(sale).map_err(|error| storage("sale write", error))?;
+    let mut stored = with_document(key(&sale.session_id, SALE), version, token, document);
+    // The index of open sales is sparse: a sale that has ended is not in it.
+    if let Some(open) = sale.open_work() {
+        stored.extend(item([
+            (WORK, string(open.work.as_str())),
+            (DUE, AttributeValue::N(open.due.as_millis().to_string())),
+        ]));
+    }
+    Ok(stored)
+}
+
+pub(crate) fn verdict_item(session: &SessionId, verdict: &CachedVerdict) -> Result<Item, StorageError> {
+    let document = serde_json::to_string(verdict).map_err(|error| storage("verdict write", error))?;
+    let mut item = key(session, VERDICT);
+    item.insert("document".to_owned(), string(document));
+    Ok(item)
+}
+
+pub(crate) fn breaker_item(model: &str, breaker: &Breaker, version: u64, token: &str) -> Result<Item, StorageError> {
+    let document = serde_json::to_string(breaker).map_err(|error| storage("breaker write", error))?;
+    Ok(with_document(breaker_key(model), version, token, document))
+}
+
+/// A sale's item that is no sale.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreadable {
+    #[error("the item has no document or version")]
+    Incomplete,
+    #[error("the document cannot be read")]
+    Malformed(#[from] serde_json::Error),
+}
+
+pub(crate) fn parse_sale(item: &Item) -> Result<Versioned<Sale>, Unreadable> {
+    let value = serde_json::from_str(text(item, "document").ok_or(Unreadable::Incomplete)?)?;
+    Ok(Versioned { value, version: version(item).ok_or(Unreadable::Incomplete)? })
+}
+
+/// A corrupt entry that was set aside has left its place empty: from then on it is a miss.
+pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
+    match text(item, "document") {
+        None if text(item, "set_aside_at").is_some() => CacheEntry::Miss,
+        document => {
+            let parsed = document.and_then(|document| serde_json::from_str(document).ok());
+            parsed.map_or(CacheEntry::Corrupt, |verdict| CacheEntry::Hit(Box::new(verdict)))
+        }
+    }
+}
+
+/// A breaker as found. A row that cannot be read must not stop every sale: it counts as closed and is written anew
+/// (`false`: it could not be read).
+pub(crate) fn parse_breaker(item: &Item) -> (Versioned<Breaker>, bool) {
+    let value = text(item, "document").and_then(|document| serde_json::from_str(document).ok());
+    let readable = value.is_some();
+    (Versioned { value: value.unwrap_or_default(), version: version(item).unwrap_or(0) }, readable)
+}
+
+/// The condition of a write that expects this version, with its values.
+pub(crate) fn expects(version: u64) -> (&'static str, Option<Item>) {
+    if version == 0 {
+        return ("attribute_not_exists(pk)", None);
+    }
+    ("version = :expected", Some(item([(":expected", AttributeValue::N(version.to_string()))])))
+}
+
+/// The item that a failed condition found, if this very write had put it there before its reply got lost.
+pub(crate) fn is_own_write(found: Option<&Item>, token: &str) -> bool {
+    found.and_then(|item| text(item, "written_by")) == Some(token)
+}
+
+/// What setting a corrupt entry aside writes: a copy under a key of its own, and an empty place where it was.
+pub(crate) struct SetAside {
+    pub(crate) copy: Item,
+    pub(crate) emptied: Item,
+    /// The entry must still be what was found.
+    pub(crate) condition: &'static str,
+    pub(crate) values: Option<Item>,
+}
+
+pub(crate) fn set_aside(session: &SessionId, corrupt: &Item, now: Timestamp) -> SetAside {
+    let mut copy = corrupt.clone();
+    copy.insert("sk".to_owned(), string(format!("CORRUPT#{VERDICT}#{now}")));
+    let expires = now.plus(CORRUPT_LIFETIME).as_seconds();
+    copy.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
+    let mut emptied = key(session, VERDICT);
+    emptied.insert("set_aside_at".to_owned(), string(now.to_iso()));
+    let found = corrupt.get("document").cloned();
+    let condition = if found.is_some() { "document = :found" } else { "attribute_not_exists(document)" };
+    SetAside { copy, emptied, condition, values: found.map(|found| item([(":found", found)])) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(document: Option<&str>) -> Item {
+        let mut entry = key(&SessionId::parse("cs_test_1").unwrap(), VERDICT);
+        entry.extend(document.map(|document| ("document".to_owned(), string(document))));
+        entry
+    }
+
+    #[test]
+    fn what_is_no_verdict_is_corrupt_and_once_set_aside_a_miss() {
+        let session = SessionId::parse("cs_test_1").unwrap();
+        for document in [None, Some(""), Some("{}"), Some("{\"tier\":\"quick\""), Some("not JSON")] {
+            let corrupt = verdict(document);
+            assert_eq!(parse_verdict(&corrupt), CacheEntry::Corrupt, "{document:?}");
+            let written = set_aside(&session, &corrupt, Timestamp::from_millis(1));
+            assert_eq!(text(&written.copy, "sk"), Some("CORRUPT#VERDICT#1970-01-01T00:00:00.001Z"));
+            assert_eq!(text(&written.copy, "document"), document, "the copy is what was found");
+            assert_eq!(written.copy["expires_at"], AttributeValue::N("7776000".to_owned()));
+            assert_eq!(parse_verdict(&written.emptied), CacheEntry::Miss);
+            assert_eq!(written.values.is_some(), document.is_some());
+        }
+    }
+
+    #[test]
+    fn a_sale_or_breaker_that_cannot_be_read_is_told_apart() {
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_millis(1));
+        let mut item = sale_item(&sale, 3, "token").unwrap();
+        assert_eq!(parse_sale(&item).unwrap(), Versioned { value: sale, version: 3 });
+        assert!(is_own_write(Some(&item), "token") && !is_own_write(Some(&item), "other"));
+        item.remove("version");
+        assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));
+        item.insert("document".to_owned(), string("{"));
+        assert!(matches!(parse_sale(&item), Err(Unreadable::Malformed(_))));
+        let mut row = breaker_item("m", &Breaker { failures: 2, ..Breaker::default() }, 7, "token").unwrap();
+        assert_eq!((parse_breaker(&row).0.value.failures, parse_breaker(&row).1), (2, true));
+        row.insert("document".to_owned(), string("{"));
+        assert_eq!(parse_breaker(&row), (Versioned { value: Breaker::default(), version: 7 }, false));
+    }
+}

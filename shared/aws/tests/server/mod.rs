@@ -1,0 +1,89 @@
+//! AWS at the other end of a real connection: it answers each request with the next of the test's replies, and keeps
+//! what it was asked. One connection at a time, one request a connection.
+
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
+
+use std::sync::{Arc, Mutex};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+/// Status and body of a reply.
+pub(crate) type Reply = (u16, String);
+
+/// The server.
+pub(crate) struct Server {
+    /// Where it listens.
+    pub(crate) url: String,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers the first request with the first reply, and so on; further ones with 500.
+    pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut replies = replies.into_iter().collect::<Vec<_>>().into_iter();
+        let log = Arc::clone(&seen);
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let Some(request) = read(&mut stream).await else { continue };
+                log.lock().unwrap().push(request);
+                let (status, body) = replies.next().unwrap_or((500, String::new()));
+                let head =
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+                let _ = stream.write_all((head + &body).as_bytes()).await;
+                let _ = stream.shutdown().await;
+            }
+        });
+        Self { url, seen }
+    }
+
+    /// The bodies that have arrived so far, percent-decoded.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// An address at which nobody listens.
+pub(crate) async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+async fn read(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end;
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let text = String::from_utf8(bytes[..head].to_vec()).unwrap().to_ascii_lowercase();
+    let length = text.split("\r\n").find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.map_or(0, |length| length.parse().unwrap());
+    let mut body = bytes.split_off(head + 4);
+    while body.len() < length {
+        if stream.read_buf(&mut body).await.ok()? == 0 {
+            return None;
+        }
+    }
+    Some(decoded(&String::from_utf8(body).unwrap()))
+}
+
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => decoded.extend([char::from(byte)].into_iter().chain(part[2..].chars())),
+            None => decoded.extend(["%", part]),
+        }
+    }
+    decoded
+}

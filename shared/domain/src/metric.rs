@@ -1,0 +1,70 @@
+//! Counts that alarms in template.yaml watch, in CloudWatch's embedded metric format.
+
+use crate::Timestamp;
+
+/// The namespace of every metric below.
+pub const NAMESPACE: &str = "Oracle";
+
+/// What is counted. Each has an alarm of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// A signed event of Stripe's could not be read: a sale may be in it.
+    EventUnreadable,
+    /// A session was completed although nobody paid.
+    CompletedWithoutPayment,
+    /// A customer could not be given a page to pay at.
+    CheckoutUnavailable,
+    /// No topic took an alert (Cache Alert, failure mode 5).
+    AlertUndelivered,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::EventUnreadable, Self::CompletedWithoutPayment, Self::CheckoutUnavailable, Self::AlertUndelivered];
+
+    /// Its name in CloudWatch.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EventUnreadable => "EventUnreadable",
+            Self::CompletedWithoutPayment => "CompletedWithoutPayment",
+            Self::CheckoutUnavailable => "CheckoutUnavailable",
+            Self::AlertUndelivered => "AlertUndelivered",
+        }
+    }
+
+    /// One occurrence, as the line that CloudWatch makes a metric of. It must stand alone on standard output: the
+    /// structured logger would wrap it.
+    #[must_use]
+    pub fn line(self, now: Timestamp) -> String {
+        serde_json::json!({
+            "_aws": {
+                "Timestamp": now.as_millis(),
+                "CloudWatchMetrics": [{
+                    "Namespace": NAMESPACE,
+                    "Dimensions": [[]],
+                    "Metrics": [{ "Name": self.name(), "Unit": "Count" }],
+                }],
+            },
+            self.name(): 1,
+        })
+        .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_what_cloudwatch_reads() {
+        for metric in Metric::ALL {
+            let line: serde_json::Value = serde_json::from_str(&metric.line(Timestamp::from_millis(7))).unwrap();
+            let directive = &line["_aws"]["CloudWatchMetrics"][0];
+            assert_eq!((&line["_aws"]["Timestamp"], &directive["Namespace"]), (&7.into(), &"Oracle".into()));
+            assert_eq!(directive["Metrics"][0]["Name"], metric.name());
+            assert_eq!(line[metric.name()], 1, "the value stands under the metric's name");
+        }
+    }
+}

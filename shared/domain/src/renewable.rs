@@ -1,0 +1,87 @@
+//! What is made from a secret, and made again when the secret was replaced.
+
+use crate::{RenewableSecret, Secret};
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Something that is made from a secret document at its first use.
+pub struct MadeFromSecret<T> {
+    secret: Arc<dyn RenewableSecret>,
+    made: Mutex<Option<Made<T>>>,
+}
+
+/// What was made, with the document it was made from.
+pub struct Made<T> {
+    document: Secret,
+    value: Arc<T>,
+}
+
+/// Why nothing was made.
+pub type NotMade = Box<dyn Error + Send + Sync>;
+
+impl<T> Clone for Made<T> {
+    fn clone(&self) -> Self {
+        Self { document: self.document.clone(), value: Arc::clone(&self.value) }
+    }
+}
+
+impl<T> std::ops::Deref for Made<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Send + Sync> MadeFromSecret<T> {
+    /// Nothing is made yet, and nothing is read.
+    #[must_use]
+    pub const fn new(secret: Arc<dyn RenewableSecret>) -> Self {
+        Self { secret, made: Mutex::new(None) }
+    }
+
+    /// What was made before, or what `make` makes of the document now. A document of which nothing can be made is
+    /// looked up once more.
+    ///
+    /// # Errors
+    /// [`NotMade`], when the document could not be read or is of no use.
+    pub async fn get(&self, make: impl Fn(&Secret) -> Result<T, NotMade> + Send + Sync) -> Result<Made<T>, NotMade> {
+        if let Some(made) = self.kept() {
+            return Ok(made);
+        }
+        let document = self.secret.document().await?;
+        match make(&document) {
+            Ok(value) => Ok(self.keep(document, value)),
+            Err(useless) => match self.secret.renewed(&document).await? {
+                Some(document) => make(&document).map(|value| self.keep(document, value)),
+                None => Err(useless),
+            },
+        }
+    }
+
+    /// Whoever must know the secret of `refused` did not accept it: makes another one if there is another document.
+    /// When there is none, or it cannot be read (which the store itself tells), the refusal stands.
+    pub async fn other_than(
+        &self,
+        refused: &Made<T>,
+        make: impl Fn(&Secret) -> Result<T, NotMade> + Send + Sync,
+    ) -> Option<Made<T>> {
+        let document = self.secret.renewed(&refused.document).await.ok().flatten()?;
+        let kept = self.kept().filter(|made| made.document.expose() == document.expose());
+        match kept {
+            Some(made) => Some(made),
+            None => make(&document).ok().map(|value| self.keep(document, value)),
+        }
+    }
+
+    fn kept(&self) -> Option<Made<T>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep(&self, document: Secret, value: T) -> Made<T> {
+        let made = Made { document, value: Arc::new(value) };
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
+        made
+    }
+}

@@ -1,0 +1,133 @@
+//! Which alerts are not sent again: a storm of one alert is one alert (Cache Alert, invariant 6, failure mode 6).
+
+use crate::{Alert, Timestamp, alert::Severity};
+use std::time::Duration;
+
+/// The alerts of the last while.
+#[derive(Clone, Debug)]
+pub struct Suppression {
+    window: Duration,
+    sent: Vec<Sent>,
+}
+
+/// An alert that went out, and how many like it did not.
+#[derive(Clone, Debug)]
+struct Sent {
+    tag: String,
+    operation: String,
+    subject: String,
+    severity: Severity,
+    detail: String,
+    at: Timestamp,
+    suppressed: u32,
+}
+
+/// What is to be done with an alert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Send it.
+    Send,
+    /// Log it only: so many were held back since the last one that was sent, this one included.
+    Suppress(u32),
+}
+
+impl Suppression {
+    /// Nothing sent yet. With a `window` of zero nothing is ever suppressed.
+    #[must_use]
+    pub const fn new(window: Duration) -> Self {
+        Self { window, sent: Vec::new() }
+    }
+
+    /// Decides about an alert, and remembers it. An alert is held back when one of the same tag, operation and
+    /// session prefix went out within the window before it and was at least as severe. A critical one must have the
+    /// same detail too: two sales may share twelve characters of their ids, and nobody's first critical alert is
+    /// ever held back. Lines that name no operation are always sent.
+    pub fn decide(&mut self, alert: &Alert, now: Timestamp) -> Decision {
+        self.sent.retain(|sent| now < sent.at.plus(self.window) && sent.at <= now);
+        let Some(matter) = alert.matter() else { return Decision::Send };
+        let covered = |sent: &Sent| {
+            (sent.tag.as_str(), sent.operation.as_str(), sent.subject.as_str())
+                == (matter.tag, matter.operation, matter.subject)
+                && sent.severity >= matter.severity
+                && (matter.severity < Severity::Critical || sent.detail == matter.detail)
+        };
+        if let Some(sent) = self.sent.iter_mut().find(|sent| covered(sent)) {
+            sent.suppressed += 1;
+            return Decision::Suppress(sent.suppressed);
+        }
+        self.sent.push(Sent {
+            tag: matter.tag.to_owned(),
+            operation: matter.operation.to_owned(),
+            subject: matter.subject.to_owned(),
+            severity: matter.severity,
+            detail: matter.detail.to_owned(),
+            at: now,
+            suppressed: 0,
+        });
+        Decision::Send
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SessionId;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn alert(severity: Severity, operation: &str, session: &str, detail: &str) -> Alert {
+        Alert::cache(severity, at(0), operation, &SessionId::parse(session).unwrap(), detail)
+    }
+
+    #[test]
+    fn a_storm_within_a_minute_is_one_alert() {
+        let mut suppression = Suppression::new(Duration::from_secs(60));
+        let read = alert(Severity::Error, "CACHE_READ", "cs_live_abcdefgh", "no answer in time");
+        assert_eq!(suppression.decide(&read, at(0)), Decision::Send);
+        assert_eq!(suppression.decide(&read, at(1)), Decision::Suppress(1));
+        assert_eq!(suppression.decide(&read, at(59)), Decision::Suppress(2));
+        assert_eq!(suppression.decide(&read, at(60)), Decision::Send, "the window starts with what was sent");
+        assert_eq!(suppression.decide(&read, at(61)), Decision::Suppress(1));
+    }
+
+    #[test]
+    fn another_operation_session_or_tag_is_another_alert() {
+        let mut suppression = Suppression::new(Duration::from_secs(60));
+        let session = SessionId::parse("cs_live_abcdefgh").unwrap();
+        for other in [
+            alert(Severity::Error, "CACHE_READ", "cs_live_abcdefgh", "x"),
+            alert(Severity::Error, "CACHE_WRITE", "cs_live_abcdefgh", "x"),
+            alert(Severity::Error, "CACHE_READ", "cs_live_zzzzefgh", "x"),
+            Alert::event("ORACLE-RESULT", Severity::Error, at(0), "CACHE_READ", &session, "x"),
+        ] {
+            assert_eq!(suppression.decide(&other, at(1)), Decision::Send, "{}", other.line);
+        }
+    }
+
+    #[test]
+    fn what_is_worse_or_critical_in_another_way_is_told() {
+        let mut suppression = Suppression::new(Duration::from_secs(60));
+        let mut decide =
+            |severity, detail| suppression.decide(&alert(severity, "CACHE_READ", "cs_live_abcdefgh", detail), at(1));
+        assert_eq!(decide(Severity::Warn, "a"), Decision::Send);
+        assert_eq!(decide(Severity::Error, "a"), Decision::Send);
+        assert_eq!(decide(Severity::Critical, "a"), Decision::Send);
+        assert_eq!(decide(Severity::Critical, "b"), Decision::Send);
+        assert_eq!(decide(Severity::Critical, "a"), Decision::Suppress(1));
+        assert_eq!(decide(Severity::Error, "c"), Decision::Suppress(1), "the error was told already");
+    }
+
+    #[test]
+    fn lines_without_an_operation_are_always_sent_and_a_clock_that_goes_back_hides_nothing() {
+        let mut suppression = Suppression::new(Duration::from_secs(60));
+        let other = Alert { channel: crate::Channel::Critical, line: "[SILENT-DROP] session=cs_live_1".to_owned() };
+        let read = alert(Severity::Error, "CACHE_READ", "cs_live_abcdefgh", "x");
+        for now in [100, 100, 40] {
+            assert_eq!(suppression.decide(&other, at(now)), Decision::Send);
+        }
+        assert_eq!(suppression.decide(&read, at(100)), Decision::Send);
+        assert_eq!(suppression.decide(&read, at(40)), Decision::Send);
+    }
+}
