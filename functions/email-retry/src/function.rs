@@ -75,7 +75,7 @@ impl Function {
             }
         };
         tracing::info!(session, letter = letter.as_str(), seconds = duration.as_secs(), "mail waits");
-        if let Err(error) = self.retries.hide(&delivery.receipt_handle, duration).await {
+        if let Err(error) = Box::pin(self.retries.hide(&delivery.receipt_handle, duration)).await {
             // It comes back after the queue's visibility time-out, finds that it is not due, and is hidden then.
             tracing::error!(session, error = telemetry::chain(&error), "not hidden");
         }
