@@ -4,7 +4,7 @@ use crate::{
     assert_rule,
     model::{Template, list, number, pairs, target},
 };
-use domain::{Metric, metric};
+use domain::{Gauge, Metric, metric};
 use serde_json::Value;
 
 /// SQS's limit for DelaySeconds; the local emulator does not know it.
@@ -147,17 +147,18 @@ fn everything_lost_is_noticed(template: &Template) -> Vec<String> {
         expect("Errors", id);
         expect("Throttles", id);
     }
-    for metric in Metric::ALL {
+    let gauges = Gauge::ALL.into_iter().map(Gauge::name);
+    for metric in Metric::ALL.into_iter().map(Metric::name).chain(gauges) {
         let watches = |alarm: &Value| {
             let properties = &alarm["Properties"];
             properties["Namespace"] == metric::NAMESPACE
-                && properties["MetricName"] == metric.name()
+                && properties["MetricName"] == metric
                 && properties["Dimensions"].is_null()
                 && !list(&properties["AlarmActions"]).is_empty()
                 && list(&properties["AlarmActions"]).into_iter().all(is_topic)
         };
         if !template.of_type("AWS::CloudWatch::Alarm").iter().any(|(_, alarm)| watches(alarm)) {
-            found.push(format!("the metric {} has no alarm that reaches anybody", metric.name()));
+            found.push(format!("the metric {metric} has no alarm that reaches anybody"));
         }
     }
     found

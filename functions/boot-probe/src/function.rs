@@ -8,11 +8,11 @@ use crate::{
 use async_trait::async_trait;
 use aws::{Connection, DynamoNote, Patience, Reach, SecretDocument, SnsAlerts};
 use domain::{
-    EmailAddress, Secret,
-    ports::{ModelError, SecretSource, StorageError},
+    EmailAddress, Gauge, Secret,
+    ports::{Clock, ModelError, SecretSource, StorageError},
 };
 use gemini::ModelList;
-use runtime::{Environment, System, configuration::ConfigurationError};
+use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
 use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -79,6 +79,7 @@ impl Function {
             expected: "an e-mail address".to_owned(),
         })?;
         let system = Arc::new(System);
+        let graph_secret = secret("GRAPH_SECRET_ID")?;
         Ok(Parts {
             alerts: SnsAlerts::new(connection.clone(), required("OPS_TOPIC_ARN")?, required("CRITICAL_TOPIC_ARN")?),
             memory: TableMemory(DynamoNote::new(quiet.clone(), required("TABLE_NAME")?, "boot-probe")),
@@ -112,10 +113,11 @@ impl Function {
                 environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
                 environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
                 sender,
-                secret("GRAPH_SECRET_ID")?,
+                graph_secret.clone(),
                 Arc::new(NotKept),
                 system,
             ),
+            graph_secret,
             reach: Reach::new(quiet),
         })
     }
@@ -130,6 +132,10 @@ impl Function {
         let look: Pin<Box<dyn Future<Output = Findings> + Send + '_>> = Box::pin(parts.look());
         let findings = look.await;
         tracing::info!(wrong = findings.len(), "boot probe");
+        if let Some(written_at) = parts.graph_secret.written_at() {
+            let now = System.now();
+            telemetry::measure(Gauge::RefreshTokenAge, now.since(written_at).as_secs(), now);
+        }
         probe(Ports { memory: &parts.memory, alerts: &parts.alerts, clock: &System }, &findings).await;
         Ok(())
     }
@@ -149,6 +155,7 @@ struct Parts {
     models: ModelList,
     gemini: gemini::LazyClient,
     mailbox: graph::LazyClient,
+    graph_secret: Arc<SecretDocument>,
 }
 
 impl Parts {

@@ -1,15 +1,15 @@
 //! JSON documents in Secrets Manager.
 
-use crate::{Connection, attempts::Step, storage};
+use crate::{Connection, attempts::Step};
 use async_trait::async_trait;
 use domain::{
-    RenewableSecret, Secret,
+    RenewableSecret, Secret, Timestamp,
     ports::{SecretSource, StorageError},
 };
 use serde_json::Value;
 use std::{
     future::Future,
-    sync::OnceLock,
+    sync::{OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 use tokio::sync::Mutex;
@@ -24,48 +24,62 @@ pub struct SecretDocument {
     connection: Connection,
     id: String,
     client: OnceLock<aws_sdk_secretsmanager::Client>,
-    kept: Kept,
+    pub(crate) kept: Kept,
+    /// The version that was read last: what a rotation replaces, and nothing newer.
+    version: std::sync::Mutex<Option<Version>>,
+}
+
+/// A version of a stored secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// Its id.
+    pub(crate) id: String,
+    /// When it was written.
+    pub(crate) written_at: Option<Timestamp>,
 }
 
 impl SecretDocument {
     /// The secret with this name or ARN.
     #[must_use]
     pub const fn new(connection: Connection, id: String) -> Self {
-        Self { connection, id, client: OnceLock::new(), kept: Kept::new() }
+        Self { connection, id, client: OnceLock::new(), kept: Kept::new(), version: std::sync::Mutex::new(None) }
     }
 
-    fn client(&self) -> &aws_sdk_secretsmanager::Client {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The version that was read last.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the version that was read last was written: how old a rotating token is.
+    #[must_use]
+    pub fn written_at(&self) -> Option<Timestamp> {
+        self.version()?.written_at
+    }
+
+    pub(crate) fn client(&self) -> &aws_sdk_secretsmanager::Client {
         self.client.get_or_init(|| self.connection.secrets())
     }
 
-    async fn fetch(&self) -> Result<String, StorageError> {
+    pub(crate) async fn fetch(&self) -> Result<String, StorageError> {
         let step = Step { name: "secret read", operation: "SECRET_READ", subject: "-" };
         let read = || async {
             let output = self.client().get_secret_value().secret_id(&self.id).send().await?;
             // A secret without a value is configured by nobody: an empty document, which its reader refuses by name.
-            Ok(output.secret_string.unwrap_or_else(|| "{}".to_owned()))
+            let text = output.secret_string.unwrap_or_else(|| "{}".to_owned());
+            let written_at = output.created_date.and_then(|date| date.to_millis().ok()).map(Timestamp::from_millis);
+            Ok((text, output.version_id.map(|id| Version { id, written_at })))
         };
-        self.connection.call(step, read).await
-    }
-
-    /// Replaces one field of the stored document, leaving the others as they are.
-    ///
-    /// # Errors
-    /// [`StorageError`] when the document could not be read or written; the old value then still stands.
-    pub async fn replace_field(&self, field: &str, value: &Secret) -> Result<(), StorageError> {
-        let current = self.fetch().await?;
-        let mut document: serde_json::Map<String, Value> =
-            serde_json::from_str(&current).map_err(|error| storage("secret read", error))?;
-        document.insert(field.to_owned(), value.expose().into());
-        let text = Value::Object(document).to_string();
-        let step = Step { name: "secret write", operation: "SECRET_WRITE", subject: "-" };
-        let put = || async {
-            self.client().put_secret_value().secret_id(&self.id).secret_string(&text).send().await?;
-            Ok(())
-        };
-        self.connection.call(step, put).await?;
-        self.kept.replace(&text).await;
-        Ok(())
+        let (text, version) = self.connection.call(step, read).await?;
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
+        Ok(text)
     }
 }
 
@@ -85,7 +99,7 @@ impl RenewableSecret for SecretDocument {
 
 /// What is kept of a secret: when it was last looked up, and the document if it was complete.
 #[derive(Debug)]
-struct Kept(Mutex<State>);
+pub(crate) struct Kept(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -129,7 +143,7 @@ impl Kept {
         Ok(Some(state.look_up(now, fetch).await?).filter(is_other))
     }
 
-    async fn replace(&self, text: &str) {
+    pub(crate) async fn replace(&self, text: &str) {
         let (document, is_complete) = read(text);
         self.0.lock().await.document = is_complete.then_some(document);
     }
@@ -199,7 +213,7 @@ mod tests {
         fn asked(&self) -> usize {
             self.0.lock().unwrap().1
         }
-        async fn fetch(&self) -> Result<String, StorageError> {
+        pub(crate) async fn fetch(&self) -> Result<String, StorageError> {
             let mut source = self.0.lock().unwrap();
             source.1 += 1;
             source.0.clone().ok_or_else(|| StorageError { operation: "secret read", source: "down".into() })

@@ -3,7 +3,9 @@
 use crate::deliver::{Attempt, MailOrder, Ports, Settings, deliver};
 use async_trait::async_trait;
 use audit::{AuditKeys, Journal};
-use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, S3DeadLetters, S3Quarantine, SecretDocument, SnsAlerts};
+use aws::{
+    Connection, DynamoSales, Rotation, S3Archive, S3AuditLog, S3DeadLetters, S3Quarantine, SecretDocument, SnsAlerts,
+};
 use domain::{
     Alert, Channel, EmailAddress, Secret,
     mail::MailSchedule,
@@ -39,12 +41,17 @@ struct StoredTokens {
 #[async_trait]
 impl graph::RefreshTokenStore for StoredTokens {
     async fn rotated(&self, new: Secret) {
-        if let Err(error) = self.secret.replace_field("refresh_token", &new).await {
-            let now = System.now();
-            let detail = telemetry::chain(&error);
-            let line =
-                format!("[ORACLE-EMAIL] CRITICAL | {now} | TOKEN_STORE | - | refresh token not stored: {detail}");
-            self.alerts.raise(Alert { channel: Channel::Critical, line }).await;
+        match self.secret.rotate_field("refresh_token", &new).await {
+            Ok(Rotation::Stored) => tracing::info!("a new refresh token is stored"),
+            // The other one is as good: each is valid for 90 days, and so is the one both came from.
+            Ok(Rotation::Overtaken) => tracing::info!("somebody else stored a newer refresh token"),
+            Err(error) => {
+                let now = System.now();
+                let detail = telemetry::chain(&error);
+                let line =
+                    format!("[ORACLE-EMAIL] CRITICAL | {now} | TOKEN_STORE | - | refresh token not stored: {detail}");
+                self.alerts.raise(Alert { channel: Channel::Critical, line }).await;
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ pub mod verdict;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};
-pub use metric::Metric;
+pub use metric::{Gauge, Metric};
 pub use query::Query;
 pub use renewable::MadeFromSecret;
 pub use sale::Sale;

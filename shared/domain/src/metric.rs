@@ -38,19 +38,50 @@ impl Metric {
     /// structured logger would wrap it.
     #[must_use]
     pub fn line(self, now: Timestamp) -> String {
-        serde_json::json!({
-            "_aws": {
-                "Timestamp": now.as_millis(),
-                "CloudWatchMetrics": [{
-                    "Namespace": NAMESPACE,
-                    "Dimensions": [[]],
-                    "Metrics": [{ "Name": self.name(), "Unit": "Count" }],
-                }],
-            },
-            self.name(): 1,
-        })
-        .to_string()
+        line(self.name(), "Count", 1, now)
     }
+}
+
+/// What is measured. Each has an alarm of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gauge {
+    /// How old the stored refresh token of the mailbox is, in seconds: unused for 90 days it is worth nothing
+    /// (Email Retry, INV-07).
+    RefreshTokenAge,
+}
+
+impl Gauge {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::RefreshTokenAge];
+
+    /// Its name in CloudWatch.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RefreshTokenAge => "RefreshTokenAge",
+        }
+    }
+
+    /// One measurement in seconds, as the line that CloudWatch makes a metric of.
+    #[must_use]
+    pub fn line(self, seconds: u64, now: Timestamp) -> String {
+        line(self.name(), "Seconds", seconds, now)
+    }
+}
+
+fn line(name: &str, unit: &str, value: u64, now: Timestamp) -> String {
+    serde_json::json!({
+        "_aws": {
+            "Timestamp": now.as_millis(),
+            "CloudWatchMetrics": [{
+                "Namespace": NAMESPACE,
+                "Dimensions": [[]],
+                "Metrics": [{ "Name": name, "Unit": unit }],
+            }],
+        },
+        name: value,
+    })
+    .to_string()
 }
 
 #[cfg(test)]
