@@ -145,6 +145,7 @@ impl Simulator {
             signing_secrets: &document,
             orders: &self.world,
             notices: &self.world,
+            payments: &self.world,
             clock: &self.world,
         };
         run(webhook::receive(ports, Some(&header), event.as_bytes()))
