@@ -96,8 +96,8 @@ fn payment(object: &Value) -> Option<PaymentId> {
 fn payment_change(name: &str, object: &Value) -> Option<PaymentChange> {
     match name {
         "charge.refunded" => {
-            let some = || object["amount_refunded"].as_i64() < object["amount"].as_i64();
-            let whole = object["refunded"].as_bool().unwrap_or_else(|| !some());
+            let amounts = || Some(object["amount_refunded"].as_i64()? >= object["amount"].as_i64()?);
+            let whole = object["refunded"].as_bool().or_else(amounts)?;
             Some(if whole { PaymentChange::Refunded } else { PaymentChange::PartlyRefunded })
         }
         "charge.dispute.created" => Some(PaymentChange::DisputeOpened),
@@ -142,7 +142,10 @@ mod tests {
             EventKind::PaymentChanged { payment, change } => Some((payment.as_str().to_owned(), change)),
             _ => None,
         };
-        let refund = |refunded: Value, amount: i64| json!({"id": "ch_1", "payment_intent": "pi_1", "refunded": refunded, "amount": 500, "amount_refunded": amount});
+        let refund = |refunded: Value, amount: i64| {
+            json!({"id": "ch_1", "payment_intent": "pi_1", "refunded": refunded,
+                   "amount": 500, "amount_refunded": amount})
+        };
         let of = |change| Some(("pi_1".to_owned(), change));
         assert_eq!(change("charge.refunded", refund(json!(true), 500)), of(PaymentChange::Refunded));
         assert_eq!(change("charge.refunded", refund(json!(false), 100)), of(PaymentChange::PartlyRefunded));
@@ -162,6 +165,7 @@ mod tests {
             let object = json!({"payment_intent": payment, "refunded": true});
             assert_eq!(change("charge.refunded", object), None, "{payment}");
         }
+        assert_eq!(change("charge.refunded", json!({"payment_intent": "pi_1"})), None, "how much, it does not say");
         assert_eq!(change("charge.updated", refund(json!(true), 500)), None);
     }
 
