@@ -8,6 +8,7 @@ use domain::{
     breaker::BreakerPolicy,
     mail::{Letter, MailSchedule},
     message::Message,
+    money::PaymentId,
     ports::{ModelReply, SecretSource, StorageError},
 };
 use email_retry::Wait;
@@ -64,8 +65,8 @@ pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> Checkou
         email: email.map(|address| EmailAddress::parse(address).unwrap()),
         amount_total: Some(500),
         currency: Some("cad".to_owned()),
-        payment: None,
-        created: None,
+        payment: Some(PaymentId::parse(format!("pi_{id}")).unwrap()),
+        created: Some(Timestamp::from_seconds(1_800_000_000)),
     }
 }
 
@@ -147,6 +148,7 @@ impl Simulator {
             signing_secrets: &document,
             orders: &self.world,
             notices: &self.world,
+            payments: &self.world,
             clock: &self.world,
         };
         run(webhook::receive(ports, Some(&header), event.as_bytes()))
@@ -164,6 +166,41 @@ impl Simulator {
             notices: world,
         };
         run(result::retrieve(ports, Some(self.session.as_str())))
+    }
+
+    /// Stripe says that the payment has changed.
+    pub(crate) fn payment_changes(&self, change: domain::money::PaymentChange) {
+        let payment = self.world.state().sessions[&self.session].payment.clone().unwrap();
+        let message = Message::PaymentChanged { v: 1, payment, change, received_at: self.now() };
+        self.world.state().queue.push_back((message, Duration::ZERO));
+    }
+
+    /// The deadlines function runs once; nothing when the process died.
+    pub(crate) fn deadlines(&self) -> Option<deadlines::Report> {
+        let world = &self.world;
+        let ports = deadlines::Ports {
+            journal: self.journal(),
+            open: world,
+            payments: world,
+            ledger: world,
+            orders: world,
+            notices: world,
+            mails: world,
+            retries: world,
+        };
+        run(deadlines::run(ports, deadlines::Settings { refund_held: true, most: 50 }))
+    }
+
+    /// The reconcile function runs once; nothing when the process died.
+    pub(crate) fn reconcile(&self) -> Option<Result<reconcile::Report, reconcile::CompareError>> {
+        let world = &self.world;
+        let ports = reconcile::Ports { journal: self.journal(), ledger: world, orders: world, notices: world };
+        run(reconcile::run(ports, Duration::from_secs(3 * 24 * 3600)))
+    }
+
+    /// The sale as it is stored.
+    pub(crate) fn sale(&self) -> domain::Sale {
+        self.world.state().sales[&self.session].0.clone()
     }
 
     /// The queues deliver until nothing is left, redelivering what was not finished.
@@ -244,7 +281,13 @@ impl Simulator {
                 let attempt = run(self.deliver(&order));
                 attempt.map(|result| result.map_or(Wait::Usual, |attempt| email_retry::wait(attempt, self.now())))
             }
-            Message::PaymentChanged { .. } => panic!("no function takes these yet"),
+            Message::PaymentChanged { payment, change, received_at, .. } => {
+                let changed =
+                    payment_events::Changed { payment: payment.clone(), change: *change, received_at: *received_at };
+                let ports = payment_events::Ports { journal: self.journal(), ledger: world };
+                let applied = run(payment_events::apply(ports, &changed));
+                usual(applied.map(|result| if result.is_ok() { Handled::Done } else { Handled::Later }))
+            }
             Message::Notice { session_id, received_at, .. } => {
                 let notice = silent_drop::Notice { session_id: session_id.clone(), received_at: *received_at };
                 let ports =

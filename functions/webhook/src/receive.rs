@@ -23,6 +23,7 @@ pub struct Ports<'a> {
     pub signing_secrets: &'a dyn RenewableSecret,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
+    pub payments: &'a dyn Queue,
     pub clock: &'a dyn Clock,
 }
 
@@ -109,6 +110,9 @@ enum Asked {
 fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
+        EventKind::PaymentChanged { payment, change } => {
+            return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, change, received_at });
+        }
         EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => {
             return Asked::Nothing;
         }
@@ -136,6 +140,7 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
 async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
     let queue = match message {
         Message::Notice { .. } => ports.notices,
+        Message::PaymentChanged { .. } => ports.payments,
         _ => ports.orders,
     };
     let session = message.session_id().map_or("-", domain::SessionId::prefix);

@@ -16,12 +16,19 @@ pub enum Metric {
     CheckoutUnavailable,
     /// No topic took an alert (Cache Alert, failure mode 5).
     AlertUndelivered,
+    /// The daily comparison with Stripe came to its end.
+    Reconciled,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::EventUnreadable, Self::CompletedWithoutPayment, Self::CheckoutUnavailable, Self::AlertUndelivered];
+    pub const ALL: [Self; 5] = [
+        Self::EventUnreadable,
+        Self::CompletedWithoutPayment,
+        Self::CheckoutUnavailable,
+        Self::AlertUndelivered,
+        Self::Reconciled,
+    ];
 
     /// Its name in CloudWatch.
     #[must_use]
@@ -31,6 +38,7 @@ impl Metric {
             Self::CompletedWithoutPayment => "CompletedWithoutPayment",
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
+            Self::Reconciled => "Reconciled",
         }
     }
 

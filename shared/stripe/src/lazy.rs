@@ -4,8 +4,12 @@
 use crate::{Client, Config, reply::is_unauthorized};
 use async_trait::async_trait;
 use domain::{
-    CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId,
-    ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
+    CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId, Timestamp,
+    money::PaymentId,
+    ports::{
+        CreatedCheckoutSession, Ledger, NewCheckoutSession, PaidSessions, Pause, PaymentError, Payments, Randomness,
+        RefundStatus,
+    },
     renewable::{Made, NotMade},
 };
 use serde::Deserialize;
@@ -85,6 +89,36 @@ impl Payments for LazyClient {
         let outcome = client.promotion_code(code).await;
         match self.other_than(&client, outcome.as_ref().err()).await {
             Some(client) => client.promotion_code(code).await,
+            None => outcome,
+        }
+    }
+}
+
+#[async_trait]
+impl Ledger for LazyClient {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+        let client = self.client().await?;
+        let outcome = client.refund(payment, idempotency_key).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.refund(payment, idempotency_key).await,
+            None => outcome,
+        }
+    }
+
+    async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
+        let client = self.client().await?;
+        let outcome = client.session_of(payment).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.session_of(payment).await,
+            None => outcome,
+        }
+    }
+
+    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
+        let client = self.client().await?;
+        let outcome = client.paid_since(since, from).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.paid_since(since, from).await,
             None => outcome,
         }
     }
