@@ -120,6 +120,10 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
         Ok(writing) => writing,
         Err(why) => return Judgement::NotTheTerm(why),
     };
+    let next = view.units.get(alignment.last + 1);
+    if features.leet > 0 && features.lower > 0 && next.is_some_and(|unit| unit.ch.is_ascii_digit()) {
+        return Judgement::NotTheTerm("a word with a longer number");
+    }
     if features.decoded {
         return Judgement::Blocked { writing, decoded: true };
     }
@@ -253,8 +257,10 @@ fn is_usual_gap(term: &Term, element: &Element, text: &str, gap: &Gap) -> bool {
     if element.gap.is_empty() {
         return text.is_empty();
     }
-    let is_quiet =
-        |c: char| c.is_whitespace() || matches!(c, '-' | '_' | '‐' | '‑' | '*' | '"' | '>' | '.' | '=' | ':');
+    let is_quiet = |c: char| {
+        let quiet = matches!(c, '-' | '_' | '‐' | '‑' | '*' | '"' | '“' | '”' | '‘' | '’' | '>' | '.' | '=' | ':');
+        quiet || c.is_whitespace()
+    };
     let plain: String = text.chars().filter(|c| !matches!(c, '*' | '`' | '~')).collect();
     text.is_empty()
         || text == element.gap
@@ -285,6 +291,10 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
             });
         }
         Matching::Word => {}
+    }
+    let in_cells = |gap: &Gap| gap.line_breaks > 1 || (gap.sign == Some('|') && gap.spaces > 0);
+    if features.leet > 0 && !strong && features.gaps.iter().any(|gap| !gap.own && in_cells(gap)) {
+        return Err("letters and numbers that stand apart");
     }
     if features.leet > 0 {
         leet(features, gapped, uniform, strong)?;
@@ -356,6 +366,9 @@ fn leet(features: &Features, gapped: usize, uniform: bool, strong: bool) -> Resu
 fn is_title(features: &Features) -> bool {
     // The case of the letters was counted, not kept: one capital per word at most, and fewer than small ones.
     let words = 1 + features.gaps.iter().filter(|gap| gap.own).count();
+    if features.elements == 2 {
+        return features.pieces.starts_with(char::is_uppercase);
+    }
     features.upper <= words && features.upper < features.lower
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod align;
 pub(crate) mod check;
+pub(crate) mod code;
 pub(crate) mod context;
 pub(crate) mod decode;
 pub(crate) mod explain;
