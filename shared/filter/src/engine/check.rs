@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::engine::align::{Alignment, LONGEST, alignment_at, alignments};
 use crate::engine::context::floor;
 use crate::engine::decode::decode;
-use crate::engine::judge::{Judgement, Writing, judge, span};
+use crate::engine::judge::{Judgement, Writing, is_plainly_ordinary, judge, span};
 use crate::engine::replace::wording;
 use crate::engine::sieve::{Held, sieve};
 use crate::engine::tables::Tables;
@@ -107,6 +107,9 @@ fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<F
     let mut found = Vec::new();
     for (place, state) in places {
         for pattern in tables.complete_in(*state) {
+            if is_plainly_ordinary(tables, text, *place, *pattern) {
+                continue;
+            }
             // Nearly always the letters stand side by side, and a narrow window shows it.
             let length = tables.lists.patterns[*pattern as usize].elements.len();
             let narrow = window(tables, text, *place, length + 8, *pattern);

@@ -1,5 +1,7 @@
 //! The words around an occurrence, and whether they make it ordinary English.
 
+use std::cell::OnceCell;
+
 use crate::engine::code;
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
 use crate::engine::tables::{Case, Condition, Term, WordPattern};
@@ -7,7 +9,7 @@ use crate::engine::tables::{Case, Condition, Term, WordPattern};
 /// How many words to each side are looked at.
 const WORDS: usize = 12;
 
-/// How many, where no condition looks further than a collocation.
+/// How many, until a condition looks further than a collocation.
 const NEAREST_WORDS: usize = 5;
 
 /// How many bytes to each side are looked at.
@@ -79,6 +81,8 @@ pub(crate) struct Context<'t> {
     has_more: bool,
     /// The characters before and after, paragraphs or not.
     around: (&'t str, &'t str),
+    /// All the words of the sentence that are looked at, to the left and to the right, once they are asked for.
+    sentence: OnceCell<(Vec<Token<'t>>, Vec<Token<'t>>)>,
 }
 
 fn is_word(c: char) -> bool {
@@ -194,23 +198,13 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
 impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`.
     pub(crate) fn of(text: &'t str, start: usize, end: usize) -> Context<'t> {
-        Context::of_words(text, start, end, WORDS)
-    }
-
-    /// As many words as the term's conditions look at.
-    pub(crate) fn for_term(term: &Term, text: &'t str, start: usize, end: usize) -> Context<'t> {
-        let looks_far = term.allow.iter().chain(&term.deny).any(|condition| !condition.near.is_empty());
-        Context::of_words(text, start, end, if looks_far { WORDS } else { NEAREST_WORDS })
-    }
-
-    fn of_words(text: &'t str, start: usize, end: usize, words: usize) -> Context<'t> {
         let from = floor(text, start.saturating_sub(REACH));
         let to = floor(text, (end + REACH).min(text.len()));
         let around = (&text[from..start], &text[end..to]);
         let mut has_more = false;
-        let left = tokens_before(around.0, words, &mut has_more);
-        let right = tokens_after(around.1, words, &mut has_more);
-        Context { left, right, has_more, around }
+        let left = tokens_before(around.0, NEAREST_WORDS, &mut has_more);
+        let right = tokens_after(around.1, NEAREST_WORDS, &mut has_more);
+        Context { left, right, has_more, around, sentence: OnceCell::new() }
     }
 
     /// Whether a clause begins with the occurrence.
@@ -300,7 +294,12 @@ impl<'t> Context<'t> {
         }
         if !condition.near.is_empty() {
             let in_sentence = |t: &&Token<'_>| !matches!(t.text, "." | "!" | "?");
-            let mut around = self.left.iter().take_while(in_sentence).chain(self.right.iter().take_while(in_sentence));
+            let (left, right) = self.sentence.get_or_init(|| {
+                let mut has_more = false;
+                let left = tokens_before(self.around.0, WORDS, &mut has_more);
+                (left, tokens_after(self.around.1, WORDS, &mut has_more))
+            });
+            let mut around = left.iter().take_while(in_sentence).chain(right.iter().take_while(in_sentence));
             in_capitals &= around.find(|t| is_near_word(t, &condition.near))?.fits_capitals();
         }
         let holds = (!condition.determined || self.is_determined())

@@ -129,14 +129,8 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
     }
     let (start, end) = span(view, alignment);
     if let Writing::Plain(plain) = writing {
-        let context = Context::for_term(term, text, start, end);
-        let case = match plain {
-            Plain::Lower => Case::Lower,
-            Plain::Upper => Case::Upper,
-            Plain::Title if context.starts_clause() => Case::Initial,
-            Plain::Title => Case::Title,
-        };
-        if let Some(rule) = context.ordinary_sense(term, case, false) {
+        let context = Context::of(text, start, end);
+        if let Some(rule) = context.ordinary_sense(term, case(plain, &context), false) {
             return Judgement::Ordinary(rule);
         }
         if term.matching == Matching::Number && is_signed(&text[..start]) {
@@ -145,11 +139,62 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
     }
     if writing == Writing::Squashed
         && term.allow.iter().any(|condition| condition.split)
-        && let Some(rule) = Context::for_term(term, text, start, end).ordinary_sense(term, Case::Upper, true)
+        && let Some(rule) = Context::of(text, start, end).ordinary_sense(term, Case::Upper, true)
     {
         return Judgement::Ordinary(rule);
     }
     Judgement::Blocked { writing, decoded: false }
+}
+
+fn case(plain: Plain, context: &Context<'_>) -> Case {
+    match plain {
+        Plain::Lower => Case::Lower,
+        Plain::Upper => Case::Upper,
+        Plain::Title if context.starts_clause() => Case::Initial,
+        Plain::Title => Case::Title,
+    }
+}
+
+/// Whether a word of the list ends at the byte `end`, written plainly, and in an ordinary sense. A short cut for
+/// what nearly every occurrence is; "no" only means that it takes a closer look.
+pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, pattern: u16) -> bool {
+    let pattern = &tables.lists.patterns[pattern as usize];
+    let term = tables.term_of(pattern);
+    if term.matching != Matching::Word || term.allow.is_empty() {
+        return false;
+    }
+    let bytes = text.as_bytes();
+    let is_edge = |byte: Option<&u8>| byte.is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric());
+    let (mut at, mut upper, mut lower, mut words) = (end, 0, 0, 1);
+    for element in pattern.elements.iter().rev() {
+        let Some(before) = at.checked_sub(1) else { return false };
+        let byte = bytes[before];
+        if !byte.eq_ignore_ascii_case(&(element.written as u8)) || !element.written.is_ascii() {
+            return false;
+        }
+        upper += usize::from(byte.is_ascii_uppercase());
+        lower += usize::from(byte.is_ascii_lowercase());
+        at = before;
+        if !element.gap.is_empty() {
+            words += 1;
+            if !bytes[..at].ends_with(element.gap.as_bytes()) {
+                return false;
+            }
+            at -= element.gap.len();
+        }
+    }
+    if !is_edge(bytes.get(end)) || !is_edge(at.checked_sub(1).and_then(|before| bytes.get(before))) {
+        return false;
+    }
+    let is_title = upper <= words && upper < lower && pattern.elements.len() > 2;
+    let plain = match (upper, lower) {
+        (0, _) => Plain::Lower,
+        (_, 0) => Plain::Upper,
+        _ if is_title => Plain::Title,
+        _ => return false,
+    };
+    let context = Context::of(text, at, end);
+    context.ordinary_sense(term, case(plain, &context), false).is_some()
 }
 
 /// "-0.042" is a change by that much, not the constant.
