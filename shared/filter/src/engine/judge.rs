@@ -411,8 +411,9 @@ fn leet(features: &Features, gapped: usize, uniform: bool, strong: bool) -> Resu
 fn is_title(features: &Features) -> bool {
     // The case of the letters was counted, not kept: one capital per word at most, and fewer than small ones.
     let words = 1 + features.gaps.iter().filter(|gap| gap.own).count();
+    // Of two letters, one capital is no odd mixture: "%lX" is a format.
     if features.elements == 2 {
-        return features.pieces.starts_with(char::is_uppercase);
+        return true;
     }
     features.upper <= words && features.upper < features.lower
 }
