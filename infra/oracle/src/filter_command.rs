@@ -89,7 +89,7 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
         }
     }
     let checked = &explanation.checked;
-    lines.push(format!("\n{}", checked.outcome));
+    lines.push(format!("\n{}: {}", checked.outcome, explanation.why));
     for hit in &checked.hits {
         lines.push(format!(
             "  {} at {}–{}, {} ({:?} view): {:?}",
@@ -149,6 +149,10 @@ mod tests {
         explain("The options are manifold, says N&#79;US.", false, &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
         assert!(text.contains("\"manifold\" at 16–24") && text.contains("an ordinary sense"), "{text}");
-        assert!(text.contains("after round 1 of decoding") && text.contains("\nREPLACE\n"), "{text}");
+        assert!(
+            text.contains("after round 1 of decoding")
+                && text.contains("\nREPLACE: every blocked term has a substitute"),
+            "{text}"
+        );
     }
 }

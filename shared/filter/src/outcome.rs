@@ -124,6 +124,8 @@ pub struct Explanation {
     pub views: Vec<ViewExplanation>,
     /// The result that follows.
     pub checked: Checked,
+    /// Why it is that result and no other.
+    pub why: String,
 }
 
 /// What was seen in one view.

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::engine::align::alignments;
-use crate::engine::check::{check, each_view};
+use crate::engine::check::{MOST_REPLACEMENTS, check, each_view};
 use crate::engine::judge::{Judgement, judge, span};
 use crate::engine::tables::Tables;
-use crate::outcome::{Explanation, Sighting, ViewExplanation};
+use crate::outcome::{Action, Checked, Explanation, Outcome, Sighting, ViewExplanation};
 
 /// Explains one text.
 pub(crate) fn explain(tables: &Tables, text: &str) -> Explanation {
@@ -37,5 +37,18 @@ pub(crate) fn explain(tables: &Tables, text: &str) -> Explanation {
         let reading = view.units.iter().map(|unit| unit.ch).collect();
         views.push(ViewExplanation { round, reading, sightings });
     });
-    Explanation { views, checked: check(tables, text) }
+    let checked = check(tables, text);
+    let why = reason(&checked).to_owned();
+    Explanation { views, checked, why }
+}
+
+fn reason(checked: &Checked) -> &'static str {
+    let unreplaceable = checked.hits.iter().any(|hit| hit.action == Action::Quarantine);
+    match checked.outcome {
+        Outcome::Pass => "no blocked term in any view",
+        Outcome::Replace => "every blocked term has a substitute that fits",
+        Outcome::Quarantine if unreplaceable => "a blocked term has no substitute that fits",
+        Outcome::Quarantine if checked.hits.len() > MOST_REPLACEMENTS => "more than three replacements",
+        Outcome::Quarantine => "with its substitutes in place, the text would be blocked again",
+    }
 }
