@@ -14,8 +14,10 @@ pub(crate) enum Writing {
     Folded,
     /// With separators between its letters, or none where it has its own.
     Squashed,
-    /// With digits or signs for letters, or repeated letters.
+    /// With digits or signs for letters, or repeated letters. This and what follows is never replaced.
     Leet,
+    /// Backwards, and shown the right way round.
+    Turned,
 }
 
 impl Writing {
@@ -25,6 +27,7 @@ impl Writing {
             Writing::Folded => "in look-alike, invisible or oddly cased characters",
             Writing::Squashed => "with its letters apart or its words together",
             Writing::Leet => "with digits or signs for letters, or letters repeated",
+            Writing::Turned => "backwards, after a control character that turns it around",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The hot path: one pass over the bytes that lets a text go when no term can end anywhere in it. Per byte of
 //! ASCII it is two table look-ups.
 
+use crate::engine::bidi;
 use crate::engine::decode::{ESCAPES, may_be_escape};
 use crate::engine::tables::{COMPLETE, Tables, kind};
 
@@ -70,6 +71,9 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
             return None;
         }
         let (c, length) = decode_utf8(&bytes[at..])?;
+        if c == bidi::OVERRIDE {
+            return None;
+        }
         let fold = tables.fold(c);
         let one = [fold as u8];
         let classes = match fold.checked_sub(256) {
