@@ -74,6 +74,7 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
     let mut lines = vec![format!("list {} ({})", filter.list_version(), &filter.list_hash()[..12])];
     for view in &explanation.views {
         lines.push(match view.round {
+            0 if view.turned => format!("\nas control characters show it: {:?}", view.reading),
             0 => "\nas it stands".to_owned(),
             round => format!("\nafter round {round} of decoding: {:?}", view.reading),
         });

@@ -34,6 +34,16 @@ fn every_way_of_writing_and_every_round_is_named() {
 }
 
 #[test]
+fn what_is_shown_backwards_is_a_view_of_its_own() {
+    let text = "Ask \u{202e}SUON\u{202c} now.";
+    let explanation = explain(text);
+    let view = explanation.views.iter().find(|view| view.turned).unwrap();
+    assert_eq!((view.reading.as_str(), view.sightings[0].spelling.as_str()), ("Ask NOUS now.", "SUON"));
+    assert_eq!(explanation.checked.outcome, Outcome::Quarantine);
+    assert_eq!((explanation.checked.hits[0].start, explanation.checked.hits[0].end), (7, 11));
+}
+
+#[test]
 fn what_passes_is_explained_too() {
     let explanation = explain("The options are manifold; no us, and a log05.");
     assert_eq!(explanation.checked.outcome, Outcome::Pass);
