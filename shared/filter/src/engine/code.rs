@@ -40,6 +40,7 @@ fn is_glued_before(before: &str) -> bool {
         (Some('_'), Some(c)) => c.is_alphanumeric(),
         (Some('>'), Some('-')) | (Some(':'), Some(':')) | (Some('\\' | '$'), _) => true,
         (Some('@'), Some(c)) => c.is_alphanumeric(),
+        (Some('%'), before) => before.is_none_or(|c| !c.is_ascii_digit()),
         _ => false,
     }
 }

@@ -340,7 +340,7 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
         }
         Matching::Word => {}
     }
-    let in_cells = |gap: &Gap| gap.line_breaks > 1 || (gap.sign == Some('|') && gap.spaces > 0);
+    let in_cells = |gap: &Gap| gap.line_breaks > 1 || (matches!(gap.sign, Some('|' | '(')) && gap.spaces > 0);
     if features.leet > 0 && !strong && features.gaps.iter().any(|gap| !gap.own && in_cells(gap)) {
         return Err("letters and numbers that stand apart");
     }
@@ -448,6 +448,10 @@ fn split(term: &Term, features: &Features) -> Result<(), &'static str> {
         return Err("three letters of two kinds, not all together");
     }
     let spaced = features.gaps.iter().all(|gap| gap.sign.is_none() && gap.emphasis == 0);
+    let wrapped = features.gaps.iter().any(|gap| gap.line_breaks > 0);
+    if features.elements == 3 && features.upper == 0 && spaced && !wrapped {
+        return Err("a letter that stands alone");
+    }
     let innocent =
         spaced && term.innocent.contains(&features.pieces.to_lowercase()) && features.pieces.split(' ').all(is_cased);
     if innocent && !capitals { Err("words of their own") } else { Ok(()) }
@@ -462,6 +466,9 @@ fn is_cased(word: &str) -> bool {
 fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
     let gap = features.gaps.first().copied().unwrap_or_default();
     let spaces_only = gap.spaces == gap.width;
+    if matches!(gap.sign, Some('$' | '\\' | '(' | '=')) {
+        return Err("a sign of code between two letters");
+    }
     let apart = if spaces_only { gap.width > 2 } else { gap.spaces > 0 || gap.mixed };
     if (features.lower > 0 && spaces_only && !strong) || apart { Err("two single letters") } else { Ok(()) }
 }
