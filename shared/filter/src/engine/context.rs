@@ -198,12 +198,23 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
 impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`.
     pub(crate) fn of(text: &'t str, start: usize, end: usize) -> Context<'t> {
+        Context::of_words(text, start, end, NEAREST_WORDS)
+    }
+
+    /// The same for a symbol, whose senses only the sentence tells apart.
+    pub(crate) fn of_symbol(text: &'t str, start: usize, end: usize) -> Context<'t> {
+        let context = Context::of_words(text, start, end, WORDS);
+        let _ = context.sentence.set((context.left.clone(), context.right.clone()));
+        context
+    }
+
+    fn of_words(text: &'t str, start: usize, end: usize, words: usize) -> Context<'t> {
         let from = floor(text, start.saturating_sub(REACH));
         let to = floor(text, (end + REACH).min(text.len()));
         let around = (&text[from..start], &text[end..to]);
         let mut has_more = false;
-        let left = tokens_before(around.0, NEAREST_WORDS, &mut has_more);
-        let right = tokens_after(around.1, NEAREST_WORDS, &mut has_more);
+        let left = tokens_before(around.0, words, &mut has_more);
+        let right = tokens_after(around.1, words, &mut has_more);
         Context { left, right, has_more, around, sentence: OnceCell::new() }
     }
 

@@ -132,7 +132,10 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
     }
     let (start, end) = span(view, alignment);
     if let Writing::Plain(plain) = writing {
-        let context = Context::of(text, start, end);
+        let context = match term.matching {
+            Matching::Greek | Matching::Symbol => Context::of_symbol(text, start, end),
+            Matching::Word | Matching::Number => Context::of(text, start, end),
+        };
         if let Some(rule) = context.ordinary_sense(term, case(plain, &context), false) {
             return Judgement::Ordinary(rule);
         }
