@@ -74,6 +74,7 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
     let mut lines = vec![format!("list {} ({})", filter.list_version(), &filter.list_hash()[..12])];
     for view in &explanation.views {
         lines.push(match view.round {
+            0 if view.turned => format!("\nas control characters show it: {:?}", view.reading),
             0 => "\nas it stands".to_owned(),
             round => format!("\nafter round {round} of decoding: {:?}", view.reading),
         });
@@ -89,7 +90,7 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
         }
     }
     let checked = &explanation.checked;
-    lines.push(format!("\n{}", checked.outcome));
+    lines.push(format!("\n{}: {}", checked.outcome, explanation.why));
     for hit in &checked.hits {
         lines.push(format!(
             "  {} at {}–{}, {} ({:?} view): {:?}",
@@ -149,6 +150,10 @@ mod tests {
         explain("The options are manifold, says N&#79;US.", false, &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
         assert!(text.contains("\"manifold\" at 16–24") && text.contains("an ordinary sense"), "{text}");
-        assert!(text.contains("after round 1 of decoding") && text.contains("\nREPLACE\n"), "{text}");
+        assert!(
+            text.contains("after round 1 of decoding")
+                && text.contains("\nREPLACE: every blocked term has a substitute"),
+            "{text}"
+        );
     }
 }

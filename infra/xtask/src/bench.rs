@@ -1,9 +1,11 @@
 //! `bench`: what was promised, measured. One JSON object a line on standard output, progress on standard error.
 
+pub(crate) mod corpus;
 mod forward;
 mod lambda;
 mod size;
 mod start;
+mod text;
 
 use crate::{
     error::Error,

@@ -95,7 +95,7 @@ enum Command {
         after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here; a\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
-        /// One benchmark: size or start (default: all)
+        /// One benchmark: size, start, requests or filter (default: all)
         name: Option<String>,
     },
     /// Run every check and test, installing what they need; what continuous integration runs

@@ -1,5 +1,6 @@
 //! `test`: every check and test, in the order in which a failure is cheapest to learn about.
 
+mod false_hits;
 mod steps;
 
 use crate::{

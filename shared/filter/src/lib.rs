@@ -55,7 +55,7 @@ impl Filter {
         })
     }
 
-    /// The version that the list gives itself, for example `2026-04-16.1`.
+    /// The version that the list gives itself, for example `2026-11-21.1`.
     pub fn list_version(&self) -> &str {
         &self.tables.lists.version
     }

@@ -124,6 +124,8 @@ pub struct Explanation {
     pub views: Vec<ViewExplanation>,
     /// The result that follows.
     pub checked: Checked,
+    /// Why it is that result and no other.
+    pub why: String,
 }
 
 /// What was seen in one view.
@@ -131,6 +133,8 @@ pub struct Explanation {
 pub struct ViewExplanation {
     /// Rounds of decoding before it; 0 is the text as it stands.
     pub round: usize,
+    /// Whether it is the text as control characters show it, with stretches turned around.
+    pub turned: bool,
     /// What the view reads, without what is invisible.
     pub reading: String,
     /// Every place where the letters of a term stand.

@@ -72,3 +72,34 @@ fn fifty_thousand_pairs_of_transforms_are_caught() {
     }
     assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed[..missed.len().min(200)].join("\n"));
 }
+
+/// Disguises that no transform above makes: mixtures of scripts, escapes inside escapes, markup and neighbours.
+#[test]
+fn mixed_and_nested_disguises_are_caught() {
+    let mut missed = Vec::new();
+    let mut tried = 0;
+    for line in include_str!("data/disguises.jsonl").lines() {
+        let fields: Vec<String> = serde_json::from_str(line).unwrap();
+        tried += 1;
+        if Filter::embedded().check_payload(fields.iter().map(String::as_str)).outcome == Outcome::Pass {
+            missed.push(line);
+        }
+    }
+    assert!(tried >= 40, "{tried}");
+    assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+/// What it does not do, so that nobody believes it does: each of these passes.
+#[test]
+fn what_is_not_caught_is_known() {
+    for text in [
+        "The team that watches the gate agrees.",
+        "Notre score de cohérence est bas.",
+        "The [CS](https://a.b/c)![x](https://d.e/f.png)DM model.",
+        "Ask \\4e OUS now.",
+        "Coherence is 97,4% now.",
+        "10 – 4, go ahead.",
+    ] {
+        assert_eq!(Filter::embedded().check(text).outcome, Outcome::Pass, "{text}");
+    }
+}

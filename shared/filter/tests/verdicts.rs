@@ -260,3 +260,45 @@ proptest! {
         prop_assert!(hits.iter().any(|hit| hit.id == "csdm" && hit.start == before.len() + 1 && hit.end == before.len() + 5));
     }
 }
+
+/// Sentences that were written after the rules and are not built from templates. Three ask for more than words
+/// nearby can tell ("the ring will not fund a boxing gym").
+#[test]
+fn fresh_sentences_are_told_apart() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for line in include_str!("data/fresh_sentences.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let (expected, sentence) = line.split_once('\t').unwrap();
+        tried += 1;
+        if (check(sentence).outcome == Outcome::Pass) != (expected == "pass") {
+            wrong.push(line);
+        }
+    }
+    assert!(tried >= 230, "{tried}");
+    assert!(wrong.len() <= 3, "{}", wrong.join("\n"));
+}
+
+/// A mail's lines are wrapped anywhere; a paragraph, a list item and a heading are places of their own.
+#[test]
+fn an_ordinary_sense_reaches_over_a_line_break_and_not_over_a_paragraph() {
+    for passes in [
+        "Your fund's gamma\nexposure is your largest risk.",
+        "She sells an intake\nmanifold for vans.",
+        "> We saw a mantis\n> shrimp there.",
+        "The options are manifold.\n\nGamma exposure is large.",
+    ] {
+        assert_eq!(check(passes).hits, vec![], "{passes}");
+    }
+    for caught in [
+        "This is about the intake\n\nManifold says no.",
+        "This is about lip\n \t\ngloss has spoken",
+        "Ask them about your brand:\n- logos\n- anvil says wait",
+        "1. Praying\n2. Mantis",
+        "We hedge\n\nGAMMA\n\nexposure",
+        "Ask MAN\nTIS about it.",
+        "The kill\nbox closes.",
+        "> The coherence\n> score is low.",
+    ] {
+        assert_ne!(check(caught).outcome, Outcome::Pass, "{caught}");
+    }
+}

@@ -140,6 +140,39 @@ mod tests {
         assert!(run.delivered().is_none());
     }
 
+    /// Issue 5: list version and hash, term id, span, view, rule, outcome.
+    #[test]
+    fn every_hit_in_the_record_says_what_where_how_and_what_became_of_it() {
+        let texts = ["Ask M\u{200b}NEMOS.", "N0US and TMM.", "Says CS", "DM &#84;RNG."];
+        let run = run(Gate::BeforeDelivery, texts);
+        let now = Timestamp::from_seconds(0);
+        let Body::ContentFilter { gate, outcome, list_version, list_hash, hits } = run.record(now, now).body else {
+            panic!("a filter record")
+        };
+        assert_eq!((gate, outcome.as_str()), (2, "QUARANTINE"));
+        assert_eq!((list_version.as_str(), list_hash.len()), (Filter::embedded().list_version(), 64));
+        let expected = [
+            (0, "mnemos", "folded", "category-2", "replace", 4, 13),
+            (1, "nous", "leet", "category-2", "quarantine", 0, 4),
+            (1, "tmm", "word", "category-3", "replace", 9, 12),
+            (2, "csdm", "joined", "category-3", "quarantine", 5, 7),
+            (3, "trng", "decoded", "category-3", "quarantine", 3, 11),
+        ];
+        let hits = hits.as_array().unwrap();
+        assert_eq!(hits.len(), expected.len(), "{hits:?}");
+        for (line, (field, id, view, rule, action, start, end)) in hits.iter().zip(expected) {
+            let hit = &line["hit"];
+            assert_eq!(line["field"], field);
+            assert_eq!((&hit["id"], &hit["view"], &hit["rule"]), (&json!(id), &json!(view), &json!(rule)), "{line}");
+            assert_eq!(
+                (&hit["action"], &hit["start"], &hit["end"]),
+                (&json!(action), &json!(start), &json!(end)),
+                "{line}"
+            );
+            assert!(hit["term"].is_string() && hit["category"].is_u64());
+        }
+    }
+
     #[test]
     fn a_replaced_payload_is_delivered_with_its_substitutes() {
         let run = run(Gate::BeforeDelivery, ["TMM likes it.", "So do we."]);

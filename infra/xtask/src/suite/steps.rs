@@ -1,6 +1,6 @@
 //! The steps of the suite.
 
-use super::{Count, Step, Suite, count};
+use super::{Count, Step, Suite, count, false_hits::false_hits};
 use crate::{
     error::Error,
     functions::{cargo, metadata},
@@ -19,7 +19,7 @@ use std::{
 const DEPLOYED: [&str; 2] = ["stack", "browser"];
 
 /// Everything `cargo xtask test` does, in order.
-pub(super) const STEPS: [Step; 8] = [
+pub(super) const STEPS: [Step; 9] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom", run: layers },
@@ -27,6 +27,7 @@ pub(super) const STEPS: [Step; 8] = [
     Step { name: "deny", about: "licences and sources of dependencies", run: deny },
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
     Step { name: "tests", about: "every test that needs no stack", run: tests },
+    Step { name: "false-hits", about: "the content filter on millions of ordinary words, fetched", run: false_hits },
     Step { name: "deployed", about: "the tests against a stack of their own, Chromium included", run: deployed },
 ];
 

@@ -45,6 +45,12 @@ struct RawCondition {
     #[serde(default)]
     own_line: bool,
     #[serde(default)]
+    code: bool,
+    #[serde(default)]
+    identifier: bool,
+    #[serde(default)]
+    hex: bool,
+    #[serde(default)]
     split: bool,
 }
 
@@ -58,6 +64,8 @@ struct RawTerm {
     category: u8,
     reason: String,
     matching: Matching,
+    #[serde(default)]
+    name: bool,
     #[serde(default)]
     plural: bool,
     substitute: Option<Substitute>,
@@ -162,6 +170,7 @@ fn listed(raw: RawTerm, groups: &BTreeMap<String, Vec<String>>) -> Result<Listed
         category: raw.category,
         reason: raw.reason.clone(),
         matching: raw.matching,
+        name: raw.name,
         substitute: raw.substitute.clone(),
         innocent: raw.innocent.clone(),
     };
@@ -187,6 +196,9 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
         ends: raw.ends,
         determined: raw.determined,
         own_line: raw.own_line,
+        code: raw.code,
+        identifier: raw.identifier,
+        hex: raw.hex,
         split: raw.split,
     };
     if condition == Condition::default() {

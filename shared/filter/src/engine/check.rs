@@ -1,11 +1,12 @@
 //! Checks a payload: all views, all fields, the substitutes and the second look at the result.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use crate::engine::align::{Alignment, LONGEST, alignment_at, alignments};
+use crate::engine::bidi;
 use crate::engine::context::floor;
 use crate::engine::decode::decode;
-use crate::engine::judge::{Judgement, Writing, judge, span};
+use crate::engine::judge::{Judgement, Writing, is_plainly_ordinary, judge, span};
 use crate::engine::replace::wording;
 use crate::engine::sieve::{Held, sieve};
 use crate::engine::tables::Tables;
@@ -107,6 +108,9 @@ fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<F
     let mut found = Vec::new();
     for (place, state) in places {
         for pattern in tables.complete_in(*state) {
+            if is_plainly_ordinary(tables, text, *place, *pattern) {
+                continue;
+            }
             // Nearly always the letters stand side by side, and a narrow window shows it.
             let length = tables.lists.patterns[*pattern as usize].elements.len();
             let narrow = window(tables, text, *place, length + 8, *pattern);
@@ -142,8 +146,19 @@ fn window(tables: &Tables, text: &str, place: usize, width: usize, pattern: u16)
     Some((view, alignment))
 }
 
-/// Looks closely at everything, in every view.
+/// Looks closely at everything, in every view, and where the text is shown turned around, at that too.
 pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
+    let mut found = find_as_written(tables, text);
+    if let Some((shown, turned)) = bidi::as_shown(text) {
+        found.extend(find_as_written(tables, &shown).into_iter().filter_map(|one| {
+            let Range { start, end } = bidi::in_source(one.start..one.end, &turned)?;
+            Some(Found { start, end, writing: Writing::Turned, ..one })
+        }));
+    }
+    found
+}
+
+fn find_as_written(tables: &Tables, text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     each_view(tables, text, |view, _| {
         alignments(tables, view, |alignment| {
@@ -216,7 +231,7 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
         let joined = end > text.len();
         let end = end.min(text.len());
         let wording = match &term.substitute {
-            Some(substitute) if !joined && one.writing != Writing::Leet => {
+            Some(substitute) if !joined && one.writing < Writing::Leet => {
                 wording(substitute, text, start, end, pattern.plural)
             }
             _ => None,
@@ -231,6 +246,7 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
             view: match one.writing {
                 _ if joined => Reading::Joined,
                 Writing::Leet => Reading::Leet,
+                Writing::Turned => Reading::Decoded,
                 _ if one.decoded => Reading::Decoded,
                 Writing::Squashed => Reading::Squashed,
                 Writing::Folded => Reading::Folded,

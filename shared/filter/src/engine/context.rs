@@ -1,12 +1,15 @@
 //! The words around an occurrence, and whether they make it ordinary English.
 
+use std::cell::OnceCell;
+
+use crate::engine::code;
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
 use crate::engine::tables::{Case, Condition, Term, WordPattern};
 
 /// How many words to each side are looked at.
 const WORDS: usize = 12;
 
-/// How many, where no condition looks further than a collocation.
+/// How many, until a condition looks further than a collocation.
 const NEAREST_WORDS: usize = 5;
 
 /// How many bytes to each side are looked at.
@@ -68,11 +71,18 @@ impl Token<'_> {
     }
 }
 
-/// What stands around an occurrence, nearest first.
+/// What stands around an occurrence, nearest first, up to the ends of its paragraph or list item. A line break
+/// alone ends nothing: mail wraps its lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Context<'t> {
     pub(crate) left: Vec<Token<'t>>,
     pub(crate) right: Vec<Token<'t>>,
+    /// Whether the text has more paragraphs than this one.
+    has_more: bool,
+    /// The characters before and after, paragraphs or not.
+    around: (&'t str, &'t str),
+    /// All the words of the sentence that are looked at, to the left and to the right, once they are asked for.
+    sentence: OnceCell<(Vec<Token<'t>>, Vec<Token<'t>>)>,
 }
 
 fn is_word(c: char) -> bool {
@@ -98,7 +108,25 @@ fn tag_at_start(text: &str) -> Option<usize> {
     inside.find(['<', '>']).filter(|end| inside.as_bytes()[*end] == b'>').map(|end| end + 2)
 }
 
-fn tokens_after(text: &str, words: usize) -> Vec<Token<'_>> {
+/// Whether a paragraph ends with the line break that stands before `rest`, because a blank line, a list item or
+/// a heading follows. What is true there is no reason for anything here.
+fn breaks_paragraph(rest: &str) -> bool {
+    let line = rest.trim_start_matches([' ', '\t', '\r', '>']);
+    let numbered = || {
+        let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        after.starts_with(". ") || after.starts_with(") ")
+    };
+    line.starts_with(['\n', '•', '#'])
+        || ["- ", "* ", "+ "].iter().any(|marker| line.starts_with(marker))
+        || (line.starts_with(|c: char| c.is_ascii_digit()) && numbered())
+}
+
+/// Whether the line that ends with `head` is blank, so that the line break after it ends a paragraph.
+fn ends_in_line_break(head: &str) -> bool {
+    head.trim_end_matches([' ', '\t', '\r', '>']).ends_with('\n')
+}
+
+fn tokens_after<'t>(text: &'t str, words: usize, has_more: &mut bool) -> Vec<Token<'t>> {
     let mut tokens = Vec::with_capacity(words);
     let mut line_break = false;
     let mut rest = text;
@@ -113,6 +141,10 @@ fn tokens_after(text: &str, words: usize) -> Vec<Token<'_>> {
         let (head, tail) = rest.split_at(length);
         rest = tail;
         if c == '\n' {
+            if breaks_paragraph(rest) {
+                *has_more |= !rest.trim().is_empty();
+                break;
+            }
             line_break = true;
         } else if !c.is_whitespace() && !is_silent(c) {
             tokens.push(token(head, std::mem::take(&mut line_break)));
@@ -121,7 +153,7 @@ fn tokens_after(text: &str, words: usize) -> Vec<Token<'_>> {
     tokens
 }
 
-fn tokens_before(text: &str, words: usize) -> Vec<Token<'_>> {
+fn tokens_before<'t>(text: &'t str, words: usize, has_more: &mut bool) -> Vec<Token<'t>> {
     let mut tokens = Vec::with_capacity(words);
     let mut line_break = false;
     let mut rest = text;
@@ -143,6 +175,10 @@ fn tokens_before(text: &str, words: usize) -> Vec<Token<'_>> {
         let (head, tail) = rest.split_at(from);
         rest = head;
         if c == '\n' {
+            if breaks_paragraph(&text[head.len() + 1..]) || ends_in_line_break(head) {
+                *has_more |= !head.trim().is_empty();
+                break;
+            }
             line_break = true;
         } else if !c.is_whitespace() && !is_silent(c) {
             tokens.push(token(tail, std::mem::take(&mut line_break)));
@@ -162,19 +198,24 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
 impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`.
     pub(crate) fn of(text: &'t str, start: usize, end: usize) -> Context<'t> {
-        Context::of_words(text, start, end, WORDS)
+        Context::of_words(text, start, end, NEAREST_WORDS)
     }
 
-    /// As many words as the term's conditions look at.
-    pub(crate) fn for_term(term: &Term, text: &'t str, start: usize, end: usize) -> Context<'t> {
-        let looks_far = term.allow.iter().chain(&term.deny).any(|condition| !condition.near.is_empty());
-        Context::of_words(text, start, end, if looks_far { WORDS } else { NEAREST_WORDS })
+    /// The same for a symbol, whose senses only the sentence tells apart.
+    pub(crate) fn of_symbol(text: &'t str, start: usize, end: usize) -> Context<'t> {
+        let context = Context::of_words(text, start, end, WORDS);
+        let _ = context.sentence.set((context.left.clone(), context.right.clone()));
+        context
     }
 
     fn of_words(text: &'t str, start: usize, end: usize, words: usize) -> Context<'t> {
         let from = floor(text, start.saturating_sub(REACH));
         let to = floor(text, (end + REACH).min(text.len()));
-        Context { left: tokens_before(&text[from..start], words), right: tokens_after(&text[end..to], words) }
+        let around = (&text[from..start], &text[end..to]);
+        let mut has_more = false;
+        let left = tokens_before(around.0, words, &mut has_more);
+        let right = tokens_after(around.1, words, &mut has_more);
+        Context { left, right, has_more, around, sentence: OnceCell::new() }
     }
 
     /// Whether a clause begins with the occurrence.
@@ -208,19 +249,43 @@ impl<'t> Context<'t> {
     /// Whether the occurrence is a heading of its own, in a text that has more lines.
     fn stands_on_its_own_line(&self) -> bool {
         let (left, right) = (self.left.first(), self.right.first());
-        left.is_none_or(|t| t.line_break) && right.is_none_or(|t| t.line_break) && (left.is_some() || right.is_some())
+        left.is_none_or(|t| t.line_break)
+            && right.is_none_or(|t| t.line_break)
+            && (left.is_some() || right.is_some() || self.has_more)
     }
 
     /// The number of the first of the term's ordinary senses that holds here; `split` for a term whose letters
     /// stand apart.
     pub(crate) fn ordinary_sense(&self, term: &Term, case: Case, split: bool) -> Option<usize> {
-        let rule = term.allow.iter().position(|condition| condition.split == split && self.holds(condition, case))?;
+        let rule =
+            term.allow.iter().position(|condition| condition.split == split && self.holds(term, condition, case))?;
         let denied = term.deny.iter().any(|condition| self.evidence(condition).is_some());
         (!denied).then_some(rule + 1)
     }
 
-    fn holds(&self, condition: &Condition, case: Case) -> bool {
+    /// Whether a capitalised name stands here: somebody who does something, or to or by whom it is done.
+    fn reads_as_name(&self) -> bool {
+        const AUXILIARIES: &[&str] = &["has", "had", "will", "would", "does", "did", "must", "should", "might"];
+        const NO_VERBS: &[&str] = &["is", "was", "as", "plus", "vs", "this", "versus", "its"];
+        const TO_AND_BY: &[&str] = &["by", "to", "from", "with", "via", "through", "ask", "asked", "per"];
+        let verb = |t: &Token<'_>| {
+            t.is_one_of(AUXILIARIES)
+                || ((t.ends_with("s") || t.ends_with("ed")) && t.text.len() > 2 && !t.is_one_of(NO_VERBS))
+        };
+        let is_possessed = self.left.first().is_some_and(|t| t.is_one_of(&["of", "about", "for", "like", "in"]));
+        let acts = self.right.first().is_some_and(verb) && !is_possessed;
+        let is_acted_on = self.left.first().is_some_and(|t| t.is_one_of(TO_AND_BY)) && self.ends_clause();
+        (acts || is_acted_on) && !self.is_determined()
+    }
+
+    fn holds(&self, term: &Term, condition: &Condition, case: Case) -> bool {
         if !condition.case.is_empty() && !condition.case.contains(&case) {
+            return false;
+        }
+        let is_weak = !condition.near.is_empty() && condition.left.is_empty() && condition.right.is_empty();
+        let is_name = term.name && case != Case::Lower && self.reads_as_name();
+        let is_answer = term.category == 4 && self.starts_clause();
+        if is_weak && (is_name || is_answer) {
             return false;
         }
         self.evidence(condition)
@@ -240,13 +305,21 @@ impl<'t> Context<'t> {
         }
         if !condition.near.is_empty() {
             let in_sentence = |t: &&Token<'_>| !matches!(t.text, "." | "!" | "?");
-            let mut around = self.left.iter().take_while(in_sentence).chain(self.right.iter().take_while(in_sentence));
+            let (left, right) = self.sentence.get_or_init(|| {
+                let mut has_more = false;
+                let left = tokens_before(self.around.0, WORDS, &mut has_more);
+                (left, tokens_after(self.around.1, WORDS, &mut has_more))
+            });
+            let mut around = left.iter().take_while(in_sentence).chain(right.iter().take_while(in_sentence));
             in_capitals &= around.find(|t| is_near_word(t, &condition.near))?.fits_capitals();
         }
         let holds = (!condition.determined || self.is_determined())
             && (!condition.own_line || self.stands_on_its_own_line())
             && (!condition.starts || self.starts_clause())
-            && (!condition.ends || self.ends_clause());
+            && (!condition.ends || self.ends_clause())
+            && (!condition.code || code::is_code(self.around.0, self.around.1))
+            && (!condition.identifier || code::is_in_identifier(self.around.0, self.around.1))
+            && (!condition.hex || code::is_among_bytes(self.around.0, self.around.1));
         holds.then_some(in_capitals)
     }
 }

@@ -205,6 +205,10 @@ impl Decoder<'_> {
                 (code, 2) => (char::from_u32(code).unwrap_or('\u{fffd}'), 4),
                 _ => return None,
             },
+            b'0'..=b'3' => match self.digits(at + 1, 8, 3) {
+                (code, 3) => (char::from_u32(code).unwrap_or('\u{fffd}'), 4),
+                _ => return None,
+            },
             b'n' | b'r' => ('\n', 2),
             b't' => ('\t', 2),
             b @ (b'/' | b'"' | b'\'' | b'\\') => (b as char, 2),

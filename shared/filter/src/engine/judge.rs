@@ -14,8 +14,10 @@ pub(crate) enum Writing {
     Folded,
     /// With separators between its letters, or none where it has its own.
     Squashed,
-    /// With digits or signs for letters, or repeated letters.
+    /// With digits or signs for letters, or repeated letters. This and what follows is never replaced.
     Leet,
+    /// Backwards, and shown the right way round.
+    Turned,
 }
 
 impl Writing {
@@ -25,6 +27,7 @@ impl Writing {
             Writing::Folded => "in look-alike, invisible or oddly cased characters",
             Writing::Squashed => "with its letters apart or its words together",
             Writing::Leet => "with digits or signs for letters, or letters repeated",
+            Writing::Turned => "backwards, after a control character that turns it around",
         }
     }
 }
@@ -120,19 +123,20 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
         Ok(writing) => writing,
         Err(why) => return Judgement::NotTheTerm(why),
     };
+    let next = view.units.get(alignment.last + 1);
+    if features.leet > 0 && features.lower > 0 && next.is_some_and(|unit| unit.ch.is_ascii_digit()) {
+        return Judgement::NotTheTerm("a word with a longer number");
+    }
     if features.decoded {
         return Judgement::Blocked { writing, decoded: true };
     }
     let (start, end) = span(view, alignment);
     if let Writing::Plain(plain) = writing {
-        let context = Context::for_term(term, text, start, end);
-        let case = match plain {
-            Plain::Lower => Case::Lower,
-            Plain::Upper => Case::Upper,
-            Plain::Title if context.starts_clause() => Case::Initial,
-            Plain::Title => Case::Title,
+        let context = match term.matching {
+            Matching::Greek | Matching::Symbol => Context::of_symbol(text, start, end),
+            Matching::Word | Matching::Number => Context::of(text, start, end),
         };
-        if let Some(rule) = context.ordinary_sense(term, case, false) {
+        if let Some(rule) = context.ordinary_sense(term, case(plain, &context), false) {
             return Judgement::Ordinary(rule);
         }
         if term.matching == Matching::Number && is_signed(&text[..start]) {
@@ -141,11 +145,62 @@ pub(crate) fn judge(tables: &Tables, text: &str, view: &View, alignment: &Alignm
     }
     if writing == Writing::Squashed
         && term.allow.iter().any(|condition| condition.split)
-        && let Some(rule) = Context::for_term(term, text, start, end).ordinary_sense(term, Case::Upper, true)
+        && let Some(rule) = Context::of(text, start, end).ordinary_sense(term, Case::Upper, true)
     {
         return Judgement::Ordinary(rule);
     }
     Judgement::Blocked { writing, decoded: false }
+}
+
+fn case(plain: Plain, context: &Context<'_>) -> Case {
+    match plain {
+        Plain::Lower => Case::Lower,
+        Plain::Upper => Case::Upper,
+        Plain::Title if context.starts_clause() => Case::Initial,
+        Plain::Title => Case::Title,
+    }
+}
+
+/// Whether a word of the list ends at the byte `end`, written plainly, and in an ordinary sense. A short cut for
+/// what nearly every occurrence is; "no" only means that it takes a closer look.
+pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, pattern: u16) -> bool {
+    let pattern = &tables.lists.patterns[pattern as usize];
+    let term = tables.term_of(pattern);
+    if term.matching != Matching::Word || term.allow.is_empty() {
+        return false;
+    }
+    let bytes = text.as_bytes();
+    let is_edge = |byte: Option<&u8>| byte.is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric());
+    let (mut at, mut upper, mut lower, mut words) = (end, 0, 0, 1);
+    for element in pattern.elements.iter().rev() {
+        let Some(before) = at.checked_sub(1) else { return false };
+        let byte = bytes[before];
+        if !byte.eq_ignore_ascii_case(&(element.written as u8)) || !element.written.is_ascii() {
+            return false;
+        }
+        upper += usize::from(byte.is_ascii_uppercase());
+        lower += usize::from(byte.is_ascii_lowercase());
+        at = before;
+        if !element.gap.is_empty() {
+            words += 1;
+            if !bytes[..at].ends_with(element.gap.as_bytes()) {
+                return false;
+            }
+            at -= element.gap.len();
+        }
+    }
+    if !is_edge(bytes.get(end)) || !is_edge(at.checked_sub(1).and_then(|before| bytes.get(before))) {
+        return false;
+    }
+    let is_title = upper <= words && upper < lower && pattern.elements.len() > 2;
+    let plain = match (upper, lower) {
+        (0, _) => Plain::Lower,
+        (_, 0) => Plain::Upper,
+        _ if is_title => Plain::Title,
+        _ => return false,
+    };
+    let context = Context::of(text, at, end);
+    context.ordinary_sense(term, case(plain, &context), false).is_some()
 }
 
 /// "-0.042" is a change by that much, not the constant.
@@ -253,8 +308,10 @@ fn is_usual_gap(term: &Term, element: &Element, text: &str, gap: &Gap) -> bool {
     if element.gap.is_empty() {
         return text.is_empty();
     }
-    let is_quiet =
-        |c: char| c.is_whitespace() || matches!(c, '-' | '_' | '‐' | '‑' | '*' | '"' | '>' | '.' | '=' | ':');
+    let is_quiet = |c: char| {
+        let quiet = matches!(c, '-' | '_' | '‐' | '‑' | '*' | '"' | '“' | '”' | '‘' | '’' | '>' | '.' | '=' | ':');
+        quiet || c.is_whitespace()
+    };
     let plain: String = text.chars().filter(|c| !matches!(c, '*' | '`' | '~')).collect();
     text.is_empty()
         || text == element.gap
@@ -285,6 +342,10 @@ fn writing(pattern: &Pattern, term: &Term, features: &Features) -> Result<Writin
             });
         }
         Matching::Word => {}
+    }
+    let in_cells = |gap: &Gap| gap.line_breaks > 1 || (matches!(gap.sign, Some('|' | '(')) && gap.spaces > 0);
+    if features.leet > 0 && !strong && features.gaps.iter().any(|gap| !gap.own && in_cells(gap)) {
+        return Err("letters and numbers that stand apart");
     }
     if features.leet > 0 {
         leet(features, gapped, uniform, strong)?;
@@ -356,6 +417,10 @@ fn leet(features: &Features, gapped: usize, uniform: bool, strong: bool) -> Resu
 fn is_title(features: &Features) -> bool {
     // The case of the letters was counted, not kept: one capital per word at most, and fewer than small ones.
     let words = 1 + features.gaps.iter().filter(|gap| gap.own).count();
+    // Of two letters, one capital is no odd mixture: "%lX" is a format.
+    if features.elements == 2 {
+        return true;
+    }
     features.upper <= words && features.upper < features.lower
 }
 
@@ -386,6 +451,10 @@ fn split(term: &Term, features: &Features) -> Result<(), &'static str> {
         return Err("three letters of two kinds, not all together");
     }
     let spaced = features.gaps.iter().all(|gap| gap.sign.is_none() && gap.emphasis == 0);
+    let wrapped = features.gaps.iter().any(|gap| gap.line_breaks > 0);
+    if features.elements == 3 && features.upper == 0 && spaced && !wrapped {
+        return Err("a letter that stands alone");
+    }
     let innocent =
         spaced && term.innocent.contains(&features.pieces.to_lowercase()) && features.pieces.split(' ').all(is_cased);
     if innocent && !capitals { Err("words of their own") } else { Ok(()) }
@@ -400,6 +469,9 @@ fn is_cased(word: &str) -> bool {
 fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
     let gap = features.gaps.first().copied().unwrap_or_default();
     let spaces_only = gap.spaces == gap.width;
+    if matches!(gap.sign, Some('$' | '\\' | '(' | '=')) {
+        return Err("a sign of code between two letters");
+    }
     let apart = if spaces_only { gap.width > 2 } else { gap.spaces > 0 || gap.mixed };
     if (features.lower > 0 && spaces_only && !strong) || apart { Err("two single letters") } else { Ok(()) }
 }

@@ -2,7 +2,9 @@
 //! substitutes with the very filter that will use them.
 
 pub(crate) mod align;
+pub(crate) mod bidi;
 pub(crate) mod check;
+pub(crate) mod code;
 pub(crate) mod context;
 pub(crate) mod decode;
 pub(crate) mod explain;

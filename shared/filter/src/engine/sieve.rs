@@ -1,6 +1,7 @@
 //! The hot path: one pass over the bytes that lets a text go when no term can end anywhere in it. Per byte of
 //! ASCII it is two table look-ups.
 
+use crate::engine::bidi;
 use crate::engine::decode::{ESCAPES, may_be_escape};
 use crate::engine::tables::{COMPLETE, Tables, kind};
 
@@ -44,7 +45,10 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
     let ascii = &tables.ascii;
     let transitions = &tables.transitions[..];
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
+    loop {
+        let skipped = uneventful(transitions, ascii, shift, state, &bytes[at..]);
+        (state, at) = (skipped.0, at + skipped.1);
+        let Some(&byte) = bytes.get(at) else { break };
         if byte < 128 {
             let column = ascii[byte as usize];
             let next = *transitions.get(((state as usize) << shift) | (column & 0xff) as usize)?;
@@ -67,6 +71,9 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
             return None;
         }
         let (c, length) = decode_utf8(&bytes[at..])?;
+        if c == bidi::OVERRIDE {
+            return None;
+        }
         let fold = tables.fold(c);
         let one = [fold as u8];
         let classes = match fold.checked_sub(256) {
@@ -87,6 +94,24 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
         at += length;
     }
     Some(state)
+}
+
+/// Runs over ASCII characters at which nothing begins that needs a closer look and no term may have ended, and
+/// returns the state after them and how many they are. Apart from the rest so that all of it stays in registers.
+#[inline(never)]
+fn uneventful(transitions: &[u16], ascii: &[u16; 128], shift: u32, from: u16, bytes: &[u8]) -> (u16, usize) {
+    let mut state = from;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let Some(&column) = ascii.get(byte as usize) else { return (state, at) };
+        let Some(&next) = transitions.get(((state as usize) << shift) | (column & 0xff) as usize) else {
+            return (state, at);
+        };
+        if (next & COMPLETE) | (column & (Tables::SIGN | Tables::ESCAPE)) != 0 {
+            return (state, at);
+        }
+        state = next;
+    }
+    (state, bytes.len())
 }
 
 fn note(places: &mut Vec<(usize, u16)>, at: usize, state: u16) -> Option<()> {

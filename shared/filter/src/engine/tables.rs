@@ -164,6 +164,9 @@ pub(crate) struct Condition {
     pub(crate) ends: bool,
     pub(crate) determined: bool,
     pub(crate) own_line: bool,
+    pub(crate) code: bool,
+    pub(crate) identifier: bool,
+    pub(crate) hex: bool,
     pub(crate) split: bool,
 }
 
@@ -175,6 +178,8 @@ pub(crate) struct Term {
     pub(crate) category: u8,
     pub(crate) reason: String,
     pub(crate) matching: Matching,
+    /// Somebody's name: see [`Context::reads_as_name`](super::context::Context).
+    pub(crate) name: bool,
     pub(crate) substitute: Option<Substitute>,
     pub(crate) innocent: Vec<String>,
     pub(crate) allow: Vec<Condition>,

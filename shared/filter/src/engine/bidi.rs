@@ -1,0 +1,50 @@
+//! Text that a control character turns around: "SUON" after U+202E is shown as "NOUS".
+
+use std::ops::Range;
+
+/// Shows what follows from right to left, up to [`POP`] or the end of the paragraph.
+pub(crate) const OVERRIDE: char = '\u{202e}';
+const POP: char = '\u{202c}';
+
+/// The text as it is shown, and the bytes of it that are turned around; `None` when none are. Every character
+/// keeps its length, so that what stands outside those bytes stands where it stood.
+pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
+    let mut turned = Vec::new();
+    let mut shown = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = text[at..].find(OVERRIDE) {
+        let start = at + found + OVERRIDE.len_utf8();
+        let end = text[start..].find([POP, OVERRIDE, '\n']).map_or(text.len(), |length| start + length);
+        shown.push_str(&text[at..start]);
+        shown.extend(text[start..end].chars().rev());
+        if start < end {
+            turned.push(start..end);
+        }
+        at = end;
+    }
+    shown.push_str(&text[at..]);
+    (!turned.is_empty()).then_some((shown, turned))
+}
+
+/// Where something that was found in the text as it is shown stands in the source: a place that reaches into
+/// turned bytes covers all of them. `None` where it does not.
+pub(crate) fn in_source(place: Range<usize>, turned: &[Range<usize>]) -> Option<Range<usize>> {
+    let touches = |range: &&Range<usize>| range.start < place.end && place.start < range.end;
+    let (first, last) = (turned.iter().find(touches)?, turned.iter().rfind(touches)?);
+    Some(place.start.min(first.start)..place.end.max(last.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turned_bytes_keep_their_place() {
+        let (shown, turned) = as_shown("Ask \u{202e}SUÖN\u{202c} now, \u{202e}ba\nc").unwrap();
+        assert_eq!(shown, "Ask \u{202e}NÖUS\u{202c} now, \u{202e}ab\nc");
+        assert_eq!(turned, [7..12, 24..26]);
+        assert_eq!((in_source(8..10, &turned), in_source(0..3, &turned)), (Some(7..12), None));
+        assert_eq!(in_source(2..25, &turned), Some(2..26));
+        assert_eq!((as_shown("plain"), as_shown("\u{202e}")), (None, None));
+    }
+}

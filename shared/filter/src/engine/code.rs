@@ -1,0 +1,170 @@
+//! Whether an occurrence stands in something that is not prose: an identifier, a formula, a table of bytes.
+
+/// How many bytes of its line are looked at to each side.
+const REACH: usize = 60;
+
+/// Signs that code and formulas have and prose has not; those of Markdown, HTML and mail are left out.
+const SIGNS: &[char] = &['{', '}', '(', ')', '=', '\\', '$', ';', '+', '^', '&', '@', '_'];
+
+/// Whether the occurrence between two pieces of text is a part of an identifier or a path, or stands in a line
+/// of code or a formula: one with more signs of that kind than words.
+pub(crate) fn is_code(before: &str, after: &str) -> bool {
+    if is_glued_before(before) || is_glued_after(after) || is_in_path(before, after) {
+        return true;
+    }
+    let left = end_of(before, REACH);
+    let left = left.rsplit('\n').next().unwrap_or_default();
+    let right = start_of(after, REACH);
+    let right = right.split('\n').next().unwrap_or_default();
+    let (mut signs, mut words) = (0, 0);
+    for run in left.split_whitespace().chain(right.split_whitespace()) {
+        words += usize::from(run.contains(char::is_alphabetic));
+        // The signs of an address are no code.
+        signs += if run.contains("://") { 0 } else { run.matches(SIGNS).count() };
+    }
+    signs >= 3 && signs > words
+}
+
+/// Whether the occurrence is a part of an identifier of three words or more, with underscores between them.
+pub(crate) fn is_in_identifier(before: &str, after: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let left = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
+    let right = after.split(|c| !is_part(c)).next().unwrap_or_default();
+    let words = |part: &str| part.split('_').filter(|word| !word.is_empty()).count();
+    (left.is_empty() || left.ends_with('_')) && words(left) + words(right) >= 2
+}
+
+fn is_glued_before(before: &str) -> bool {
+    let mut chars = before.chars().rev();
+    match (chars.next(), chars.next()) {
+        (Some('_'), Some(c)) => c.is_alphanumeric(),
+        (Some('>'), Some('-')) | (Some(':'), Some(':')) | (Some('\\' | '$'), _) => true,
+        (Some('@'), Some(c)) => c.is_alphanumeric(),
+        (Some('%'), before) => before.is_none_or(|c| !c.is_ascii_digit()),
+        _ => false,
+    }
+}
+
+/// Whether it is a part of a path, as in "drivers/gamma/set" or "/srv/www/gamma".
+fn is_in_path(before: &str, after: &str) -> bool {
+    let run = before.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
+    let Some(directory) = run.strip_suffix('/') else { return false };
+    let goes_on = after.strip_prefix('/').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+    directory.ends_with(|c: char| c.is_alphanumeric() || c == '.') && (goes_on || directory.contains('/'))
+}
+
+fn is_glued_after(after: &str) -> bool {
+    let mut chars = after.chars();
+    match (chars.next(), chars.next()) {
+        (Some('_' | '@' | '['), Some(c)) => c.is_alphanumeric(),
+        (Some('='), Some(c)) => !c.is_whitespace(),
+        (Some('('), Some(_)) => true,
+        (Some('-'), Some('>')) | (Some(':'), Some(':')) => true,
+        // A file name's extension.
+        (Some('.'), Some(c)) if c.is_ascii_lowercase() => {
+            let rest = &after[1..];
+            let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+            length <= 4 && !rest[length..].starts_with('.')
+        }
+        _ => false,
+    }
+}
+
+/// Whether the occurrence is one of a run of bytes or code points in hexadecimal: two at least stand beside it,
+/// and one of them is plainly no ordinary number.
+pub(crate) fn is_among_bytes(before: &str, after: &str) -> bool {
+    let is_separator = |c: char| matches!(c, ' ' | '\t' | ':' | ',' | '-' | '\n' | '|');
+    let number = |word: &&str| {
+        let digits = word.strip_prefix("0x").unwrap_or(word);
+        matches!(digits.len(), 2 | 4 | 8) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let left = end_of(before, REACH);
+    let right = start_of(after, REACH);
+    let apart = left.ends_with(is_separator) || left.is_empty();
+    if !apart || !(right.starts_with(is_separator) || right.is_empty()) {
+        return false;
+    }
+    let beside = left.rsplit(is_separator).filter(|word| !word.is_empty()).take(4).take_while(number);
+    let beside = beside.chain(right.split(is_separator).filter(|word| !word.is_empty()).take(4).take_while(number));
+    let (mut count, mut plainly) = (0, false);
+    for word in beside {
+        count += 1;
+        plainly |= word.starts_with('0') || word.bytes().any(|b| b.is_ascii_alphabetic());
+    }
+    count >= 2 && plainly
+}
+
+fn end_of(text: &str, length: usize) -> &str {
+    let mut from = text.len().saturating_sub(length);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+fn start_of(text: &str, length: usize) -> &str {
+    let mut to = text.len().min(length);
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    &text[..to]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(text: &str) -> (&str, &str) {
+        text.split_once('@').unwrap()
+    }
+
+    #[test]
+    fn identifiers_paths_and_formulas_are_code_and_prose_is_not() {
+        // "#" stands where the occurrence is.
+        for code in [
+            "drm_crtc_state.gamma: dc_#_lut",
+            "see /srv/www/# and",
+            "drivers/#/set.c",
+            "the file #.html is",
+            "  y = pow(x, #); f(&y) { return (y + 1); }",
+            r"\#",
+            "$#_current()",
+            "filename=%lx # = {0};",
+        ] {
+            let (before, after) = code.split_once('#').unwrap();
+            assert!(is_code(before, after), "{code}");
+        }
+        for prose in [
+            "Ask # about it.",
+            "# (approved) says no.",
+            "**#** says no; ask # again.",
+            "[#](https://example.com/a_b?c=d)",
+            "| # | AMBER | 3 |",
+            "`#`",
+            "_#_",
+            "NOUS/#",
+            "It is done.# says so.",
+            "- #: \"no\" (50% of us)",
+        ] {
+            let (before, after) = prose.split_once('#').unwrap();
+            assert!(!is_code(before, after), "{prose}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_bytes_is_told_from_numbers_in_a_sentence() {
+        for bytes in ["48 8b @ 02 00", "36:62:@:7d:bb", "@ 28 94 ff e0", "0x1f, @, 0x00", "00 00 @"] {
+            assert!(is_among_bytes(around(bytes).0, around(bytes).1), "{bytes}");
+        }
+        for prose in ["@ scores 42 and 71", "@ 42 71", "in 12 of @", "a @ be", "ab@ 00 01", "Seen by @."] {
+            assert!(!is_among_bytes(around(prose).0, around(prose).1), "{prose}");
+        }
+    }
+
+    #[test]
+    fn an_identifier_has_three_words_or_more() {
+        for (text, expected) in [("V4L2_CID_@_GAIN", true), ("a_b_@", true), ("x_@", false), ("@ a_b", false)] {
+            assert_eq!(is_in_identifier(around(text).0, around(text).1), expected, "{text}");
+        }
+    }
+}
