@@ -1,7 +1,7 @@
 //! What a record says. The fields, statuses and sources of the Stripe pipeline's records are those of the
 //! Audit Trail spec; the other bodies are those of the specs their names point to.
 
-use domain::{Tier, Timestamp};
+use domain::{Colour, Tier, Timestamp, verdict::Divergence};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ pub enum Body {
         /// Whether they are the same.
         top_level_match: bool,
         /// none, minor or significant; nothing when the first is unknown.
-        divergence_level: Option<domain::verdict::Divergence>,
+        divergence_level: Option<Divergence>,
     },
     /// A paid session could not be processed (Silent Drop, invariant 7).
     SilentDrop {
@@ -95,6 +95,28 @@ pub enum Body {
         /// What was missing.
         reason: String,
     },
+    /// An operator decided something about the sale. What it led to is in the sale's next records.
+    Operator {
+        /// The command, such as `approve` or `redrive verdict`.
+        action: String,
+        /// The operator's name; never an address.
+        by: String,
+        /// Why, in their words, where they gave any; never an address.
+        reason: Option<String>,
+    },
+}
+
+impl Body {
+    /// Compares a regenerated verdict with the first one, as far as that is known.
+    #[must_use]
+    pub fn regen_divergence_check(first: Option<Colour>, second: Colour) -> Self {
+        Self::RegenDivergenceCheck {
+            original_verdict: first.map_or("UNKNOWN", Colour::word).to_owned(),
+            regen_verdict: second.word().to_owned(),
+            top_level_match: first == Some(second),
+            divergence_level: first.map(|first| Divergence::between(first, second)),
+        }
+    }
 }
 
 /// A record before it has its place in a stream.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use aws_sdk_s3::{Client, error::SdkError, operation::put_object::PutObjectError, primitives::ByteStream};
 use domain::{
     CachedVerdict, SessionId, Timestamp,
-    ports::{AuditLog, Published, Quarantine, StorageError, VerdictArchive},
+    ports::{AuditLog, AuditRecords, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
 use std::sync::OnceLock;
@@ -53,11 +53,29 @@ impl Bucket {
         }
     }
 
-    /// The first thousand keys that begin so, in order.
+    /// The keys that begin so, in order.
     async fn keys(&self, operation: &'static str, prefix: &str) -> Result<Vec<String>, StorageError> {
-        let listed = self.client().list_objects_v2().bucket(&self.name).prefix(prefix).send().await;
-        let objects = listed.map_err(|error| storage(operation, error))?.contents.unwrap_or_default();
-        Ok(objects.into_iter().filter_map(|object| object.key).collect())
+        let mut keys = Vec::new();
+        let mut from = None;
+        loop {
+            let list = self.client().list_objects_v2().bucket(&self.name).prefix(prefix).set_continuation_token(from);
+            let page = list.send().await.map_err(|error| storage(operation, error))?;
+            keys.extend(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key));
+            from = page.next_continuation_token;
+            if from.is_none() {
+                return Ok(keys);
+            }
+        }
+    }
+
+    /// The texts of the objects whose keys begin so, in the order of their keys.
+    async fn texts(&self, operation: &'static str, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let mut texts = Vec::new();
+        for key in self.keys(operation, prefix).await? {
+            let Some(body) = self.get(operation, &key).await? else { continue };
+            texts.push(String::from_utf8(body).map_err(|error| storage(operation, error))?);
+        }
+        Ok(texts)
     }
 
     async fn get(&self, operation: &'static str, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
@@ -100,6 +118,13 @@ impl AuditLog for S3AuditLog {
                 None => Err(storage("audit write", std::io::Error::other("the key is being written by another"))),
             },
         }
+    }
+}
+
+#[async_trait]
+impl AuditRecords for S3AuditLog {
+    async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
+        self.0.texts("audit read", prefix).await
     }
 }
 
@@ -153,11 +178,6 @@ impl Quarantine for S3Quarantine {
     }
 
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
-        let mut held = Vec::new();
-        for key in self.0.keys("quarantine list", &format!("held/{}/", session.as_str())).await? {
-            let Some(body) = self.0.get("quarantine read", &key).await? else { continue };
-            held.push(String::from_utf8(body).map_err(|error| storage("quarantine read", error))?);
-        }
-        Ok(held)
+        self.0.texts("quarantine read", &format!("held/{}/", session.as_str())).await
     }
 }
