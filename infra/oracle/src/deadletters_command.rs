@@ -117,7 +117,6 @@ fn print(letters: &[DeadLetter], json: bool) -> Result<Ended, CommandError> {
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
     let mut sessions = arguments.sessions.clone();
     if sessions.is_empty() {
@@ -127,6 +126,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     if arguments.dry_run {
         return dry_run(&deployed, &sessions, arguments.target.json);
     }
+    let operator = arguments.signature.operator()?;
     let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
     if sessions.is_empty() || !arguments.signature.confirm(&question)? {
         output::print(if arguments.target.json { "[]\n" } else { "nothing was redriven\n" })?;

@@ -41,7 +41,6 @@ fn table(rows: &[Row], width: usize) -> String {
     let line = |row: &Row| output::Row {
         cells: vec![
             row.work.as_str().to_owned(),
-            minute(&row.since),
             format!("{}{}", minute(&row.due), if row.overdue { " !" } else { "" }),
             row.tier.map_or("-", domain::Tier::key).to_owned(),
             row.detail.clone(),
@@ -49,5 +48,5 @@ fn table(rows: &[Row], width: usize) -> String {
         below: row.session_id.as_str().to_owned(),
     };
     let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["WORK", "SINCE (UTC)", "DUE (UTC)", "TIER", "DETAIL"], &rows, width)
+    output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], &rows, width)
 }

@@ -173,7 +173,9 @@ impl Deployed {
             None => self.environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?,
         };
         let system = Arc::new(System);
-        Ok(stripe::LazyClient::new(base, String::new(), Arc::new(secret), system.clone(), system))
+        // Only a new session needs the site's address, and operators create none.
+        let site = self.stack.output("ApiUrl")?;
+        Ok(stripe::LazyClient::new(base, site, Arc::new(secret), system.clone(), system))
     }
 }
 
