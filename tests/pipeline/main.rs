@@ -7,6 +7,7 @@
 mod breaker;
 mod faults;
 mod filtering;
+mod mail_retry;
 mod model_replies;
 mod sales;
 mod simulator;

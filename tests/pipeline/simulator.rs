@@ -145,6 +145,7 @@ impl Simulator {
             signing_secrets: &document,
             orders: &self.world,
             notices: &self.world,
+            payments: &self.world,
             clock: &self.world,
         };
         run(webhook::receive(ports, Some(&header), event.as_bytes()))
@@ -167,9 +168,8 @@ impl Simulator {
     /// The queues deliver until nothing is left, redelivering what was not finished.
     pub(crate) fn drain(&mut self) {
         for _ in 0..200 {
-            match self.step() {
-                None => return,
-                Some(_) => {}
+            if self.step().is_none() {
+                return;
             }
         }
         panic!("the queues never became empty");

@@ -51,7 +51,6 @@ async fn what_cannot_be_delivered_is_critical() {
         ("gemini", held, ["[ORACLE-QUARANTINE] CRITICAL", "CONTENT_FILTER", "1 blocked term(s) at gate 1"]),
         ("gemini", json!({ "status": 400 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_BAD_REQUEST"]),
         ("gemini", json!({ "status": 401 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_AUTH_FAILURE"]),
-        ("graph", json!({ "status": 400 }), ["[ORACLE-EMAIL] CRITICAL", "EMAIL_SEND", "given up"]),
     ] {
         let world = World::alone().await;
         let topics = Topics::of(&world).await;
@@ -69,11 +68,11 @@ async fn what_cannot_be_delivered_is_critical() {
 async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
     let world = World::alone().await;
     let topics = Topics::of(&world).await;
-    world.stack.faults("graph", json!([{ "status": 503 }])).await;
+    let down = json!({ "status": 503 });
+    world.stack.faults("graph", json!([down, down])).await;
     let sale = world.buy("quick").await;
-    told(&world, &topics.ops, &sale.session, ["[ORACLE-EMAIL] ERROR", "EMAIL_SEND", "kept for another attempt"]).await;
+    told(&world, &topics.ops, &sale.session, ["[ORACLE-EMAIL] ERROR", "EMAIL_SEND", "503; again at"]).await;
     silent(&world, &topics.critical).await;
-    world.aws.send("EmailQueueUrl", &crate::redelivery::mail_order(&sale.session)).await;
     world.delivered(&sale).await;
     world.faults_are_used_up().await;
     drop(world);
@@ -88,6 +87,21 @@ async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
     world.settled(&session).await;
     told(&world, &topics.ops, &session, ["[ORACLE-EMAIL] WARN", "EMAIL_SEND", "no e-mail address"]).await;
     silent(&world, &topics.critical).await;
+}
+
+/// Email Retry, output 4.
+#[tokio::test]
+async fn a_dead_letter_is_told_in_the_words_of_the_spec() {
+    let world = World::alone().await;
+    let topics = Topics::of(&world).await;
+    world.stack.faults("graph", json!([{ "status": 400 }])).await;
+    let sale = world.buy("full").await;
+    world.settled(&sale.session).await;
+    let line = eventually("an alert", SOON, async || world.aws.alerts(&topics.critical).await.pop()).await;
+    let start = format!("[ALERT][oracle-email-retry] DEAD LETTER: session_id={} customer=hmac", sale.session);
+    assert!(line.starts_with(&start) && line.ends_with("tier=full attempts=0 last_error=400"), "{line}");
+    assert!(!line.contains('@') && !line.contains(CANARY), "{line}");
+    silent(&world, &topics.ops).await;
 }
 
 #[tokio::test]

@@ -1,9 +1,5 @@
 //! Trouble with the mailbox and with Stripe.
-//!
-//! A message that is kept for later comes back when its visibility time-out ends, minutes later. So that no test waits
-//! for that, each sends the same message again, which is all that the queue would do.
 
-use crate::redelivery::mail_order;
 use crate::world::{SOON, Sale, World, email, question};
 use serde_json::{Value, json};
 use tests::{eventually, payment_link_session};
@@ -16,27 +12,15 @@ async fn has_one_mail(world: &World, sale: &Sale) {
     world.faults_are_used_up().await;
 }
 
-/// Waits until the attempt that fails is over: it is recorded, and nobody holds the mail.
-async fn failed_attempt(world: &World, sale: &Sale) {
-    eventually("a failed attempt", SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        let is_over = document["mail"]["state"] == "sending" && document["outbox"] == json!([]);
-        (is_over && world.count(&sale.session, "email_service", "EMAIL_FAILED").await == 1).then_some(())
-    })
-    .await;
-}
-
-/// The reply to creating the draft is lost: that draft is never sent, and the next attempt makes its own.
+/// The reply to creating the draft is lost: that draft is never sent, and the next attempt, made at once, makes its own.
 #[tokio::test]
 async fn a_lost_reply_to_creating_the_draft() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "drop": true }])).await;
     let sale = world.buy("quick").await;
-    failed_attempt(&world, &sale).await;
-    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
-    assert_eq!(world.answered(&sale.session).await.status, 200, "the page does not wait for the mail");
-    world.aws.send("EmailQueueUrl", &mail_order(&sale.session)).await;
     has_one_mail(&world, &sale).await;
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);
+    assert_eq!(world.calls("graph", sale.mark()).await.len(), 2, "two drafts, of which one is sent");
 }
 
 /// The reply to sending is lost: the mail is found among the sent ones and not sent again.
@@ -50,21 +34,75 @@ async fn a_lost_reply_to_sending() {
     world.drained().await;
 }
 
-/// The mailbox refuses to send for now: the very draft that was recorded goes out later.
+/// The mailbox refuses to send for a moment: the very draft that was recorded goes out at once.
 #[tokio::test]
 async fn a_busy_mailbox() {
-    for status in [503, 429] {
-        let world = World::alone().await;
-        let busy = json!({ "status": status, "headers": { "Retry-After": 60 } });
-        world.stack.faults("graph", json!([{}, busy])).await;
-        let sale = world.buy("full").await;
-        failed_attempt(&world, &sale).await;
-        assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
-        world.aws.send("EmailQueueUrl", &mail_order(&sale.session)).await;
-        has_one_mail(&world, &sale).await;
-        let drafts = world.calls("graph", sale.mark()).await;
-        assert_eq!(drafts.len(), 1, "the first draft is sent, no second one is made");
-    }
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{}, { "status": 503 }])).await;
+    let sale = world.buy("full").await;
+    has_one_mail(&world, &sale).await;
+    assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
+}
+
+/// The mailbox is down for longer: the retry function sends the recorded draft (the waits are a second here).
+#[tokio::test]
+async fn a_mailbox_that_is_down_for_a_while() {
+    let world = World::alone().await;
+    let down = json!({ "status": 503 });
+    world.stack.faults("graph", json!([{}, down, down, down, down])).await;
+    let sale = world.buy("full").await;
+    assert_eq!(world.answered(&sale.session).await.status, 200, "the page does not wait for the mail");
+    has_one_mail(&world, &sale).await;
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 2);
+    assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
+    world.drained().await;
+}
+
+/// It stays down: after the last attempt the mail is a dead letter, and stays one.
+#[tokio::test]
+async fn a_mailbox_that_stays_down() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!(vec![json!({ "status": 503 }); 5])).await;
+    let sale = world.buy("quick").await;
+    let settled = world.settled(&sale.session).await;
+    assert_eq!(settled["mail"]["state"], "dead");
+    assert_eq!(settled["mail"]["progress"]["failures"], json!(["503", "503", "503", "503", "503"]));
+    world.drained().await;
+    world.faults_are_used_up().await;
+    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 5);
+    let letters = world.aws.keys("ArchiveBucket", "dead-letters/").await;
+    let own: Vec<&String> = letters.iter().filter(|key| key.contains(&sale.session)).collect();
+    assert_eq!(own.len(), 1, "{letters:?}");
+    let document = world.aws.text("ArchiveBucket", own[0]).await;
+    assert!(document.contains("\"attempt_count\":4") && !document.contains(&sale.email), "{document}");
+    assert_eq!(world.answered(&sale.session).await.status, 200, "the page has the verdict all the same");
+}
+
+/// A throttled mailbox is left alone for at least a minute, whatever the schedule says (Email Retry, VER-05).
+#[tokio::test]
+async fn a_throttled_mailbox() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{ "status": 429, "headers": { "Retry-After": "5" } }])).await;
+    let sale = world.buy("quick").await;
+    let waiting = eventually("the mail to wait", SOON, async || {
+        let document = world.aws.document(&sale.session, "SALE").await?;
+        (document["mail"]["state"] == "retrying").then_some(document)
+    })
+    .await;
+    let wait = waiting["mail"]["due"].as_i64().expect("a time") - waiting["changed_at"].as_i64().expect("a time");
+    assert!((59_000..=61_000).contains(&wait), "{waiting}");
+    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
+    // As if the minute had passed.
+    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
+    let mut sale_now = waiting;
+    sale_now["mail"]["due"] = json!(1);
+    world.aws.replace_sale(item, &sale_now).await;
+    let retry = json!({
+        "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
+    });
+    world.aws.send("EmailRetryQueueUrl", &retry).await;
+    has_one_mail(&world, &sale).await;
 }
 
 /// A token that Graph no longer takes is replaced in the same breath.
@@ -84,7 +122,7 @@ async fn a_mailbox_that_refuses_for_good() {
     world.stack.faults("graph", json!([{ "status": 400 }])).await;
     let sale = world.buy("quick").await;
     assert_eq!(world.answered(&sale.session).await.status, 200);
-    assert_eq!(world.settled(&sale.session).await["mail"]["state"], "failed");
+    assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
     world.drained().await;
     assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);

@@ -89,7 +89,7 @@ impl World {
     /// A turn during which nothing else happens, beginning with an empty sandbox and empty queues.
     pub(crate) async fn alone() -> Self {
         let world = Self::new(Turn::Alone { _turn: TURN.write().await });
-        for queue in ["OrdersQueueUrl", "EmailQueueUrl", "NoticesQueueUrl"] {
+        for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl", "NoticesQueueUrl"] {
             world.aws.purge(queue).await;
         }
         world.stack.control("reset", json!({})).await;
@@ -171,7 +171,7 @@ impl World {
                 "ready" => {
                     let mail = sale["mail"]["state"].as_str()?;
                     sale["fulfilment"]["archived"] == true
-                        && ["sent", "no_address", "held", "failed", "unknown"].contains(&mail)
+                        && ["sent", "no_address", "held", "dead", "unknown"].contains(&mail)
                 }
                 state => ["in_review", "failed", "unusable"].contains(&state),
             };
@@ -192,7 +192,7 @@ impl World {
     /// Waits until the queues are empty: whatever was sent has been worked on and nothing came of it that is to be
     /// done later. For tests alone.
     pub(crate) async fn drained(&self) {
-        for queue in ["OrdersQueueUrl", "EmailQueueUrl"] {
+        for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl"] {
             eventually(&format!("{queue} to be empty"), SOON, async || (self.aws.held(queue).await == 0).then_some(()))
                 .await;
         }

@@ -105,7 +105,13 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
     for (id, function) in template.functions() {
         let variables = function["Properties"]["Environment"]["Variables"].as_object();
         let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
-        let read = settings_read(&root().join("functions").join(binary(function)).join("src"));
+        let folder = root().join("functions").join(binary(function));
+        let mut read = settings_read(&folder.join("src"));
+        // What several functions read alike is read in one place.
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        if manifest.contains("\ndelivery.workspace") {
+            read.extend(settings_read(&root().join("shared/delivery/src")));
+        }
         found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));
         let unread = provided.difference(&read).filter(|name| !LIBRARIES.contains(&name.as_str()));
         found.extend(unread.map(|name| format!("{id}: {name} is provided and not read")));

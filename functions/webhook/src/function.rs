@@ -11,6 +11,7 @@ pub struct Function {
     signing_secrets: SecretDocument,
     orders: SqsQueue,
     notices: SqsQueue,
+    payments: SqsQueue,
 }
 
 impl Function {
@@ -24,7 +25,8 @@ impl Function {
         Ok(Self {
             signing_secrets: SecretDocument::new(connection.clone(), secret),
             orders: SqsQueue::new(connection.clone(), environment.required("ORDERS_QUEUE_URL")?),
-            notices: SqsQueue::new(connection, environment.required("NOTICES_QUEUE_URL")?),
+            notices: SqsQueue::new(connection.clone(), environment.required("NOTICES_QUEUE_URL")?),
+            payments: SqsQueue::new(connection, environment.required("PAYMENTS_QUEUE_URL")?),
         })
     }
 
@@ -34,6 +36,7 @@ impl Function {
             signing_secrets: &self.signing_secrets,
             orders: &self.orders,
             notices: &self.notices,
+            payments: &self.payments,
             clock: &System,
         };
         let signature = request.headers().get("stripe-signature").map(|value| value.to_str().unwrap_or_default());

@@ -20,6 +20,7 @@ pub struct Ports<'a> {
     pub signing_secrets: &'a dyn SecretSource,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
+    pub payments: &'a dyn Queue,
     pub clock: &'a dyn Clock,
 }
 
@@ -79,6 +80,9 @@ async fn signing_secrets(source: &dyn SecretSource) -> Option<Vec<Secret>> {
 fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
+        EventKind::PaymentChanged { payment, change } => {
+            return Some(Message::PaymentChanged { v: message::VERSION, payment, change, received_at });
+        }
         EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => return None,
     };
     match session.payment_status {
@@ -104,6 +108,7 @@ fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
 async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
     let queue = match message {
         Message::Notice { .. } => ports.notices,
+        Message::PaymentChanged { .. } => ports.payments,
         _ => ports.orders,
     };
     let session = message.session_id().map_or("-", domain::SessionId::prefix);

@@ -62,10 +62,10 @@ enum Command {
     /// Mails that were given up: list, show, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
     Deadletters(deadletters_command::DeadLettersCommand),
-    /// What the content filter holds: list, show, approve, replace.
+    /// What the content filter holds: list, show, approve, replace, refund.
     #[command(subcommand, after_help = "Example:\n  oracle quarantine list")]
     Quarantine(quarantine_command::QuarantineCommand),
-    /// Sales whose money needs a decision.
+    /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
     /// Order the verdict of a failed or unusable sale again.

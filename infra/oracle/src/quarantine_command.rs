@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     command::{CommandError, Ended, Signature, Target, session, wait},
     list_command, output,
+    refunds_command::{self, IssueArguments},
 };
 
 #[derive(Subcommand)]
@@ -56,6 +57,11 @@ pub(crate) enum QuarantineCommand {
         after_help = "Example:\n  oracle quarantine replace cs_live_abc123 --file cleaned.json --by dana\n\nExit code 1: refused; the sale stays held."
     )]
     Replace(ReplaceArguments),
+    /// Give the money of a held sale back: the same as `oracle refunds issue`.
+    #[command(
+        after_help = "Example:\n  oracle quarantine refund cs_live_abc123 --by dana --reason 'cannot be cleaned'\n\nExit code 1: refused, by us or by Stripe."
+    )]
+    Refund(IssueArguments),
 }
 
 #[derive(Args)]
@@ -84,6 +90,7 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
         }
         QuarantineCommand::Show { session, target } => show(session, target),
         QuarantineCommand::Approve { session, signature, target } => decide(session, None, signature, target),
+        QuarantineCommand::Refund(arguments) => refunds_command::issue(arguments),
         QuarantineCommand::Replace(arguments) => {
             let verdict = read(&arguments.file)?;
             decide(&arguments.session, Some(&verdict), &arguments.signature, &arguments.target)

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Crates that hold decisions only: the same input gives the same output, anywhere.
-const PURE: [&str; 6] = ["domain", "filter", "crosscheck", "audit", "gates", "operations"];
+const PURE: [&str; 7] = ["domain", "filter", "crosscheck", "audit", "gates", "operations", "refund"];
 
 /// What each crate of ours may use of ours. Functions are one row: none may use another.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -20,7 +20,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // What both content gates do alike: the filter, and the record of what it did.
     ("gates", &["audit", "domain", "filter"]),
     // What operators decide, apart from the command line that asks them.
-    ("operations", &["audit", "crosscheck", "domain", "filter", "gates"]),
+    ("operations", &["audit", "crosscheck", "domain", "filter", "gates", "refund"]),
+    // Refunds, which operators and the deadlines function both decide.
+    ("refund", &["audit", "domain"]),
     ("stripe", &["domain"]),
     ("gemini", &["domain"]),
     ("graph", &["domain"]),
@@ -41,6 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gates",
             "gemini",
             "graph",
+            "refund",
             "runtime",
             "stripe",
         ],
@@ -57,6 +60,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gemini",
             "graph",
             "operations",
+            "refund",
             "runtime",
             "stripe",
         ],

@@ -11,7 +11,7 @@ pub mod record;
 
 pub use digest::{AuditKey, AuditKeys};
 pub use journal::{Change, CommitError, Journal};
-pub use record::{Body, Record, Source, Status};
+pub use record::{Body, Record, RefundStep, Source, Status};
 
 #[cfg(test)]
 mod journal_tests;

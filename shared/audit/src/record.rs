@@ -1,7 +1,11 @@
 //! What a record says. The fields, statuses and sources of the Stripe pipeline's records are those of the
 //! Audit Trail spec; the other bodies are those of the specs their names point to.
 
-use domain::{Colour, Tier, Timestamp, verdict::Divergence};
+use domain::{
+    Colour, Tier, Timestamp,
+    money::{PaymentChange, PaymentId},
+    verdict::Divergence,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,6 +39,20 @@ pub enum Source {
     CacheHit,
     /// The mail.
     EmailService,
+}
+
+/// How far a refund has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundStep {
+    /// Somebody, or a policy, decided it (Silent Drop, invariant 6).
+    Authorised,
+    /// Stripe has taken the order and works on it.
+    Issued,
+    /// Stripe says that the money is on its way or has arrived.
+    Confirmed,
+    /// Stripe refused, or could not do it: a human decides.
+    Failed,
 }
 
 /// What happened.
@@ -103,6 +121,42 @@ pub enum Body {
         by: String,
         /// Why, in their words, where they gave any; never an address.
         reason: Option<String>,
+    },
+    /// A refund: who decided it, what became of it, and the amount for the books (Silent Drop, invariant 7).
+    Refund {
+        /// How far.
+        step: RefundStep,
+        /// Who decided it.
+        by: String,
+        /// Why.
+        reason: String,
+        /// What was charged, in the currency's smallest unit.
+        amount_total: Option<i64>,
+        /// Its currency.
+        currency: Option<String>,
+        /// Why it failed, as a code.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// Stripe reported a refund or a dispute.
+    PaymentChange {
+        /// The payment.
+        payment: PaymentId,
+        /// What happened to it.
+        change: PaymentChange,
+        /// What was charged, in the currency's smallest unit.
+        amount_total: Option<i64>,
+        /// Its currency.
+        currency: Option<String>,
+    },
+    /// Another amount than the tier's price was paid: a promotion code, or a mistake in the account.
+    AmountDiffers {
+        /// What was charged, in the currency's smallest unit.
+        amount_total: Option<i64>,
+        /// Its currency.
+        currency: Option<String>,
+        /// The tier's price in Canadian cents.
+        price: u32,
     },
 }
 

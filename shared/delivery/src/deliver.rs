@@ -187,7 +187,7 @@ enum Outcome {
     /// With this.
     Ended(Attempt),
     /// It failed.
-    Failed(Versioned<Sale>, Failure),
+    Failed(Box<Versioned<Sale>>, Failure),
 }
 
 impl Delivery<'_> {
@@ -197,7 +197,7 @@ impl Delivery<'_> {
         loop {
             match self.attempt(sale, entry.clone()).await? {
                 Outcome::Ended(attempt) => return Ok(attempt),
-                Outcome::Failed(failed, failure) => match self.failed(failed, &failure).await? {
+                Outcome::Failed(failed, failure) => match self.failed(*failed, &failure).await? {
                     (again, None) => sale = again,
                     (_, Some(attempt)) => return Ok(attempt),
                 },
@@ -266,7 +266,7 @@ impl Delivery<'_> {
     ) -> Result<Outcome, DeliverError> {
         let hash = digest::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
         if first_hash.is_some_and(|first| first != hash) {
-            return Ok(Outcome::Failed(sale, Failure::changed()));
+            return Ok(Outcome::Failed(Box::new(sale), Failure::changed()));
         }
         let tag = self.ports.audit_key.email_tag(&mail.to);
         let draft = match self.ports.mailbox.create_draft(mail).await {
@@ -278,7 +278,7 @@ impl Delivery<'_> {
                 if let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id) {
                     progress.body_hash = Some(hash);
                 }
-                return Ok(Outcome::Failed(sale, Failure::of(&error)));
+                return Ok(Outcome::Failed(Box::new(sale), Failure::of(&error)));
             }
         };
         let keep = |sale: &mut Sale| match sale.delivering(self.order.letter, &self.order.message_id) {
@@ -306,7 +306,7 @@ impl Delivery<'_> {
         match self.ports.mailbox.send_draft(draft).await {
             Ok(()) => self.sent(sale).await,
             Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle_draft(sale, draft).await,
-            Err(error) => Ok(Outcome::Failed(sale, Failure::of(&error))),
+            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
         }
     }
 
@@ -319,10 +319,10 @@ impl Delivery<'_> {
                 Ok(()) => self.sent(sale).await,
                 // The first send was still under way when we looked: now it is done.
                 Err(MailError::NoSuchDraft) => self.settle_gone(sale, draft).await,
-                Err(error) => Ok(Outcome::Failed(sale, Failure::of(&error))),
+                Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
             },
             Ok(false) => self.settle_gone(sale, draft).await,
-            Err(error) => Ok(Outcome::Failed(sale, Failure::of(&error))),
+            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
         }
     }
 
@@ -330,8 +330,8 @@ impl Delivery<'_> {
     async fn settle_gone(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
         match self.ports.mailbox.was_sent(draft).await {
             Ok(true) => self.sent(sale).await,
-            Ok(false) => Ok(Outcome::Failed(sale, Failure::lost_track())),
-            Err(error) => Ok(Outcome::Failed(sale, Failure::of(&error))),
+            Ok(false) => Ok(Outcome::Failed(Box::new(sale), Failure::lost_track())),
+            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
         }
     }
 

@@ -55,11 +55,84 @@ impl fmt::Display for PaymentId {
 
 /// Who or what decided that money goes back (Silent Drop, invariant 6; DESIGN: the policy is in the record).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unparsed", into = "Unparsed")]
 pub struct Authorisation {
-    /// An operator's name, or `policy` with the policy's name.
-    pub by: String,
-    /// Why, in their words; never an address.
-    pub reason: String,
+    by: String,
+    reason: String,
+}
+
+/// An authorisation as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Unparsed {
+    by: String,
+    reason: String,
+}
+
+/// The longest name and the longest reason, in characters.
+pub const MAX_AUTHORISATION_CHARACTERS: usize = 200;
+
+/// Why an authorisation is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAuthorisation {
+    /// Nobody, or no reason, is named.
+    #[error("a refund names who decided it and why")]
+    Empty,
+    /// The log is for ever, and so would the text be.
+    #[error("names and reasons have at most {MAX_AUTHORISATION_CHARACTERS} characters")]
+    Long,
+    /// It may hold an address, or break a line of the log.
+    #[error("names and reasons hold no @ and no control characters")]
+    Character,
+}
+
+impl Authorisation {
+    /// Reads who decided (an operator's name, or `policy` with the policy's name) and why, in their own words.
+    /// Both go into the audit log, so neither may hold an address.
+    ///
+    /// # Errors
+    /// [`InvalidAuthorisation`].
+    pub fn parse(by: &str, reason: &str) -> Result<Self, InvalidAuthorisation> {
+        Ok(Self { by: word(by)?, reason: word(reason)? })
+    }
+
+    /// Who decided.
+    #[must_use]
+    pub fn by(&self) -> &str {
+        &self.by
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+fn word(text: &str) -> Result<String, InvalidAuthorisation> {
+    let text = text.trim();
+    if text.is_empty() {
+        Err(InvalidAuthorisation::Empty)
+    } else if text.chars().count() > MAX_AUTHORISATION_CHARACTERS {
+        Err(InvalidAuthorisation::Long)
+    } else if text.chars().any(|c| c.is_control() || matches!(c, '@' | '\u{ff20}')) {
+        Err(InvalidAuthorisation::Character)
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+impl TryFrom<Unparsed> for Authorisation {
+    type Error = InvalidAuthorisation;
+
+    fn try_from(Unparsed { by, reason }: Unparsed) -> Result<Self, Self::Error> {
+        Self::parse(&by, &reason)
+    }
+}
+
+impl From<Authorisation> for Unparsed {
+    fn from(Authorisation { by, reason }: Authorisation) -> Self {
+        Self { by, reason }
+    }
 }
 
 /// What became of the money.
@@ -107,6 +180,28 @@ pub enum PaymentChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_authorisation_names_somebody_and_a_reason_and_no_address() {
+        let good = Authorisation::parse(" alex ", "asked for it by mail").unwrap();
+        assert_eq!((good.by(), good.reason()), ("alex", "asked for it by mail"));
+        let stored = serde_json::to_string(&good).unwrap();
+        assert_eq!(serde_json::from_str::<Authorisation>(&stored).unwrap(), good);
+        assert!(Authorisation::parse(&"a".repeat(200), &"é".repeat(200)).is_ok());
+        for (text, why) in [
+            ("", InvalidAuthorisation::Empty),
+            (" \t", InvalidAuthorisation::Empty),
+            ("a@b.example", InvalidAuthorisation::Character),
+            ("a\u{ff20}b", InvalidAuthorisation::Character),
+            ("a\nb", InvalidAuthorisation::Character),
+            ("a\u{7f}b", InvalidAuthorisation::Character),
+            (&"a".repeat(201), InvalidAuthorisation::Long),
+        ] {
+            assert_eq!(Authorisation::parse(text, "because"), Err(why), "{text:?}");
+            assert_eq!(Authorisation::parse("alex", text), Err(why), "{text:?}");
+        }
+        assert!(serde_json::from_str::<Authorisation>(r#"{"by":"a@b","reason":"x"}"#).is_err());
+    }
 
     #[test]
     fn payment_ids_are_words() {

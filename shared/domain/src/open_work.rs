@@ -81,8 +81,8 @@ impl Sale {
         let (work, since) = self.work()?;
         let reminded = self.reminded_at.filter(|at| *at > since).unwrap_or(since);
         let patience = match work {
-            // Whoever was sent after it and found nothing need not be sent as often.
-            Work::InFlight => work.patience().saturating_mul(1 << self.chased.min(6)),
+            // What was sent on its way again, or asked for again, need not be as often.
+            Work::InFlight | Work::Refund => work.patience().saturating_mul(1 << self.chased.min(6)),
             _ => work.patience(),
         };
         Some(OpenWork { work, since, due: reminded.plus(patience) })

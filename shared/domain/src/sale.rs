@@ -6,7 +6,10 @@
 //! cannot exist.
 
 pub use crate::mail::{Draft, Letter, Mail, Progress};
-use crate::{Alert, Colour, SessionId, Tier, Timestamp, money::Money};
+use crate::{
+    Alert, Colour, SessionId, Tier, Timestamp,
+    money::{Money, PaymentChange},
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -102,6 +105,12 @@ pub struct Sale {
     /// What became of the money.
     #[serde(default)]
     pub money: Money,
+    /// What Stripe has reported of the payment: each kind once, in order of arrival.
+    #[serde(default)]
+    pub payment_changes: Vec<PaymentChange>,
+    /// Whether the log tells that another amount than the tier's price was paid.
+    #[serde(default)]
+    pub amount_noted: bool,
     /// When the verdict was last generated again, if ever.
     pub regenerated_at: Option<Timestamp>,
     /// Until when the model is not asked (its breaker is open).
@@ -177,6 +186,8 @@ impl Sale {
             notice: Mail::NotOrdered,
             divergence: Mail::NotOrdered,
             money: Money::Kept,
+            payment_changes: Vec::new(),
+            amount_noted: false,
             regenerated_at: None,
             unavailable_until: None,
             colour: None,
@@ -382,7 +393,7 @@ mod tests {
 
     #[test]
     fn nothing_is_made_or_sent_for_money_that_went_back() {
-        let authorisation = crate::money::Authorisation { by: "o".into(), reason: "r".into() };
+        let authorisation = crate::money::Authorisation::parse("o", "r").unwrap();
         let ends = [
             Money::RefundAuthorised { authorisation, at: at(1) },
             Money::Refunded { at: at(1) },

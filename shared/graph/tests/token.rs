@@ -130,8 +130,8 @@ async fn a_refused_token_is_replaced_once() {
 #[tokio::test]
 async fn without_a_token_nothing_happens_to_the_mail() {
     for (reply, expected) in [
-        (json(400, r#"{"error":"invalid_grant","error_description":"someone@example.com"}"#), "Forbidden(400)"),
-        (json(401, r#"{"error":"invalid_client"}"#), "Forbidden(401)"),
+        (json(400, r#"{"error":"invalid_grant","error_description":"someone@example.com"}"#), "ConsentRefused"),
+        (json(401, r#"{"error":"invalid_client"}"#), "ConsentRefused"),
         (json(500, "{}"), "Unavailable(500)"),
         (json_with(503, "Retry-After: 9\r\n", "{}"), "Throttled(9s)"),
         (json(429, "{}"), "Throttled(60s)"),

@@ -10,6 +10,7 @@ pub mod operator;
 pub mod quarantine;
 pub mod reattempt;
 pub mod redrive;
+pub mod refunds;
 pub mod show;
 
 pub use operator::{InvalidWords, Operator};

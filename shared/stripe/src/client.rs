@@ -4,7 +4,7 @@ use crate::{
     form,
     reply::CallError,
     session,
-    transport::{Call, Transport},
+    transport::{Call, MAX_REPLY_BYTES, Transport},
 };
 use async_trait::async_trait;
 use domain::{
@@ -70,7 +70,7 @@ pub enum ConfigError {
 
 /// Stripe.
 pub struct Client {
-    transport: Transport,
+    pub(crate) transport: Transport,
     site: String,
 }
 
@@ -104,16 +104,13 @@ impl Payments for Client {
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
         // A session id has no character that means anything in a path.
         let path = format!("/v1/checkout/sessions/{}", id.as_str());
-        let reply = self.transport.call(&Call::Get { path, query: &[] }).await?;
+        let reply = self.transport.call(&Call::Get { path, query: &[], most_bytes: MAX_REPLY_BYTES }).await?;
         let session = session::parse(&reply).map_err(CallError::from)?;
         if session.id == *id { Ok(session) } else { Err(CallError::Unexpected("another session").into()) }
     }
 
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
-        let key = Some(&new.idempotency_key).filter(|key| key.len() <= 255 && is_header_word(key));
-        let idempotency_key = key
-            .and_then(|key| HeaderValue::from_str(key).ok())
-            .ok_or_else(|| PaymentError::Refused("idempotency_key_invalid".to_owned()))?;
+        let idempotency_key = idempotency_key(&new.idempotency_key)?;
         let form = form::checkout(new, &self.site);
         let reply =
             self.transport.call(&Call::Post { path: "/v1/checkout/sessions", form: &form, idempotency_key }).await?;
@@ -128,10 +125,18 @@ impl Payments for Client {
             return Ok(None);
         }
         let query = [("code", code), ("active", "true")];
-        let reply = self.transport.call(&Call::Get { path: "/v1/promotion_codes".to_owned(), query: &query }).await?;
+        let path = "/v1/promotion_codes".to_owned();
+        let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_REPLY_BYTES }).await?;
         let codes = reply["data"].as_array().ok_or(CallError::Unexpected("no list of promotion codes"))?;
         Ok(codes.iter().find_map(|found| usable(found, code)))
     }
+}
+
+/// The key as a header. One that no header can hold is refused before anything is sent.
+pub(crate) fn idempotency_key(key: &str) -> Result<HeaderValue, PaymentError> {
+    let key = Some(key).filter(|key| key.len() <= 255 && is_header_word(key));
+    key.and_then(|key| HeaderValue::from_str(key).ok())
+        .ok_or_else(|| PaymentError::Refused("idempotency_key_invalid".to_owned()))
 }
 
 fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {

@@ -1,7 +1,10 @@
 //! Webhook events. Delivery is at least once and unordered, so nothing here depends on what came before.
 
 use crate::session::{self, SessionError};
-use domain::CheckoutSession;
+use domain::{
+    CheckoutSession,
+    money::{PaymentChange, PaymentId},
+};
 use serde_json::Value;
 
 /// What an event says.
@@ -15,7 +18,14 @@ pub enum EventKind {
     AsyncPaymentFailed,
     /// `checkout.session.expired`: nobody paid.
     SessionExpired,
-    /// Any other type, by name, cut to [`MAX_TYPE_CHARACTERS`].
+    /// `charge.refunded`, `charge.dispute.created` and `charge.dispute.closed`: a payment has changed.
+    PaymentChanged {
+        /// Which.
+        payment: PaymentId,
+        /// How.
+        change: PaymentChange,
+    },
+    /// Any other type, and a change of what is no payment of a checkout, by name, cut to [`MAX_TYPE_CHARACTERS`].
     Other(String),
 }
 
@@ -62,14 +72,43 @@ pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
         }
     })?;
     let object = &body["data"]["object"];
-    let kind = match body["type"].as_str().ok_or(EventError::NotAnEvent)? {
+    let name = body["type"].as_str().ok_or(EventError::NotAnEvent)?;
+    let kind = match name {
         "checkout.session.completed" => EventKind::SessionCompleted(session::parse(object)?),
         "checkout.session.async_payment_succeeded" => EventKind::AsyncPaymentSucceeded(session::parse(object)?),
         "checkout.session.async_payment_failed" => EventKind::AsyncPaymentFailed,
         "checkout.session.expired" => EventKind::SessionExpired,
-        other => EventKind::Other(other.chars().filter(|c| !c.is_control()).take(MAX_TYPE_CHARACTERS).collect()),
+        _ => match (payment(object), payment_change(name, object)) {
+            (Some(payment), Some(change)) => EventKind::PaymentChanged { payment, change },
+            _ => EventKind::Other(name.chars().filter(|c| !c.is_control()).take(MAX_TYPE_CHARACTERS).collect()),
+        },
     };
     Ok(Event { id: body["id"].as_str().map(str::to_owned), kind })
+}
+
+/// The payment of a charge or a dispute, by id or expanded. Charges that no checkout made may have none.
+fn payment(object: &Value) -> Option<PaymentId> {
+    let payment = &object["payment_intent"];
+    payment.as_str().or_else(|| payment["id"].as_str()).and_then(|id| PaymentId::parse(id).ok())
+}
+
+/// What an event says of its payment, if it is one of those that do.
+fn payment_change(name: &str, object: &Value) -> Option<PaymentChange> {
+    match name {
+        "charge.refunded" => {
+            let some = || object["amount_refunded"].as_i64() < object["amount"].as_i64();
+            let whole = object["refunded"].as_bool().unwrap_or_else(|| !some());
+            Some(if whole { PaymentChange::Refunded } else { PaymentChange::PartlyRefunded })
+        }
+        "charge.dispute.created" => Some(PaymentChange::DisputeOpened),
+        // An inquiry (`warning_…`) that ends without a dispute leaves us the money, as a dispute that was won does.
+        "charge.dispute.closed" => match object["status"].as_str() {
+            Some("won" | "warning_closed") => Some(PaymentChange::DisputeWon),
+            Some("lost") => Some(PaymentChange::DisputeLost),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +134,35 @@ mod tests {
         assert!(matches!(event("checkout.session.async_payment_failed").kind, EventKind::AsyncPaymentFailed));
         assert!(matches!(event("checkout.session.expired").kind, EventKind::SessionExpired));
         assert!(matches!(event("charge.refunded").kind, EventKind::Other(kind) if kind == "charge.refunded"));
+    }
+
+    #[test]
+    fn changes_of_a_payment_are_told_apart() {
+        let change = |name: &str, object: Value| match parsed(&json!({"type": name, "data": {"object": object}})).kind {
+            EventKind::PaymentChanged { payment, change } => Some((payment.as_str().to_owned(), change)),
+            _ => None,
+        };
+        let refund = |refunded: Value, amount: i64| json!({"id": "ch_1", "payment_intent": "pi_1", "refunded": refunded, "amount": 500, "amount_refunded": amount});
+        let of = |change| Some(("pi_1".to_owned(), change));
+        assert_eq!(change("charge.refunded", refund(json!(true), 500)), of(PaymentChange::Refunded));
+        assert_eq!(change("charge.refunded", refund(json!(false), 100)), of(PaymentChange::PartlyRefunded));
+        assert_eq!(change("charge.refunded", refund(json!(null), 499)), of(PaymentChange::PartlyRefunded));
+        assert_eq!(change("charge.refunded", refund(json!(null), 500)), of(PaymentChange::Refunded));
+        let dispute = |status: &str| json!({"id": "dp_1", "payment_intent": {"id": "pi_1"}, "status": status});
+        assert_eq!(change("charge.dispute.created", dispute("needs_response")), of(PaymentChange::DisputeOpened));
+        for (status, expected) in [
+            ("won", of(PaymentChange::DisputeWon)),
+            ("warning_closed", of(PaymentChange::DisputeWon)),
+            ("lost", of(PaymentChange::DisputeLost)),
+            ("under_review", None),
+        ] {
+            assert_eq!(change("charge.dispute.closed", dispute(status)), expected, "{status}");
+        }
+        for payment in [json!(null), json!("ch_1"), json!({"id": 7}), json!([])] {
+            let object = json!({"payment_intent": payment, "refunded": true});
+            assert_eq!(change("charge.refunded", object), None, "{payment}");
+        }
+        assert_eq!(change("charge.updated", refund(json!(true), 500)), None);
     }
 
     #[test]

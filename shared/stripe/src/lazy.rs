@@ -3,8 +3,12 @@
 use crate::{Client, Config};
 use async_trait::async_trait;
 use domain::{
-    CheckoutSession, Secret, SessionId,
-    ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness, SecretSource},
+    CheckoutSession, Secret, SessionId, Timestamp,
+    money::PaymentId,
+    ports::{
+        CreatedCheckoutSession, Ledger, NewCheckoutSession, PaidSessions, Pause, PaymentError, Payments, Randomness,
+        RefundStatus, SecretSource,
+    },
 };
 use serde::Deserialize;
 use std::sync::{Arc, OnceLock};
@@ -65,5 +69,20 @@ impl Payments for LazyClient {
 
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
         self.client().await?.promotion_code(code).await
+    }
+}
+
+#[async_trait]
+impl Ledger for LazyClient {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+        self.client().await?.refund(payment, idempotency_key).await
+    }
+
+    async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
+        self.client().await?.session_of(payment).await
+    }
+
+    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
+        self.client().await?.paid_since(since, from).await
     }
 }

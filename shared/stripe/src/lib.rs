@@ -1,4 +1,4 @@
-//! Stripe as far as Oracle uses it: webhook signatures and events, and three calls of its HTTP API.
+//! Stripe as far as Oracle uses it: webhook signatures and events, and six calls of its HTTP API.
 //!
 //! Replies and events hold customers' questions and addresses, so no error here carries text that a vendor or a
 //! customer wrote: only codes cut down to a known alphabet.
@@ -7,6 +7,7 @@ pub mod client;
 pub mod event;
 mod form;
 mod lazy;
+mod ledger;
 mod reply;
 pub mod session;
 pub mod signature;

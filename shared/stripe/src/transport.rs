@@ -16,10 +16,13 @@ const STRIPE_VERSION: HeaderName = HeaderName::from_static("stripe-version");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A session with the longest question is under 200 kB.
-const MAX_REPLY_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_REPLY_BYTES: usize = 1024 * 1024;
+
+/// A page of a list holds a hundred of them.
+pub(crate) const MAX_PAGE_BYTES: usize = 24 * 1024 * 1024;
 
 pub(crate) enum Call<'a> {
-    Get { path: String, query: &'a [(&'a str, &'a str)] },
+    Get { path: String, query: &'a [(&'a str, &'a str)], most_bytes: usize },
     Post { path: &'a str, form: &'a [(String, String)], idempotency_key: HeaderValue },
 }
 
@@ -64,7 +67,11 @@ impl Transport {
         let response = self.request(call).send().await.map_err(lost)?;
         let status = response.status();
         let should_retry = header(response.headers(), "stripe-should-retry");
-        let Some(body) = read(response).await.map_err(lost)? else {
+        let most_bytes = match call {
+            Call::Get { most_bytes, .. } => *most_bytes,
+            Call::Post { .. } => MAX_REPLY_BYTES,
+        };
+        let Some(body) = read(response, most_bytes).await.map_err(lost)? else {
             return Err(Failure { error: CallError::TooLong.into(), retriable: false });
         };
         if !status.is_success() {
@@ -76,7 +83,7 @@ impl Transport {
 
     fn request(&self, call: &Call<'_>) -> reqwest::RequestBuilder {
         let request = match call {
-            Call::Get { path, query } => self.http.get(format!("{}{path}", self.base_url)).query(query),
+            Call::Get { path, query, .. } => self.http.get(format!("{}{path}", self.base_url)).query(query),
             Call::Post { path, form, idempotency_key } => {
                 let request = self.http.post(format!("{}{path}", self.base_url)).form(form);
                 request.header(IDEMPOTENCY_KEY, idempotency_key)
@@ -99,10 +106,10 @@ fn connection(error: reqwest::Error) -> CallError {
 }
 
 /// The whole body, or `None` when it is longer than any reply should be.
-async fn read(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+async fn read(mut response: reqwest::Response, most_bytes: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > MAX_REPLY_BYTES {
+        if body.len() + chunk.len() > most_bytes {
             return Ok(None);
         }
         body.extend_from_slice(&chunk);

@@ -6,8 +6,9 @@ mod server;
 
 use async_trait::async_trait;
 use domain::{
-    PaymentStatus, Query, Secret, SessionId, Tier,
-    ports::{NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
+    PaymentStatus, Query, Secret, SessionId, Tier, Timestamp,
+    money::PaymentId,
+    ports::{Ledger, NewCheckoutSession, Pause, PaymentError, Payments, Randomness, RefundStatus},
 };
 use server::{Reply, Server, json, json_with};
 use std::{
@@ -140,6 +141,75 @@ async fn promotion_codes_are_looked_up_and_impossible_ones_are_not() {
             "GET /v1/promotion_codes?code=UNKNOWN&active=true HTTP/1.1"
         ]
     );
+}
+
+fn payment() -> PaymentId {
+    PaymentId::parse("pi_1").unwrap()
+}
+
+#[tokio::test]
+async fn a_refund_is_asked_for_whole_and_under_one_key() {
+    let server = Server::start([Reply::HangUp, json(200, r#"{"id":"re_1","status":"succeeded"}"#)]).await;
+    let status = client(&server.url).refund(&payment(), "refund-cs_test_1").await.unwrap();
+    assert_eq!(status, RefundStatus::Succeeded);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2, "a lost reply is asked for again");
+    for request in &seen {
+        assert_eq!(request.line, "POST /v1/refunds HTTP/1.1");
+        assert_eq!(
+            (request.header("idempotency-key"), request.body.as_str()),
+            (Some("refund-cs_test_1"), "payment_intent=pi_1")
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_was_given_back_already_counts_and_what_is_refused_does_not() {
+    let refused = |code: &str| json(400, format!(r#"{{"error":{{"type":"invalid_request_error","code":"{code}"}}}}"#));
+    let server = Server::start([refused("charge_already_refunded"), refused("charge_disputed"), json(200, "{}")]).await;
+    let client = client(&server.url);
+    assert_eq!(client.refund(&payment(), "key").await.unwrap(), RefundStatus::Succeeded);
+    let error = client.refund(&payment(), "key").await.unwrap_err();
+    assert!(matches!(error, PaymentError::Refused(code) if code == "charge_disputed"));
+    assert!(matches!(client.refund(&payment(), "key").await, Err(PaymentError::Unavailable(_))));
+    assert!(matches!(client.refund(&payment(), "a key").await, Err(PaymentError::Refused(_))));
+    assert_eq!(server.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn the_session_of_a_payment_is_looked_up() {
+    let of = |payment: &str| {
+        json(200, format!(r#"{{"data":[{{"id":"cs_test_1","payment_status":"paid","payment_intent":"{payment}"}}]}}"#))
+    };
+    let server = Server::start([of("pi_1"), json(200, r#"{"data":[]}"#), of("pi_2"), json(200, "{}")]).await;
+    let client = client(&server.url);
+    assert_eq!(client.session_of(&payment()).await.unwrap().unwrap().id, id());
+    assert!(client.session_of(&payment()).await.unwrap().is_none());
+    for what in ["another payment's session", "no list"] {
+        assert!(matches!(client.session_of(&payment()).await, Err(PaymentError::Unavailable(_))), "{what}");
+    }
+    assert_eq!(server.seen()[0].line, "GET /v1/checkout/sessions?payment_intent=pi_1&limit=1 HTTP/1.1");
+}
+
+#[tokio::test]
+async fn paid_sessions_are_listed_page_by_page_however_long_their_questions_are() {
+    let long = "a".repeat(2 * 1024 * 1024);
+    let first = format!(
+        r#"{{"has_more":true,"data":[{},{{"id":"cs_2","payment_status":"unpaid"}}]}}"#,
+        format_args!(r#"{{"id":"cs_1","payment_status":"paid","x":"{long}"}}"#)
+    );
+    let second = r#"{"has_more":false,"data":[{"id":"cs_3","payment_status":"paid"}]}"#;
+    let server = Server::start([json(200, first), json(200, second)]).await;
+    let client = client(&server.url);
+    let since = Timestamp::from_millis(1_763_596_800_999);
+    let page = client.paid_since(since, None).await.unwrap();
+    assert_eq!((page.sessions.len(), page.next.as_deref()), (1, Some("cs_2")));
+    let page = client.paid_since(since, page.next.as_deref()).await.unwrap();
+    assert_eq!((page.sessions[0].id.as_str(), page.next), ("cs_3", None));
+    let query = "created%5Bgte%5D=1763596800&status=complete&limit=100";
+    let lines: Vec<_> = server.seen().into_iter().map(|request| request.line).collect();
+    assert_eq!(lines[0], format!("GET /v1/checkout/sessions?{query} HTTP/1.1"));
+    assert_eq!(lines[1], format!("GET /v1/checkout/sessions?{query}&starting_after=cs_2 HTTP/1.1"));
 }
 
 #[tokio::test]

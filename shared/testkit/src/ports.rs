@@ -281,8 +281,10 @@ impl Ledger for World {
 #[async_trait]
 impl Alerts for World {
     async fn raise(&self, alert: Alert) {
-        // A failing alert channel must not show anywhere but in the fallback, which is out of this world.
-        let _ = self.boundary("alerts.raise", |state| state.alerts.push(alert)).await;
+        let raised = self.boundary("alerts.raise", |state| state.alerts.push(alert.clone())).await;
+        if raised.is_none() {
+            self.state().logged_alerts.push(alert);
+        }
     }
 }
 
@@ -336,19 +338,25 @@ impl Mailbox for World {
             let draft = Draft { id: format!("draft-{token}"), internet_message_id: format!("<{token}@mail>") };
             let letter =
                 Delivered { to: mail.to.expose().to_owned(), subject: mail.subject.clone(), body: mail.body.clone() };
+            state.mail_calls.push(("create", state.now));
+            if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
+                return Err(refusal);
+            }
             state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
-            draft
+            Ok(draft)
         });
-        write.await.ok_or_else(|| MailError::OutcomeUnknown(planned()))
+        write.await.unwrap_or_else(|| Err(MailError::OutcomeUnknown(planned())))
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        let write = self.boundary("mailbox.send_draft", |state| match state.drafts.remove(&draft.id) {
-            Some(letter) => {
-                state.sent.push(letter);
-                Ok(())
+        let write = self.boundary("mailbox.send_draft", |state| {
+            state.mail_calls.push(("send", state.now));
+            if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
+                return Err(refusal);
             }
-            None => Err(MailError::NoSuchDraft),
+            let letter = state.drafts.remove(&draft.id).ok_or(MailError::NoSuchDraft)?;
+            state.sent.push(letter);
+            Ok(())
         });
         write.await.unwrap_or_else(|| Err(MailError::OutcomeUnknown(planned())))
     }

@@ -6,7 +6,7 @@ use domain::{
     breaker::Breaker,
     message::Message,
     money::PaymentId,
-    ports::{ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
+    ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
 };
 use std::{
@@ -49,11 +49,17 @@ pub struct State {
     pub refund_status: Option<RefundStatus>,
     pub breakers: BTreeMap<String, (Breaker, u64)>,
     pub alerts: Vec<Alert>,
+    /// Alerts that no topic took: the adapter's last resort is the function's log.
+    pub logged_alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
     pub created: Vec<NewCheckoutSession>,
     pub promotion_codes: BTreeMap<String, String>,
     pub answers: VecDeque<Answer>,
     pub prompts: Vec<(String, Prompt)>,
+    /// What the mailbox answers next instead of doing what it is asked: nothing lets the call through.
+    pub mailbox_says: VecDeque<Option<MailError>>,
+    /// When somebody asked the mailbox to make or send a draft.
+    pub mail_calls: Vec<(&'static str, i64)>,
     pub drafts: BTreeMap<String, (Draft, Delivered)>,
     pub sent: Vec<(Draft, Delivered)>,
     pub paused: Vec<std::time::Duration>,

@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 fn ports<'a>(world: &'a World, signing_secrets: &'a Document) -> Ports<'a> {
-    Ports { signing_secrets, orders: world, notices: world, clock: world }
+    Ports { signing_secrets, orders: world, notices: world, payments: world, clock: world }
 }
 
 fn sign(body: &str) -> String {
@@ -88,6 +88,29 @@ fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
         let world = world();
         assert_eq!(deliver(&world, &event(kind, session)).status(), 200, "{kind}");
         assert!(world.state().queue.is_empty(), "{kind}");
+    }
+}
+
+/// Only the payment and what became of it travel on, to a queue of their own.
+#[test]
+fn refunds_and_disputes_are_passed_on_by_their_payment() {
+    use domain::money::PaymentChange;
+    let charge = json!({
+        "id": "ch_1", "object": "charge", "payment_intent": "pi_1", "amount": 500, "amount_refunded": 500,
+        "refunded": true, "billing_details": { "email": "someone@example.com" },
+    });
+    let dispute = json!({ "id": "dp_1", "object": "dispute", "payment_intent": "pi_1", "status": "needs_response" });
+    for (kind, object, expected) in [
+        ("charge.refunded", &charge, PaymentChange::Refunded),
+        ("charge.dispute.created", &dispute, PaymentChange::DisputeOpened),
+    ] {
+        let world = world();
+        assert_eq!(deliver(&world, &event(kind, object)).status(), 200, "{kind}");
+        let message = world.state().queue[0].0.clone();
+        assert!(matches!(&message, Message::PaymentChanged { change, .. } if *change == expected), "{message:?}");
+        assert!(!serde_json::to_string(&message).unwrap().contains("example.com"));
+        world.plan(Plan::at(0, Fault::Fail));
+        assert_eq!(deliver(&world, &event(kind, object)).status(), 503, "{kind}: Stripe keeps what no queue took");
     }
 }
 

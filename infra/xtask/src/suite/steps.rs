@@ -129,6 +129,8 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     start.args(["up", "--detach", "--sandbox-only", "--dir"]).arg(suite.stack.path());
     // A model that hangs is tried for real, but not for 45 s at a time.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
+    // Nor does a mail wait for hours.
+    start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     run(suite, "cargo xtask up", &mut start)?;
     let outcome = if present.is_empty() {
         Ok(Count::default())

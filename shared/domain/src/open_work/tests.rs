@@ -100,10 +100,12 @@ fn a_reminder_comes_again_until_somebody_decides() {
 
 #[test]
 fn money_that_is_to_go_back_comes_first_and_money_that_went_back_ends_it() {
-    let authorisation = Authorisation { by: "o".into(), reason: "r".into() };
+    let authorisation = Authorisation::parse("o", "r").unwrap();
     let failed = Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: at(0) }, ..sale() };
     let authorised = Sale { money: Money::RefundAuthorised { authorisation, at: at(60) }, ..failed.clone() };
     assert_eq!(open(&authorised), Some((Work::Refund, 660)));
+    let asked_twice = Sale { chased: 2, reminded_at: Some(at(660)), ..authorised };
+    assert_eq!(open(&asked_twice), Some((Work::Refund, 660 + 2400)), "less and less often");
     assert_eq!(open(&Sale { money: Money::Refunded { at: at(60) }, ..failed.clone() }), None);
     assert_eq!(open(&Sale { money: Money::Disputed { at: at(60) }, ..failed }), None);
 }

@@ -1,0 +1,142 @@
+//! What sends a sale that nobody works on any more on its way again: decided by its state alone.
+
+use domain::{
+    Alert, Sale, Timestamp,
+    alert::Severity,
+    mail::{Letter, Mail},
+    message::{Message, OrderedBy, VERSION},
+    money::Money,
+    sale::Fulfilment,
+};
+
+/// From this time on a sale that has to be sent on its way again is for a human to look at.
+const CRITICAL_FROM: u32 = 3;
+
+/// The messages that its workers ought to have. Each may be one too many: claims make one piece of work of two
+/// messages. None where only records or alerts are left to be written, and none for money that went back.
+pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
+    if sale.money != Money::Kept {
+        return Vec::new();
+    }
+    let session_id = || sale.session_id.clone();
+    let order = || Message::Order {
+        v: VERSION,
+        session_id: session_id(),
+        received_at: sale.received_at,
+        ordered_by: OrderedBy::Deadlines,
+    };
+    let first = match &sale.fulfilment {
+        Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => Some(order()),
+        // The order of a finished verdict archives it and orders its mail.
+        Fulfilment::Ready { archived, .. } if !archived || sale.mail == Mail::NotOrdered => Some(order()),
+        Fulfilment::Unusable { .. } if sale.notice == Mail::NotOrdered => {
+            Some(Message::Notice { v: VERSION, session_id: session_id(), received_at: sale.received_at })
+        }
+        Fulfilment::Ready { .. }
+        | Fulfilment::Unusable { .. }
+        | Fulfilment::InReview { .. }
+        | Fulfilment::Failed { .. } => None,
+    };
+    let mails = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
+        Mail::Ordered | Mail::Sending { .. } => {
+            Some(Message::Mail { v: VERSION, session_id: session_id(), ordered_at: now, letter })
+        }
+        Mail::Retrying { .. } => {
+            Some(Message::MailRetry { v: VERSION, session_id: session_id(), ordered_at: now, letter })
+        }
+        _ => None,
+    });
+    first.into_iter().chain(mails).collect()
+}
+
+/// What operators are told: a warning the first time, later more than that.
+pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -> Alert {
+    let severity = match times {
+        0 | 1 => Severity::Warn,
+        times if times < CRITICAL_FROM => Severity::Error,
+        _ => Severity::Critical,
+    };
+    let overdue = Letter::ALL.into_iter().find_map(|letter| match sale.letter(letter) {
+        Mail::Retrying { due, .. } if *due <= now => Some((letter, *due)),
+        _ => None,
+    });
+    let detail = match overdue {
+        // Email Retry, FM-01.
+        Some((letter, due)) => {
+            format!(
+                "retry worker missing: no attempt at the {} mail, due {due}; sent on its way again ({times})",
+                letter.as_str()
+            )
+        }
+        None if messages(sale, now).is_empty() => {
+            format!("records or alerts could not be written since {since}; tried again ({times})")
+        }
+        None => format!("nothing happened since {since}: sent on its way again ({times})"),
+    };
+    Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", &sale.session_id, &detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{Channel, SessionId, mail::Progress};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn sale() -> Sale {
+        Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+    }
+
+    fn ready() -> Sale {
+        Sale { fulfilment: Fulfilment::Ready { at: at(1), archived: true }, mail: Mail::Sent { at: at(2) }, ..sale() }
+    }
+
+    fn kinds(sale: &Sale) -> Vec<&'static str> {
+        let kind = |message: &Message| match message {
+            Message::Order { .. } => "order",
+            Message::Mail { .. } => "mail",
+            Message::MailRetry { .. } => "retry",
+            Message::Notice { .. } => "notice",
+            Message::PaymentChanged { .. } => "payment",
+        };
+        messages(sale, at(9)).iter().map(kind).collect()
+    }
+
+    #[test]
+    fn every_state_is_sent_to_whoever_works_on_it() {
+        let sending = Mail::Sending { owner: "a".into(), lease_until: at(1), progress: Progress::default() };
+        let retrying = Mail::Retrying { due: at(1), progress: Progress::default() };
+        let generating = Fulfilment::Generating { owner: "a".into(), lease_until: at(1) };
+        let unusable = Sale { fulfilment: Fulfilment::Unusable { at: at(1) }, ..sale() };
+        for (sale, expected) in [
+            (sale(), vec!["order"]),
+            (Sale { fulfilment: generating, ..sale() }, vec!["order"]),
+            (Sale { fulfilment: Fulfilment::Ready { at: at(1), archived: false }, ..ready() }, vec!["order"]),
+            (Sale { mail: Mail::NotOrdered, ..ready() }, vec!["order"]),
+            (Sale { mail: Mail::Ordered, ..ready() }, vec!["mail"]),
+            (Sale { mail: sending, ..ready() }, vec!["mail"]),
+            (Sale { mail: retrying.clone(), ..ready() }, vec!["retry"]),
+            (Sale { divergence: Mail::Ordered, ..ready() }, vec!["mail"]),
+            (Sale { notice: retrying, ..unusable.clone() }, vec!["retry"]),
+            (unusable, vec!["notice"]),
+            (ready(), vec![]),
+            (Sale { money: Money::Refunded { at: at(1) }, ..sale() }, vec![]),
+            (Sale { money: Money::Disputed { at: at(1) }, mail: Mail::Ordered, ..ready() }, vec![]),
+        ] {
+            assert_eq!(kinds(&sale), expected, "{sale:?}");
+        }
+    }
+
+    /// Email Retry, FM-01.
+    #[test]
+    fn a_warning_first_then_louder_and_a_missing_retry_worker_is_named() {
+        let severity = |times| alert(&sale(), at(0), times, at(9)).channel;
+        assert_eq!([1, 2, 3, 9].map(severity), [Channel::Ops, Channel::Ops, Channel::Critical, Channel::Critical]);
+        assert!(alert(&sale(), at(0), 1, at(9)).line.contains("WARN"));
+        let retrying = Sale { mail: Mail::Retrying { due: at(1), progress: Progress::default() }, ..ready() };
+        assert!(alert(&retrying, at(1), 1, at(9)).line.contains("retry worker missing"));
+        assert!(!alert(&retrying, at(1), 1, at(0)).line.contains("retry worker missing"));
+    }
+}

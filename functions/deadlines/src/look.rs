@@ -1,0 +1,261 @@
+//! One run: everything that is due, kind by kind, each sale on its own.
+
+use crate::chase;
+use audit::{Change, CommitError, Journal};
+use domain::{
+    Alert, CheckoutSession, Sale, SessionId, Timestamp,
+    alert::Severity,
+    mail::Mail,
+    message::Message,
+    money::{Authorisation, InvalidAuthorisation},
+    open_work::{OpenWork, Work},
+    ports::{Ledger, OpenSales, PaymentError, Payments, Queue, QueueError, StorageError, Versioned},
+};
+use refund::{Decision, RefundError};
+
+/// What a run needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub open: &'a dyn OpenSales,
+    pub payments: &'a dyn Payments,
+    pub ledger: &'a dyn Ledger,
+    pub orders: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+    pub mails: &'a dyn Queue,
+    pub retries: &'a dyn Queue,
+}
+
+/// How a run goes about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Whether what the content filter held for 24 h without a decision is refunded (content filter, GAP-J).
+    pub refund_held: bool,
+    /// How many sales of one kind are looked at.
+    pub most: usize,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Sales that were listed as due.
+    pub due: usize,
+    /// Those, and lists, that could not be dealt with: they stay due.
+    pub failed: usize,
+}
+
+/// Why a sale stays due.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// Stripe could not be asked.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+    /// The refund could not be carried out.
+    #[error(transparent)]
+    Refund(#[from] RefundError),
+    /// The policy's own words are refused: a mistake in this crate, which a test holds.
+    #[error(transparent)]
+    Policy(#[from] InvalidAuthorisation),
+}
+
+/// Looks at everything that is due. One sale that cannot be dealt with holds up no other.
+pub async fn run(ports: Ports<'_>, settings: Settings) -> Report {
+    let mut report = Report::default();
+    for work in Work::ALL {
+        if let Err(error) = look_at_all(ports, settings, work, &mut report).await {
+            report.failed += 1;
+            tracing::error!(work = work.as_str(), error = runtime::telemetry::chain(&error), "no list of what is due");
+        }
+    }
+    report
+}
+
+async fn look_at_all(
+    ports: Ports<'_>,
+    settings: Settings,
+    work: Work,
+    report: &mut Report,
+) -> Result<(), StorageError> {
+    // The whole list first: what is dealt with leaves it, and must not move the pages.
+    for session in listed(ports, work, settings.most).await? {
+        report.due += 1;
+        if let Err(error) = look(ports, settings, &session).await {
+            report.failed += 1;
+            let error = runtime::telemetry::chain(&error);
+            tracing::error!(session = session.prefix(), work = work.as_str(), error, "still due");
+        }
+    }
+    Ok(())
+}
+
+/// What is due, the most urgent first, at most so many.
+async fn listed(ports: Ports<'_>, work: Work, most: usize) -> Result<Vec<SessionId>, StorageError> {
+    let now = ports.journal.clock.now();
+    let (mut found, mut from) = (Vec::new(), None);
+    loop {
+        let page = ports.open.open(work, Some(now), from.as_deref()).await?;
+        found.extend(page.sessions);
+        found.truncate(most);
+        from = page.next;
+        if from.is_none() || found.len() == most {
+            return Ok(found);
+        }
+    }
+}
+
+/// Looks at one sale. The list it was on lags behind: what the sale itself says counts.
+async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), LookError> {
+    let journal = ports.journal;
+    let Some(mut sale) = journal.store.load(session).await? else { return Ok(()) };
+    if !sale.value.outbox.is_empty() || !sale.value.alerts.is_empty() {
+        journal.flush(sale).await;
+        let Some(flushed) = journal.store.load(session).await? else { return Ok(()) };
+        sale = flushed;
+    }
+    let Some(open) = due(&sale.value, journal.clock.now()) else { return Ok(()) };
+    match open.work {
+        Work::InFlight => chase(ports, sale).await,
+        Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
+        Work::Review if settings.refund_held && !is_served(&sale.value) => refund_held(ports, sale).await,
+        Work::Review | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
+            remind(ports, sale).await
+        }
+    }
+}
+
+/// What is due of a sale, if anything is.
+fn due(sale: &Sale, now: Timestamp) -> Option<OpenWork> {
+    sale.open_work().filter(|open| open.due <= now)
+}
+
+/// Whether the customer has a verdict, although a later one is held.
+const fn is_served(sale: &Sale) -> bool {
+    matches!(sale.mail, Mail::Sent { .. })
+}
+
+const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
+    refund::Ports { journal: ports.journal, payments: ports.payments, ledger: ports.ledger }
+}
+
+/// Sends a sale on its way again. The messages come first: a process that dies after them is followed by one that
+/// sends them again, and two are as good as one.
+async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
+    let now = ports.journal.clock.now();
+    for message in chase::messages(&sale.value, now) {
+        queue(ports, &message).send(&message).await?;
+    }
+    let chased = |sale: &mut Sale| {
+        let Some(open) = due(sale, now).filter(|open| open.work == Work::InFlight) else {
+            return Change::nothing(false);
+        };
+        sale.chased += 1;
+        sale.reminded_at = Some(now);
+        Change::save(true).alerting(chase::alert(sale, open.since, sale.chased, now))
+    };
+    let (sale, changed) = ports.journal.commit(sale, chased).await?;
+    if changed {
+        ports.journal.settle(sale).await;
+    }
+    Ok(())
+}
+
+fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
+    match message {
+        Message::Notice { .. } => ports.notices,
+        Message::Mail { .. } => ports.mails,
+        Message::MailRetry { .. } => ports.retries,
+        Message::Order { .. } | Message::PaymentChanged { .. } => ports.orders,
+    }
+}
+
+/// Brings a sale that waits for a human to mind again.
+async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
+    let now = ports.journal.clock.now();
+    let (sale, changed) = ports.journal.commit(sale, |sale| reminder(sale, now)).await?;
+    if changed {
+        ports.journal.settle(sale).await;
+    }
+    Ok(())
+}
+
+fn reminder(sale: &mut Sale, now: Timestamp) -> Change<bool> {
+    let Some(open) = due(sale, now) else { return Change::nothing(false) };
+    let what = match open.work {
+        Work::Review => "held by the content filter: approve, replace or refund it",
+        // Silent Drop, output 3: after 72 h a human decides, and only a human.
+        Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
+        Work::Failed => "there is no verdict: try again or refund it",
+        Work::DeadLetter => "its mail was given up: send it on its way again",
+        Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
+        Work::InFlight | Work::Refund => return Change::nothing(false),
+    };
+    sale.reminded_at = Some(now);
+    Change::save(true).alerting(escalation(sale, open, what, now))
+}
+
+fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert {
+    let hours = now.since(open.since).as_secs() / 3600;
+    let detail = format!("waits for a human for {hours} h: {what}");
+    Alert::event("ORACLE-DEADLINES", Severity::Critical, now, open.work.as_str(), &sale.session_id, &detail)
+}
+
+/// The policy as the authorisation in the log names it.
+fn policy() -> Result<Authorisation, InvalidAuthorisation> {
+    Authorisation::parse("policy quarantine-24h", "held by the content filter for 24 hours without a decision")
+}
+
+/// Refunds what the content filter held for too long (content filter, failure mode "quarantine backlog", GAP-J).
+async fn refund_held(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
+    let session = sale.value.session_id.clone();
+    let checkout = ports.payments.session(&session).await?;
+    let (policy, now) = (policy()?, ports.journal.clock.now());
+    let decide = |sale: &mut Sale| by_policy(sale, &checkout, &policy, now);
+    let (sale, decided) = ports.journal.commit(sale, decide).await?;
+    match decided {
+        Decided::Nothing => {}
+        Decided::Reminded => ports.journal.settle(sale).await,
+        Decided::Refund => {
+            ports.journal.settle(sale).await;
+            refund::carry_out(refund_ports(ports), &session).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What came of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decided {
+    /// A human has done something in between.
+    Nothing,
+    /// There is no money that could go back: a human is told, as of any other sale that waits.
+    Reminded,
+    /// The money goes back.
+    Refund,
+}
+
+/// Decides by policy, on the sale as it is at that moment.
+fn by_policy(sale: &mut Sale, checkout: &CheckoutSession, policy: &Authorisation, now: Timestamp) -> Change<Decided> {
+    let Some(open) = due(sale, now).filter(|open| open.work == Work::Review && !is_served(sale)) else {
+        return Change::nothing(Decided::Nothing);
+    };
+    let decided = refund::decide(sale, checkout, policy, now);
+    if decided.answer == Decision::Authorised {
+        let alert = escalation(sale, open, "nobody decided, so the money goes back by policy", now);
+        return Change::recorded(decided.records, Decided::Refund).alerting(alert);
+    }
+    let Change { alerts, .. } = reminder(sale, now);
+    Change { alerts, ..Change::save(Decided::Reminded) }
+}
+
+#[cfg(test)]
+mod tests;

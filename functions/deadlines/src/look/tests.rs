@@ -1,0 +1,291 @@
+use super::*;
+use domain::{
+    Channel, PaymentStatus,
+    mail::Progress,
+    money::{Money, PaymentId},
+    ports::RefundStatus,
+    sale::Fulfilment,
+};
+use std::time::Duration;
+use testkit::{Fault, Plan, World};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn session(number: u32) -> CheckoutSession {
+    CheckoutSession {
+        id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: Default::default(),
+        idea: None,
+        email: None,
+        amount_total: Some(500),
+        currency: Some("cad".into()),
+        payment: Some(PaymentId::parse(format!("pi_{number}")).unwrap()),
+        created: None,
+    }
+}
+
+fn sale(number: u32) -> Sale {
+    Sale::ordered(session(number).id, START)
+}
+
+fn held() -> Sale {
+    Sale { fulfilment: Fulfilment::InReview { gate: 1, at: START }, ..sale(1) }
+}
+
+fn world(sales: impl IntoIterator<Item = Sale>) -> World {
+    let world = World::at(START);
+    for (number, sale) in (1..).zip(sales) {
+        world.state().sessions.insert(sale.session_id.clone(), session(number));
+        world.state().sales.insert(sale.session_id.clone(), (sale, 1));
+    }
+    world
+}
+
+/// One run; nothing when the process died.
+fn looked(world: &World, refund_held: bool) -> Option<Report> {
+    let ports = Ports {
+        journal: Journal { store: world, log: world, alerts: world, clock: world },
+        open: world,
+        payments: world,
+        ledger: world,
+        orders: world,
+        notices: world,
+        mails: world,
+        retries: world,
+    };
+    testkit::run(run(ports, Settings { refund_held, most: 50 }))
+}
+
+fn stored(world: &World) -> Sale {
+    world.state().sales.values().next().unwrap().0.clone()
+}
+
+fn steps(world: &World) -> Vec<String> {
+    let of = |line: &String| line.split("\"step\":\"").nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    world.state().log.values().filter_map(of).collect()
+}
+
+#[test]
+fn nothing_happens_before_its_time() {
+    let world = world([sale(1)]);
+    world.advance(Duration::from_secs(20 * 60 - 1));
+    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: 0 }));
+    assert!(world.state().queue.is_empty() && world.state().alerts.is_empty());
+    world.advance(Duration::from_secs(1));
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0 }));
+    assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
+}
+
+#[test]
+fn what_nobody_works_on_is_sent_again_less_and_less_often_and_louder_and_louder() {
+    let world = world([sale(1)]);
+    let mut told = Vec::new();
+    for _ in 0..(24 * 12) {
+        world.advance(Duration::from_secs(300));
+        looked(&world, true).unwrap();
+        told.extend(world.state().alerts.drain(..));
+    }
+    let state = world.state();
+    assert_eq!(state.queue.len(), told.len(), "a message with every alert");
+    assert!((4..10).contains(&told.len()), "{} times a day", told.len());
+    assert!(told[0].line.contains("WARN") && told[1].line.contains("ERROR"));
+    assert!(told[2..].iter().all(|alert| alert.channel == Channel::Critical));
+}
+
+/// Email Retry, FM-01.
+#[test]
+fn a_retry_that_nobody_makes_is_told_and_made() {
+    let retrying = Mail::Retrying { due: START, progress: Progress::default() };
+    let fulfilment = Fulfilment::Ready { at: START, archived: true };
+    let world = world([Sale { fulfilment, mail: retrying, ..sale(1) }]);
+    world.advance(HOUR);
+    looked(&world, true).unwrap();
+    assert!(world.state().alerts[0].line.contains("retry worker missing"));
+    assert!(matches!(world.state().queue[0].0, Message::MailRetry { .. }));
+}
+
+#[test]
+fn records_and_alerts_that_a_dead_worker_left_are_written_and_nothing_else_happens() {
+    let alert = Alert { channel: Channel::Ops, line: "left behind".into() };
+    let world = world([Sale { money: Money::Refunded { at: START }, alerts: vec![alert.clone()], ..sale(1) }]);
+    world.advance(HOUR);
+    looked(&world, true).unwrap();
+    assert_eq!(world.state().alerts, [alert]);
+    assert_eq!((stored(&world).open_work(), stored(&world).chased), (None, 0));
+}
+
+/// Content filter, GAP-J: 24 hours, then the money goes back, once, whatever breaks.
+#[test]
+fn what_is_held_for_a_day_is_refunded_once_under_every_pair_of_faults() {
+    let clean = world([held()]);
+    clean.advance(24 * HOUR);
+    looked(&clean, true).unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 15, "{boundaries}");
+    assert!(clean.state().alerts[0].line.contains("the money goes back by policy"));
+    for first in 0..boundaries {
+        for second in [first + 1, first + 2, first + 3, boundaries] {
+            for one in FAULTS {
+                for other in FAULTS {
+                    let what = format!("{one:?} at {first}, {other:?} at {second}");
+                    let world = world([held()]);
+                    world.advance(24 * HOUR);
+                    world.plan(Plan::at(first, one).and_at(second, other));
+                    for _ in 0..4 {
+                        let _ = looked(&world, true);
+                        world.advance(HOUR);
+                    }
+                    world.plan(Plan::none());
+                    looked(&world, true).unwrap();
+                    assert_eq!(world.state().refunds.len(), 1, "{what}");
+                    assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
+                    assert!(matches!(stored(&world).money, Money::Refunded { .. }), "{what}");
+                    assert_eq!(stored(&world).open_work(), None, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
+    let world = world([held()]);
+    world.advance(24 * HOUR - Duration::from_secs(1));
+    looked(&world, true).unwrap();
+    assert_eq!(stored(&world).money, Money::Kept);
+    world.advance(Duration::from_secs(1));
+    looked(&world, false).unwrap();
+    looked(&world, false).unwrap();
+    let told = world.state().alerts.clone();
+    assert_eq!((told.len(), told[0].channel), (1, Channel::Critical), "one escalation a day");
+    assert!(told[0].line.contains("24 h: held by the content filter"), "{}", told[0].line);
+    assert_eq!(stored(&world).money, Money::Kept);
+    world.advance(24 * HOUR);
+    looked(&world, true).unwrap();
+    assert!(matches!(stored(&world).money, Money::Refunded { .. }));
+    let state = world.state();
+    assert!(state.log.values().next().unwrap().contains(r#""by":"policy quarantine-24h""#));
+}
+
+#[test]
+fn who_has_a_verdict_already_is_not_refunded_by_policy() {
+    let world = world([Sale { mail: Mail::Sent { at: START }, ..held() }]);
+    world.advance(24 * HOUR);
+    looked(&world, true).unwrap();
+    let state = world.state();
+    assert_eq!((state.alerts.len(), state.refunds.len()), (1, 0));
+}
+
+/// Silent Drop, output 3 and invariant 6.
+#[test]
+fn a_drop_is_brought_to_mind_every_three_days_and_never_refunded() {
+    let dropped = Sale { fulfilment: Fulfilment::Unusable { at: START }, notice: Mail::Sent { at: START }, ..sale(1) };
+    let world = world([dropped]);
+    for hour in 1..=(10 * 24) {
+        world.advance(HOUR);
+        looked(&world, true).unwrap();
+        assert_eq!(world.state().alerts.len(), hour / 72, "after {hour} h");
+    }
+    assert_eq!(world.state().alerts[0].channel, Channel::Critical);
+    assert!(world.state().refunds.is_empty() && world.state().log.is_empty());
+    assert_eq!(stored(&world).money, Money::Kept);
+}
+
+#[test]
+fn everything_else_that_waits_for_a_human_is_brought_to_mind_every_day() {
+    let ready = Fulfilment::Ready { at: START, archived: true };
+    let dead = Mail::Dead { at: START, progress: Progress::default() };
+    for waits in [
+        Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: START }, ..sale(1) },
+        Sale { fulfilment: ready.clone(), mail: dead, ..sale(1) },
+        Sale { fulfilment: ready, mail: Mail::Unknown { at: START }, ..sale(1) },
+    ] {
+        let world = world([waits]);
+        for hour in 1..=72 {
+            world.advance(HOUR);
+            looked(&world, true).unwrap();
+            assert_eq!(world.state().alerts.len(), hour / 24, "after {hour} h");
+        }
+        assert!(world.state().alerts.iter().all(|alert| alert.channel == Channel::Critical));
+        assert!(world.state().refunds.is_empty());
+    }
+}
+
+#[test]
+fn a_refund_that_was_decided_is_carried_out_by_whoever_comes() {
+    let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
+    let world = world([Sale { money: Money::RefundAuthorised { authorisation, at: START }, ..sale(1) }]);
+    world.state().refund_status = Some(RefundStatus::Pending);
+    world.advance(Duration::from_secs(600));
+    looked(&world, true).unwrap();
+    looked(&world, true).unwrap();
+    assert_eq!(steps(&world), ["issued"], "the second run finds that it is not due");
+    world.state().refund_status = None;
+    world.advance(HOUR);
+    looked(&world, false).unwrap();
+    assert!(matches!(stored(&world).money, Money::Refunded { .. }));
+}
+
+#[test]
+fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
+    let world = world((1..=5).map(sale));
+    world.advance(HOUR);
+    // Three pages of the list are read first, then the first sale.
+    world.plan(Plan::at(3, Fault::Fail));
+    assert_eq!(looked(&world, true), Some(Report { due: 5, failed: 1 }));
+    assert_eq!(world.state().queue.len(), 4);
+    world.plan(Plan::none().whenever("store.open", Fault::Fail));
+    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: Work::ALL.len() }));
+}
+
+#[test]
+fn a_run_is_bounded_and_the_most_urgent_come_first() {
+    let world =
+        world((1..=5).map(|number| Sale {
+            changed_at: START.plus(Duration::from_secs(10 - u64::from(number))),
+            ..sale(number)
+        }));
+    world.advance(HOUR);
+    let ports = Ports {
+        journal: Journal { store: &world, log: &world, alerts: &world, clock: &world },
+        open: &world,
+        payments: &world,
+        ledger: &world,
+        orders: &world,
+        notices: &world,
+        mails: &world,
+        retries: &world,
+    };
+    let report = testkit::run(run(ports, Settings { refund_held: true, most: 1 })).unwrap();
+    assert_eq!(report.due, 1);
+    assert_eq!(world.state().queue[0].0.session_id(), Some(&session(5).id));
+}
+
+#[test]
+fn whatever_breaks_a_lost_order_is_sent_again() {
+    let clean = world([sale(1)]);
+    clean.advance(HOUR);
+    looked(&clean, true).unwrap();
+    for boundary in 0..clean.passed() {
+        for fault in FAULTS {
+            let world = world([sale(1)]);
+            world.advance(HOUR);
+            world.plan(Plan::at(boundary, fault));
+            let _ = looked(&world, true);
+            world.plan(Plan::none());
+            looked(&world, true).unwrap();
+            let what = format!("{fault:?} at {boundary}");
+            assert!((1..=2).contains(&world.state().queue.len()), "{what}");
+            assert_eq!(stored(&world).chased, 1, "{what}");
+            // An alert that was saved and not raised is raised by whoever looks next.
+            world.advance(HOUR);
+            looked(&world, true).unwrap();
+            let told = !world.state().alerts.is_empty();
+            assert!(told, "{what}: nobody heard of it");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+use super::*;
+use domain::{Channel, PaymentStatus, SessionId, money::Authorisation, ports::Clock, sale::Claim};
+use std::time::Duration;
+use testkit::{Fault, Plan, World, run};
+
+const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+fn session() -> CheckoutSession {
+    CheckoutSession {
+        id: SessionId::parse("cs_test_1").unwrap(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: Default::default(),
+        idea: None,
+        email: None,
+        amount_total: Some(500),
+        currency: Some("cad".into()),
+        payment: Some(PaymentId::parse("pi_1").unwrap()),
+        created: None,
+    }
+}
+
+fn world() -> World {
+    let world = World::at(START);
+    world.state().sessions.insert(session().id, session());
+    let sale = Sale::ordered(session().id, START);
+    world.state().sales.insert(session().id, (sale, 1));
+    world
+}
+
+fn report(world: &World, change: PaymentChange) -> Option<Result<(), ApplyError>> {
+    let journal = Journal { store: world, log: world, alerts: world, clock: world };
+    let changed = Changed { payment: PaymentId::parse("pi_1").unwrap(), change, received_at: START };
+    run(apply(Ports { journal, ledger: world }, &changed))
+}
+
+fn sale(world: &World) -> Sale {
+    world.state().sales[&session().id].0.clone()
+}
+
+fn lines(world: &World) -> Vec<serde_json::Value> {
+    world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_refund_ends_the_sale_is_on_record_and_alarms_nobody() {
+    let world = world();
+    report(&world, PaymentChange::Refunded).unwrap().unwrap();
+    let mut sale = sale(&world);
+    assert!(matches!(sale.money, Money::Refunded { .. }));
+    assert_eq!(sale.open_work(), None, "it is on no list any more");
+    assert_eq!(sale.claim_generation("a", START, Duration::from_secs(1)), Claim::Done);
+    let lines = lines(&world);
+    assert_eq!((&lines[0]["event"], &lines[0]["change"]), (&"payment_change".into(), &"refunded".into()));
+    assert_eq!((&lines[0]["payment"], &lines[0]["amount_total"]), (&"pi_1".into(), &500.into()));
+    assert!(world.state().alerts.is_empty());
+}
+
+#[test]
+fn a_refund_of_ours_is_confirmed_by_stripes_event() {
+    let world = world();
+    let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
+    let money = Money::RefundAuthorised { authorisation, at: START };
+    world.state().sales.values_mut().for_each(|(sale, _)| sale.money = money.clone());
+    report(&world, PaymentChange::Refunded).unwrap().unwrap();
+    assert!(matches!(sale(&world).money, Money::Refunded { .. }));
+    let lines = lines(&world);
+    assert_eq!((&lines[1]["step"], &lines[1]["by"]), (&"confirmed".into(), &"alex".into()));
+}
+
+#[test]
+fn a_partial_refund_is_recorded_and_changes_nothing_else() {
+    let world = world();
+    report(&world, PaymentChange::PartlyRefunded).unwrap().unwrap();
+    assert_eq!(sale(&world).money, Money::Kept);
+    assert_eq!((lines(&world).len(), world.state().alerts.len()), (1, 0));
+}
+
+#[test]
+fn a_dispute_stops_the_sale_and_wakes_somebody_and_a_won_one_lets_it_go_on() {
+    let world = world();
+    report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
+    assert!(matches!(sale(&world).money, Money::Disputed { .. }));
+    let alerts = world.state().alerts.clone();
+    assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
+    assert!(alerts[0].line.starts_with("[ORACLE-PAYMENT] CRITICAL"));
+    report(&world, PaymentChange::DisputeWon).unwrap().unwrap();
+    assert_eq!(sale(&world).money, Money::Kept);
+    assert!(sale(&world).open_work().is_some(), "somebody goes after it again");
+}
+
+/// Delivery is at least once and unordered.
+#[test]
+fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
+    use PaymentChange::{DisputeLost, DisputeOpened, DisputeWon, Refunded};
+    let kept = |money: &Money| *money == Money::Kept;
+    let disputed = |money: &Money| matches!(money, Money::Disputed { .. });
+    let refunded = |money: &Money| matches!(money, Money::Refunded { .. });
+    let cases: [(&[PaymentChange], &dyn Fn(&Money) -> bool); 7] = [
+        (&[DisputeOpened, DisputeWon, DisputeOpened], &kept),
+        (&[DisputeWon, DisputeOpened, DisputeWon], &kept),
+        (&[DisputeOpened, DisputeLost, DisputeOpened], &disputed),
+        (&[DisputeLost, DisputeOpened, DisputeLost], &disputed),
+        (&[DisputeOpened, Refunded, DisputeWon], &refunded),
+        (&[Refunded, DisputeOpened, DisputeWon], &refunded),
+        (&[Refunded, Refunded, DisputeLost], &refunded),
+    ];
+    for (changes, expected) in cases {
+        let world = world();
+        for change in changes {
+            report(&world, *change).unwrap().unwrap();
+        }
+        let money = sale(&world).money;
+        assert!(expected(&money), "{changes:?} end in {money:?}");
+        let mut kinds = changes.to_vec();
+        kinds.sort_by_key(|kind| *kind as u8);
+        kinds.dedup();
+        assert_eq!(lines(&world).len(), kinds.len(), "{changes:?}: a record each");
+    }
+}
+
+#[test]
+fn a_sale_nobody_has_seen_is_stopped_before_it_starts() {
+    let world = world();
+    world.state().sales.clear();
+    report(&world, PaymentChange::Refunded).unwrap().unwrap();
+    assert_eq!(sale(&world).claim_generation("a", START, Duration::from_secs(1)), Claim::Done);
+}
+
+#[test]
+fn a_payment_that_is_not_ours_is_done_with() {
+    let world = world();
+    world.state().sessions.clear();
+    report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
+    assert!(world.state().log.is_empty() && world.state().alerts.is_empty());
+    assert_eq!(sale(&world).money, Money::Kept);
+}
+
+#[test]
+fn whatever_breaks_it_is_applied_and_recorded_once_in_the_end() {
+    let clean = world();
+    report(&clean, PaymentChange::DisputeOpened).unwrap().unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 4, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            let world = world();
+            world.plan(Plan::at(boundary, fault));
+            drop(report(&world, PaymentChange::DisputeOpened));
+            world.plan(Plan::none());
+            report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
+            let what = format!("{fault:?} at {boundary}");
+            assert!(matches!(sale(&world).money, Money::Disputed { .. }), "{what}");
+            assert_eq!(lines(&world).len(), 1, "{what}");
+            let alerts_failed = fault == Fault::Fail && world.state().alerts.is_empty();
+            assert!(alerts_failed || !world.state().alerts.is_empty(), "{what}: nobody heard of it");
+            assert_eq!(sale(&world).open_work(), None, "{what}: nothing is left over");
+            assert!(world.now() >= START);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! One comparison: every session that Stripe says is paid, and what became of it here.
+
+use audit::{Body, Change, CommitError, Journal, Record};
+use domain::{
+    Alert, CheckoutSession, Sale, Timestamp,
+    alert::Severity,
+    mail::Mail,
+    message::{Message, OrderedBy, VERSION},
+    money::Money,
+    ports::{Ledger, PaymentError, Queue, QueueError, StorageError, Versioned},
+    sale::Fulfilment,
+    tier::CURRENCY,
+};
+use std::time::Duration;
+
+/// What a comparison needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub ledger: &'a dyn Ledger,
+    pub orders: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Paid sessions.
+    pub paid: usize,
+    /// Paid, and unknown here: alerted, and ordered.
+    pub missing: usize,
+    /// Known here, and neither delivered nor on a list: alerted, and ordered.
+    pub astray: usize,
+    /// On a list, and due for so long that nobody can be looking at the list.
+    pub overdue: usize,
+    /// Paid with another amount than the tier's price: recorded now.
+    pub amounts: usize,
+    /// Not compared: something failed.
+    pub failed: usize,
+}
+
+/// Why a comparison did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// Stripe did not list what was paid.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+}
+
+/// A younger session may be on its way from Stripe to us at this moment; tomorrow's comparison sees it again.
+const SETTLING: Duration = Duration::from_secs(15 * 60);
+
+/// The deadlines function runs every few minutes. What is due for longer was looked at by nobody.
+const OVERDUE_AFTER: Duration = Duration::from_secs(2 * 3600);
+
+/// How a paid session stands with us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has ended well, is worked on, or waits for a human who knows.
+    InOrder,
+    /// Nobody here knows of it.
+    Missing,
+    /// It is known, and will neither end nor come to anybody's attention by itself.
+    Astray,
+    /// It is on a list that nobody looks at.
+    Overdue,
+}
+
+/// Compares the paid sessions that were created within `look_back` with the sales.
+///
+/// # Errors
+/// [`CompareError::Payment`]: Stripe's list could not be read to its end. A sale that could not be compared only
+/// counts as failed.
+pub async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, CompareError> {
+    let now = ports.journal.clock.now();
+    let millis = i64::try_from(look_back.as_millis()).unwrap_or(i64::MAX);
+    let since = Timestamp::from_millis(now.as_millis().saturating_sub(millis));
+    let (mut report, mut from) = (Report::default(), None);
+    loop {
+        let page = ports.ledger.paid_since(since, from.as_deref()).await?;
+        for session in &page.sessions {
+            report.paid += 1;
+            if let Err(error) = compare(ports, session, now, &mut report).await {
+                report.failed += 1;
+                let error = runtime::telemetry::chain(&error);
+                tracing::error!(session = session.id.prefix(), error, "not compared");
+            }
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok(report);
+        }
+    }
+}
+
+async fn compare(
+    ports: Ports<'_>,
+    session: &CheckoutSession,
+    now: Timestamp,
+    report: &mut Report,
+) -> Result<(), CompareError> {
+    let sale = ports.journal.store.load(&session.id).await?;
+    match standing(session, sale.as_ref().map(|sale| &sale.value), now) {
+        Standing::InOrder => {}
+        Standing::Missing => {
+            report.missing += 1;
+            put_back(ports, session, now, "paid, and unknown here: ordered now").await?;
+        }
+        Standing::Astray => {
+            report.astray += 1;
+            put_back(ports, session, now, "paid, neither delivered nor on any list: ordered again").await?;
+        }
+        Standing::Overdue => {
+            report.overdue += 1;
+            alert(ports, session, Severity::Critical, now, "due for hours: does the deadlines function run?").await;
+        }
+    }
+    match sale {
+        Some(sale) => note_amount(ports, session, sale, now, report).await,
+        // Once there is a sale to record it with.
+        None => Ok(()),
+    }
+}
+
+fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> Standing {
+    let Some(sale) = sale else {
+        let settling = session.created.is_some_and(|created| created.plus(SETTLING) > now);
+        return if settling { Standing::InOrder } else { Standing::Missing };
+    };
+    match sale.open_work() {
+        Some(open) if open.due.plus(OVERDUE_AFTER) <= now => Standing::Overdue,
+        Some(_) => Standing::InOrder,
+        None if has_ended(sale) => Standing::InOrder,
+        None => Standing::Astray,
+    }
+}
+
+/// Whether the customer has the verdict, or the money is elsewhere.
+fn has_ended(sale: &Sale) -> bool {
+    let delivered =
+        matches!(sale.fulfilment, Fulfilment::Ready { .. }) && matches!(sale.mail, Mail::Sent { .. } | Mail::NoAddress);
+    delivered || sale.money != Money::Kept
+}
+
+/// Tells operators, and puts the session where its webhook would have put it.
+async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, why: &str) -> Result<(), CompareError> {
+    alert(ports, session, Severity::Critical, now, why).await;
+    let (session_id, received_at) = (session.id.clone(), now);
+    match session.submission() {
+        Ok(_) => {
+            let ordered_by = OrderedBy::Reconciliation;
+            ports.orders.send(&Message::Order { v: VERSION, session_id, received_at, ordered_by }).await?;
+        }
+        Err(_) => ports.notices.send(&Message::Notice { v: VERSION, session_id, received_at }).await?,
+    }
+    Ok(())
+}
+
+async fn alert(ports: Ports<'_>, session: &CheckoutSession, severity: Severity, now: Timestamp, detail: &str) {
+    let alert = Alert::event("ORACLE-RECONCILE", severity, now, "PAID_SESSIONS", &session.id, detail);
+    ports.journal.alerts.raise(alert).await;
+}
+
+/// The tier's price, where another amount or another currency was paid (Product Tiers, invariant 1).
+fn other_price(session: &CheckoutSession) -> Option<u32> {
+    let price = session.submission().ok()?.tier.price_cents();
+    let same = session.amount_total == Some(i64::from(price)) && session.currency.as_deref() == Some(CURRENCY);
+    (!same).then_some(price)
+}
+
+/// Records and tells once that another amount than the tier's price was paid. A promotion code is the usual reason.
+async fn note_amount(
+    ports: Ports<'_>,
+    session: &CheckoutSession,
+    sale: Versioned<Sale>,
+    now: Timestamp,
+    report: &mut Report,
+) -> Result<(), CompareError> {
+    let Some(price) = other_price(session).filter(|_| !sale.value.amount_noted) else { return Ok(()) };
+    let (amount_total, currency) = (session.amount_total, session.currency.clone());
+    let paid = amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());
+    let detail = format!(
+        "paid {paid} {}, the price is {price} {CURRENCY}: a promotion code, or a wrong price?",
+        currency.as_deref().unwrap_or("?")
+    );
+    let note = |sale: &mut Sale| {
+        if sale.amount_noted {
+            return Change::nothing(false);
+        }
+        sale.amount_noted = true;
+        let body = Body::AmountDiffers { amount_total, currency: currency.clone(), price };
+        let record = Record { timestamp: now, triggered_at: now, body };
+        let alert = Alert::event("ORACLE-RECONCILE", Severity::Warn, now, "AMOUNT", &session.id, &detail);
+        Change::recorded(vec![record], true).alerting(alert)
+    };
+    let (sale, noted) = ports.journal.commit(sale, note).await?;
+    ports.journal.settle(sale).await;
+    report.amounts += usize::from(noted);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+use super::*;
+use domain::{Channel, PaymentStatus, SessionId};
+use testkit::{Fault, Plan, World};
+
+const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+fn session(number: u32) -> CheckoutSession {
+    let metadata = [("tier", "full"), ("q0", "Open a shop?"), ("qn", "1")];
+    CheckoutSession {
+        id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        idea: None,
+        email: None,
+        amount_total: Some(500),
+        currency: Some("cad".into()),
+        payment: None,
+        created: Some(START),
+    }
+}
+
+fn sale(number: u32) -> Sale {
+    Sale::ordered(session(number).id, START)
+}
+
+fn delivered(number: u32) -> Sale {
+    let fulfilment = Fulfilment::Ready { at: START, archived: true };
+    Sale { fulfilment, mail: Mail::Sent { at: START }, ..sale(number) }
+}
+
+fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIterator<Item = Sale>) -> World {
+    let world = World::at(START.plus(Duration::from_secs(3600)));
+    for session in sessions {
+        world.state().sessions.insert(session.id.clone(), session);
+    }
+    for sale in sales {
+        world.state().sales.insert(sale.session_id.clone(), (sale, 1));
+    }
+    world
+}
+
+/// One comparison; nothing when the process died.
+fn compared(world: &World) -> Option<Result<Report, CompareError>> {
+    let journal = Journal { store: world, log: world, alerts: world, clock: world };
+    testkit::run(run(Ports { journal, ledger: world, orders: world, notices: world }, 3 * DAY))
+}
+
+#[test]
+fn what_is_delivered_on_a_list_or_given_back_is_in_order() {
+    let waiting = Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: START }, ..sale(2) };
+    let refunded = Sale { money: Money::Refunded { at: START }, ..sale(3) };
+    let without_address = Sale { mail: Mail::NoAddress, ..delivered(4) };
+    let world = world((1..=4).map(session), [delivered(1), waiting, refunded, without_address]);
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 4, ..Report::default() }, "over all pages");
+    let state = world.state();
+    assert!(state.alerts.is_empty() && state.queue.is_empty() && state.log.is_empty());
+}
+
+#[test]
+fn a_paid_session_nobody_knows_is_told_and_ordered() {
+    let mut unusable = session(2);
+    unusable.metadata.remove("tier");
+    let world = world([session(1), unusable], []);
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 2, missing: 2, ..Report::default() });
+    let state = world.state();
+    assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Reconciliation, .. }));
+    assert!(matches!(state.queue[1].0, Message::Notice { .. }));
+    assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Critical && !alert.line.contains("shop")));
+    assert_eq!(state.alerts.len(), 2);
+}
+
+#[test]
+fn what_is_not_paid_too_old_or_only_just_paid_is_left_alone() {
+    let unpaid = CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(1) };
+    let old = CheckoutSession { created: Some(Timestamp::from_seconds(1_799_000_000)), ..session(2) };
+    let fresh = CheckoutSession { created: Some(START.plus(Duration::from_secs(2701))), ..session(3) };
+    let world = world([unpaid, old, fresh], []);
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, ..Report::default() });
+    world.advance(Duration::from_secs(1));
+    assert_eq!(compared(&world).unwrap().unwrap().missing, 1, "but not for ever");
+}
+
+#[test]
+fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() {
+    // The state of a mistake: a held mail without a review.
+    let astray = Sale { mail: Mail::Held, ..delivered(1) };
+    assert_eq!(astray.open_work(), None);
+    let world = world([session(1), session(2)], [astray, sale(2)]);
+    let found = Report { paid: 2, astray: 1, ..Report::default() };
+    assert_eq!(compared(&world).unwrap().unwrap(), found, "the other is due, but not for hours");
+    assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
+    world.advance(Duration::from_secs(2 * 3600));
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { overdue: 1, ..found });
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("does the deadlines function run?")));
+}
+
+/// Product Tiers, invariant 1.
+#[test]
+fn another_amount_than_the_price_is_recorded_and_told_once() {
+    let discounted = CheckoutSession { amount_total: Some(450), ..session(1) };
+    let foreign = CheckoutSession { currency: Some("usd".into()), ..session(2) };
+    let world = world([discounted, foreign, session(3)], [delivered(1), delivered(2), delivered(3)]);
+    for expected in [2, 0] {
+        assert_eq!(compared(&world).unwrap().unwrap().amounts, expected);
+        let state = world.state();
+        assert_eq!((state.alerts.len(), state.log.len()), (2, 2));
+        assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Ops));
+        assert!(state.log.values().next().unwrap().contains(r#""event":"amount_differs","amount_total":450"#));
+    }
+}
+
+#[test]
+fn a_sale_that_cannot_be_compared_holds_up_no_other_and_a_list_that_breaks_off_is_an_error() {
+    let world = world((1..=3).map(session), []);
+    world.plan(Plan::at(1, Fault::Fail));
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 3, missing: 2, failed: 1, ..Report::default() });
+    world.plan(Plan::none().whenever("ledger.paid_since", Fault::Fail));
+    assert!(matches!(compared(&world).unwrap(), Err(CompareError::Payment(_))));
+}
+
+#[test]
+fn whatever_breaks_the_next_comparison_makes_it_good() {
+    let clean = world([session(1)], []);
+    compared(&clean).unwrap().unwrap();
+    for boundary in 0..clean.passed() {
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            let world = world([session(1)], []);
+            world.plan(Plan::at(boundary, fault));
+            drop(compared(&world));
+            world.plan(Plan::none());
+            compared(&world).unwrap().unwrap();
+            assert!(!world.state().queue.is_empty(), "{fault:?} at {boundary}");
+            assert!(!world.state().alerts.is_empty(), "{fault:?} at {boundary}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The decision that money goes back.
+
+use crate::record;
+use audit::{Change, CommitError, Journal, Record, RefundStep};
+use domain::{
+    CheckoutSession, Sale, Timestamp,
+    money::{Authorisation, Money},
+};
+
+/// What came of the wish to refund a sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is on record now.
+    Authorised,
+    /// Somebody had decided it before; theirs stands.
+    AlreadyAuthorised,
+    /// The money is back already.
+    AlreadyRefunded,
+    /// The customer's bank has taken the money: Stripe refuses refunds until that is decided.
+    Disputed,
+    /// Stripe says that nothing was paid.
+    NotPaid,
+}
+
+/// Records who decided that the money of a sale goes back, and stops everything else that machines would do about
+/// it. `session` is what Stripe says of the sale now. [`crate::carry_out`] comes next.
+///
+/// # Errors
+/// [`CommitError`]: nothing was decided, or it was and the reply got lost; to decide again is safe.
+pub async fn authorise(
+    journal: Journal<'_>,
+    session: &CheckoutSession,
+    authorisation: &Authorisation,
+    now: Timestamp,
+) -> Result<Decision, CommitError> {
+    let sale = journal.load(&session.id, now).await?;
+    let (sale, decision) = journal.commit(sale, |sale| decide(sale, session, authorisation, now)).await?;
+    if decision == Decision::Authorised {
+        journal.settle(sale).await;
+    } else {
+        journal.flush(sale).await;
+    }
+    Ok(decision)
+}
+
+/// The same as a plain decision, for who commits more than this.
+pub fn decide(
+    sale: &mut Sale,
+    session: &CheckoutSession,
+    authorisation: &Authorisation,
+    now: Timestamp,
+) -> Change<Decision> {
+    match &sale.money {
+        Money::RefundAuthorised { .. } => return Change::nothing(Decision::AlreadyAuthorised),
+        Money::Refunded { .. } => return Change::nothing(Decision::AlreadyRefunded),
+        Money::Disputed { .. } => return Change::nothing(Decision::Disputed),
+        Money::Kept if !session.is_paid() => return Change::nothing(Decision::NotPaid),
+        Money::Kept => {}
+    }
+    sale.money = Money::RefundAuthorised { authorisation: authorisation.clone(), at: now };
+    // From here on it counts how often Stripe was asked.
+    sale.chased = 0;
+    sale.reminded_at = None;
+    let record = record(RefundStep::Authorised, authorisation, session, None, now, now);
+    Change::recorded(vec![record], Decision::Authorised)
+}
+
+/// The record of a confirmation that came from Stripe by itself, where a refund of ours was on its way.
+#[must_use]
+pub fn confirmation(sale: &Sale, session: &CheckoutSession, now: Timestamp) -> Option<Record> {
+    let Money::RefundAuthorised { authorisation, at } = &sale.money else { return None };
+    Some(record(RefundStep::Confirmed, authorisation, session, None, *at, now))
+}

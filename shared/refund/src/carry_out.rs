@@ -1,0 +1,118 @@
+//! What was decided, done.
+
+use crate::record;
+use audit::{Change, CommitError, Journal, RefundStep};
+use domain::{
+    Alert, CheckoutSession, Sale, SessionId, Timestamp,
+    alert::Severity,
+    money::Money,
+    ports::{Ledger, PaymentError, Payments, RefundStatus, StorageError},
+};
+
+/// What a refund needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub payments: &'a dyn Payments,
+    pub ledger: &'a dyn Ledger,
+}
+
+/// Why a refund must be carried out again. The decision stands, and whoever comes next finds it.
+#[derive(Debug, thiserror::Error)]
+pub enum RefundError {
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Stripe could not be asked, or its answer was lost.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+}
+
+/// How a refund stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The money is on its way to the customer, or there.
+    Refunded,
+    /// Stripe works on it; ask again later.
+    Pending,
+    /// Stripe says no, with this code: a human decides, and it is asked again later.
+    Failed(String),
+    /// No refund of this sale was authorised, or its money is disputed.
+    NotAuthorised,
+}
+
+/// After so many answers short of a confirmation operators hear of it.
+const PATIENT_ANSWERS: u32 = 3;
+
+/// Asks Stripe for an authorised refund and saves the answer. Whoever calls it again asks for the same refund.
+///
+/// # Errors
+/// [`RefundError`]: call it again.
+pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome, RefundError> {
+    let journal = ports.journal;
+    let Some(sale) = journal.store.load(session).await? else { return Ok(Outcome::NotAuthorised) };
+    if !matches!(sale.value.money, Money::RefundAuthorised { .. }) {
+        let outcome = stands(&sale.value);
+        journal.flush(sale).await;
+        return Ok(outcome);
+    }
+    let checkout = ports.payments.session(session).await?;
+    let asked = ask(ports.ledger, &checkout).await?;
+    let now = journal.clock.now();
+    let (sale, outcome) = journal.commit(sale, |sale| note(sale, &checkout, &asked, now)).await?;
+    journal.settle(sale).await;
+    Ok(outcome)
+}
+
+/// What the sale itself says of a refund that is not under way.
+const fn stands(sale: &Sale) -> Outcome {
+    if matches!(sale.money, Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
+}
+
+/// Stripe's answer; no answer is an error, a refusal is none.
+async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession) -> Result<Outcome, PaymentError> {
+    let Some(payment) = &checkout.payment else { return Ok(Outcome::Failed("no_payment".to_owned())) };
+    match ledger.refund(payment, &format!("refund-{}", checkout.id.as_str())).await {
+        Ok(RefundStatus::Succeeded) => Ok(Outcome::Refunded),
+        Ok(RefundStatus::Pending) => Ok(Outcome::Pending),
+        Ok(RefundStatus::Failed) => Ok(Outcome::Failed("refund_failed".to_owned())),
+        Err(PaymentError::Refused(code)) => Ok(Outcome::Failed(code)),
+        Err(PaymentError::NotFound) => Ok(Outcome::Failed("payment_unknown".to_owned())),
+        Err(error @ PaymentError::Unavailable(_)) => Err(error),
+    }
+}
+
+/// Notes the answer, unless Stripe's own event was faster.
+fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Outcome, now: Timestamp) -> Change<Outcome> {
+    let Money::RefundAuthorised { authorisation, at } = sale.money.clone() else {
+        return Change::nothing(stands(sale));
+    };
+    let (step, error) = match asked {
+        Outcome::Refunded => (RefundStep::Confirmed, None),
+        Outcome::Pending | Outcome::NotAuthorised => (RefundStep::Issued, None),
+        Outcome::Failed(code) => (RefundStep::Failed, Some(code.as_str())),
+    };
+    let record = record(step, &authorisation, checkout, error, at, now);
+    let change = Change::recorded(vec![record], asked.clone());
+    if *asked == Outcome::Refunded {
+        sale.money = Money::Refunded { at: now };
+        return change;
+    }
+    sale.chased += 1;
+    sale.reminded_at = Some(now);
+    let alert = |severity, detail: &str| Alert::event("ORACLE-REFUND", severity, now, "REFUND", &checkout.id, detail);
+    match error {
+        Some(code) => {
+            let detail = format!("the refund failed ({code}): give the money back by hand, or ask again");
+            change.alerting(alert(Severity::Critical, &detail))
+        }
+        None if sale.chased >= PATIENT_ANSWERS => {
+            change.alerting(alert(Severity::Error, "Stripe has not confirmed the refund yet"))
+        }
+        None => change,
+    }
+}

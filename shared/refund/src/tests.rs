@@ -1,0 +1,176 @@
+use super::*;
+use audit::Journal;
+use domain::{
+    CheckoutSession, PaymentStatus, SessionId,
+    money::{Authorisation, Money, PaymentId},
+    open_work::Work,
+    ports::{Clock, RefundStatus},
+};
+use testkit::{Fault, Plan, World, run};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+fn session() -> CheckoutSession {
+    CheckoutSession {
+        id: SessionId::parse("cs_test_1").unwrap(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: Default::default(),
+        idea: None,
+        email: None,
+        amount_total: Some(500),
+        currency: Some("cad".into()),
+        payment: Some(PaymentId::parse("pi_1").unwrap()),
+        created: None,
+    }
+}
+
+fn world(session: CheckoutSession) -> World {
+    let world = World::at(Timestamp::from_seconds(1_800_000_000));
+    world.state().sessions.insert(session.id.clone(), session);
+    world
+}
+
+fn alex() -> Authorisation {
+    Authorisation::parse("alex", "asked for it").unwrap()
+}
+
+fn journal(world: &World) -> Journal<'_> {
+    Journal { store: world, log: world, alerts: world, clock: world }
+}
+
+/// An operator's command: decide, then carry out. Nothing when the process died.
+fn refund(world: &World) -> Option<Result<Outcome, RefundError>> {
+    let session = world.state().sessions.values().next().unwrap().clone();
+    run(async {
+        authorise(journal(world), &session, &alex(), world.now()).await?;
+        carry_out(Ports { journal: journal(world), payments: world, ledger: world }, &session.id).await
+    })
+}
+
+fn steps(world: &World) -> Vec<String> {
+    let lines: Vec<serde_json::Value> =
+        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.iter().map(|line| line["step"].as_str().unwrap().to_owned()).collect()
+}
+
+fn money(world: &World) -> Money {
+    world.state().sales.values().next().unwrap().0.money.clone()
+}
+
+/// Silent Drop, invariants 6 and 7.
+#[test]
+fn a_refund_is_on_record_with_who_decided_it_and_how_much_it_was() {
+    let world = world(session());
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
+    assert_eq!(steps(&world), ["authorised", "confirmed"]);
+    let state = world.state();
+    for line in state.log.values() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (&line["event"], &line["by"], &line["reason"]),
+            (&"refund".into(), &"alex".into(), &"asked for it".into())
+        );
+        assert_eq!((&line["amount_total"], &line["currency"]), (&500.into(), &"cad".into()));
+    }
+    assert_eq!(
+        state.refunds.iter().map(|(key, of)| (key.as_str(), of.as_str())).collect::<Vec<_>>(),
+        [("refund-cs_test_1", "pi_1")]
+    );
+    let (sale, _) = state.sales.values().next().unwrap();
+    assert_eq!((sale.open_work(), state.alerts.len()), (None, 0));
+}
+
+#[test]
+fn whatever_breaks_the_money_goes_back_once_and_the_log_tells_it_once() {
+    let clean = world(session());
+    refund(&clean).unwrap().unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 8, "{boundaries}");
+    for first in 0..boundaries {
+        for second in first + 1..boundaries + 6 {
+            for one in FAULTS {
+                for other in FAULTS {
+                    let what = format!("{one:?} at {first}, {other:?} at {second}");
+                    let world = world(session());
+                    world.plan(Plan::at(first, one).and_at(second, other));
+                    for _ in 0..4 {
+                        drop(refund(&world));
+                    }
+                    world.plan(Plan::none());
+                    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded, "{what}");
+                    assert_eq!(world.state().refunds.len(), 1, "{what}");
+                    assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refund_that_stripe_refuses_is_put_before_a_human_and_asked_for_again() {
+    let world = world(session());
+    world.state().refund_status = Some(RefundStatus::Failed);
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Failed("refund_failed".into()));
+    let alerts = world.state().alerts.clone();
+    assert_eq!(alerts.len(), 1);
+    assert!(alerts[0].line.starts_with("[ORACLE-REFUND] CRITICAL") && alerts[0].line.contains("refund_failed"));
+    assert!(matches!(money(&world), Money::RefundAuthorised { .. }));
+    let due = world.state().sales.values().next().unwrap().0.open_work().unwrap();
+    assert_eq!((due.work, due.due.since(world.now()).as_secs()), (Work::Refund, 1200));
+    world.state().refund_status = None;
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
+    assert_eq!(steps(&world), ["authorised", "failed", "confirmed"]);
+}
+
+#[test]
+fn a_sale_without_a_payment_cannot_be_refunded_by_a_machine() {
+    let world = world(CheckoutSession { payment: None, ..session() });
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Failed("no_payment".into()));
+    assert!(world.state().refunds.is_empty());
+}
+
+#[test]
+fn what_stripe_works_on_is_asked_for_again_and_operators_hear_of_it_in_the_end() {
+    let world = world(session());
+    world.state().refund_status = Some(RefundStatus::Pending);
+    for alerts in [0, 0, 1] {
+        assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Pending);
+        assert_eq!(world.state().alerts.len(), alerts);
+    }
+    assert_eq!(steps(&world), ["authorised", "issued", "issued", "issued"]);
+    assert_eq!(world.state().refunds.len(), 1, "one key");
+}
+
+#[test]
+fn a_second_decision_changes_nothing_and_none_is_made_where_nothing_can_go_back() {
+    let world = world(session());
+    let decided = |by: &str| {
+        let authorisation = Authorisation::parse(by, "x").unwrap();
+        run(authorise(journal(&world), &session(), &authorisation, world.now())).unwrap().unwrap()
+    };
+    assert_eq!((decided("alex"), decided("kim")), (Decision::Authorised, Decision::AlreadyAuthorised));
+    assert!(matches!(money(&world), Money::RefundAuthorised { authorisation, .. } if authorisation.by() == "alex"));
+    let at = Timestamp::from_seconds(1);
+    for (state, expected) in
+        [(Money::Refunded { at }, Decision::AlreadyRefunded), (Money::Disputed { at }, Decision::Disputed)]
+    {
+        world.state().sales.values_mut().for_each(|(sale, _)| sale.money = state.clone());
+        assert_eq!(decided("kim"), expected);
+        assert_eq!(money(&world), state);
+    }
+    assert_eq!(world.state().log.len(), 1);
+    let unpaid = CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session() };
+    let other = self::world(unpaid.clone());
+    let decision = run(authorise(journal(&other), &unpaid, &alex(), other.now())).unwrap().unwrap();
+    assert_eq!(decision, Decision::NotPaid);
+    assert!(other.state().sales.is_empty());
+}
+
+#[test]
+fn nothing_goes_back_without_a_decision() {
+    let world = world(session());
+    let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
+    assert_eq!(run(carry_out(ports, &session().id)).unwrap().unwrap(), Outcome::NotAuthorised);
+    assert!(world.state().refunds.is_empty());
+}

@@ -1,0 +1,183 @@
+//! A mail that fails: tried again on the spec's schedule, never twice, and then a dead letter (Email Retry).
+
+use crate::simulator::{Simulator, quick};
+use domain::{
+    Channel,
+    message::Message,
+    ports::MailError,
+    sale::{Letter, Mail},
+};
+use std::time::Duration;
+use testkit::{Fault, Plan};
+
+fn sim() -> Simulator {
+    let sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim
+}
+
+fn mailbox_says(sim: &Simulator, answers: impl IntoIterator<Item = Option<MailError>>) {
+    sim.world.state().mailbox_says = answers.into_iter().collect();
+}
+
+fn mail(sim: &Simulator) -> Mail {
+    sim.world.state().sales[&sim.session].0.mail.clone()
+}
+
+/// Seconds from the first call to each.
+fn times(sim: &Simulator, call: &str) -> Vec<i64> {
+    let calls: Vec<i64> =
+        sim.world.state().mail_calls.iter().filter(|(name, _)| *name == call).map(|(_, at)| *at).collect();
+    calls.iter().map(|at| (at - calls[0]) / 1000).collect()
+}
+
+fn unavailable() -> Option<MailError> {
+    Some(MailError::Unavailable(503))
+}
+
+/// VER-02: a failure, one more at once, one more after five minutes, and the third attempt after it succeeds.
+#[test]
+fn the_schedule_is_kept() {
+    let mut sim = sim();
+    mailbox_says(&sim, [unavailable(), unavailable(), unavailable()]);
+    sim.drain();
+    assert_eq!(times(&sim, "create"), [0, 0, 300, 2100]);
+    assert!(matches!(mail(&sim), Mail::Sent { .. }));
+    assert_eq!(sim.world.state().sent.len(), 1);
+    let alerts = &sim.world.state().alerts;
+    assert_eq!(alerts.len(), 2, "one for each wait: {alerts:?}");
+}
+
+/// VER-03, INV-08: after the fourth attempt that follows the first one nothing is tried again.
+#[test]
+fn a_mail_that_always_fails_becomes_a_dead_letter_with_an_alert() {
+    let mut sim = sim();
+    mailbox_says(&sim, (0..50).map(|_| unavailable()));
+    sim.drain();
+    assert_eq!(times(&sim, "create"), [0, 0, 300, 2100, 9300]);
+    assert!(matches!(mail(&sim), Mail::Dead { .. }));
+    let state = sim.world.state();
+    let alert = state.alerts.last().unwrap();
+    assert_eq!(alert.channel, Channel::Critical);
+    let expected =
+        format!("[ALERT][oracle-email-retry] DEAD LETTER: session_id={} customer=hmac", sim.session.as_str());
+    assert!(alert.line.starts_with(&expected), "{}", alert.line);
+    assert!(alert.line.ends_with("tier=quick attempts=4 last_error=503"), "{}", alert.line);
+    let (key, document) = state.dead_letters.iter().next().unwrap();
+    assert!(key.starts_with(sim.session.as_str()) && !document.contains("someone@example.com"), "{document}");
+    assert!(document.contains(r#""errors":["503","503","503","503","503"]"#), "{document}");
+    drop(state);
+    sim.recover();
+    assert_eq!(times(&sim, "create").len(), 5, "no further attempt");
+}
+
+/// VER-04, INV-05.
+#[test]
+fn what_is_refused_for_good_is_not_tried_again() {
+    for refusal in [MailError::Rejected, MailError::Forbidden(403), MailError::ConsentRefused] {
+        let mut sim = sim();
+        let code = refusal.code();
+        mailbox_says(&sim, [Some(refusal)]);
+        sim.drain();
+        assert_eq!(times(&sim, "create"), [0]);
+        assert!(matches!(mail(&sim), Mail::Dead { .. }));
+        let line = sim.world.state().alerts.last().unwrap().line.clone();
+        assert!(line.ends_with(&format!("attempts=0 last_error={code}")), "{line}");
+    }
+}
+
+/// VER-05.
+#[test]
+fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
+    let mut sim = sim();
+    mailbox_says(&sim, [Some(MailError::Throttled(Duration::from_secs(120)))]);
+    sim.drain();
+    assert_eq!(times(&sim, "create"), [0, 120]);
+    assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// A recorded draft is what goes out, at whichever attempt (VER-07).
+#[test]
+fn every_attempt_sends_the_same_draft() {
+    let mut sim = sim();
+    mailbox_says(&sim, [None, unavailable(), unavailable(), unavailable()]);
+    sim.drain();
+    assert_eq!(times(&sim, "create"), [0]);
+    assert_eq!(times(&sim, "send"), [0, 0, 300, 2100]);
+    let state = sim.world.state();
+    assert_eq!((state.sent.len(), state.drafts.len(), state.prompts.len()), (1, 0, 1));
+}
+
+/// VER-07: where the cached verdict was changed between two attempts, nobody gets a mail that says something else.
+#[test]
+fn a_mail_that_would_say_something_else_is_not_sent() {
+    let mut sim = sim();
+    mailbox_says(&sim, [unavailable(), unavailable()]);
+    while !matches!(mail_if_any(&sim), Some(Mail::Retrying { .. })) {
+        sim.step();
+    }
+    sim.world.state().cache.values_mut().for_each(|cached| cached.verdict.summary = "Something else.".into());
+    sim.drain();
+    assert!(matches!(mail(&sim), Mail::Dead { .. }));
+    assert!(sim.world.state().sent.is_empty());
+}
+
+fn mail_if_any(sim: &Simulator) -> Option<Mail> {
+    sim.world.state().sales.get(&sim.session).map(|(sale, _)| sale.mail.clone())
+}
+
+/// INV-03, INV-04, FM-05: orders that come again while a mail waits.
+#[test]
+fn an_order_that_comes_again_is_one_mail() {
+    let mut sim = sim();
+    mailbox_says(&sim, [unavailable(), unavailable(), unavailable()]);
+    for _ in 0..3 {
+        sim.step();
+        let order =
+            Message::Mail { v: 1, session_id: sim.session.clone(), ordered_at: sim.now(), letter: Letter::Verdict };
+        sim.world.state().queue.push_back((order, Duration::ZERO));
+        sim.stripe_delivers();
+    }
+    sim.drain();
+    assert_eq!(sim.world.state().sent.len(), 1);
+    assert_eq!(times(&sim, "create"), [0, 0, 300, 2100]);
+}
+
+/// Lambda stops a loop at 16 hops of one lineage: the whole schedule stays under 8.
+#[test]
+fn the_whole_schedule_is_three_hops() {
+    let mut sim = sim();
+    mailbox_says(&sim, (0..50).map(|_| unavailable()));
+    let sent_before = 1; // the webhook's order
+    sim.drain();
+    let sends = sim.world.state().boundaries.iter().filter(|name| **name == "queue.send").count();
+    assert_eq!(sends - sent_before, 2, "the mail and its retry");
+}
+
+/// Whatever fails, and whenever the process dies: one dead letter, one alert at least, no sixth attempt, and the
+/// alert is raised even where the process dies right after the state was saved.
+#[test]
+fn no_dead_letter_goes_unheard() {
+    let run = |plan: Plan| {
+        let mut sim = sim();
+        mailbox_says(&sim, (0..50).map(|_| unavailable()));
+        sim.world.plan(plan);
+        sim.drain();
+        sim
+    };
+    let boundaries = run(Plan::none()).world.passed();
+    for boundary in 0..boundaries {
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            let mut sim = run(Plan::at(boundary, fault));
+            sim.recover();
+            let what = format!("{fault:?} at {boundary}");
+            assert!(matches!(mail(&sim), Mail::Dead { .. }), "{what}: {:?}", mail(&sim));
+            let state = sim.world.state();
+            let mut told = state.alerts.iter().chain(&state.logged_alerts);
+            assert!(told.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
+            assert!(state.sent.is_empty(), "{what}");
+            assert!(state.mail_calls.len() <= 6, "{what}: {} attempts", state.mail_calls.len());
+        }
+    }
+}
