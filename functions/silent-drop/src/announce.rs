@@ -99,7 +99,9 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
 /// Whether the sale still has to be announced.
 fn is_open(sale: &Sale) -> bool {
     let unanswered = matches!(sale.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Unusable { .. });
-    unanswered && sale.notice == Mail::NotOrdered && sale.mail == Mail::NotOrdered && sale.money == Money::Kept
+    let untouched = sale.notice == Mail::NotOrdered && sale.mail == Mail::NotOrdered && sale.money == Money::Kept;
+    // An operator who submitted the customer's reply has ended the drop.
+    unanswered && untouched && !sale.resubmitted
 }
 
 /// Notes the drop with its records: the paid event (Audit Trail, invariant 2), unless somebody recorded it when

@@ -302,12 +302,7 @@ async fn save(
 /// where they differ significantly, and where the first is not known (Regen Consistency, invariants 4 and 5).
 fn compare(first: Option<Colour>, second: Colour) -> (Body, Option<String>) {
     let divergence = first.map(|first| Divergence::between(first, second));
-    let check = Body::RegenDivergenceCheck {
-        original_verdict: first.map_or("UNKNOWN", Colour::word).to_owned(),
-        regen_verdict: second.word().to_owned(),
-        top_level_match: first == Some(second),
-        divergence_level: divergence,
-    };
+    let check = Body::regen_divergence_check(first, second);
     let told = matches!(divergence, None | Some(Divergence::Significant));
     (check, told.then(|| texts::REGENERATED_NOTICE.to_owned()))
 }

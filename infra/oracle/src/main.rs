@@ -1,14 +1,26 @@
 //! `oracle`: the operator's command line.
 
+mod command;
 mod crosscheck_command;
+mod deadletters_command;
 mod filter_command;
 mod json_lines;
+mod list_command;
+mod output;
+mod quarantine_command;
+mod reattempt_command;
+mod refunds_command;
+mod show_command;
+mod stack;
+mod when;
 
 use std::error::Error;
 use std::io::{self, BufWriter, Read};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+use command::{CommandError, Ended};
 
 /// The operator's command line of Oracle.
 #[derive(Parser)]
@@ -38,6 +50,32 @@ enum Command {
         after_help = "Example:\n  echo '{\"id\":\"1\",\"tier\":\"quick\",\"verdict\":{\"verdict\":\"GREEN\",\"summary\":\"Go.\"}}' | oracle crosscheck\n\nExit code 2: a line was not such an object; the lines before it are answered."
     )]
     Crosscheck(LinesArguments),
+    /// List everything that waits for a human, most urgent first.
+    ///
+    /// Held, unusable and failed sales, dead letters, mails that may have gone, refunds that are not confirmed, and
+    /// what machines ought to have finished by now. An exclamation mark stands where the due time is past.
+    #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
+    List(list_command::ListArguments),
+    /// Show one sale: its state, its money, its mails, and its story from the audit log.
+    #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
+    Show(show_command::ShowArguments),
+    /// Mails that were given up: list, show, redrive.
+    #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
+    Deadletters(deadletters_command::DeadLettersCommand),
+    /// What the content filter holds: list, show, approve, replace, refund.
+    #[command(subcommand, after_help = "Example:\n  oracle quarantine list")]
+    Quarantine(quarantine_command::QuarantineCommand),
+    /// Sales whose money needs a decision: list, issue.
+    #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
+    Refunds(refunds_command::RefundsCommand),
+    /// Order the verdict of a failed or unusable sale again.
+    ///
+    /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
+    /// question; a failed one is tried again with what Stripe has unless both are given.
+    #[command(
+        after_help = "Example:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n\nExit code 1: refused."
+    )]
+    Reattempt(reattempt_command::ReattemptArguments),
 }
 
 #[derive(Args)]
@@ -72,25 +110,33 @@ enum FilterCommand {
 
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::Done) => ExitCode::SUCCESS,
+        Ok(Ended::Nothing) => ExitCode::from(1),
         Err(error) => {
             report(error.as_ref());
-            ExitCode::from(2)
+            let refused = matches!(error.downcast_ref(), Some(CommandError::Refused(_)));
+            ExitCode::from(if refused { 1 } else { 2 })
         }
     }
 }
 
-fn run(command: Command) -> Result<(), Box<dyn Error>> {
-    let output = BufWriter::new(io::stdout().lock());
+fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
+    let output = || BufWriter::new(io::stdout().lock());
     match command {
-        Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output)?,
+        Command::List(arguments) => return Ok(list_command::run(&arguments)?),
+        Command::Show(arguments) => return Ok(show_command::run(&arguments)?),
+        Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
+        Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
+        Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
+        Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
+        Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
             let text = text.map_or_else(read_standard_input, Ok)?;
-            filter_command::explain(&text, json, output)?;
+            filter_command::explain(&text, json, output())?;
         }
-        Command::Crosscheck(_) => crosscheck_command::run(io::stdin().lock(), output)?,
+        Command::Crosscheck(_) => crosscheck_command::run(io::stdin().lock(), output())?,
     }
-    Ok(())
+    Ok(Ended::Done)
 }
 
 fn read_standard_input() -> io::Result<String> {
@@ -106,5 +152,39 @@ fn report(error: &dyn Error) {
     while let Some(cause) = source {
         eprintln!("  because: {cause}");
         source = cause.source();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Every command says what it does with an example, and the ones about sales take --stack and --json.
+    #[test]
+    fn every_command_has_an_example() {
+        fn check(command: &clap::Command) {
+            for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.starts_with("Example"), "{} has no example", command.get_name());
+                assert!(command.get_about().is_some(), "{}", command.get_name());
+                let names: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+                assert!(command.has_subcommands() || names.contains(&"json"), "{} has no --json", command.get_name());
+                check(command);
+            }
+        }
+        Arguments::command().debug_assert();
+        check(&Arguments::command());
+    }
+
+    #[test]
+    fn a_submission_is_handed_in_whole() {
+        let parse = |words: &str| Arguments::try_parse_from(words.split(' '));
+        assert!(parse("oracle reattempt cs_live_1 --tier full --query-file q.txt").is_ok());
+        assert!(parse("oracle reattempt cs_live_1").is_ok());
+        assert!(parse("oracle reattempt cs_live_1 --tier full").is_err());
+        assert!(parse("oracle reattempt cs_live_1 --query-file q.txt").is_err());
+        assert!(parse("oracle reattempt cs_live_1 --tier gold --query-file q.txt").is_err());
+        assert!(parse("oracle deadletters redrive ../x").is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Crates that hold decisions only: the same input gives the same output, anywhere.
-const PURE: [&str; 6] = ["domain", "filter", "crosscheck", "audit", "gates", "refund"];
+const PURE: [&str; 7] = ["domain", "filter", "crosscheck", "audit", "gates", "operations", "refund"];
 
 /// What each crate of ours may use of ours. Functions are one row: none may use another.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -19,6 +19,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["domain"]),
     // What both content gates do alike: the filter, and the record of what it did.
     ("gates", &["audit", "domain", "filter"]),
+    // What operators decide, apart from the command line that asks them.
+    ("operations", &["audit", "crosscheck", "domain", "filter", "gates", "refund"]),
     // Refunds, which operators and the deadlines function both decide.
     ("refund", &["audit", "domain"]),
     ("stripe", &["domain"]),
@@ -48,7 +50,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "oracle-cli",
-        &["audit", "aws", "crosscheck", "domain", "filter", "gates", "gemini", "graph", "refund", "runtime", "stripe"],
+        &[
+            "audit",
+            "aws",
+            "crosscheck",
+            "domain",
+            "filter",
+            "gates",
+            "gemini",
+            "graph",
+            "operations",
+            "refund",
+            "runtime",
+            "stripe",
+        ],
     ),
     // The look-alikes share nothing with the code they try, so that no mistake can be on both sides.
     ("sandbox", &[]),

@@ -21,6 +21,13 @@ pub fn key(opened: &str, stream: &str, seq: u64) -> String {
     format!("{opened}/{stream}/{seq:06}.json")
 }
 
+/// What the keys of a sale's records begin with, once it has any.
+#[must_use]
+pub fn prefix(sale: &Sale) -> Option<String> {
+    let head = sale.audit.as_ref()?;
+    Some(format!("{}/session/{}/", head.opened, sale.session_id.as_str()))
+}
+
 /// Appends a record to the sale's stream: into its outbox, to be saved with the sale.
 pub fn append(sale: &mut Sale, record: &Record) {
     let stream = format!("session/{}", sale.session_id.as_str());

@@ -2,8 +2,9 @@
 //! Audit Trail spec; the other bodies are those of the specs their names point to.
 
 use domain::{
-    Tier, Timestamp,
+    Colour, Tier, Timestamp,
     money::{PaymentChange, PaymentId},
+    verdict::Divergence,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -101,7 +102,7 @@ pub enum Body {
         /// Whether they are the same.
         top_level_match: bool,
         /// none, minor or significant; nothing when the first is unknown.
-        divergence_level: Option<domain::verdict::Divergence>,
+        divergence_level: Option<Divergence>,
     },
     /// A paid session could not be processed (Silent Drop, invariant 7).
     SilentDrop {
@@ -111,6 +112,15 @@ pub enum Body {
         currency: Option<String>,
         /// What was missing.
         reason: String,
+    },
+    /// An operator decided something about the sale. What it led to is in the sale's next records.
+    Operator {
+        /// The command, such as `approve` or `redrive verdict`.
+        action: String,
+        /// The operator's name; never an address.
+        by: String,
+        /// Why, in their words, where they gave any; never an address.
+        reason: Option<String>,
     },
     /// A refund: who decided it, what became of it, and the amount for the books (Silent Drop, invariant 7).
     Refund {
@@ -148,6 +158,19 @@ pub enum Body {
         /// The tier's price in Canadian cents.
         price: u32,
     },
+}
+
+impl Body {
+    /// Compares a regenerated verdict with the first one, as far as that is known.
+    #[must_use]
+    pub fn regen_divergence_check(first: Option<Colour>, second: Colour) -> Self {
+        Self::RegenDivergenceCheck {
+            original_verdict: first.map_or("UNKNOWN", Colour::word).to_owned(),
+            regen_verdict: second.word().to_owned(),
+            top_level_match: first == Some(second),
+            divergence_level: first.map(|first| Divergence::between(first, second)),
+        }
+    }
 }
 
 /// A record before it has its place in a stream.

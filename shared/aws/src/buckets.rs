@@ -10,7 +10,7 @@ use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
     CachedVerdict, SessionId, Timestamp,
     alert::Severity,
-    ports::{AuditLog, Published, Quarantine, StorageError, VerdictArchive},
+    ports::{AuditLog, AuditRecords, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
 use std::sync::OnceLock;
@@ -55,13 +55,32 @@ impl Bucket {
         self.connection.call(step, put).await
     }
 
-    /// The first thousand keys that begin so, in order.
+    /// The keys that begin so, in order.
     async fn keys(&self, step: Step<'_>, prefix: &str) -> Result<Vec<String>, StorageError> {
-        let list = || async {
-            let listed = self.client().list_objects_v2().bucket(&self.name).prefix(prefix).send().await?;
-            Ok(listed.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
-        };
-        self.connection.call(step, list).await
+        let mut keys = Vec::new();
+        let mut from: Option<String> = None;
+        loop {
+            let list = || async {
+                let list = self.client().list_objects_v2().bucket(&self.name).prefix(prefix);
+                Ok(list.set_continuation_token(from.clone()).send().await?)
+            };
+            let page = self.connection.call(step, list).await?;
+            keys.extend(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key));
+            from = page.next_continuation_token;
+            if from.is_none() {
+                return Ok(keys);
+            }
+        }
+    }
+
+    /// The texts of the objects whose keys begin so, in the order of their keys.
+    async fn texts(&self, step: Step<'_>, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let mut texts = Vec::new();
+        for key in self.keys(step, prefix).await? {
+            let Some(body) = self.get(step, &key).await? else { continue };
+            texts.push(String::from_utf8(body).map_err(|error| storage(step.name, error))?);
+        }
+        Ok(texts)
     }
 
     /// The whole object: an attempt's time-out covers its last byte too.
@@ -104,6 +123,13 @@ impl AuditLog for S3AuditLog {
                 None => Err(storage("audit write", std::io::Error::other("the key is being written by another"))),
             },
         }
+    }
+}
+
+#[async_trait]
+impl AuditRecords for S3AuditLog {
+    async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
+        self.0.texts(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, prefix).await
     }
 }
 
@@ -167,11 +193,6 @@ impl Quarantine for S3Quarantine {
 
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
         let step = Step { name: "quarantine read", operation: "QUARANTINE_READ", subject: session.prefix() };
-        let mut held = Vec::new();
-        for key in self.0.keys(step, &format!("held/{}/", session.as_str())).await? {
-            let Some(body) = self.0.get(step, &key).await? else { continue };
-            held.push(String::from_utf8(body).map_err(|error| storage(step.name, error))?);
-        }
-        Ok(held)
+        self.0.texts(step, &format!("held/{}/", session.as_str())).await
     }
 }

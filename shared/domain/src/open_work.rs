@@ -88,6 +88,19 @@ impl Sale {
         Some(OpenWork { work, since, due: reminded.plus(patience) })
     }
 
+    /// Whether the sale, as it stands, still sends this letter: now, or once its verdict is there. A letter that it
+    /// does not send is nobody's work, however far it came.
+    #[must_use]
+    pub const fn wants(&self, letter: Letter) -> bool {
+        match letter {
+            Letter::Verdict | Letter::Divergence => matches!(
+                self.fulfilment,
+                Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. }
+            ),
+            Letter::SilentDrop => matches!(self.fulfilment, Fulfilment::Unusable { .. }),
+        }
+    }
+
     fn work(&self) -> Option<(Work, Timestamp)> {
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
@@ -104,7 +117,8 @@ impl Sale {
             Fulfilment::Unusable { at } => return Some((Work::Unusable, *at)),
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. } => {}
         }
-        Letter::ALL.into_iter().find_map(|letter| match self.letter(letter) {
+        let mut wanted = Letter::ALL.into_iter().filter(|letter| self.wants(*letter));
+        wanted.find_map(|letter| match self.letter(letter) {
             Mail::Dead { at, .. } => Some((Work::DeadLetter, *at)),
             Mail::Unknown { at } => Some((Work::UnknownMail, *at)),
             _ => None,
@@ -119,7 +133,7 @@ impl Sale {
         if self.money != Money::Kept {
             return false;
         }
-        let mails = Letter::ALL.into_iter().any(|letter| self.letter(letter).is_pending());
+        let mails = Letter::ALL.into_iter().any(|letter| self.wants(letter) && self.letter(letter).is_pending());
         mails
             || match &self.fulfilment {
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => true,

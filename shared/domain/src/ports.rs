@@ -165,6 +165,13 @@ pub trait AuditLog: Send + Sync {
     async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError>;
 }
 
+/// The append-only log, read by operators.
+#[async_trait]
+pub trait AuditRecords: Send + Sync {
+    /// The lines whose keys begin so, in the order of their keys.
+    async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError>;
+}
+
 /// Raw payloads that the content filter held: erasable, for few eyes.
 #[async_trait]
 pub trait Quarantine: Send + Sync {

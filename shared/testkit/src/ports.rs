@@ -10,8 +10,8 @@ use domain::{
     money::PaymentId,
     open_work::Work,
     ports::{
-        Alerts, AuditLog, Breakers, CacheEntry, Clock, CreatedCheckoutSession, DeadLetters, Ledger, Listed,
-        MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession, OpenSales,
+        Alerts, AuditLog, AuditRecords, Breakers, CacheEntry, Clock, CreatedCheckoutSession, DeadLetters, Ledger,
+        Listed, MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession, OpenSales,
         OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue, QueueError,
         Randomness, RefundStatus, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned,
     },
@@ -155,6 +155,17 @@ impl AuditLog for World {
             }
         });
         write.await.ok_or_else(|| storage("log.publish"))
+    }
+}
+
+#[async_trait]
+impl AuditRecords for World {
+    async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("log.lines", |state| {
+            let found = state.log.iter().filter(|(key, _)| key.starts_with(prefix));
+            found.map(|(_, line)| line.clone()).collect()
+        });
+        read.await.ok_or_else(|| storage("log.lines"))
     }
 }
 

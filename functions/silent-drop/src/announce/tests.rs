@@ -132,7 +132,7 @@ fn whatever_breaks_it_is_announced_and_recorded_once_in_the_end() {
                     assert_eq!(state.log.len(), 2, "{what}: records");
                     assert!(!state.queue.is_empty(), "{what}: no mail");
                     let (sale, _) = &state.sales.values().next().unwrap();
-                    assert_eq!(sale.mail, Mail::Ordered, "{what}");
+                    assert_eq!(sale.notice, Mail::Ordered, "{what}");
                 }
             }
         }

@@ -76,6 +76,21 @@ fn a_drop_is_in_flight_until_its_customer_was_asked() {
     assert_eq!(open(&unusable), Some((Work::InFlight, 1205)));
 }
 
+/// A mail that nobody would send (its verdict is held, or the customer's reply has come) must not keep the sale among
+/// those that machines work on, nor bring it back to a list of humans.
+#[test]
+fn a_letter_that_is_not_wanted_any_more_is_nobodys_work() {
+    let held = Sale {
+        fulfilment: Fulfilment::InReview { gate: 1, at: at(5) },
+        mail: Mail::Retrying { due: at(300), progress: Progress::default() },
+        ..sale()
+    };
+    assert_eq!(open(&held), Some((Work::Review, 5 + 24 * HOUR)));
+    for notice in [Mail::Ordered, Mail::Dead { at: at(7), progress: Progress::default() }] {
+        assert_eq!(open(&Sale { notice, ..delivered() }), None);
+    }
+}
+
 #[test]
 fn a_reminder_comes_again_until_somebody_decides() {
     let failed = Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: at(0) }, ..sale() };

@@ -1,0 +1,153 @@
+//! What the commands about sales share: their arguments, their ends, and asking before anything is changed.
+
+use std::{
+    error::Error,
+    future::Future,
+    io::{self, BufRead, IsTerminal, Write},
+    path::PathBuf,
+};
+
+use clap::Args;
+use domain::SessionId;
+use operations::{InvalidWords, Operator};
+use runtime::Environment;
+
+use crate::stack::{Deployed, StackError};
+
+/// How a command ended, apart from failing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Exit code 0.
+    Done,
+    /// Nothing was done, or it was refused: exit code 1.
+    Nothing,
+}
+
+/// Why a command failed: exit code 2, except for a refusal.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("refused: {0}")]
+    Refused(String),
+    #[error("the operator's name is refused (--by, or USER): {0}")]
+    Name(InvalidWords),
+    #[error("the reason is refused (--reason): {0}")]
+    Reason(InvalidWords),
+    #[error("{0}")]
+    Usage(String),
+    #[error("name yourself with --by")]
+    NoName,
+    #[error("this changes something: answer on a terminal, or give --yes")]
+    Unconfirmed,
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    #[error("standard input or output failed")]
+    Terminal(#[from] io::Error),
+    #[error("the answer cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("{what}")]
+    Failed { what: String, source: Box<dyn Error + Send + Sync> },
+}
+
+impl CommandError {
+    pub(crate) fn failed(what: &str, source: impl Error + Send + Sync + 'static) -> Self {
+        Self::Failed { what: what.to_owned(), source: Box::new(source) }
+    }
+}
+
+/// Where the stack is, and how to answer.
+#[derive(Args)]
+pub(crate) struct Target {
+    /// The stack: its stack.json, or what `aws cloudformation describe-stacks --stack-name NAME` printed. The
+    /// latter is reached with the usual AWS variables of the environment.
+    #[arg(long, value_name = "FILE", default_value = "target/local/stack.json")]
+    stack: PathBuf,
+    /// Write JSON instead of text for people.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Target {
+    pub(crate) fn open(&self) -> Result<Deployed, CommandError> {
+        Ok(Deployed::open(&self.stack)?)
+    }
+}
+
+/// Who decides, and whether to ask first.
+#[derive(Args)]
+pub(crate) struct Signature {
+    /// Your name, for the audit log; never an address. Without it, the variable USER.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// Why, for the audit log; never an address.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Do not ask before anything is changed.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Signature {
+    pub(crate) fn operator(&self) -> Result<Operator, CommandError> {
+        let user = || Environment::of_process().optional("USER");
+        let by = self.by.clone().or_else(user).ok_or(CommandError::NoName)?;
+        Operator::parse(&by, None).map_err(CommandError::Name)?;
+        Operator::parse(&by, self.reason.as_deref()).map_err(CommandError::Reason)
+    }
+
+    /// Asks, unless `--yes` was given. Where nobody can answer, that is an error.
+    pub(crate) fn confirm(&self, question: &str) -> Result<bool, CommandError> {
+        if self.yes {
+            return Ok(true);
+        }
+        let input = io::stdin();
+        if !input.is_terminal() {
+            return Err(CommandError::Unconfirmed);
+        }
+        Ok(ask(question, input.lock(), io::stderr())?)
+    }
+}
+
+fn ask(question: &str, mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {
+    write!(output, "{question} [y/N] ")?;
+    output.flush()?;
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Reads a session id from an argument.
+pub(crate) fn session(text: &str) -> Result<SessionId, String> {
+    SessionId::parse(text).map_err(|error| error.to_string())
+}
+
+/// Runs a command's calls on this thread.
+pub(crate) fn wait<T>(calls: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signature(by: &str, reason: Option<&str>) -> Signature {
+        Signature { by: Some(by.to_owned()), reason: reason.map(str::to_owned), yes: true }
+    }
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        for (answer, yes) in
+            [("y\n", true), (" YES \n", true), ("n\n", false), ("\n", false), ("", false), ("yep", false)]
+        {
+            let mut asked = Vec::new();
+            assert_eq!(ask("Sure?", answer.as_bytes(), &mut asked).unwrap(), yes, "{answer:?}");
+            assert_eq!(asked, b"Sure? [y/N] ");
+        }
+    }
+
+    #[test]
+    fn operators_name_themselves_and_no_address() {
+        assert_eq!(signature("dana", Some("ok")).operator().unwrap().name(), "dana");
+        assert!(matches!(signature("d@x.example", None).operator(), Err(CommandError::Name(InvalidWords::Address))));
+        assert!(matches!(signature("dana", Some("")).operator(), Err(CommandError::Reason(InvalidWords::Empty))));
+    }
+}

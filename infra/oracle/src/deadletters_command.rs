@@ -1,0 +1,239 @@
+//! `oracle deadletters`.
+
+use clap::{Args, Subcommand};
+use domain::{Sale, SessionId, Timestamp, mail::Letter, ports::Clock};
+use operations::{
+    list::{self, DeadLetter},
+    redrive::{self, RedriveError, Step},
+};
+use runtime::System;
+use serde_json::json;
+
+use crate::{
+    command::{CommandError, Ended, Signature, Target, session, wait},
+    output::{self, minute},
+    stack::Deployed,
+    when,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum DeadLettersCommand {
+    /// List the mails that were given up, oldest first.
+    #[command(after_help = "Example:\n  oracle deadletters list --since 3d")]
+    List {
+        /// Only those given up since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show the mails of one sale that were given up.
+    #[command(after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: there is none.")]
+    Show {
+        /// The sale's Stripe session.
+        #[arg(value_parser = session)]
+        session: SessionId,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Send mails that were given up on their way again.
+    ///
+    /// Each begins again with its first attempt and keeps the draft it has: what became of that is looked up before
+    /// anything is sent, so nobody gets a mail twice. Repeating the command is safe.
+    #[command(
+        after_help = "Examples:\n  oracle deadletters redrive cs_live_abc123 --by dana --reason 'the mailbox is back'\n  oracle deadletters redrive --since 24h --dry-run\n\nExit code 1: there was none, or not all of them were put back."
+    )]
+    Redrive(RedriveArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct RedriveArguments {
+    /// The sales; without any, every sale with such a mail.
+    #[arg(value_parser = session)]
+    sessions: Vec<SessionId>,
+    /// Only mails given up since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
+    #[arg(long, value_name = "WHEN", conflicts_with = "sessions")]
+    since: Option<String>,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
+    match command {
+        DeadLettersCommand::List { since, target } => {
+            let letters = listed(&target.open()?, since.as_deref())?;
+            print(&letters, target.json)
+        }
+        DeadLettersCommand::Show { session, target } => {
+            let deployed = target.open()?;
+            let letters = wait(load(&deployed, session))?.map(|sale| list::dead_letters_of(&sale)).unwrap_or_default();
+            print(&letters, target.json)?;
+            Ok(if letters.is_empty() { Ended::Nothing } else { Ended::Done })
+        }
+        DeadLettersCommand::Redrive(arguments) => redrive(arguments),
+    }
+}
+
+fn listed(deployed: &Deployed, since: Option<&str>) -> Result<Vec<DeadLetter>, CommandError> {
+    let since = since.map(|text| when::parse(text, System.now())).transpose()?;
+    wait(async {
+        let letters = list::dead_letters(deployed.lists(), since).await;
+        letters.map_err(|error| CommandError::failed("the dead letters cannot be read", error))
+    })
+}
+
+async fn load(deployed: &Deployed, session: &SessionId) -> Result<Option<Sale>, CommandError> {
+    let loaded = deployed.journal().store.load(session).await;
+    let loaded = loaded.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
+    Ok(loaded.map(|sale| sale.value))
+}
+
+fn print(letters: &[DeadLetter], json: bool) -> Result<Ended, CommandError> {
+    if json {
+        output::print_json(&letters)?;
+    } else if letters.is_empty() {
+        output::print("there are no dead letters\n")?;
+    } else {
+        let line = |letter: &DeadLetter| output::Row {
+            cells: vec![
+                letter.letter.as_str().to_owned(),
+                minute(&letter.died_at),
+                letter.attempts.to_string(),
+                if letter.draft { "yes" } else { "no" }.to_owned(),
+                letter.errors.join(" "),
+            ],
+            below: letter.session_id.as_str().to_owned(),
+        };
+        let rows: Vec<_> = letters.iter().map(line).collect();
+        let head = ["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"];
+        output::print(&output::table(&head, &rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let mut sessions = arguments.sessions.clone();
+    if sessions.is_empty() {
+        sessions = listed(&deployed, arguments.since.as_deref())?.into_iter().map(|letter| letter.session_id).collect();
+        sessions.dedup();
+    }
+    if arguments.dry_run {
+        return dry_run(&deployed, &sessions, arguments.target.json);
+    }
+    let operator = arguments.signature.operator()?;
+    let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
+    if sessions.is_empty() || !arguments.signature.confirm(&question)? {
+        output::print(if arguments.target.json { "[]\n" } else { "nothing was redriven\n" })?;
+        return Ok(Ended::Nothing);
+    }
+    let retries = deployed.queue("EmailRetryQueueUrl")?;
+    let ports = redrive::Ports { journal: deployed.journal(), retries: &retries };
+    let answers = wait(async {
+        let mut answers = Vec::new();
+        for session in sessions {
+            let answer = redrive::redrive(ports, &operator, &session).await;
+            answers.push((session, answer));
+        }
+        Ok(answers)
+    })?;
+    report(answers, arguments.target.json)
+}
+
+fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<Ended, CommandError> {
+    let planned = wait(async {
+        let mut planned = Vec::new();
+        for session in sessions {
+            let sale = load(deployed, session).await?;
+            let steps = sale.as_ref().map_or_else(|| Err(RedriveError::NoSale), |sale| plan(sale, System.now()));
+            planned.push((session.clone(), steps));
+        }
+        Ok(planned)
+    })?;
+    report(planned, json)
+}
+
+fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError> {
+    if sale.money == domain::money::Money::Kept {
+        Ok(redrive::plan(sale, now))
+    } else {
+        Err(RedriveError::MoneyWentBack)
+    }
+}
+
+type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
+
+/// Says what became of each sale. The first failure that is no refusal is the command's own, after all are told.
+fn report(answers: Vec<Answer>, json: bool) -> Result<Ended, CommandError> {
+    let done = !answers.is_empty() && answers.iter().all(|(_, answer)| is_done(answer));
+    let mut documents = Vec::new();
+    let mut failure = None;
+    for (session, answer) in answers {
+        let refused = answer.as_ref().err().map(ToString::to_string);
+        let steps = answer.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
+        if json {
+            let steps: Vec<_> = steps.iter().map(|(letter, step)| json!({ "letter": letter, "step": step })).collect();
+            documents.push(json!({ "session_id": session, "steps": steps, "error": refused }));
+        } else {
+            output::print(&for_people(&session, &steps, refused.as_deref()))?;
+        }
+        if let Err(error) = answer
+            && !error.is_refusal()
+        {
+            failure = failure.or(Some(error));
+        }
+    }
+    if json {
+        output::print_json(&documents)?;
+    }
+    match failure {
+        Some(error) => Err(CommandError::failed("not every mail is on its way", error)),
+        None => Ok(if done { Ended::Done } else { Ended::Nothing }),
+    }
+}
+
+fn is_done(answer: &Result<Vec<(Letter, Step)>, RedriveError>) -> bool {
+    answer.as_ref().is_ok_and(|steps| steps.iter().any(|(_, step)| *step != Step::NotWanted))
+}
+
+fn for_people(session: &SessionId, steps: &[(Letter, Step)], refused: Option<&str>) -> String {
+    let told = |(letter, step): &(Letter, Step)| {
+        let step = match step {
+            Step::PutBack => "tried again now",
+            Step::AskAgain => "due already, asked for again",
+            Step::NotWanted => "not sent any more",
+        };
+        format!("{} mail {step}", letter.as_str())
+    };
+    let told = match refused {
+        Some(refused) => refused.to_owned(),
+        None if steps.is_empty() => "no dead mail".to_owned(),
+        None => steps.iter().map(told).collect::<Vec<_>>().join(", "),
+    };
+    format!("{}: {told}\n", session.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_sale_whose_mail_is_on_its_way_counts_as_done() {
+        assert!(is_done(&Ok(vec![(Letter::Verdict, Step::PutBack)])));
+        assert!(is_done(&Ok(vec![(Letter::Verdict, Step::AskAgain), (Letter::SilentDrop, Step::NotWanted)])));
+        assert!(!is_done(&Ok(vec![(Letter::Verdict, Step::NotWanted)])) && !is_done(&Ok(vec![])));
+        assert!(!is_done(&Err(RedriveError::NoSale)));
+    }
+
+    #[test]
+    fn each_sale_is_told_by_its_whole_id() {
+        let session = SessionId::parse("cs_live_abcdefghijklmnop").unwrap();
+        let text = for_people(&session, &[(Letter::Verdict, Step::PutBack)], None);
+        assert_eq!(text, "cs_live_abcdefghijklmnop: verdict mail tried again now\n");
+    }
+}

@@ -1,0 +1,52 @@
+//! `oracle list`.
+
+use clap::Args;
+use domain::ports::Clock;
+use operations::list::{self, Row};
+use runtime::System;
+
+use crate::{
+    command::{CommandError, Ended, Target, wait},
+    output::{self, minute},
+};
+
+#[derive(Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let everything = async {
+        let rows = list::everything(deployed.lists(), System.now()).await;
+        rows.map_err(|error| CommandError::failed("the lists cannot be read", error))
+    };
+    print(&wait(everything)?, arguments.target.json)
+}
+
+/// Prints rows, as a table or as a JSON array.
+pub(crate) fn print(rows: &[Row], json: bool) -> Result<Ended, CommandError> {
+    if json {
+        output::print_json(&rows)?;
+    } else if rows.is_empty() {
+        output::print("nothing is open\n")?;
+    } else {
+        output::print(&table(rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn table(rows: &[Row], width: usize) -> String {
+    let line = |row: &Row| output::Row {
+        cells: vec![
+            row.work.as_str().to_owned(),
+            format!("{}{}", minute(&row.due), if row.overdue { " !" } else { "" }),
+            row.tier.map_or("-", domain::Tier::key).to_owned(),
+            row.detail.clone(),
+        ],
+        below: row.session_id.as_str().to_owned(),
+    };
+    let rows: Vec<_> = rows.iter().map(line).collect();
+    output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], &rows, width)
+}

@@ -1,0 +1,126 @@
+//! Text for people: tables that fit a terminal, times, amounts.
+
+use std::io::{self, Write};
+
+use runtime::Environment;
+use serde::Serialize;
+
+use crate::command::CommandError;
+
+/// The width of a terminal that does not say how wide it is.
+const WIDTH: usize = 80;
+
+/// A row of a table, with a line of its own below it for what must never be cut.
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    pub(crate) below: String,
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+    Ok(io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Writes one JSON document and a line break.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
+    print(&format!("{}\n", serde_json::to_string(document)?))
+}
+
+/// How many columns a line may have.
+pub(crate) fn width() -> usize {
+    Environment::of_process().bounded("COLUMNS", WIDTH, 40, 1000).unwrap_or(WIDTH)
+}
+
+/// A table. Columns are as wide as their widest cell; the last one is cut where the line would be too long.
+pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
+    let columns = head.len();
+    let lengths = |index: usize| rows.iter().filter_map(move |row| row.cells.get(index)).map(|cell| characters(cell));
+    let widths: Vec<usize> = head
+        .iter()
+        .enumerate()
+        .map(|(index, title)| lengths(index).max().unwrap_or(0).max(characters(title)))
+        .collect();
+    let line = |cells: Vec<&str>| {
+        let mut line = String::new();
+        for (index, cell) in cells.into_iter().enumerate() {
+            if index + 1 == columns {
+                line.push_str(cell);
+            } else {
+                line.push_str(&format!("{cell:<width$}  ", width = widths[index]));
+            }
+        }
+        format!("{}\n", cut(line.trim_end(), width))
+    };
+    let mut text = line(head.to_vec());
+    for row in rows {
+        let cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
+        text.push_str(&line(cells.iter().map(String::as_str).collect()));
+        text.push_str(&format!("  {}\n", row.below));
+    }
+    text
+}
+
+/// The text in at most so many characters.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if characters(text) <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The text without what could move a terminal's cursor.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `2026-04-16T14:23:07.412Z` as `2026-04-16 14:23`.
+pub(crate) fn minute(iso: &str) -> String {
+    iso.get(..16).unwrap_or(iso).replace('T', " ")
+}
+
+/// An amount in the currency's smallest unit, which for every price here is a hundredth.
+pub(crate) fn amount(amount: Option<&(i64, String)>) -> String {
+    amount.map_or_else(
+        || "unknown".to_owned(),
+        |(cents, currency)| {
+            let sign = if *cents < 0 { "-" } else { "" };
+            let cents = cents.unsigned_abs();
+            format!("{sign}{}.{:02} {}", cents / 100, cents % 100, currency.to_uppercase())
+        },
+    )
+}
+
+fn characters(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_and_never_cuts_what_is_below() {
+        let id = format!("cs_live_{}", "a".repeat(80));
+        let rows = [
+            Row {
+                cells: vec!["failed".into(), "2026".into(), format!("{}\u{1b}[2J", "é".repeat(60))],
+                below: id.clone(),
+            },
+            Row { cells: vec!["x".into(), "y".into(), "short".into()], below: "cs_1".into() },
+        ];
+        let text = table(&["WORK", "DUE", "DETAIL"], &rows, 40);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "WORK    DUE   DETAIL");
+        assert_eq!((lines[1].chars().count(), lines[1].ends_with('…')), (40, true));
+        assert_eq!((lines[2].trim(), lines[3]), (id.as_str(), "x       y     short"));
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn amounts_and_times_are_for_people() {
+        assert_eq!(amount(Some(&(2500, "cad".into()))), "25.00 CAD");
+        assert_eq!(amount(Some(&(-5, "cad".into()))), "-0.05 CAD");
+        assert_eq!(amount(None), "unknown");
+        assert_eq!(minute("2026-04-16T14:23:07.412Z"), "2026-04-16 14:23");
+    }
+}

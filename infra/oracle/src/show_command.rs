@@ -1,0 +1,157 @@
+//! `oracle show`.
+
+use std::fmt::Write;
+
+use clap::Args;
+use domain::{SessionId, mail::Letter, money::Money, sale::Fulfilment};
+use operations::{
+    list::mail_state,
+    show::{self, Overview},
+};
+use serde_json::Value;
+
+use crate::{
+    command::{CommandError, Ended, Target, session, wait},
+    output::{self, cut, minute, printable},
+};
+
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The sale's Stripe session.
+    #[arg(value_parser = session)]
+    session: SessionId,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let ports = show::Ports { store: &deployed.sales, records: &deployed.log };
+    let overview = wait(async {
+        let shown = show::show(ports, &arguments.session).await;
+        shown.map_err(|error| CommandError::failed("the sale cannot be read", error))
+    })?;
+    let Some(overview) = overview else {
+        return Err(CommandError::Refused("there is no such sale".to_owned()));
+    };
+    if arguments.target.json {
+        output::print_json(&overview)?;
+    } else {
+        output::print(&for_people(&overview, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn for_people(overview: &Overview, width: usize) -> String {
+    let sale = &overview.sale;
+    let mut lines = vec![
+        ("session", sale.session_id.as_str().to_owned()),
+        ("received", sale.received_at.to_iso()),
+        ("tier", sale.tier.map_or("not known", domain::Tier::key).to_owned()),
+        ("verdict", fulfilment(&sale.fulfilment)),
+        ("money", money(&sale.money)),
+    ];
+    lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
+    lines.push(match &overview.open {
+        Some(open) => ("open", format!("{}, due {}", open.work.as_str(), minute(&open.due.to_iso()))),
+        None => ("open", "nothing".to_owned()),
+    });
+    let mut text = String::new();
+    for (title, value) in lines {
+        let _ = writeln!(text, "{title:<16}{}", printable(&value));
+    }
+    let missing = overview.records.saturating_sub(overview.timeline.len() as u64);
+    let _ = writeln!(text, "\n{} records, {} in the log", overview.records, overview.records_in_log);
+    if missing > 0 {
+        let _ = writeln!(text, "{missing} RECORDS ARE MISSING");
+    }
+    for record in &overview.timeline {
+        let _ = writeln!(text, "{}", cut(&printable(&timeline_line(record)), width));
+    }
+    text
+}
+
+const fn mail_title(letter: Letter) -> &'static str {
+    match letter {
+        Letter::Verdict => "verdict mail",
+        Letter::SilentDrop => "question mail",
+        Letter::Divergence => "divergence mail",
+    }
+}
+
+fn fulfilment(fulfilment: &Fulfilment) -> String {
+    match fulfilment {
+        Fulfilment::Ordered { at } => format!("ordered {at}"),
+        Fulfilment::Generating { lease_until, .. } => format!("being made, until {lease_until} at the latest"),
+        Fulfilment::Ready { at, archived } => {
+            format!("ready {at}{}", if *archived { ", archived" } else { ", not archived yet" })
+        }
+        Fulfilment::InReview { gate, at } => format!("held at gate {gate} {at}"),
+        Fulfilment::Failed { reason, at } => format!("failed {at}: {reason}"),
+        Fulfilment::Unusable { at } => format!("no usable tier or question {at}"),
+    }
+}
+
+fn money(money: &Money) -> String {
+    match money {
+        Money::Kept => "kept".to_owned(),
+        Money::RefundAuthorised { at, .. } => format!("refund authorised {at}"),
+        Money::Refunded { at } => format!("refunded {at}"),
+        Money::Disputed { at } => format!("disputed {at}"),
+    }
+}
+
+/// What people need of a record: when, what, and the fields of its kind.
+fn timeline_line(record: &Value) -> String {
+    let Some(object) = record.as_object() else { return format!("not a record: {record}") };
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("-");
+    const COMMON: [&str; 16] = [
+        "timestamp",
+        "event",
+        "session_id",
+        "tier",
+        "query_hash",
+        "verdict_hash",
+        "email",
+        "latency_ms",
+        "v",
+        "stream",
+        "seq",
+        "prev",
+        "list_hash",
+        "details",
+        "threshold",
+        "phi",
+    ];
+    let fields = object.iter().filter(|(name, value)| !COMMON.contains(&name.as_str()) && !value.is_null());
+    let fields: Vec<String> = fields
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            other => format!("{name}={other}"),
+        })
+        .collect();
+    format!("{}  {}  {}", text("timestamp"), text("event"), fields.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{Sale, Timestamp};
+    use serde_json::json;
+
+    #[test]
+    fn a_sale_is_told_with_its_story_and_what_is_missing_of_it() {
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_seconds(0));
+        let record = json!({
+            "timestamp": "2026-04-16T14:23:07.412Z", "event": "pipeline", "source": "webhook", "status": "ERROR",
+            "error_detail": "bad\nline", "seq": 1, "prev": "h", "session_id": "cs_test_1",
+        });
+        let overview = Overview { open: sale.open_work(), sale, timeline: vec![record], records: 2, records_in_log: 1 };
+        let text = for_people(&overview, 120);
+        assert!(text.contains("verdict         ordered 1970-01-01T00:00:00.000Z\n"), "{text}");
+        assert!(text.contains("open            in_flight, due 1970-01-01 00:20\n"), "{text}");
+        assert!(text.contains("\n1 RECORDS ARE MISSING\n"), "{text}");
+        let line = "2026-04-16T14:23:07.412Z  pipeline  error_detail=bad line source=webhook status=ERROR\n";
+        assert!(text.ends_with(line), "{text}");
+    }
+}

@@ -1,0 +1,303 @@
+//! The lists of humans: sales with something left to do.
+
+use domain::{
+    Sale, SessionId, Tier, Timestamp,
+    mail::{Letter, Mail},
+    open_work::Work,
+    ports::{OpenSales, PaymentError, Payments, SaleStore, StorageError},
+    sale::Fulfilment,
+};
+use serde::Serialize;
+
+/// What is needed to read the lists.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub open: &'a dyn OpenSales,
+    pub store: &'a dyn SaleStore,
+}
+
+/// One line of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The sale.
+    pub session_id: SessionId,
+    /// What is left to do.
+    pub work: Work,
+    /// Since when, UTC.
+    pub since: String,
+    /// When somebody must look, UTC.
+    pub due: String,
+    /// Whether that is past.
+    pub overdue: bool,
+    /// What was bought, where it is known.
+    pub tier: Option<Tier>,
+    /// What is known of the matter, as codes: no text of a customer's.
+    pub detail: String,
+}
+
+/// Everything that waits for a human, most urgent first: every list, and of what machines work on only what is
+/// overdue.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    rows(ports, &Work::ALL, now).await
+}
+
+/// The sales that need a decision about their money: try again, or give it back.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn undecided(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    rows(ports, &[Work::Failed, Work::Unusable, Work::Review, Work::Refund], now).await
+}
+
+/// The sales that the content filter holds.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn in_review(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    rows(ports, &[Work::Review], now).await
+}
+
+async fn rows(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    let mut found = Vec::new();
+    for work in works {
+        let until = (*work == Work::InFlight).then_some(now);
+        let sales = sales(ports, *work, until).await?;
+        found.extend(sales.iter().filter_map(|sale| Some((sale.open_work()?.due, row(sale, now)?))));
+    }
+    found.sort_by(|(due, row), (other_due, other)| (due, &row.session_id).cmp(&(other_due, &other.session_id)));
+    // The index lags, so a sale that moves from one list to another can be on both for a moment.
+    found.dedup_by(|(_, row), (_, other)| row.session_id == other.session_id);
+    Ok(found.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The sales with this work. The index lags behind, so each is loaded and looked at again.
+async fn sales(ports: Ports<'_>, work: Work, until: Option<Timestamp>) -> Result<Vec<Sale>, StorageError> {
+    let mut sales = Vec::new();
+    let mut from = None;
+    loop {
+        let page = ports.open.open(work, until, from.as_deref()).await?;
+        for session in &page.sessions {
+            let Some(sale) = ports.store.load(session).await? else { continue };
+            if sale.value.open_work().is_some_and(|open| open.work == work && until.is_none_or(|t| open.due <= t)) {
+                sales.push(sale.value);
+            }
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok(sales);
+        }
+    }
+}
+
+fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
+    let open = sale.open_work()?;
+    Some(Row {
+        session_id: sale.session_id.clone(),
+        work: open.work,
+        since: open.since.to_iso(),
+        due: open.due.to_iso(),
+        overdue: open.due <= now,
+        tier: sale.tier,
+        detail: detail(sale, open.work),
+    })
+}
+
+fn detail(sale: &Sale, work: Work) -> String {
+    if work == Work::Refund {
+        return "authorised, not confirmed by Stripe".to_owned();
+    }
+    if matches!(work, Work::DeadLetter | Work::UnknownMail) {
+        let letters = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
+            Mail::Dead { progress, .. } => {
+                let last = progress.failures.last().map_or("?", String::as_str);
+                Some(format!("{} mail, last error {last}", letter.as_str()))
+            }
+            Mail::Unknown { .. } => Some(format!("{} mail may have gone", letter.as_str())),
+            _ => None,
+        });
+        return letters.collect::<Vec<_>>().join("; ");
+    }
+    match &sale.fulfilment {
+        Fulfilment::InReview { gate, .. } => format!("held at gate {gate}"),
+        Fulfilment::Failed { reason, .. } => reason.clone(),
+        Fulfilment::Unusable { .. } if matches!(sale.notice, Mail::Sent { .. }) => "the customer was asked".to_owned(),
+        Fulfilment::Unusable { .. } => format!("the customer was not asked: mail {}", mail_state(&sale.notice)),
+        Fulfilment::Ordered { .. } => "ordered".to_owned(),
+        Fulfilment::Generating { .. } => "its worker is silent".to_owned(),
+        Fulfilment::Ready { archived: false, .. } => "not archived".to_owned(),
+        Fulfilment::Ready { .. } => format!("mail {}", mail_state(&sale.mail)),
+    }
+}
+
+/// The state of a mail in one word.
+#[must_use]
+pub const fn mail_state(mail: &Mail) -> &'static str {
+    match mail {
+        Mail::NotOrdered => "not ordered",
+        Mail::Ordered => "ordered",
+        Mail::Sending { .. } => "sending",
+        Mail::Retrying { .. } => "retrying",
+        Mail::Sent { .. } => "sent",
+        Mail::NoAddress => "no address",
+        Mail::Held => "held",
+        Mail::Dead { .. } => "dead",
+        Mail::Unknown { .. } => "unknown",
+    }
+}
+
+/// What was charged for a sale, in the currency's smallest unit, with the currency.
+///
+/// # Errors
+/// [`PaymentError`] when Stripe could not be asked.
+pub async fn amount(payments: &dyn Payments, session: &SessionId) -> Result<Option<(i64, String)>, PaymentError> {
+    let session = payments.session(session).await?;
+    Ok(session.amount_total.zip(session.currency))
+}
+
+/// A mail that was given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeadLetter {
+    /// The sale.
+    pub session_id: SessionId,
+    /// Which mail.
+    pub letter: Letter,
+    /// When it was given up, UTC.
+    pub died_at: String,
+    /// The same in milliseconds since the Unix epoch.
+    pub died_at_ms: Timestamp,
+    /// How many attempts failed.
+    pub attempts: usize,
+    /// Their codes, oldest first.
+    pub errors: Vec<String>,
+    /// Whether a draft exists that another attempt would send.
+    pub draft: bool,
+    /// What was bought, where it is known.
+    pub tier: Option<Tier>,
+}
+
+/// The mails of a sale that were given up and that it still sends.
+#[must_use]
+pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
+    let dead = |letter| match sale.letter(letter) {
+        Mail::Dead { at, progress } if sale.wants(letter) => Some(DeadLetter {
+            session_id: sale.session_id.clone(),
+            letter,
+            died_at: at.to_iso(),
+            died_at_ms: *at,
+            attempts: progress.failures.len(),
+            errors: progress.failures.clone(),
+            draft: progress.draft.is_some(),
+            tier: sale.tier,
+        }),
+        _ => None,
+    };
+    Letter::ALL.into_iter().filter_map(dead).collect()
+}
+
+/// Every mail that was given up, oldest first. The mail that asks for a submission is looked for among the
+/// unusable sales: their list comes before that of dead letters.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn dead_letters(ports: Ports<'_>, since: Option<Timestamp>) -> Result<Vec<DeadLetter>, StorageError> {
+    let mut found = Vec::new();
+    for work in [Work::DeadLetter, Work::Unusable] {
+        for sale in sales(ports, work, None).await? {
+            found.extend(dead_letters_of(&sale));
+        }
+    }
+    found.retain(|letter| since.is_none_or(|since| letter.died_at_ms >= since));
+    found.sort_by(|a, b| (a.died_at_ms, &a.session_id, a.letter).cmp(&(b.died_at_ms, &b.session_id, b.letter)));
+    found.dedup();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, sale, world};
+    use domain::{mail::Progress, money::Money};
+    use serde_json::json;
+    use testkit::{World, run};
+
+    fn named(number: usize, sale: Sale) -> Sale {
+        Sale { session_id: SessionId::parse(format!("cs_test_{number}")).unwrap(), ..sale }
+    }
+
+    fn dead(seconds: i64) -> Mail {
+        Mail::Dead { at: at(seconds), progress: Progress { failures: vec!["503".into()], ..Progress::default() } }
+    }
+
+    fn world_of(sales: impl IntoIterator<Item = Sale>) -> World {
+        let world = world();
+        let sales = sales.into_iter().enumerate().map(|(number, sale)| named(number, sale));
+        world.state().sales.extend(sales.map(|sale| (sale.session_id.clone(), (sale, 1))));
+        world
+    }
+
+    fn ports(world: &World) -> Ports<'_> {
+        Ports { open: world, store: world }
+    }
+
+    #[test]
+    fn every_human_list_is_there_and_of_the_machines_only_what_is_overdue() {
+        let failed = Fulfilment::Failed { reason: "QUOTA".into(), at: at(-50) };
+        let authorisation = serde_json::from_value(json!({ "by": "dana", "reason": "asked" })).unwrap();
+        let world = world_of([
+            sale(),
+            Sale { fulfilment: Fulfilment::InReview { gate: 2, at: at(-90_000) }, ..sale() },
+            Sale { fulfilment: failed.clone(), ..sale() },
+            Sale { fulfilment: Fulfilment::Unusable { at: at(-40) }, notice: dead(-30), ..sale() },
+            Sale { mail: dead(-20), ..sale() },
+            Sale { mail: Mail::Unknown { at: at(-10) }, ..sale() },
+            Sale { money: Money::RefundAuthorised { authorisation, at: at(-5) }, fulfilment: failed, ..sale() },
+            Sale { fulfilment: Fulfilment::Ordered { at: at(-1300) }, changed_at: at(-1300), ..sale() },
+            Sale { fulfilment: Fulfilment::Ordered { at: at(-60) }, ..sale() },
+        ]);
+        let rows = run(everything(ports(&world), at(0))).unwrap().unwrap();
+        let summary: Vec<_> = rows.iter().map(|row| (row.work, row.overdue, row.detail.as_str())).collect();
+        assert_eq!(
+            summary,
+            [
+                (Work::Review, true, "held at gate 2"),
+                (Work::InFlight, true, "ordered"),
+                (Work::Refund, false, "authorised, not confirmed by Stripe"),
+                (Work::Failed, false, "QUOTA"),
+                (Work::DeadLetter, false, "verdict mail, last error 503"),
+                (Work::UnknownMail, false, "verdict mail may have gone"),
+                (Work::Unusable, false, "the customer was not asked: mail dead"),
+            ]
+        );
+        let works: Vec<_> = run(undecided(ports(&world), at(0))).unwrap().unwrap();
+        assert_eq!(works.len(), 4);
+    }
+
+    #[test]
+    fn dead_letters_are_found_over_pages_and_by_time_and_on_the_list_of_unusable_sales() {
+        let unusable = Sale { fulfilment: Fulfilment::Unusable { at: at(-100) }, mail: Mail::NotOrdered, ..sale() };
+        let world = world_of([
+            Sale { mail: dead(-10), ..sale() },
+            Sale { mail: dead(-30), ..sale() },
+            Sale { mail: dead(-20), ..sale() },
+            Sale { notice: dead(-40), ..unusable },
+            // A notice that nobody needs any more is no dead letter.
+            Sale { notice: dead(-40), ..sale() },
+        ]);
+        let all = run(dead_letters(ports(&world), None)).unwrap().unwrap();
+        let died: Vec<_> = all.iter().map(|letter| (letter.letter, letter.died_at_ms)).collect();
+        assert_eq!(
+            died,
+            [
+                (Letter::SilentDrop, at(-40)),
+                (Letter::Verdict, at(-30)),
+                (Letter::Verdict, at(-20)),
+                (Letter::Verdict, at(-10)),
+            ]
+        );
+        assert_eq!(run(dead_letters(ports(&world), Some(at(-20)))).unwrap().unwrap().len(), 2);
+    }
+}

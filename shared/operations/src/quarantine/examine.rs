@@ -1,0 +1,143 @@
+//! Whether a held or cleaned text may go to a customer: plain data in, an answer with its audit records out.
+
+use audit::{Body, Record};
+use crosscheck::constants::PHI;
+use domain::{Tier, Timestamp, Verdict, ports::CacheEntry};
+use filter::Outcome;
+use gates::Gate;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Why a text may not be delivered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The quarantine has nothing that belongs to this hold.
+    #[error("the held payload is not in the quarantine")]
+    NoPayload,
+    /// It is no verdict of its tier.
+    #[error("it is no verdict of its tier: {0}")]
+    Structure(String),
+    /// The crosscheck rejects it.
+    #[error("the crosscheck rejects it: {0}")]
+    Crosscheck(String),
+    /// The filter holds it, or would.
+    #[error("the content filter holds it ({terms} blocked term(s), gate {gate}, list {list_version})")]
+    Blocked {
+        /// The gate.
+        gate: u8,
+        /// How many blocked terms were found.
+        terms: usize,
+        /// The version of the block list.
+        list_version: String,
+    },
+}
+
+/// What the quarantine keeps of one hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A verdict, held before the cache or before the page.
+    Verdict(Value),
+    /// A mail, held before it was sent.
+    Mail {
+        /// Its subject.
+        subject: String,
+        /// Its body.
+        body: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    gate: u8,
+    held_at: String,
+    payload: Value,
+}
+
+#[derive(Deserialize)]
+struct KeptMail {
+    subject: String,
+    body: String,
+}
+
+/// The payload of one hold, among all that the quarantine keeps of a sale. A worker that died after it kept the
+/// payload and before it held the sale leaves one behind that belongs to no hold.
+///
+/// # Errors
+/// [`Refusal::NoPayload`].
+pub fn held(payloads: &[String], gate: u8, held_at: Timestamp) -> Result<Held, Refusal> {
+    let kept = payloads.iter().filter_map(|payload| serde_json::from_str::<Kept>(payload).ok());
+    let held_at = held_at.to_iso();
+    let this = kept.into_iter().find(|kept| kept.gate == gate && kept.held_at == held_at);
+    let payload = this.ok_or(Refusal::NoPayload)?.payload;
+    Ok(match serde_json::from_value::<KeptMail>(payload.clone()) {
+        Ok(KeptMail { subject, body }) => Held::Mail { subject, body },
+        Err(_) => Held::Verdict(payload),
+    })
+}
+
+/// A verdict that may be cached, with the records of what examined it.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The verdict after gate 1, substitutes included.
+    pub verdict: Verdict,
+    /// The crosscheck's record and the filter's.
+    pub records: Vec<Record>,
+}
+
+/// Examines a verdict as a model's reply is examined: crosscheck, form, gate 1. What gate 1 replaces must pass in
+/// its new form.
+///
+/// # Errors
+/// [`Refusal`].
+pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Refusal> {
+    let check = crosscheck::crosscheck_value(value, tier);
+    if !check.approved {
+        return Err(Refusal::Crosscheck(format!("{:?}, flags {}", check.crosscheck_reason, check.flags.join(", "))));
+    }
+    let verdict: Verdict =
+        serde_json::from_value(value.clone()).map_err(|error| Refusal::Structure(error.to_string()))?;
+    if !verdict.is_complete_for(tier) {
+        return Err(Refusal::Structure(format!("a {tier} verdict needs more blocks")));
+    }
+    let verdict = verdict.for_tier(tier);
+    let gate = gates::run(Gate::BeforeCache, verdict.texts());
+    let decision = serde_json::to_value(&check).unwrap_or_default();
+    let crosschecked = Record { timestamp: now, triggered_at: now, body: Body::TmmCrosscheck { phi: PHI, decision } };
+    let records = vec![crosschecked, gate.record(now, now)];
+    let texts = gate.clone().delivered().ok_or_else(|| blocked(&gate, 1))?;
+    let verdict = verdict.with_texts(texts);
+    let again = gates::run(Gate::BeforeCache, verdict.texts());
+    if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again, 1)) }
+}
+
+/// Whether what gate 2 held may go now: the held text itself, and the cached verdict it was made from.
+///
+/// # Errors
+/// [`Refusal::Blocked`].
+pub fn delivery(held: &Held, entry: &CacheEntry, now: Timestamp) -> Result<Vec<Record>, Refusal> {
+    let gate = match held {
+        Held::Mail { subject, body } => {
+            gates::run(Gate::BeforeDelivery, std::iter::once(subject.as_str()).chain(body.split('\n')))
+        }
+        Held::Verdict(value) => {
+            let verdict: Verdict =
+                serde_json::from_value(value.clone()).map_err(|error| Refusal::Structure(error.to_string()))?;
+            gates::run(Gate::BeforeDelivery, verdict.texts())
+        }
+    };
+    if gate.outcome() == Outcome::Quarantine {
+        return Err(blocked(&gate, 2));
+    }
+    if let CacheEntry::Hit(cached) = entry {
+        let page = gates::before_page(cached);
+        if page.outcome() == Outcome::Quarantine {
+            return Err(blocked(&page, 2));
+        }
+    }
+    Ok(vec![gate.record(now, now)])
+}
+
+fn blocked(gate: &gates::Run, number: u8) -> Refusal {
+    let list_version = filter::Filter::embedded().list_version().to_owned();
+    Refusal::Blocked { gate: number, terms: gate.term_count(), list_version }
+}

@@ -1,0 +1,341 @@
+//! What the content filter holds: shown, approved or replaced by an operator (content filter, GAP-B and GAP-L).
+//!
+//! Neither way goes around a check. An approved verdict passes the filter as it is now, a replaced one passes the
+//! crosscheck and gate 1 like a model's reply; and gate 2 stands before the mail and the page in both cases.
+
+pub mod examine;
+
+use crate::{Operator, redrive};
+use audit::{Body, Change, CommitError, Journal, Record, Source, Status, digest};
+use domain::{
+    CachedVerdict, Query, Sale, SessionId, Timestamp, Verdict,
+    mail::{Letter, Mail, Progress},
+    message::{self, Message, OrderedBy},
+    money::Money,
+    ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, Versioned},
+    sale::Fulfilment,
+    texts,
+    verdict::Divergence,
+};
+use examine::{Held, Refusal};
+use serde_json::{Value, json};
+
+/// What a decision about a held sale needs.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub quarantine: &'a dyn Quarantine,
+    pub payments: &'a dyn Payments,
+    pub submissions: &'a dyn Submissions,
+    pub orders: &'a dyn Queue,
+    /// The e-mail retry queue.
+    pub retries: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+}
+
+/// Why a held sale stays held.
+#[derive(Debug, thiserror::Error)]
+pub enum DecideError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// Nothing is delivered to a customer whose money went back.
+    #[error("the sale's money went back, or is about to: nothing more is delivered")]
+    MoneyWentBack,
+    /// It is not held, or not any more.
+    #[error("the content filter does not hold this sale")]
+    NotHeld,
+    /// A mail with the held text may be on its way, so another text must not be delivered beside it.
+    #[error("a draft of the held mail exists and may be on its way: approve it, or refund the sale")]
+    DraftExists,
+    /// The held mail is the one that asks for the submission: there is no verdict to replace.
+    #[error("what is held is no verdict")]
+    NoVerdict,
+    /// The question cannot be found.
+    #[error("the customer's question cannot be found")]
+    NoQuestion,
+    /// The text may not be delivered.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Stripe could not be asked for the question.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The sale is free, and its message was not taken.
+    #[error("it is decided, but the message that delivers it was not sent; repeating the command is safe")]
+    Queue(#[from] QueueError),
+}
+
+impl DecideError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        match self {
+            Self::NoSale
+            | Self::MoneyWentBack
+            | Self::NotHeld
+            | Self::DraftExists
+            | Self::NoVerdict
+            | Self::NoQuestion
+            | Self::Refused(_) => true,
+            Self::Storage(_) | Self::Payment(_) | Self::Commit(_) | Self::Queue(_) => false,
+        }
+    }
+}
+
+/// What became of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    /// The sale is on its way to the customer.
+    Freed,
+    /// It was decided before: only its message was sent again.
+    AskedAgain,
+}
+
+/// Lets a held sale go on as it is, if the filter lets it pass now.
+///
+/// # Errors
+/// [`DecideError`]. Repeating is safe.
+pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Decided, DecideError> {
+    let case = match Case::open(ports, session).await? {
+        Opened::Held(case) => case,
+        Opened::Decided(sale) => return ask_again(ports, *sale).await,
+    };
+    let payloads = ports.quarantine.held(session).await?;
+    let held = examine::held(&payloads, case.gate, case.held_at)?;
+    let now = ports.journal.clock.now();
+    let (verdict, records) = match (&held, case.gate) {
+        (Held::Verdict(value), 1) => {
+            let tier = case.sale.value.tier.ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+            let examined = examine::verdict(value, tier, now)?;
+            (Some(case.cached(ports, examined.verdict, now).await?), examined.records)
+        }
+        (held, _) => (None, examine::delivery(held, &case.entry, now)?),
+    };
+    case.free(ports, operator, "approve", verdict, records, now).await
+}
+
+/// Puts a cleaned verdict in place of the held one, if it passes the crosscheck and gate 1.
+///
+/// # Errors
+/// [`DecideError`]. Repeating is safe.
+pub async fn replace(
+    ports: Ports<'_>,
+    operator: &Operator,
+    session: &SessionId,
+    verdict: &Value,
+) -> Result<Decided, DecideError> {
+    let case = match Case::open(ports, session).await? {
+        Opened::Held(case) => case,
+        Opened::Decided(sale) => return ask_again(ports, *sale).await,
+    };
+    if case.sale.value.notice == Mail::Held {
+        return Err(DecideError::NoVerdict);
+    }
+    let now = ports.journal.clock.now();
+    if has_draft(&case.sale.value, now) {
+        return Err(DecideError::DraftExists);
+    }
+    let tier = case.sale.value.tier.ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+    let examined = examine::verdict(verdict, tier, now)?;
+    let cached = case.cached(ports, examined.verdict, now).await?;
+    case.free(ports, operator, "replace", Some(cached), examined.records, now).await
+}
+
+/// Whether a mail with the held text exists outside, or may come to exist at this moment.
+fn has_draft(sale: &Sale, now: Timestamp) -> bool {
+    match &sale.mail {
+        Mail::Sending { lease_until, progress, .. } => *lease_until > now || progress.draft.is_some(),
+        Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => progress.draft.is_some(),
+        _ => false,
+    }
+}
+
+/// A held sale.
+struct Case {
+    sale: Versioned<Sale>,
+    entry: CacheEntry,
+    gate: u8,
+    held_at: Timestamp,
+}
+
+enum Opened {
+    Held(Box<Case>),
+    /// It was let go by a command whose reply got lost, and its message may never have been sent.
+    Decided(Box<Versioned<Sale>>),
+}
+
+impl Case {
+    async fn open(ports: Ports<'_>, session: &SessionId) -> Result<Opened, DecideError> {
+        let (sale, entry) = ports.journal.store.load_with_verdict(session).await?;
+        let sale = sale.ok_or(DecideError::NoSale)?;
+        if sale.value.money != Money::Kept {
+            return Err(DecideError::MoneyWentBack);
+        }
+        match sale.value.fulfilment {
+            Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
+            Fulfilment::Ready { archived, .. } if !archived || sale.value.mail == Mail::NotOrdered => {
+                Ok(Opened::Decided(Box::new(sale)))
+            }
+            _ => Err(DecideError::NotHeld),
+        }
+    }
+
+    /// The verdict as it is cached: with the question that the held one had, or the customer's own.
+    async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
+        let sale = &self.sale.value;
+        if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
+            return Ok(CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() });
+        }
+        let tier = sale.tier.ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+        let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
+        if sale.regenerated_at.is_some() {
+            cached.regen = true;
+            cached.regen_reason = Some("cache_miss".to_owned());
+            // Regen Consistency, invariants 4 and 5: the first verdict stays authoritative.
+            let told = match divergence(sale, &cached.verdict) {
+                None | Some(Divergence::Significant) => true,
+                Some(Divergence::None | Divergence::Minor) => false,
+            };
+            cached.notice = told.then(|| texts::REGENERATED_NOTICE.to_owned());
+        }
+        Ok(cached)
+    }
+
+    /// Saves the decision with its records, and sends the sale on its way.
+    async fn free(
+        self,
+        ports: Ports<'_>,
+        operator: &Operator,
+        action: &str,
+        verdict: Option<CachedVerdict>,
+        records: Vec<Record>,
+        now: Timestamp,
+    ) -> Result<Decided, DecideError> {
+        let journal = ports.journal;
+        let held = self.sale.value.fulfilment.clone();
+        let decide = |sale: &mut Sale| {
+            // Whatever was examined above is what is held still.
+            if sale.fulfilment != held || sale.money != Money::Kept {
+                return Change::nothing(false);
+            }
+            let mut records = records.clone();
+            records.push(operator.record(action, now));
+            let Some(cached) = &verdict else {
+                reopen(sale, now);
+                return Change::recorded(records, true);
+            };
+            records.extend(note_verdict(sale, cached, action, now));
+            reopen(sale, now);
+            forget_rendering(sale, action, now);
+            Change { verdict: Some(Box::new(cached.clone())), ..Change::recorded(records, true) }
+        };
+        let (sale, decided) = journal.commit(self.sale, decide).await?;
+        if !decided {
+            return Err(DecideError::NotHeld);
+        }
+        send(ports, &sale.value, now).await?;
+        crate::tidy(journal, sale).await;
+        Ok(Decided::Freed)
+    }
+}
+
+/// The customer's question: what an operator handed in, or what Stripe has.
+async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
+    if sale.resubmitted
+        && let Some(submission) = ports.submissions.find(&sale.session_id).await?
+    {
+        return Ok(submission.query);
+    }
+    let session = ports.payments.session(&sale.session_id).await?;
+    session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion)
+}
+
+/// How far the verdict is from the first one, if that is known.
+fn divergence(sale: &Sale, verdict: &Verdict) -> Option<Divergence> {
+    sale.colour.map(|first| Divergence::between(first, verdict.verdict))
+}
+
+/// Notes a new verdict in the sale, and says what the log tells of it: the same as of a model's.
+fn note_verdict(sale: &mut Sale, cached: &CachedVerdict, action: &str, now: Timestamp) -> Vec<Record> {
+    let triggered_at = sale.received_at;
+    sale.verdict_hash = Some(digest::verdict_hash(&cached.verdict));
+    let mut records = Vec::new();
+    let (source, status, detail) = if sale.regenerated_at.is_some() {
+        let body = Body::regen_divergence_check(sale.colour, cached.verdict.verdict);
+        records.push(Record { timestamp: now, triggered_at, body });
+        let differs = divergence(sale, &cached.verdict) == Some(Divergence::Significant);
+        if differs && matches!(sale.mail, Mail::Sent { .. }) && sale.divergence == Mail::NotOrdered {
+            sale.divergence = Mail::Ordered;
+        }
+        (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
+    } else {
+        sale.colour = Some(cached.verdict.verdict);
+        (Source::Webhook, Status::Ok, None)
+    };
+    let facts = json!({ "ordered_by": OrderedBy::Operator, "decision": action });
+    records.push(Record::pipeline(now, triggered_at, source, status, detail).with_details(facts));
+    records
+}
+
+/// Opens what was held. The verdict function archives a verdict and orders its mail where it is `NotOrdered`.
+fn reopen(sale: &mut Sale, now: Timestamp) {
+    sale.chased = 0;
+    sale.fulfilment = Fulfilment::Ready { at: now, archived: false };
+    if sale.notice == Mail::Held {
+        sale.notice = Mail::NotOrdered;
+        sale.fulfilment = Fulfilment::Unusable { at: now };
+    }
+    if matches!(sale.mail, Mail::Held | Mail::Ordered) {
+        sale.mail = Mail::NotOrdered;
+    }
+    if sale.divergence == Mail::Held {
+        sale.divergence = Mail::Ordered;
+    }
+}
+
+/// A new text renders to other bytes. Nothing of the old one was ever sent where there is no draft.
+fn forget_rendering(sale: &mut Sale, action: &str, now: Timestamp) {
+    if action != "replace" {
+        return;
+    }
+    let anew = |progress: &Progress| Progress { body_hash: None, ..progress.clone() };
+    sale.mail = match &sale.mail {
+        Mail::Sending { progress, .. } => Mail::Retrying { due: now, progress: anew(progress) },
+        Mail::Retrying { due, progress } => Mail::Retrying { due: *due, progress: anew(progress) },
+        Mail::Dead { at, progress } => Mail::Dead { at: *at, progress: anew(progress) },
+        other => other.clone(),
+    };
+}
+
+/// Sends what brings the sale on its way: its order, and its mails that somebody was at when it was held. Whoever
+/// receives one that is not needed finds nothing to do.
+async fn send(ports: Ports<'_>, sale: &Sale, now: Timestamp) -> Result<(), QueueError> {
+    let session_id = sale.session_id.clone();
+    let received_at = sale.received_at;
+    let v = message::VERSION;
+    if matches!(sale.fulfilment, Fulfilment::Unusable { .. }) {
+        return ports.notices.send(&Message::Notice { v, session_id, received_at }).await;
+    }
+    for letter in [Letter::Verdict, Letter::Divergence] {
+        if matches!(sale.letter(letter), Mail::Sending { .. } | Mail::Retrying { .. }) {
+            ports.retries.send(&redrive::retry(&session_id, letter, now)).await?;
+        }
+    }
+    ports.orders.send(&Message::Order { v, session_id, received_at, ordered_by: OrderedBy::Operator }).await
+}
+
+async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Decided, DecideError> {
+    send(ports, &sale.value, ports.journal.clock.now()).await?;
+    crate::tidy(ports.journal, sale).await;
+    Ok(Decided::AskedAgain)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+use super::*;
+use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+use domain::{Colour, mail::Draft};
+use testkit::{World, run};
+
+const CLEAN: &str = "Sign the lease.";
+const BLOCKED: &str = "The CSDM says sign.";
+
+fn quick(summary: &str) -> Value {
+    json!({ "verdict": "GREEN", "summary": summary })
+}
+
+fn held_at_gate_1() -> Sale {
+    Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(-100) }, mail: Mail::NotOrdered, ..sale() }
+}
+
+fn held_at_gate_2() -> Sale {
+    Sale { fulfilment: Fulfilment::InReview { gate: 2, at: at(-100) }, mail: Mail::Held, ..sale() }
+}
+
+fn payload(gate: u8, seconds: i64, payload: &Value) -> String {
+    json!({ "session_id": session(), "held_at": at(seconds).to_iso(), "gate": gate, "payload": payload }).to_string()
+}
+
+/// A world where the sale is held with these payloads; older holds come first.
+fn world_holding(sale: Sale, payloads: &[String]) -> World {
+    let world = world_with(sale);
+    world.state().quarantine = payloads.iter().map(|payload| (session(), payload.clone())).collect();
+    world
+}
+
+fn cache(world: &World, summary: &str) {
+    let verdict: Verdict = serde_json::from_value(quick(summary)).unwrap();
+    let query = Query::parse("Kept question?").unwrap();
+    let cached = CachedVerdict::first(domain::Tier::Quick, &query, verdict, at(-300));
+    world.state().cache.insert(session(), cached);
+}
+
+fn ports(world: &World) -> Ports<'_> {
+    Ports {
+        journal: journal(world),
+        quarantine: world,
+        payments: world,
+        submissions: world,
+        orders: world,
+        retries: world,
+        notices: world,
+    }
+}
+
+async fn approve_it(world: &World) -> Result<Decided, DecideError> {
+    approve(ports(world), &operator(), &session()).await
+}
+
+async fn replace_it(world: &World, verdict: &Value) -> Result<Decided, DecideError> {
+    replace(ports(world), &operator(), &session(), verdict).await
+}
+
+fn untouched(world: &World, before: &Sale) {
+    assert_eq!(&stored(world), before);
+    let state = world.state();
+    assert!(state.queue.is_empty() && state.log.is_empty() && !state.cache.contains_key(&session()));
+}
+
+#[test]
+fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
+    let older = payload(1, -200, &quick(BLOCKED));
+    let world = world_holding(held_at_gate_1(), &[older, payload(1, -100, &quick(CLEAN))]);
+    assert_eq!(run(approve_it(&world)).unwrap().unwrap(), Decided::Freed);
+    let sale = stored(&world);
+    assert_eq!(sale.fulfilment, Fulfilment::Ready { at: at(0), archived: false });
+    assert_eq!((&sale.mail, sale.colour), (&Mail::NotOrdered, Some(Colour::Green)));
+    let state = world.state();
+    let cached = &state.cache[&session()];
+    assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), (CLEAN, "Open a shop?"));
+    assert_eq!(sale.verdict_hash, Some(digest::verdict_hash(&cached.verdict)));
+    assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Operator, .. }));
+    let events: Vec<String> = state
+        .log
+        .values()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(events, ["tmm_crosscheck", "content_filter", "operator", "pipeline"]);
+    assert!(!state.log.values().any(|line| line.contains(CLEAN)), "no text in the log");
+}
+
+#[test]
+fn what_the_filter_still_holds_stays_held() {
+    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
+    let error = run(approve_it(&world)).unwrap().unwrap_err();
+    assert!(matches!(&error, DecideError::Refused(Refusal::Blocked { gate: 1, terms: 1, .. })), "{error}");
+    assert!(error.is_refusal() && !error.to_string().contains("CSDM"));
+    untouched(&world, &held_at_gate_1());
+}
+
+#[test]
+fn a_hold_without_its_payload_stays_held() {
+    for payloads in [vec![], vec![payload(1, -200, &quick(CLEAN))], vec![payload(2, -100, &quick(CLEAN))]] {
+        let world = world_holding(held_at_gate_1(), &payloads);
+        let error = run(approve_it(&world)).unwrap().unwrap_err();
+        assert!(matches!(error, DecideError::Refused(Refusal::NoPayload)));
+        untouched(&world, &held_at_gate_1());
+    }
+}
+
+#[test]
+fn a_held_mail_is_ordered_again_if_it_and_its_verdict_pass_now() {
+    let mail = |body: &str| json!({ "subject": "Your verdict", "body": format!("Hello.\n{body}") });
+    for (body, summary, passes) in [(CLEAN, CLEAN, true), (BLOCKED, CLEAN, false), (CLEAN, BLOCKED, false)] {
+        let world = world_holding(held_at_gate_2(), &[payload(2, -100, &mail(body))]);
+        cache(&world, summary);
+        let decided = run(approve_it(&world)).unwrap();
+        assert_eq!(decided.is_ok(), passes, "{body} {summary}");
+        let sale = stored(&world);
+        assert_eq!(sale.mail, if passes { Mail::NotOrdered } else { Mail::Held });
+        assert_eq!(world.state().queue.len(), usize::from(passes));
+        assert_eq!(decisions(&world).len(), usize::from(passes));
+    }
+}
+
+#[test]
+fn a_page_that_was_held_after_its_mail_went_opens_again_without_another_mail() {
+    let sent = Sale { mail: Mail::Sent { at: at(-400) }, ..held_at_gate_2() };
+    let world = world_holding(sent, &[payload(2, -100, &quick(CLEAN))]);
+    cache(&world, CLEAN);
+    run(approve_it(&world)).unwrap().unwrap();
+    assert_eq!(stored(&world).mail, Mail::Sent { at: at(-400) });
+}
+
+#[test]
+fn a_cleaned_verdict_replaces_a_held_one_with_its_substitutes() {
+    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
+    let cleaned = quick("TMM says sign the lease.");
+    assert_eq!(run(replace_it(&world, &cleaned)).unwrap().unwrap(), Decided::Freed);
+    let state = world.state();
+    let summary = &state.cache[&session()].verdict.summary;
+    assert!(!summary.contains("TMM") && summary.contains("sign the lease"), "{summary}");
+}
+
+#[test]
+fn a_replacement_is_no_way_around_the_checks() {
+    let conflict = json!({ "verdict": "PURPLE", "summary": CLEAN });
+    let structural = [conflict, json!({ "summary": CLEAN }), json!("Sign."), json!({ "verdict": "GREEN" })];
+    for cleaned in structural {
+        let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
+        let error = run(replace_it(&world, &cleaned)).unwrap().unwrap_err();
+        let refused = matches!(error, DecideError::Refused(Refusal::Crosscheck(_) | Refusal::Structure(_)));
+        assert!(refused, "{cleaned}: {error}");
+        untouched(&world, &held_at_gate_1());
+    }
+    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
+    let error = run(replace_it(&world, &quick("The C S D M says sign."))).unwrap().unwrap_err();
+    assert!(matches!(error, DecideError::Refused(Refusal::Blocked { .. })), "{error}");
+    untouched(&world, &held_at_gate_1());
+    // A dearer tier's blocks are missing.
+    let full = Sale { tier: Some(domain::Tier::Full), ..held_at_gate_1() };
+    let world = world_holding(full.clone(), &[payload(1, -100, &quick(BLOCKED))]);
+    assert!(run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap_err().is_refusal());
+    untouched(&world, &full);
+}
+
+#[test]
+fn a_mail_that_may_be_on_its_way_is_not_overtaken_by_another_text() {
+    let draft = Some(Draft { id: "d1".into(), internet_message_id: "<1@x>".into() });
+    let drafted = Progress { draft, ..Progress::default() };
+    let rendered = Progress { body_hash: Some("h".into()), ..Progress::default() };
+    let working = |progress, lease| Mail::Sending { owner: "w".into(), lease_until: at(lease), progress };
+    for (mail, refused) in [
+        (Mail::Retrying { due: at(60), progress: drafted.clone() }, true),
+        (Mail::Dead { at: at(-60), progress: drafted.clone() }, true),
+        (working(drafted, -60), true),
+        (working(rendered.clone(), 60), true),
+        (working(rendered.clone(), -60), false),
+        (Mail::Retrying { due: at(60), progress: rendered }, false),
+    ] {
+        let held = Sale { mail: mail.clone(), ..held_at_gate_2() };
+        let world = world_holding(held.clone(), &[payload(2, -100, &quick(BLOCKED))]);
+        cache(&world, BLOCKED);
+        let decided = run(replace_it(&world, &quick(CLEAN))).unwrap();
+        assert_eq!(matches!(decided, Err(DecideError::DraftExists)), refused, "{mail:?}");
+        let sale = stored(&world);
+        if refused {
+            assert_eq!(sale, held);
+        } else {
+            let Mail::Retrying { progress, .. } = sale.mail else { panic!("{mail:?}") };
+            assert_eq!(progress.body_hash, None, "the new text renders anew");
+            let state = world.state();
+            let kinds: Vec<_> = state.queue.iter().map(|(message, _)| message.clone()).collect();
+            assert!(matches!(kinds[..], [Message::MailRetry { .. }, Message::Order { .. }]), "{kinds:?}");
+            assert_eq!(state.cache[&session()].query, "Kept question?");
+        }
+    }
+}
+
+#[test]
+fn a_regenerated_verdict_keeps_its_comparison_with_the_first() {
+    let regenerated = Sale {
+        regenerated_at: Some(at(-150)),
+        colour: Some(Colour::Red),
+        mail: Mail::Sent { at: at(-400) },
+        ..held_at_gate_1()
+    };
+    let world = world_holding(regenerated, &[payload(1, -100, &quick(CLEAN))]);
+    run(approve_it(&world)).unwrap().unwrap();
+    let sale = stored(&world);
+    assert_eq!((sale.colour, &sale.divergence), (Some(Colour::Red), &Mail::Ordered));
+    let state = world.state();
+    assert_eq!(state.cache[&session()].notice.as_deref(), Some(texts::REGENERATED_NOTICE));
+    assert!(state.log.values().any(|line| line.contains("regen_divergence_check")));
+}
+
+#[test]
+fn a_held_request_for_the_submission_is_asked_for_again() {
+    let held = Sale { notice: Mail::Held, mail: Mail::NotOrdered, ..held_at_gate_2() };
+    let mail = json!({ "subject": "Your question", "body": "Please send it." });
+    let world = world_holding(held, &[payload(2, -100, &mail)]);
+    assert!(matches!(run(replace_it(&world, &quick(CLEAN))), Some(Err(DecideError::NoVerdict))));
+    run(approve_it(&world)).unwrap().unwrap();
+    let sale = stored(&world);
+    assert_eq!((&sale.notice, &sale.fulfilment), (&Mail::NotOrdered, &Fulfilment::Unusable { at: at(0) }));
+    assert!(matches!(world.state().queue[0].0, Message::Notice { .. }));
+}
+
+#[test]
+fn what_is_not_held_or_was_paid_back_is_left_alone() {
+    let refunded = Sale { money: Money::Refunded { at: at(-1) }, ..held_at_gate_1() };
+    for left in [sale(), refunded] {
+        let world = world_holding(left.clone(), &[payload(1, -100, &quick(CLEAN))]);
+        assert!(run(approve_it(&world)).unwrap().unwrap_err().is_refusal());
+        assert!(run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap_err().is_refusal());
+        untouched(&world, &left);
+    }
+}
+
+#[test]
+fn whatever_breaks_repeating_the_command_frees_the_sale_once() {
+    let payloads = [payload(1, -100, &quick(CLEAN))];
+    let fresh = || -> &'static World { Box::leak(Box::new(world_holding(held_at_gate_1(), &payloads))) };
+    let check = |world: &World, what: &str| {
+        assert!(matches!(stored(world).fulfilment, Fulfilment::Ready { .. }), "{what}");
+        assert_eq!(decisions(world).len(), 1, "{what}");
+        assert_eq!(world.state().cache[&session()].verdict.summary, CLEAN, "{what}");
+        assert!(!world.state().queue.is_empty(), "{what}");
+    };
+    whatever_breaks(fresh, approve_it, check);
+    let cleaned: &'static Value = Box::leak(Box::new(quick(CLEAN)));
+    whatever_breaks(fresh, |world| replace_it(world, cleaned), check);
+}

@@ -1,0 +1,222 @@
+//! A second attempt at a sale that failed or that the customer had to be asked about (Silent Drop, re-attempt).
+//!
+//! The verdict comes from the standard pipeline alone, prompts and gates included (Silent Drop, invariant 4): an
+//! operator hands in the customer's tier and question, never a verdict.
+
+use crate::Operator;
+use audit::{Change, CommitError, Journal};
+use domain::{
+    Sale, SessionId, Submission, Timestamp,
+    message::{self, Message, OrderedBy},
+    money::Money,
+    ports::{Queue, QueueError, StorageError, Submissions},
+    sale::Fulfilment,
+};
+
+/// What is needed to try again.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub submissions: &'a dyn Submissions,
+    pub orders: &'a dyn Queue,
+}
+
+/// Why nothing was ordered.
+#[derive(Debug, thiserror::Error)]
+pub enum ReattemptError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// Nothing is made for a customer whose money went back.
+    #[error("the sale's money went back, or is about to: nothing more is made")]
+    MoneyWentBack,
+    /// Only what failed or was unusable is tried again.
+    #[error("the sale has neither failed nor is it unusable")]
+    NotOpen,
+    /// An unusable sale has no question without the customer's reply.
+    #[error("the session names no usable tier and question: hand in both")]
+    NoSubmission,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The sale is ordered, and its message was not taken.
+    #[error("the verdict is ordered, but its message was not sent; repeating the command is safe")]
+    Queue(#[from] QueueError),
+}
+
+impl ReattemptError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NoSale | Self::MoneyWentBack | Self::NotOpen | Self::NoSubmission)
+    }
+}
+
+/// What became of the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reattempt {
+    /// The verdict is ordered.
+    Ordered,
+    /// It was ordered already: only its message was sent again.
+    AskedAgain,
+}
+
+/// Whether a second attempt is possible, and what it would do.
+///
+/// # Errors
+/// The refusals of [`ReattemptError`].
+pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
+    if sale.money != Money::Kept {
+        return Err(ReattemptError::MoneyWentBack);
+    }
+    match &sale.fulfilment {
+        Fulfilment::Failed { .. } => Ok(Reattempt::Ordered),
+        Fulfilment::Unusable { .. } if submission.is_some() || sale.resubmitted => Ok(Reattempt::Ordered),
+        Fulfilment::Unusable { .. } => Err(ReattemptError::NoSubmission),
+        // This command's own doing, if its reply got lost; a second message finds the claim of the first.
+        Fulfilment::Ordered { .. } if sale.resubmitted || submission.is_none() => Ok(Reattempt::AskedAgain),
+        Fulfilment::Ordered { .. }
+        | Fulfilment::Generating { .. }
+        | Fulfilment::Ready { .. }
+        | Fulfilment::InReview { .. } => Err(ReattemptError::NotOpen),
+    }
+}
+
+/// Orders the verdict again: with the submission that the operator hands in, or with what Stripe has.
+///
+/// # Errors
+/// [`ReattemptError`]. Repeating is safe.
+pub async fn reattempt(
+    ports: Ports<'_>,
+    operator: &Operator,
+    session: &SessionId,
+    submission: Option<&Submission>,
+) -> Result<Reattempt, ReattemptError> {
+    let journal = ports.journal;
+    let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
+    let wanted = plan(&sale.value, submission)?;
+    if let (Reattempt::Ordered, Some(submission)) = (wanted, submission) {
+        // First of all: an order must find it.
+        ports.submissions.keep(session, submission).await?;
+    }
+    let received_at = sale.value.received_at;
+    let order = |sale: &mut Sale| order(sale, operator, submission, journal.clock.now());
+    let (sale, ordered) = journal.commit(sale, order).await?;
+    let ordered = ordered?;
+    let message = Message::Order {
+        v: message::VERSION,
+        session_id: session.clone(),
+        received_at,
+        ordered_by: OrderedBy::Operator,
+    };
+    ports.orders.send(&message).await?;
+    crate::tidy(journal, sale).await;
+    Ok(ordered)
+}
+
+fn order(
+    sale: &mut Sale,
+    operator: &Operator,
+    submission: Option<&Submission>,
+    now: Timestamp,
+) -> Change<Result<Reattempt, ReattemptError>> {
+    let planned = plan(sale, submission);
+    if !matches!(planned, Ok(Reattempt::Ordered)) {
+        return Change::nothing(planned);
+    }
+    sale.fulfilment = Fulfilment::Ordered { at: now };
+    sale.resubmitted = sale.resubmitted || submission.is_some();
+    sale.unavailable_until = None;
+    sale.chased = 0;
+    Change::recorded(vec![operator.record("reattempt", now)], planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use domain::{
+        Query, Tier,
+        mail::{Mail, Progress},
+        open_work::Work,
+    };
+    use testkit::{World, run};
+
+    fn unusable() -> Sale {
+        let notice = Mail::Dead { at: at(-90), progress: Progress::default() };
+        Sale { fulfilment: Fulfilment::Unusable { at: at(-100) }, mail: Mail::NotOrdered, notice, ..sale() }
+    }
+
+    fn failed() -> Sale {
+        Sale { fulfilment: Fulfilment::Failed { reason: "QUOTA".into(), at: at(-100) }, ..unusable() }
+    }
+
+    fn submission() -> Submission {
+        Submission { tier: Tier::Full, query: Query::parse("Should I move?").unwrap() }
+    }
+
+    async fn go(world: &World, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
+        let ports = Ports { journal: journal(world), submissions: world, orders: world };
+        reattempt(ports, &operator(), &session(), submission).await
+    }
+
+    #[test]
+    fn a_reply_becomes_an_order_to_the_standard_pipeline() {
+        let world = world_with(unusable());
+        assert_eq!(run(go(&world, Some(&submission()))).unwrap().unwrap(), Reattempt::Ordered);
+        let sale = stored(&world);
+        assert_eq!((sale.resubmitted, &sale.fulfilment), (true, &Fulfilment::Ordered { at: at(0) }));
+        assert_eq!(sale.open_work().map(|open| open.work), Some(Work::InFlight));
+        let state = world.state();
+        assert_eq!(state.submissions[&session()], submission());
+        assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Operator, .. }));
+        assert!(state.cache.is_empty(), "no verdict by hand");
+        let log: String = state.log.values().cloned().collect();
+        assert!(log.contains("\"by\":\"dana\"") && !log.contains("Should I move"), "{log}");
+    }
+
+    #[test]
+    fn a_failed_sale_needs_no_reply_and_an_unusable_one_does() {
+        let world = world_with(failed());
+        assert_eq!(run(go(&world, None)).unwrap().unwrap(), Reattempt::Ordered);
+        assert!(!stored(&world).resubmitted);
+        let world = world_with(unusable());
+        assert!(matches!(run(go(&world, None)), Some(Err(ReattemptError::NoSubmission))));
+        assert!(world.state().queue.is_empty() && stored(&world) == unusable());
+    }
+
+    #[test]
+    fn what_is_neither_failed_nor_unusable_is_left_alone() {
+        let refunded = Sale { money: Money::Refunded { at: at(-1) }, ..failed() };
+        let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(-1) }, ..sale() };
+        let waiting = Sale { fulfilment: Fulfilment::Ordered { at: at(-1) }, ..sale() };
+        for left in [sale(), refunded, held, waiting] {
+            let world = world_with(left.clone());
+            let error = run(go(&world, Some(&submission()))).unwrap().unwrap_err();
+            assert!(error.is_refusal());
+            assert_eq!(stored(&world), left);
+            assert!(world.state().queue.is_empty() && world.state().submissions.is_empty());
+        }
+    }
+
+    #[test]
+    fn whatever_breaks_repeating_the_command_orders_once() {
+        let reply: &'static Submission = Box::leak(Box::new(submission()));
+        let fresh = || -> &'static World { Box::leak(Box::new(world_with(unusable()))) };
+        whatever_breaks(
+            fresh,
+            |world| go(world, Some(reply)),
+            |world, what| {
+                let sale = stored(world);
+                assert!(sale.resubmitted && matches!(sale.fulfilment, Fulfilment::Ordered { .. }), "{what}");
+                assert_eq!(world.state().submissions[&session()], submission(), "{what}");
+                assert_eq!(decisions(world).len(), 1, "{what}");
+                assert!(!world.state().queue.is_empty(), "{what}");
+            },
+        );
+    }
+}

@@ -1,0 +1,244 @@
+//! Dead letters on their way again.
+//!
+//! A mail that was given up goes back to its first attempt, with the draft and the hash it has: the next worker
+//! looks what became of the draft before it does anything, so no customer is mailed twice.
+
+use crate::Operator;
+use audit::{Change, CommitError, Journal};
+use domain::{
+    Sale, SessionId, Timestamp,
+    mail::{Letter, Mail, Progress},
+    message::{self, Message},
+    money::Money,
+    ports::{Queue, QueueError, StorageError},
+};
+use serde::Serialize;
+
+/// What is needed to redrive.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    /// The e-mail retry queue.
+    pub retries: &'a dyn Queue,
+}
+
+/// What becomes of a mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// It was given up, and is tried again now.
+    PutBack,
+    /// It is due already: only its message is sent again.
+    AskAgain,
+    /// It was given up, and the sale does not send it any more.
+    NotWanted,
+}
+
+/// Why nothing was redriven.
+#[derive(Debug, thiserror::Error)]
+pub enum RedriveError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// Nothing is sent to a customer whose money went back.
+    #[error("the sale's money went back, or is about to: nothing more is sent")]
+    MoneyWentBack,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The mail is due, and its message was not taken: repeat the command, or leave it to the deadlines function.
+    #[error("the mail is due again, but its message was not sent; repeating the command is safe")]
+    Queue(#[from] QueueError),
+}
+
+impl RedriveError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NoSale | Self::MoneyWentBack)
+    }
+}
+
+/// What a redrive of the sale would do, letter by letter; nothing where no mail was given up.
+#[must_use]
+pub fn plan(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
+    let step = |letter| match sale.letter(letter) {
+        Mail::Dead { .. } if sale.wants(letter) => Some(Step::PutBack),
+        Mail::Dead { .. } => Some(Step::NotWanted),
+        Mail::Retrying { due, .. } if *due <= now && sale.wants(letter) => Some(Step::AskAgain),
+        _ => None,
+    };
+    Letter::ALL.into_iter().filter_map(|letter| Some((letter, step(letter)?))).collect()
+}
+
+/// Sends the dead mails of a sale on their way again, and says what became of each.
+///
+/// # Errors
+/// [`RedriveError`]. Repeating is safe: what was put back already is only asked for again.
+pub async fn redrive(
+    ports: Ports<'_>,
+    operator: &Operator,
+    session: &SessionId,
+) -> Result<Vec<(Letter, Step)>, RedriveError> {
+    let journal = ports.journal;
+    let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
+    if sale.value.money != Money::Kept {
+        return Err(RedriveError::MoneyWentBack);
+    }
+    let (sale, steps) = journal.commit(sale, |sale| put_back(sale, operator, journal.clock.now())).await?;
+    for (letter, step) in &steps {
+        if matches!(step, Step::PutBack | Step::AskAgain) {
+            ports.retries.send(&retry(session, *letter, journal.clock.now())).await?;
+        }
+    }
+    crate::tidy(journal, sale).await;
+    Ok(steps)
+}
+
+fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<(Letter, Step)>> {
+    let steps = if sale.money == Money::Kept { plan(sale, now) } else { Vec::new() };
+    let mut records = Vec::new();
+    for (letter, step) in &steps {
+        let mail = sale.letter_mut(*letter);
+        if let (Step::PutBack, Mail::Dead { progress, .. }) = (step, &*mail) {
+            *mail = Mail::Retrying { due: now, progress: from_the_start(progress) };
+            records.push(operator.record(format!("redrive {}", letter.as_str()), now));
+        }
+    }
+    if records.is_empty() {
+        return Change::nothing(steps);
+    }
+    sale.chased = 0;
+    Change::recorded(records, steps)
+}
+
+/// What is left of the attempts so far. A mail that no longer rendered to the bytes of its first attempt may render
+/// anew, provided that no draft of those bytes exists: without a recorded draft nothing was ever sent.
+fn from_the_start(progress: &Progress) -> Progress {
+    let changed = progress.failures.last().is_some_and(|code| code == "changed");
+    let forget = changed && progress.draft.is_none();
+    Progress {
+        failures: Vec::new(),
+        draft: progress.draft.clone(),
+        body_hash: progress.body_hash.clone().filter(|_| !forget),
+    }
+}
+
+/// The message that brings a due mail to a worker.
+pub(crate) fn retry(session: &SessionId, letter: Letter, now: Timestamp) -> Message {
+    Message::MailRetry { v: message::VERSION, session_id: session.clone(), ordered_at: now, letter }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use domain::{
+        mail::Draft,
+        sale::{Claim, Fulfilment},
+    };
+    use std::time::Duration;
+    use testkit::{Fault, Plan, World, run};
+
+    fn progress(last: &str, draft: bool) -> Progress {
+        let draft = draft.then(|| Draft { id: "d1".into(), internet_message_id: "<1@x>".into() });
+        Progress { failures: vec!["503".into(), last.into()], draft, body_hash: Some("h".into()) }
+    }
+
+    fn with_dead_mail(progress: Progress) -> Sale {
+        Sale { mail: Mail::Dead { at: at(-100), progress }, chased: 3, ..sale() }
+    }
+
+    async fn go(world: &World) -> Result<Vec<(Letter, Step)>, RedriveError> {
+        redrive(Ports { journal: journal(world), retries: world }, &operator(), &session()).await
+    }
+
+    #[test]
+    fn a_dead_mail_is_due_again_with_its_draft_and_its_hash() {
+        let world = world_with(with_dead_mail(progress("403", true)));
+        assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::PutBack)]);
+        let expected = Progress { failures: Vec::new(), ..progress("403", true) };
+        let mut sale = stored(&world);
+        assert_eq!(sale.mail, Mail::Retrying { due: at(0), progress: expected });
+        assert_eq!(sale.claim_mail(Letter::Verdict, "w", at(0), Duration::from_secs(1)), Claim::Granted);
+        assert_eq!((sale.chased, sale.outbox.len()), (0, 0));
+        let state = world.state();
+        assert!(matches!(state.queue[0].0, Message::MailRetry { letter: Letter::Verdict, .. }));
+        drop(state);
+        let decisions = decisions(&world);
+        assert_eq!((&decisions[0]["action"], &decisions[0]["by"]), (&"redrive verdict".into(), &"dana".into()));
+    }
+
+    #[test]
+    fn a_changed_mail_may_render_anew_unless_a_draft_of_it_exists() {
+        for (last, draft, kept) in [("changed", false, false), ("changed", true, true), ("503", false, true)] {
+            let world = world_with(with_dead_mail(progress(last, draft)));
+            run(go(&world)).unwrap().unwrap();
+            let Mail::Retrying { progress, .. } = stored(&world).mail else { panic!("{last}") };
+            assert_eq!((progress.body_hash.is_some(), progress.draft.is_some()), (kept, draft), "{last}");
+        }
+    }
+
+    #[test]
+    fn repeating_only_asks_again_and_mails_that_rest_are_left_alone() {
+        let world = world_with(with_dead_mail(progress("503", false)));
+        run(go(&world)).unwrap().unwrap();
+        world.advance(Duration::from_secs(1));
+        assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::AskAgain)]);
+        assert_eq!((decisions(&world).len(), world.state().queue.len()), (1, 2));
+        for mail in [
+            Mail::Sent { at: at(0) },
+            Mail::Unknown { at: at(0) },
+            Mail::Held,
+            Mail::Retrying { due: at(9), progress: Progress::default() },
+        ] {
+            let world = world_with(Sale { mail, ..sale() });
+            assert_eq!(run(go(&world)).unwrap().unwrap(), []);
+            assert!(world.state().queue.is_empty() && stored(&world).mail == world.state().sales[&session()].0.mail);
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_that_the_sale_does_not_send_any_more_or_whose_money_went_back() {
+        let held = Fulfilment::InReview { gate: 1, at: at(-5) };
+        let world = world_with(Sale { fulfilment: held, ..with_dead_mail(progress("503", false)) });
+        assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::NotWanted)]);
+        assert!(world.state().queue.is_empty() && decisions(&world).is_empty());
+        let refunded = Sale { money: Money::Refunded { at: at(-5) }, ..with_dead_mail(progress("503", false)) };
+        let world = world_with(refunded);
+        assert!(run(go(&world)).unwrap().unwrap_err().is_refusal());
+        assert!(world.state().queue.is_empty());
+        assert!(matches!(run(go(&crate::testing::world())), Some(Err(RedriveError::NoSale))));
+    }
+
+    #[test]
+    fn whatever_breaks_repeating_the_command_sends_the_mail_on_its_way() {
+        let fresh = || -> &'static World { Box::leak(Box::new(world_with(with_dead_mail(progress("503", true))))) };
+        whatever_breaks(fresh, go, |world, what| {
+            assert!(matches!(stored(world).mail, Mail::Retrying { .. }), "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+            assert!(!world.state().queue.is_empty(), "{what}");
+        });
+    }
+
+    /// The message was taken and the reply lost, so two messages are under way: the claim makes one mail of them.
+    #[test]
+    fn two_messages_find_one_claim() {
+        let world = world_with(with_dead_mail(progress("503", true)));
+        world.plan(Plan::none().whenever("queue.send", Fault::LoseReply));
+        assert!(matches!(run(go(&world)), Some(Err(RedriveError::Queue(_)))));
+        world.plan(Plan::none());
+        run(go(&world)).unwrap().unwrap();
+        assert_eq!(world.state().queue.len(), 2);
+        let mut sale = stored(&world);
+        let lease = Duration::from_secs(120);
+        assert_eq!(sale.claim_mail(Letter::Verdict, "first", at(0), lease), Claim::Granted);
+        assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(0), lease), Claim::BusyElsewhere);
+        sale.mail = Mail::Sent { at: at(1) };
+        assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(999), lease), Claim::Done);
+    }
+}

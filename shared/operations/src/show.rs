@@ -1,0 +1,97 @@
+//! One sale, whole: its state, and its story as the audit log tells it.
+
+use audit::chain;
+use domain::{
+    Sale, SessionId,
+    open_work::OpenWork,
+    ports::{AuditRecords, SaleStore, StorageError},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What is needed to show a sale.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub store: &'a dyn SaleStore,
+    pub records: &'a dyn AuditRecords,
+}
+
+/// One sale.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overview {
+    /// Its state.
+    pub sale: Sale,
+    /// What is left to do, if anything.
+    pub open: Option<OpenWork>,
+    /// Its audit records in order, those included that are not in the log yet.
+    pub timeline: Vec<Value>,
+    /// How many records its stream has.
+    pub records: u64,
+    /// How many of them were found in the log. Fewer than `records` less those still waiting means that some are
+    /// missing.
+    pub records_in_log: u64,
+}
+
+/// Shows a sale; nothing where nobody has seen it.
+///
+/// # Errors
+/// [`StorageError`] when the store or the log could not be read.
+pub async fn show(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overview>, StorageError> {
+    let Some(sale) = ports.store.load(session).await? else { return Ok(None) };
+    let sale = sale.value;
+    let lines = match chain::prefix(&sale) {
+        Some(prefix) => ports.records.lines(&prefix).await?,
+        None => Vec::new(),
+    };
+    let in_log = lines.len() as u64;
+    let mut timeline: Vec<Value> = lines.iter().map(|line| parse(line)).collect();
+    // A record whose reply was lost is in the log and waits in the sale too.
+    let waiting = sale.outbox.iter().map(|entry| parse(&entry.line));
+    let unseen: Vec<Value> = waiting.filter(|record| !timeline.contains(record)).collect();
+    timeline.extend(unseen);
+    let records = sale.audit.as_ref().map_or(0, |head| head.count);
+    Ok(Some(Overview { open: sale.open_work(), timeline, records, records_in_log: in_log, sale }))
+}
+
+/// A line that is no JSON is shown as it stands: the log is evidence.
+fn parse(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|_| line.trim_end().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Operator,
+        testing::{journal, sale, session, world},
+    };
+    use audit::Change;
+    use testkit::{Fault, Plan, run};
+
+    #[test]
+    fn a_sale_is_shown_with_its_records_whether_or_not_the_log_has_them() {
+        let world = world();
+        world.state().sales.insert(session(), (sale(), 1));
+        let operator = Operator::parse("dana", None).unwrap();
+        for plan in [Plan::none(), Plan::none().whenever("log.publish", Fault::Fail)] {
+            world.plan(plan);
+            let journal = journal(&world);
+            let loaded = run(journal.load(&session(), sale().received_at)).unwrap().unwrap();
+            let note = |_: &mut Sale| Change::recorded(vec![operator.record("approve", sale().received_at)], ());
+            run(journal.commit(loaded, note)).unwrap().unwrap();
+        }
+        world.plan(Plan::none());
+        let ports = Ports { store: &world, records: &world };
+        let shown = run(show(ports, &session())).unwrap().unwrap().unwrap();
+        assert_eq!((shown.records, shown.records_in_log, shown.timeline.len()), (2, 1, 2));
+        assert_eq!((&shown.timeline[0]["seq"], &shown.timeline[1]["seq"]), (&1.into(), &2.into()));
+        assert_eq!(shown.timeline[1]["by"], "dana");
+    }
+
+    #[test]
+    fn an_unknown_sale_is_nothing() {
+        let world = world();
+        assert!(run(show(Ports { store: &world, records: &world }, &session())).unwrap().unwrap().is_none());
+    }
+}

@@ -1,0 +1,98 @@
+//! What the tests of this crate share.
+
+use crate::Operator;
+use audit::Journal;
+use domain::{CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment};
+use std::future::Future;
+use testkit::{Fault, Plan, World, run};
+
+pub(crate) const NOW: i64 = 1_800_000_000;
+pub(crate) const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(NOW + seconds)
+}
+
+pub(crate) fn session() -> SessionId {
+    SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap()
+}
+
+/// A sale that was delivered.
+pub(crate) fn sale() -> Sale {
+    Sale {
+        tier: Some(domain::Tier::Quick),
+        fulfilment: Fulfilment::Ready { at: at(-500), archived: true },
+        mail: Mail::Sent { at: at(-400) },
+        ..Sale::ordered(session(), at(-600))
+    }
+}
+
+pub(crate) fn operator() -> Operator {
+    Operator::parse("dana", Some("looked at it")).unwrap()
+}
+
+pub(crate) fn world() -> World {
+    World::at(at(0))
+}
+
+pub(crate) fn world_with(sale: Sale) -> World {
+    let world = world();
+    let paid = CheckoutSession {
+        id: sale.session_id.clone(),
+        payment_status: PaymentStatus::Paid,
+        open: false,
+        metadata: [("tier", "quick"), ("q0", "Open a shop?"), ("qn", "1")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        idea: None,
+        email: None,
+        amount_total: Some(100),
+        currency: Some("cad".into()),
+        payment: None,
+        created: None,
+    };
+    let mut state = world.state();
+    state.sessions.insert(paid.id.clone(), paid);
+    state.sales.insert(sale.session_id.clone(), (sale, 1));
+    drop(state);
+    world
+}
+
+pub(crate) fn journal(world: &World) -> Journal<'_> {
+    Journal { store: world, log: world, alerts: world, clock: world }
+}
+
+pub(crate) fn stored(world: &World) -> Sale {
+    world.state().sales[&session()].0.clone()
+}
+
+/// The records of operators in the log.
+pub(crate) fn decisions(world: &World) -> Vec<serde_json::Value> {
+    let lines: Vec<serde_json::Value> =
+        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.into_iter().filter(|line| line["event"] == "operator").collect()
+}
+
+/// Repeats an operation after every single fault at every boundary, as an operator would who saw it fail, and then
+/// lets `check` look at the world.
+pub(crate) fn whatever_breaks<'a, F: Future>(
+    fresh: impl Fn() -> &'a World,
+    operation: impl Fn(&'a World) -> F,
+    check: impl Fn(&World, &str),
+) {
+    let clean = fresh();
+    assert!(run(operation(clean)).is_some());
+    let boundaries = clean.passed();
+    assert!(boundaries >= 3, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let world = fresh();
+            world.plan(Plan::at(boundary, fault));
+            drop(run(operation(world)));
+            world.plan(Plan::none());
+            assert!(run(operation(world)).is_some(), "{what}");
+            check(world, &what);
+        }
+    }
+}
