@@ -90,7 +90,7 @@ fn a_dispute_stops_the_sale_and_wakes_somebody_and_a_won_one_lets_it_go_on() {
 }
 
 /// What Stripe reports in turn, and what must come of it.
-type Case = (&'static [PaymentChange], &'static dyn Fn(&Money) -> bool);
+type Case<'a> = (&'a [PaymentChange], &'a dyn Fn(&Money) -> bool);
 
 /// Delivery is at least once and unordered.
 #[test]
@@ -99,7 +99,7 @@ fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
     let kept = |money: &Money| *money == Money::Kept;
     let disputed = |money: &Money| matches!(money, Money::Disputed { .. });
     let refunded = |money: &Money| matches!(money, Money::Refunded { .. });
-    let cases: [Case; 7] = [
+    let cases: [Case<'_>; 7] = [
         (&[DisputeOpened, DisputeWon, DisputeOpened], &kept),
         (&[DisputeWon, DisputeOpened, DisputeWon], &kept),
         (&[DisputeOpened, DisputeLost, DisputeOpened], &disputed),
