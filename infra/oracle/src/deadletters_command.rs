@@ -170,7 +170,8 @@ type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
 
 /// Says what became of each sale. The first failure that is no refusal is the command's own, after all are told.
 fn report(answers: Vec<Answer>, json: bool) -> Result<Ended, CommandError> {
-    let done = !answers.is_empty() && answers.iter().all(|(_, answer)| is_done(answer));
+    let told = !answers.is_empty();
+    let done = told && answers.iter().all(|(_, answer)| is_done(answer));
     let mut documents = Vec::new();
     let mut failure = None;
     for (session, answer) in answers {
@@ -190,6 +191,8 @@ fn report(answers: Vec<Answer>, json: bool) -> Result<Ended, CommandError> {
     }
     if json {
         output::print_json(&documents)?;
+    } else if !told {
+        output::print("there are no dead letters\n")?;
     }
     match failure {
         Some(error) => Err(CommandError::failed("not every mail is on its way", error)),

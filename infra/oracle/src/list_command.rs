@@ -30,7 +30,7 @@ pub(crate) fn print(rows: &[Row], json: bool) -> Result<Ended, CommandError> {
     if json {
         output::print_json(&rows)?;
     } else if rows.is_empty() {
-        output::print("nothing is open\n")?;
+        output::print("nothing waits for a human\n")?;
     } else {
         output::print(&table(rows, output::width()))?;
     }

@@ -60,6 +60,21 @@ pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
     text
 }
 
+/// The text in lines of at most so many characters, each indented; a longer word has a line of its own.
+pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if indent + characters(line) + 1 + characters(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
+}
+
 /// The text in at most so many characters.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if characters(text) <= width {
@@ -114,6 +129,13 @@ mod tests {
         assert_eq!((lines[1].chars().count(), lines[1].ends_with('…')), (40, true));
         assert_eq!((lines[2].trim(), lines[3]), (id.as_str(), "x       y     short"));
         assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_between_words() {
+        assert_eq!(wrapped("one two  three", 2, 9), "  one two\n  three\n");
+        assert_eq!(wrapped("", 2, 9), "");
+        assert_eq!(wrapped("overlong-word x", 2, 9), "  overlong-word\n  x\n");
     }
 
     #[test]

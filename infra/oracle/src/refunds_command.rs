@@ -69,6 +69,9 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
 pub(crate) fn issue(arguments: &IssueArguments) -> Result<Ended, CommandError> {
     let (session, json) = (&arguments.session, arguments.target.json);
     let operator = arguments.signature.operator()?;
+    if operator.reason().is_none() {
+        return Err(CommandError::Usage("a refund needs a reason: --reason".to_owned()));
+    }
     let deployed = arguments.target.open()?;
     let payments = deployed.payments()?;
     let ports = refund::Ports { journal: deployed.journal(), payments: &payments, ledger: &payments };

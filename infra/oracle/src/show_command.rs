@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     command::{CommandError, Ended, Target, session, wait},
-    output::{self, cut, minute, printable},
+    output::{self, minute, printable, wrapped},
 };
 
 #[derive(Args)]
@@ -66,7 +66,9 @@ fn for_people(overview: &Overview, width: usize) -> String {
         let _ = writeln!(text, "{missing} RECORDS ARE MISSING");
     }
     for record in &overview.timeline {
-        let _ = writeln!(text, "{}", cut(&printable(&timeline_line(record)), width));
+        let (head, fields) = told(record);
+        let _ = writeln!(text, "{}", printable(&head));
+        text.push_str(&wrapped(&printable(&fields), 4, width));
     }
     text
 }
@@ -101,36 +103,38 @@ fn money(money: &Money) -> String {
     }
 }
 
-/// What people need of a record: when, what, and the fields of its kind.
-fn timeline_line(record: &Value) -> String {
-    let Some(object) = record.as_object() else { return format!("not a record: {record}") };
+/// Fields that say nothing to people, or that every record has.
+const LEFT_OUT: [&str; 16] = [
+    "timestamp",
+    "event",
+    "session_id",
+    "tier",
+    "query_hash",
+    "verdict_hash",
+    "email",
+    "latency_ms",
+    "v",
+    "stream",
+    "seq",
+    "prev",
+    "list_hash",
+    "details",
+    "threshold",
+    "phi",
+];
+
+/// What people need of a record: when and what, and the fields of its kind.
+fn told(record: &Value) -> (String, String) {
+    let Some(object) = record.as_object() else { return ("not a record".to_owned(), record.to_string()) };
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("-");
-    const COMMON: [&str; 16] = [
-        "timestamp",
-        "event",
-        "session_id",
-        "tier",
-        "query_hash",
-        "verdict_hash",
-        "email",
-        "latency_ms",
-        "v",
-        "stream",
-        "seq",
-        "prev",
-        "list_hash",
-        "details",
-        "threshold",
-        "phi",
-    ];
-    let fields = object.iter().filter(|(name, value)| !COMMON.contains(&name.as_str()) && !value.is_null());
+    let fields = object.iter().filter(|(name, value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null());
     let fields: Vec<String> = fields
         .map(|(name, value)| match value {
             Value::String(text) => format!("{name}={text}"),
             other => format!("{name}={other}"),
         })
         .collect();
-    format!("{}  {}  {}", text("timestamp"), text("event"), fields.join(" "))
+    (format!("{}  {}", text("timestamp"), text("event")), fields.join(" "))
 }
 
 #[cfg(test)]
@@ -151,7 +155,7 @@ mod tests {
         assert!(text.contains("verdict         ordered 1970-01-01T00:00:00.000Z\n"), "{text}");
         assert!(text.contains("open            in_flight, due 1970-01-01 00:20\n"), "{text}");
         assert!(text.contains("\n1 RECORDS ARE MISSING\n"), "{text}");
-        let line = "2026-04-16T14:23:07.412Z  pipeline  error_detail=bad line source=webhook status=ERROR\n";
-        assert!(text.ends_with(line), "{text}");
+        let lines = "2026-04-16T14:23:07.412Z  pipeline\n    error_detail=bad line source=webhook status=ERROR\n";
+        assert!(text.ends_with(lines), "{text}");
     }
 }
