@@ -87,7 +87,7 @@ fn what_nobody_works_on_is_sent_again_less_and_less_often_and_louder_and_louder(
     for _ in 0..(24 * 12) {
         world.advance(Duration::from_secs(300));
         looked(&world, true).unwrap();
-        told.extend(world.state().alerts.drain(..));
+        told.append(&mut world.state().alerts);
     }
     let state = world.state();
     assert_eq!(state.queue.len(), told.len(), "a message with every alert");
