@@ -18,11 +18,14 @@ fn statements(role: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// Whether a resource is everything inside one bucket of this template, the only star there may be: objects have no
-/// names until they are written.
+/// Whether a resource is everything inside one bucket of this template, or inside one folder of it: the only star
+/// there may be, for objects have no names until they are written.
 fn is_inside_our_bucket(template: &Template, resource: &Value) -> bool {
     let Some(id) = target(resource) else { return false };
-    template.resource(id)["Type"] == "AWS::S3::Bucket" && resource["Fn::Sub"] == format!("${{{id}.Arn}}/*")
+    let inside = resource["Fn::Sub"].as_str().and_then(|name| name.strip_prefix(&format!("${{{id}.Arn}}/")));
+    let folder = inside.and_then(|name| name.strip_suffix('*'));
+    let is_folder = folder.is_some_and(|name| !name.contains('*') && (name.is_empty() || name.ends_with('/')));
+    template.resource(id)["Type"] == "AWS::S3::Bucket" && is_folder
 }
 
 fn no_wildcards(template: &Template) -> Vec<String> {
@@ -62,6 +65,7 @@ fn no_role_has_a_wildcard() {
     assert_rule(no_wildcards, "[sns:Publish]", "[\"sns:*\"]", "action \"sns:*\"");
     assert_rule(no_wildcards, "Resource: !GetAtt Table.Arn", "Resource: \"*\"", "resource \"*\"");
     assert_rule(no_wildcards, "Resource: !GetAtt Table.Arn", "Resource: !Sub \"${Table.Arn}*\"", "${Table.Arn}*");
+    assert_rule(no_wildcards, "${ArchiveBucket.Arn}/dead-letters/*", "${ArchiveBucket.Arn}/dead*", "dead*");
 }
 
 fn own_roles(template: &Template) -> Vec<String> {

@@ -122,7 +122,10 @@ async fn compare(
         }
         Standing::Overdue => {
             report.overdue += 1;
-            alert(ports, session, Severity::Critical, now, "due for hours: does the deadlines function run?").await;
+            // One alert a run: they have one cause.
+            if report.overdue == 1 {
+                alert(ports, session, Severity::Critical, now, "due for hours: does the deadlines function run?").await;
+            }
         }
     }
     match sale {

@@ -158,6 +158,14 @@ async fn a_session_is_planted_as_given() {
     let refund = [("payment_intent", intent)];
     let (status, refund) = read(world.stripe_post("refunds", &refund)).await;
     assert_eq!((status, &refund["amount"]), (200, &json!(500)));
+    // A refund or a dispute names the payment; this is how its sale is found.
+    world.session().await;
+    for (payment, expected) in [(intent, vec![&planted]), ("pi_unknown", vec![])] {
+        let query = format!("checkout/sessions?payment_intent={payment}&limit=1");
+        let (status, found) = read(world.stripe_get(&query)).await;
+        assert_eq!(status, 200, "{found}");
+        assert_eq!(found["data"].as_array().unwrap().iter().collect::<Vec<_>>(), expected);
+    }
 }
 
 #[tokio::test]
