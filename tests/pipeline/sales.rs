@@ -1,7 +1,7 @@
 //! Sales where nothing goes wrong.
 
 use crate::simulator::{ADDRESS, QUESTION, Simulator, body, paid_session, quick, strategy};
-use domain::{PaymentStatus, message::Message};
+use domain::{PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
 
 #[test]
@@ -198,6 +198,58 @@ fn only_without_cache_and_archive_it_is_generated_again_with_the_same_prompt_and
     assert_eq!(state.prompts[0].1, state.prompts[1].1);
     drop(state);
     assert_eq!((sim.count("webhook", "OK"), sim.count("result_page", "REGENERATED")), (1, 1));
+}
+
+/// A delivered sale whose verdict was lost everywhere, and made again with another colour.
+fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick(first, "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    sim.world.state().cache.clear();
+    sim.world.state().archive.clear();
+    sim.model_says(&quick(second, "Demand is real and the format fits."));
+    sim.world.state().mailbox_says = (0..refusals).map(|_| Some(MailError::Unavailable(503))).collect();
+    sim.page();
+    sim.drain();
+    sim
+}
+
+/// Regen Consistency, invariant 5 and verification criterion 5: only a significant divergence is worth a mail.
+#[test]
+fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorded() {
+    for (first, second, level, mails) in
+        [("GREEN", "GREEN", "none", 1), ("GREEN", "AMBER", "minor", 1), ("GREEN", "RED", "significant", 2)]
+    {
+        let mut sim = regenerated(first, second, 0);
+        sim.recover();
+        let check = sim.audit_lines().into_iter().find(|line| line["event"] == "regen_divergence_check").unwrap();
+        assert_eq!(check["divergence_level"], level);
+        let notice = body(&sim.page().unwrap())["notice"].clone();
+        assert_eq!(notice.is_string(), level == "significant", "{first} {second}");
+        let state = sim.world.state();
+        assert_eq!(state.sent.len(), mails, "{first} {second}");
+        if mails == 2 {
+            let (_, note) = &state.sent[1];
+            assert_eq!(note.subject, "A note about your 42 Sisters AI Verdict");
+            assert!(note.body.contains("NOTE: Due to a technical condition, the verdict on your results page may"));
+        }
+    }
+}
+
+/// Failure mode 4: one more attempt after a minute, then a human is told.
+#[test]
+fn a_note_about_a_divergence_is_tried_once_more_after_a_minute() {
+    let sim = regenerated("GREEN", "RED", 1);
+    let calls: Vec<i64> =
+        sim.world.state().mail_calls.iter().filter(|(name, _)| *name == "create").map(|c| c.1).collect();
+    assert_eq!((calls.len(), calls[2] - calls[1]), (3, 60_000), "the verdict, the note, and the note again");
+    assert_eq!(sim.world.state().sent.len(), 2);
+    let sim = regenerated("GREEN", "RED", 9);
+    let state = sim.world.state();
+    assert_eq!((state.sent.len(), state.mail_calls.len()), (1, 4));
+    assert!(matches!(state.sales[&sim.session].0.divergence, Mail::Dead { .. }));
+    assert!(state.alerts.iter().any(|alert| alert.line.contains("DEAD LETTER")));
 }
 
 /// Product Tiers VC-6, Audit Trail VC-4.

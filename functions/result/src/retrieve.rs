@@ -3,7 +3,7 @@
 //! cache → archive → pending, with the order repeated when nobody works on it. Stripe is asked only where our
 //! own records do not already show that the session was paid.
 
-use audit::{Change, Journal, Record, Source, Status};
+use audit::{Change, CommitError, Journal, Record, Source, Status};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
     alert::Severity,
@@ -84,8 +84,16 @@ impl Retrieval<'_> {
         }
         cached.verdict = cached.verdict.with_texts(texts);
         let reply = self.verdict_reply(&cached);
-        self.record_retrieval(sale).await;
-        reply
+        match self.record_retrieval(sale, &gate).await {
+            Ok(()) => reply,
+            // What the filter did is on record, or nothing is shown (content filter GAP-L, fail closed).
+            Err(error) if gate.term_count() > 0 => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
+            Err(error) => {
+                let detail = format!("retrieval not recorded: {}", telemetry::chain(&error));
+                self.alert(Severity::Error, "AUDIT_WRITE", &detail).await;
+                reply
+            }
+        }
     }
 
     fn verdict_reply(&self, cached: &CachedVerdict) -> Reply {
@@ -101,8 +109,9 @@ impl Retrieval<'_> {
         Reply::json(200, &Value::Object(body))
     }
 
-    /// A record of the retrieval. The verdict is served whether or not it can be written.
-    async fn record_retrieval(&self, sale: Versioned<Sale>) {
+    /// A record of the retrieval, and of what the filter found if it found anything. A clean verdict is served
+    /// whether or not its record can be written.
+    async fn record_retrieval(&self, sale: Versioned<Sale>, gate: &gates::Run) -> Result<(), CommitError> {
         let record = |sale: &mut Sale| {
             if sale.retrievals >= MAX_RECORDED_RETRIEVALS {
                 return Change::nothing(());
@@ -110,15 +119,12 @@ impl Retrieval<'_> {
             sale.retrievals += 1;
             let now = self.now();
             let served = Record::pipeline(now, self.asked_at, Source::CacheHit, Status::Cached, Some("cache_hit"));
-            Change::recorded(vec![served], ())
+            let filtered = (gate.term_count() > 0).then(|| gate.record(now, self.asked_at));
+            Change::recorded(filtered.into_iter().chain([served]).collect(), ())
         };
-        match self.ports.journal.commit(sale, record).await {
-            Ok((sale, ())) => self.ports.journal.settle(sale).await,
-            Err(error) => {
-                let detail = format!("retrieval not recorded: {}", telemetry::chain(&error));
-                self.alert(Severity::Error, "AUDIT_WRITE", &detail).await;
-            }
-        }
+        let (sale, ()) = self.ports.journal.commit(sale, record).await?;
+        self.ports.journal.settle(sale).await;
+        Ok(())
     }
 
     /// Gate 2 found what gate 1 let through: the verdict is held, here and in the mail.
