@@ -135,14 +135,22 @@ def failures(cloudformation, stack):
     ]
 
 
-def deploy(cloudformation, stack, body, parameters):
+def stored(template, endpoint, s3):
+    """Where CloudFormation finds the template: one sent along may be no longer than 51,200 bytes."""
+    body = json.dumps(template).encode()
+    key = f"template/{hashlib.sha256(body).hexdigest()}.json"
+    s3.put_object(Bucket=ARTIFACTS, Key=key, Body=body)
+    return f"{endpoint}/{ARTIFACTS}/{key}"
+
+
+def deploy(cloudformation, stack, template_url, parameters):
     exists = current_status(cloudformation, stack) not in (None, "REVIEW_IN_PROGRESS")
     change_set = f"change-{time.time_ns()}"
     cloudformation.create_change_set(
         StackName=stack,
         ChangeSetName=change_set,
         ChangeSetType="UPDATE" if exists else "CREATE",
-        TemplateBody=body,
+        TemplateURL=template_url,
         Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
         Capabilities=CAPABILITIES,
     )
@@ -223,7 +231,8 @@ def main():
     new = package(template, request["binaries"], request["work_dir"], client("s3"))
     say(f"{new} of {len(request['binaries'])} functions have new code")
     cloudformation = client("cloudformation")
-    changed = deploy(cloudformation, request["stack"], json.dumps(template), request["parameters"])
+    template_url = stored(template, request["endpoint"], client("s3"))
+    changed = deploy(cloudformation, request["stack"], template_url, request["parameters"])
     say("stack deployed" if changed else "stack unchanged")
     stack = cloudformation.describe_stacks(StackName=request["stack"])["Stacks"][0]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
