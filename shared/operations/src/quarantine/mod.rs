@@ -105,7 +105,7 @@ pub enum Decided {
 pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Decided, DecideError> {
     let case = match Case::open(ports, session).await? {
         Opened::Held(case) => case,
-        Opened::Decided(sale) => return ask_again(ports, sale).await,
+        Opened::Decided(sale) => return ask_again(ports, *sale).await,
     };
     let payloads = ports.quarantine.held(session).await?;
     let held = examine::held(&payloads, case.gate, case.held_at)?;
@@ -133,7 +133,7 @@ pub async fn replace(
 ) -> Result<Decided, DecideError> {
     let case = match Case::open(ports, session).await? {
         Opened::Held(case) => case,
-        Opened::Decided(sale) => return ask_again(ports, sale).await,
+        Opened::Decided(sale) => return ask_again(ports, *sale).await,
     };
     if case.sale.value.notice == Mail::Held {
         return Err(DecideError::NoVerdict);
@@ -168,7 +168,7 @@ struct Case {
 enum Opened {
     Held(Box<Case>),
     /// It was let go by a command whose reply got lost, and its message may never have been sent.
-    Decided(Versioned<Sale>),
+    Decided(Box<Versioned<Sale>>),
 }
 
 impl Case {
@@ -181,7 +181,7 @@ impl Case {
         match sale.value.fulfilment {
             Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
             Fulfilment::Ready { archived, .. } if !archived || sale.value.mail == Mail::NotOrdered => {
-                Ok(Opened::Decided(sale))
+                Ok(Opened::Decided(Box::new(sale)))
             }
             _ => Err(DecideError::NotHeld),
         }
