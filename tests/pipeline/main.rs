@@ -9,5 +9,6 @@ mod faults;
 mod filtering;
 mod mail_retry;
 mod model_replies;
+mod operators;
 mod sales;
 mod simulator;
