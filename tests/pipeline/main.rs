@@ -10,5 +10,6 @@ mod filtering;
 mod mail_retry;
 mod model_replies;
 mod money;
+mod operators;
 mod sales;
 mod simulator;

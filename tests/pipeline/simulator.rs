@@ -111,7 +111,7 @@ impl Simulator {
         self.world.state().answers = (0..64).map(|_| reply()).collect();
     }
 
-    fn journal(&self) -> Journal<'_> {
+    pub(crate) fn journal(&self) -> Journal<'_> {
         let world = &self.world;
         Journal { store: world, log: world, alerts: world, clock: world }
     }

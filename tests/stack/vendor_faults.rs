@@ -53,7 +53,7 @@ async fn a_mailbox_that_is_down_for_a_while() {
     let sale = world.buy("full").await;
     assert_eq!(world.answered(&sale.session).await.status, 200, "the page does not wait for the mail");
     has_one_mail(&world, &sale).await;
-    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 2);
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 4);
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
     world.drained().await;
 }
