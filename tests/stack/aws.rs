@@ -4,12 +4,16 @@ use aws_credential_types::Credentials;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::types::QueueAttributeName;
+use aws_sigv4::{
+    http_request::{SignableBody, SignableRequest, SigningSettings, sign},
+    sign::v4,
+};
 use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
 };
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{collections::HashMap, time::SystemTime};
 use tests::Stack;
 
 /// Clients for one stack.
@@ -19,6 +23,8 @@ pub(crate) struct Aws {
     sns: aws_sdk_sns::Client,
     sqs: aws_sdk_sqs::Client,
     outputs: Value,
+    endpoint: String,
+    region: String,
 }
 
 /// The same settings on every service's own configuration type.
@@ -47,6 +53,8 @@ impl Aws {
             sns: client!(stack, aws_sdk_sns),
             sqs: client!(stack, aws_sdk_sqs),
             outputs: stack.description["outputs"].clone(),
+            endpoint: stack.description["aws_endpoint"].as_str().expect("an endpoint").to_owned(),
+            region: stack.description["region"].as_str().expect("a region").to_owned(),
         }
     }
 
@@ -114,6 +122,26 @@ impl Aws {
     pub(crate) async fn purge(&self, queue: &str) {
         let purged = self.sqs.purge_queue().queue_url(self.output(queue)).send().await;
         purged.unwrap_or_else(|error| panic!("{queue}: {error:?}"));
+    }
+
+    /// Runs a function once and waits for its end, as its schedule would.
+    pub(crate) async fn invoke(&self, function: &str, event: &Value) {
+        let url = format!("{}/2015-03-31/functions/{}/invocations", self.endpoint, self.output(function));
+        let body = event.to_string().into_bytes();
+        let credentials = Credentials::new("test", "test", None, None, "emulator").into();
+        let signing = v4::SigningParams::builder().identity(&credentials).region(&self.region).name("lambda");
+        let signing = signing.time(SystemTime::now()).settings(SigningSettings::default()).build();
+        let request = SignableRequest::new("POST", &url, std::iter::empty(), SignableBody::Bytes(&body));
+        let signed = sign(request.expect("a request"), &signing.expect("signing parameters").into());
+        let (signature, _) = signed.expect("a signature").into_parts();
+        let mut call = reqwest::Client::new().post(&url).body(body);
+        for (name, value) in signature.headers() {
+            call = call.header(name, value);
+        }
+        let reply = call.send().await.expect("the emulator answers");
+        let failed = reply.headers().contains_key("x-amz-function-error");
+        let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
+        assert!(status.is_success() && !failed, "{function}: {status} {text}");
     }
 
     /// The item of a session: `SALE` or `VERDICT`.

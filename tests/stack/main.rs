@@ -15,6 +15,7 @@ mod checkout;
 mod hardening;
 mod killed;
 mod model_faults;
+mod operators;
 mod quarantine;
 mod redelivery;
 mod restoration;

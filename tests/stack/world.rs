@@ -214,6 +214,27 @@ impl World {
         calls.as_array().expect("calls").iter().filter(|call| holds(call)).cloned().collect()
     }
 
+    /// A session as Stripe has it.
+    pub(crate) async fn stripe_session(&self, session: &str) -> Value {
+        let url = format!("{}/stripe/v1/checkout/sessions/{session}", self.stack.sandbox);
+        let request = self.http.get(url).header("authorization", "Bearer sk_test_sandbox");
+        let reply = request.send().await.expect("the sandbox answers").text().await.expect("a body");
+        serde_json::from_str(&reply).expect("a session")
+    }
+
+    /// Makes a sale look as if nothing had happened to it for days: time cannot pass in a test.
+    pub(crate) async fn as_if_long_ago(&self, session: &str) {
+        let mut item = self.aws.item(session, "SALE").await.expect("a sale");
+        let mut sale: Value = serde_json::from_str(item["document"].as_s().expect("text")).expect("JSON");
+        sale["changed_at"] = json!(1);
+        sale["fulfilment"]["at"] = json!(1);
+        if sale["mail"]["due"].is_number() {
+            sale["mail"]["due"] = json!(1);
+        }
+        item.insert("due".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned()));
+        self.aws.replace_sale(item, &sale).await;
+    }
+
     /// How often the model was asked about a sale.
     pub(crate) async fn model_calls(&self, sale: &Sale) -> usize {
         self.calls("gemini", sale.mark()).await.len()

@@ -143,6 +143,8 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         for name in present {
             command.args(["--test", name]);
         }
+        // The operators' tests run the command line itself.
+        run(suite, "cargo build -p oracle-cli", cargo().args(["build", "--locked", "--package", "oracle-cli"]))?;
         run_tests(suite, command.env("ORACLE_STACK", suite.stack.file("stack.json")))
     };
     up::stop(&suite.stack)?;

@@ -1,0 +1,238 @@
+//! What operators do with the command line, on a deployed stack: every list is emptied by a decision, once.
+
+use crate::world::{SOON, Sale, World, email, question};
+use serde_json::{Value, json};
+use std::{
+    path::PathBuf,
+    process::{Command, Output},
+};
+use tests::{eventually, payment_link_session};
+
+/// The command line, built beside the test program.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("this program has a path");
+    let directory = test.ancestors().nth(2).expect("a target directory").to_owned();
+    let program = directory.join("oracle");
+    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
+    program
+}
+
+fn oracle(world: &World, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.args(arguments).arg("--stack").arg(world.stack.directory.join("stack.json"));
+    command.output().expect("the command runs")
+}
+
+/// A command that decides something, by an operator, with its exit code.
+fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut all = arguments.to_vec();
+    all.extend(["--by", "dana", "--reason", "asked for by mail", "--yes", "--json"]);
+    let output = oracle(world, &all);
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!text.contains("test_secret") && !text.contains("Bearer"), "{text}");
+    (output.status.code(), text)
+}
+
+/// Whether a list names the session. The index may lag behind the table.
+async fn listed(world: &World, list: &[&str], session: &str, expected: bool) {
+    eventually(&format!("{list:?} to name {session}: {expected}"), SOON, async || {
+        let mut arguments = list.to_vec();
+        arguments.push("--json");
+        let output = oracle(world, &arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (text.contains(session) == expected).then_some(())
+    })
+    .await;
+}
+
+async fn mailed_once(world: &World, sale: &Sale) {
+    eventually("a mail", SOON, async || (!world.mails(&sale.email).await.is_empty()).then_some(())).await;
+    world.delivered(sale).await;
+    world.drained().await;
+    assert_eq!(world.mails(&sale.email).await.len(), 1);
+}
+
+async fn refunds(world: &World) -> usize {
+    let calls = world.calls("stripe", "/v1/refunds").await;
+    calls.iter().filter(|call| call["method"] == "POST").count()
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_sent_on_its_way_again_once() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{}, { "status": 400 }])).await;
+    let sale = world.buy("quick").await;
+    assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
+    listed(&world, &["deadletters", "list"], &sale.session, true).await;
+    listed(&world, &["list"], &sale.session, true).await;
+    let (code, text) = decide(&world, &["deadletters", "redrive", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    mailed_once(&world, &sale).await;
+    assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the recorded draft is what goes out");
+    decide(&world, &["deadletters", "redrive", &sale.session]);
+    mailed_once(&world, &sale).await;
+    listed(&world, &["deadletters", "list"], &sale.session, false).await;
+    let records = world.records(&sale.session).await;
+    assert!(records.iter().any(|record| record["event"] == "operator" && record["by"] == "dana"), "{records:?}");
+    let shown = oracle(&world, &["show", &sale.session]);
+    let story = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.status.success() && story.contains("EMAIL_SENT") && !story.contains(&sale.email), "{story}");
+}
+
+#[tokio::test]
+async fn a_held_verdict_is_replaced_by_a_clean_one_and_by_no_other() {
+    let world = World::alone().await;
+    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
+    let sale = world.buy("quick").await;
+    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    listed(&world, &["quarantine", "list"], &sale.session, true).await;
+    let (code, text) = decide(&world, &["quarantine", "approve", &sale.session]);
+    assert_eq!(code, Some(1), "what the filter stops cannot be approved: {text}");
+    let file = world.stack.directory.join("replacement.json");
+    let replacement = |summary: &str| {
+        std::fs::write(&file, json!({ "verdict": "GREEN", "summary": summary }).to_string()).expect("a file");
+        let path = file.to_string_lossy().into_owned();
+        decide(&world, &["quarantine", "replace", &sale.session, "--file", &path])
+    };
+    let (code, text) = replacement("The CSDM says so too.");
+    assert_eq!(code, Some(1), "nor a replacement that it stops: {text}");
+    assert_eq!(world.verdict(&sale.session).await.json(), json!({ "status": "in_review" }));
+    let (code, text) = replacement("The numbers leave no doubt about it.");
+    assert_eq!(code, Some(0), "{text}");
+    mailed_once(&world, &sale).await;
+    let page = world.verdict(&sale.session).await;
+    assert_eq!(page.json()["verdict"]["summary"], "The numbers leave no doubt about it.");
+    assert_eq!(world.model_calls(&sale).await, 1);
+    listed(&world, &["quarantine", "list"], &sale.session, false).await;
+}
+
+#[tokio::test]
+async fn a_failed_sale_is_refunded_once() {
+    let world = World::alone().await;
+    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let sale = world.buy("strategy").await;
+    assert_eq!(world.answered(&sale.session).await.status, 500);
+    listed(&world, &["refunds", "list"], &sale.session, true).await;
+    for _ in 0..2 {
+        decide(&world, &["refunds", "issue", &sale.session]);
+    }
+    let document = world.aws.document(&sale.session, "SALE").await.expect("a sale");
+    assert_eq!(document["money"]["state"], "refunded", "{document}");
+    assert_eq!(refunds(&world).await, 1);
+    listed(&world, &["refunds", "list"], &sale.session, false).await;
+    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
+    let records = world.records(&sale.session).await;
+    assert!(records.iter().any(|record| record["event"] == "refund" && record["by"] == "dana"), "{records:?}");
+}
+
+/// Silent Drop, verification criterion 5.
+#[tokio::test]
+async fn a_dropped_sale_is_tried_again_with_the_customers_reply() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let mut object = payment_link_session("quick", &question, &email);
+    object["metadata"] = json!({});
+    let session = world.stack.plant(&object).await;
+    world
+        .stack
+        .control("stripe/event", json!({ "type": "checkout.session.completed", "data": { "object": object } }))
+        .await;
+    eventually("the customer to be asked", SOON, async || (world.mails(&email).await.len() == 1).then_some(())).await;
+    let file = world.stack.directory.join("reply.txt");
+    std::fs::write(&file, &question).expect("a file");
+    let path = file.to_string_lossy().into_owned();
+    let (code, text) = decide(&world, &["reattempt", &session, "--tier", "full", "--query-file", &path]);
+    assert_eq!(code, Some(0), "{text}");
+    let sale = Sale { session, question, email };
+    let page = world.delivered(&sale).await;
+    assert!(page["tier"] == "full" && page["verdict"]["breakdown"].is_object(), "{page}");
+    assert_eq!(world.mails(&sale.email).await.len(), 2, "the question, and the verdict");
+}
+
+/// Stripe reports a refund while a mail waits: it is not sent any more.
+#[tokio::test]
+async fn a_refund_stops_what_is_still_to_be_sent() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{ "status": 429 }])).await;
+    let sale = world.buy("quick").await;
+    waiting(&world, &sale).await;
+    let session = world.stripe_session(&sale.session).await;
+    let charge = json!({
+        "id": "ch_1", "object": "charge", "payment_intent": session["payment_intent"], "amount": 100,
+        "amount_refunded": 100, "refunded": true,
+    });
+    let event = json!({ "type": "charge.refunded", "data": { "object": charge } });
+    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
+    eventually("the refund to be known", SOON, async || {
+        let document = world.aws.document(&sale.session, "SALE").await?;
+        (document["money"]["state"] == "refunded").then_some(())
+    })
+    .await;
+    let retry = json!({
+        "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
+    });
+    world.aws.send("EmailRetryQueueUrl", &retry).await;
+    eventually("the retry to be dropped", SOON, async || {
+        (world.aws.held("EmailRetryQueueUrl").await <= 1).then_some(())
+    })
+    .await;
+    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
+}
+
+async fn waiting(world: &World, sale: &Sale) {
+    eventually("the mail to wait", SOON, async || {
+        let document = world.aws.document(&sale.session, "SALE").await?;
+        (document["mail"]["state"] == "retrying").then_some(())
+    })
+    .await;
+}
+
+/// The retry message is lost: the deadlines function sees that nothing happens, and sends the mail on its way again.
+#[tokio::test]
+async fn a_lost_message_is_missed_and_replaced() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{ "status": 429 }])).await;
+    let sale = world.buy("quick").await;
+    waiting(&world, &sale).await;
+    eventually("the retry to be queued", SOON, async || {
+        (world.aws.held("EmailRetryQueueUrl").await == 1).then_some(())
+    })
+    .await;
+    world.aws.purge("EmailRetryQueueUrl").await;
+    world.as_if_long_ago(&sale.session).await;
+    world.aws.invoke("DeadlinesFunctionName", &json!({})).await;
+    mailed_once(&world, &sale).await;
+}
+
+/// 24 hours without a decision: refunded by policy, once, however often the function runs.
+#[tokio::test]
+async fn a_verdict_held_for_a_day_is_refunded_once() {
+    let world = World::alone().await;
+    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
+    let sale = world.buy("full").await;
+    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    world.drained().await;
+    world.as_if_long_ago(&sale.session).await;
+    for _ in 0..2 {
+        world.aws.invoke("DeadlinesFunctionName", &json!({})).await;
+    }
+    let document = world.aws.document(&sale.session, "SALE").await.expect("a sale");
+    assert_eq!(document["money"]["state"], "refunded", "{document}");
+    assert_eq!(refunds(&world).await, 1);
+    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
+}
+
+/// A paid session whose webhook never came is found by the daily comparison, and delivered.
+#[tokio::test]
+async fn a_sale_that_nobody_was_told_of_is_found() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let mut object = payment_link_session("quick", &question, &email);
+    let hour_ago =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs() - 3600;
+    object["created"] = json!(hour_ago);
+    let session = world.stack.plant(&object).await;
+    world.aws.invoke("ReconcileFunctionName", &json!({})).await;
+    let sale = Sale { session, question, email };
+    mailed_once(&world, &sale).await;
+}
