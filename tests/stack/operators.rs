@@ -209,7 +209,7 @@ async fn a_lost_message_is_missed_and_replaced() {
 async fn a_verdict_held_for_a_day_is_refunded_once() {
     let world = World::alone().await;
     world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
-    let sale = world.buy("full").await;
+    let sale = world.buy("quick").await;
     assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
     world.drained().await;
     world.as_if_long_ago(&sale.session).await;
