@@ -123,7 +123,7 @@ mod tests {
             (unusable, vec!["notice"]),
             (ready(), vec![]),
             (Sale { money: Money::Refunded { at: at(1) }, ..sale() }, vec![]),
-            (Sale { money: Money::Disputed { at: at(1) }, mail: Mail::Ordered, ..ready() }, vec![]),
+            (Sale { money: Money::Disputed { at: at(1), refund: None }, mail: Mail::Ordered, ..ready() }, vec![]),
         ] {
             assert_eq!(kinds(&sale), expected, "{sale:?}");
         }

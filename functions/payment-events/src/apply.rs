@@ -95,10 +95,20 @@ fn note(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Time
 fn money_after(money: &Money, change: PaymentChange, before: &[PaymentChange], now: Timestamp) -> Money {
     let is_decided = before.iter().any(|one| matches!(one, PaymentChange::DisputeWon | PaymentChange::DisputeLost));
     match (change, money) {
-        (_, Money::Refunded { .. }) | (PaymentChange::PartlyRefunded, _) => money.clone(),
+        (_, Money::Refunded { .. }) | (PaymentChange::PartlyRefunded | PaymentChange::RefundFailed, _) => money.clone(),
         (PaymentChange::Refunded, _) => Money::Refunded { at: now },
         (PaymentChange::DisputeOpened, _) if is_decided => money.clone(),
-        (PaymentChange::DisputeOpened | PaymentChange::DisputeLost, _) => Money::Disputed { at: now },
+        (PaymentChange::DisputeOpened | PaymentChange::DisputeLost, _) => {
+            let refund = match money {
+                Money::RefundAuthorised { authorisation, .. } => Some(authorisation.clone()),
+                Money::Disputed { refund, .. } => refund.clone(),
+                Money::Kept | Money::Refunded { .. } => None,
+            };
+            Money::Disputed { at: now, refund }
+        }
+        (PaymentChange::DisputeWon, Money::Disputed { refund: Some(authorisation), .. }) => {
+            Money::RefundAuthorised { authorisation: authorisation.clone(), at: now }
+        }
         (PaymentChange::DisputeWon, Money::Disputed { .. }) => Money::Kept,
         (PaymentChange::DisputeWon, _) => money.clone(),
     }
@@ -107,6 +117,9 @@ fn money_after(money: &Money, change: PaymentChange, before: &[PaymentChange], n
 fn alert(session: &CheckoutSession, change: PaymentChange, now: Timestamp) -> Option<Alert> {
     let (severity, detail) = match change {
         PaymentChange::Refunded | PaymentChange::PartlyRefunded => return None,
+        PaymentChange::RefundFailed => {
+            (Severity::Critical, "a refund did not arrive and the money came back: pay it another way")
+        }
         PaymentChange::DisputeOpened => (Severity::Critical, "the customer's bank disputes the payment: answer it"),
         PaymentChange::DisputeLost => (Severity::Critical, "the dispute was lost: the money is gone"),
         PaymentChange::DisputeWon => (Severity::Warn, "the dispute was won: what was stopped goes on"),

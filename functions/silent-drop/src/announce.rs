@@ -65,6 +65,8 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
+    // On record before anything can fail: from here on somebody comes after it.
+    let sale = if sale.version == 0 { journal.commit(sale, |_| Change::save(())).await?.0 } else { sale };
     let session = ports.payments.session(&notice.session_id).await?;
     // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
     let Some(unusable) = session.submission().err().filter(|_| session.is_paid()) else {

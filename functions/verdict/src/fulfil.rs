@@ -103,6 +103,8 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
         Claim::BusyHere => return Ok(Handled::Later),
         Claim::NotYet(_) => return Ok(Handled::Later),
         Claim::Done => {
+            // The worker that found it unusable may have died before it gave notice.
+            give_notice(ports, order, &sale.value).await?;
             journal.flush(sale.clone()).await;
             return finish(ports, sale).await;
         }
@@ -119,6 +121,16 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
             Err(error)
         }
     }
+}
+
+/// Has an unusable sale announced, if nobody announced it yet. Two notices are one announcement.
+async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<(), QueueError> {
+    if !matches!(sale.fulfilment, Fulfilment::Unusable { .. }) || sale.drop_recorded {
+        return Ok(());
+    }
+    let session_id = order.session_id.clone();
+    let notice = Message::Notice { v: message::VERSION, session_id, received_at: order.received_at };
+    ports.notices.send(&notice).await
 }
 
 /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
@@ -163,19 +175,15 @@ async fn produce(
         Ok(submission) => submission,
         Err(unusable) => {
             tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
-            let notice = Message::Notice {
-                v: message::VERSION,
-                session_id: order.session_id.clone(),
-                received_at: order.received_at,
-            };
-            ports.notices.send(&notice).await?;
             let reason = format!("paid but unusable: {unusable}");
-            return end(ports, order, sale, |sale, now| {
+            let sale = end(ports, order, sale, |sale, now| {
                 sale.fulfilment = Fulfilment::Unusable { at: now };
                 let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
                 Change::recorded(vec![Record::pipeline(now, order.received_at, status.0, status.1, status.2)], ())
             })
-            .await;
+            .await?;
+            give_notice(ports, order, &sale.value).await?;
+            return Ok(sale);
         }
     };
     let facts = Facts { query_hash: digest::query_hash(&query), email_tag };
@@ -225,7 +233,8 @@ async fn produce(
                 Some("held by the content filter at gate 1"),
             );
             records.push(status.with_details(details));
-            end(ports, order, sale, |sale, now| {
+            // The hold bears the time of its payload, by which operators find it.
+            end(ports, order, sale, |sale, _| {
                 facts.note(sale, tier);
                 sale.fulfilment = Fulfilment::InReview { gate: 1, at: now };
                 let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
@@ -272,6 +281,7 @@ async fn save(
         facts.note(sale, tier);
         sale.verdict_hash = Some(verdict_hash.clone());
         sale.unavailable_until = None;
+        sale.chased = 0;
         sale.fulfilment = Fulfilment::Ready { at: now, archived: false };
         let mut cached = original.clone();
         let mut records = records.clone();

@@ -5,6 +5,7 @@ use domain::{Sale, SessionId, Timestamp, mail::Letter, ports::Clock};
 use operations::{
     list::{self, DeadLetter},
     redrive::{self, RedriveError, Step},
+    settle::{self, Found},
 };
 use runtime::System;
 use serde_json::json;
@@ -44,6 +45,30 @@ pub(crate) enum DeadLettersCommand {
         after_help = "Examples:\n  oracle deadletters redrive cs_live_abc123 --by dana --reason 'the mailbox is back'\n  oracle deadletters redrive --since 24h --dry-run\n\nExit code 1: there was none, or not all of them were put back."
     )]
     Redrive(RedriveArguments),
+    /// Say whether a mail of which nobody knew has gone, after a look into the mailbox.
+    ///
+    /// One that has not gone is sent again, as a new draft; one that has is off the list.
+    #[command(
+        after_help = "Examples:\n  oracle deadletters settle cs_live_abc123 --sent --by dana --reason 'the customer has answered it'\n  oracle deadletters settle cs_live_abc123 --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n\nExit code 1: the sale has no such mail, or its money went back."
+    )]
+    Settle(SettleArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SettleArguments {
+    /// The sale's Stripe session.
+    #[arg(value_parser = session)]
+    session: SessionId,
+    /// The mail has gone.
+    #[arg(long, required_unless_present = "not_sent", conflicts_with = "not_sent")]
+    sent: bool,
+    /// The mail has not gone: send it again.
+    #[arg(long)]
+    not_sent: bool,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Args)]
@@ -76,7 +101,37 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
             Ok(if letters.is_empty() { Ended::Nothing } else { Ended::Done })
         }
         DeadLettersCommand::Redrive(arguments) => redrive(arguments),
+        DeadLettersCommand::Settle(arguments) => settle(arguments),
     }
+}
+
+fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator()?;
+    let (found, question) = if arguments.not_sent {
+        (Found::NotSent, "Send the mail again?")
+    } else {
+        (Found::Sent, "Note that the mail has gone?")
+    };
+    if !arguments.signature.confirm(question)? {
+        return Ok(Ended::Nothing);
+    }
+    let retries = deployed.queue("EmailRetryQueueUrl")?;
+    let ports = redrive::Ports { journal: deployed.journal(), retries: &retries };
+    let settled = wait(async { Ok(settle::settle(ports, &operator, &arguments.session, found).await) })?;
+    let letters = settled.map_err(|error| match error.is_refusal() {
+        true => CommandError::Refused(error.to_string()),
+        false => CommandError::failed("the mail was not settled", error),
+    })?;
+    let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
+    if arguments.target.json {
+        output::print_json(&names)?;
+    } else if names.is_empty() {
+        output::print("the sale has no mail of which nobody knows whether it went\n")?;
+    } else {
+        output::print(&format!("settled: {}\n", names.join(", ")))?;
+    }
+    Ok(if names.is_empty() { Ended::Nothing } else { Ended::Done })
 }
 
 fn listed(deployed: &Deployed, since: Option<&str>) -> Result<Vec<DeadLetter>, CommandError> {

@@ -99,7 +99,7 @@ fn money(money: &Money) -> String {
         Money::Kept => "kept".to_owned(),
         Money::RefundAuthorised { at, .. } => format!("refund authorised {at}"),
         Money::Refunded { at } => format!("refunded {at}"),
-        Money::Disputed { at } => format!("disputed {at}"),
+        Money::Disputed { at, .. } => format!("disputed {at}"),
     }
 }
 

@@ -69,7 +69,7 @@ impl Topics {
         let now = now();
         let decision = self.suppression.lock().unwrap_or_else(PoisonError::into_inner).decide(alert, now);
         if let Decision::Suppress(count) = decision {
-            tracing::warn!(alert = alert.line, suppressed = count, "alert within its window: logged only");
+            tracing::warn!(alert = alert.logged(), suppressed = count, "alert within its window: logged only");
             return;
         }
         log(alert);
@@ -106,15 +106,16 @@ impl Topics {
 
 /// The line in the function's own log, which nothing else has to be up for.
 pub(crate) fn log(alert: &Alert) {
+    let line = alert.logged();
     match alert.channel {
-        Channel::Ops => tracing::warn!(alert = alert.line, "alert"),
-        Channel::Critical => tracing::error!(alert = alert.line, "critical alert"),
+        Channel::Ops => tracing::warn!(alert = line, "alert"),
+        Channel::Critical => tracing::error!(alert = line, "critical alert"),
     }
 }
 
 /// The alarm on this metric tells operators where no topic did.
 #[allow(clippy::print_stdout)] // CloudWatch reads the metric from a line of its own.
 fn last_resort(alert: &Alert) {
-    tracing::error!(alert = alert.line, "ALERT_UNDELIVERED: no topic took this alert");
+    tracing::error!(alert = alert.logged(), "ALERT_UNDELIVERED: no topic took this alert");
     println!("{}", Metric::AlertUndelivered.line(now()));
 }

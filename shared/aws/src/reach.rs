@@ -1,6 +1,6 @@
 //! Whether what the configuration names is there and may be used: read-only looks that change nothing.
 
-use crate::{Connection, attempts::Step};
+use crate::{Connection, attempts::Step, storage};
 use domain::ports::StorageError;
 
 /// Looks at buckets, queues and topics.
@@ -51,9 +51,13 @@ impl Reach {
     pub async fn topic(&self, arn: &str) -> Result<(), StorageError> {
         let client = self.0.sns();
         let get = || async {
-            client.get_topic_attributes().topic_arn(arn).send().await?;
-            Ok(())
+            let found = client.get_topic_attributes().topic_arn(arn).send().await?;
+            Ok(found.attributes.and_then(|mut all| all.remove("SubscriptionsConfirmed")))
         };
-        self.0.call(step("topic look-up"), get).await
+        // A topic takes every alert, and without a subscriber nobody hears of any.
+        match self.0.call(step("topic look-up"), get).await?.as_deref() {
+            Some("0") => Err(storage("topic look-up", std::io::Error::other("nobody has subscribed"))),
+            _ => Ok(()),
+        }
     }
 }

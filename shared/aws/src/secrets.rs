@@ -105,11 +105,13 @@ pub(crate) struct Kept(Mutex<State>);
 struct State {
     document: Option<Secret>,
     looked_up: Option<Instant>,
+    /// Whether the document was written by this process: nobody has looked since whether it still stands.
+    own: bool,
 }
 
 impl Kept {
     const fn new() -> Self {
-        Self(Mutex::const_new(State { document: None, looked_up: None }))
+        Self(Mutex::const_new(State { document: None, looked_up: None, own: false }))
     }
 
     async fn document<F>(&self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
@@ -134,7 +136,8 @@ impl Kept {
     {
         let mut state = self.0.lock().await;
         let is_other = |document: &Secret| document.expose() != refused.expose();
-        if let Some(document) = state.document.as_ref().filter(|document| is_other(document)) {
+        // One that this process wrote itself may be refused as the one before it: a human may have replaced both.
+        if let Some(document) = state.document.as_ref().filter(|document| is_other(document) && !state.own) {
             return Ok(Some(document.clone()));
         }
         if state.looked_up.is_some_and(|at| now.saturating_duration_since(at) < RENEWAL_INTERVAL) {
@@ -145,7 +148,9 @@ impl Kept {
 
     pub(crate) async fn replace(&self, text: &str) {
         let (document, is_complete) = read(text);
-        self.0.lock().await.document = is_complete.then_some(document);
+        let mut state = self.0.lock().await;
+        state.document = is_complete.then_some(document);
+        state.own = true;
     }
 }
 
@@ -155,6 +160,7 @@ impl State {
         F: Future<Output = Result<String, StorageError>> + Send,
     {
         self.looked_up = Some(now);
+        self.own = false;
         let (document, is_complete) = read(&fetch().await?);
         if is_complete {
             self.document = Some(document.clone());
@@ -308,6 +314,18 @@ mod tests {
         assert_eq!(process.renewed(FIRST).await.as_deref(), Some(SECOND));
         assert_eq!(process.renewed(FIRST).await.as_deref(), Some(SECOND));
         assert_eq!(source.asked(), 2);
+    }
+
+    /// A human replaced a token that this process had rotated: the rotated one is refused as the one before it.
+    #[tokio::test]
+    async fn what_we_wrote_ourselves_is_looked_up_when_its_predecessor_is_refused() {
+        let source = Source::of(FIRST);
+        let process = Process::new(&source);
+        process.document().await;
+        process.kept.replace(SECOND).await;
+        source.now_holds(Some(r#"{"api_key":"three"}"#));
+        process.later(60);
+        assert_eq!(process.renewed(FIRST).await.as_deref(), Some(r#"{"api_key":"three"}"#));
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@ use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp,
     alert::Severity,
     mail::{Draft, Letter, Mail, MailSchedule},
+    money::Money,
     ports::{
         CacheEntry, DeadLetters, MailError, Mailbox, OutgoingMail, PaymentError, Payments, Quarantine, StorageError,
         VerdictArchive, Versioned,
@@ -114,6 +115,10 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
         }
     }
     let claim = |sale: &mut Sale| {
+        // Decided again on whatever is there after a conflict.
+        if !matches!(stands(order.letter, &sale.fulfilment), Stands::Now) {
+            return Change::nothing(Claim::BusyHere);
+        }
         let claim = sale.claim_mail(order.letter, &order.message_id, journal.clock.now(), settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
@@ -206,6 +211,10 @@ impl Delivery<'_> {
     }
 
     async fn attempt(&self, mut sale: Versioned<Sale>, entry: CacheEntry) -> Result<Outcome, DeliverError> {
+        if !self.may_go(&sale.value) {
+            self.release().await;
+            return Ok(Outcome::Ended(Attempt::Busy));
+        }
         let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id).cloned() else {
             return Ok(Outcome::Ended(Attempt::Busy));
         };
@@ -227,6 +236,12 @@ impl Delivery<'_> {
         let body = lines.collect::<Vec<_>>().join("\n");
         let mail = OutgoingMail { to: address, subject, body, session_id: self.order.session_id.clone() };
         self.draft_and_send(sale, &mail, progress.body_hash, record).await
+    }
+
+    /// Whether the mail may still go out: the money may have gone back, and the verdict may have been held, since
+    /// the claim.
+    fn may_go(&self, sale: &Sale) -> bool {
+        sale.money == Money::Kept && matches!(stands(self.order.letter, &sale.fulfilment), Stands::Now)
     }
 
     async fn render(&self, entry: CacheEntry) -> Result<Rendered, DeliverError> {
@@ -281,14 +296,19 @@ impl Delivery<'_> {
                 return Ok(Outcome::Failed(Box::new(sale), Failure::of(&error)));
             }
         };
-        let keep = |sale: &mut Sale| match sale.delivering(self.order.letter, &self.order.message_id) {
-            Some(progress) if progress.draft.is_none() => {
-                progress.draft = Some(draft.clone());
-                progress.body_hash = Some(hash.clone());
-                sale.email_tag = Some(tag.clone());
-                Change::recorded(vec![record.clone()], true)
+        let keep = |sale: &mut Sale| {
+            let may_go = self.may_go(sale);
+            match sale.delivering(self.order.letter, &self.order.message_id) {
+                // The reply to this very write was lost, and somebody else saved after it.
+                Some(progress) if progress.draft.as_ref() == Some(&draft) => Change::nothing(may_go),
+                Some(progress) if progress.draft.is_none() && may_go => {
+                    progress.draft = Some(draft.clone());
+                    progress.body_hash = Some(hash.clone());
+                    sale.email_tag = Some(tag.clone());
+                    Change::recorded(vec![record.clone()], true)
+                }
+                _ => Change::nothing(false),
             }
-            _ => Change::nothing(false),
         };
         let (sale, kept) = self.ports.journal.commit(sale, keep).await?;
         if !kept {
@@ -443,6 +463,7 @@ impl Delivery<'_> {
                 return Change::nothing(());
             };
             *sale.letter_mut(letter) = mail.clone();
+            sale.chased = 0;
             let record = failure::with_progress(self.record(status, detail), letter, &progress, None);
             Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(vec![record], ()) }
         };

@@ -101,6 +101,17 @@ impl Alert {
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }
 
+    /// The line for a log: whoever holds a whole session id may read its verdict, so logs have twelve characters of
+    /// it, as the lines of most alerts do.
+    #[must_use]
+    pub fn logged(&self) -> String {
+        let short = |word: &str| match word.find("cs_") {
+            Some(at) => word.chars().take(word[..at].chars().count() + 12).collect(),
+            None => word.to_owned(),
+        };
+        self.line.split(' ').map(short).collect::<Vec<String>>().join(" ")
+    }
+
     /// A mail was given up (Email Retry, output 4). The address is the keyed hash of the log.
     #[must_use]
     pub fn dead_letter(
@@ -185,6 +196,9 @@ mod tests {
         let matter = alert.matter().unwrap();
         assert_eq!((matter.tag, matter.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
         assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "cs_live_abcd"));
+        let told = Alert::dead_letter(&session, None, None, 4, "503");
+        assert!(told.line.contains("session_id=cs_live_abcdefghijklmnop customer=NULL"));
+        assert!(told.logged().contains("session_id=cs_live_abcd customer=NULL"), "{}", told.logged());
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,

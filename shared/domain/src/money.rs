@@ -158,6 +158,9 @@ pub enum Money {
     Disputed {
         /// When we knew.
         at: Timestamp,
+        /// A refund that had been decided before: it stands when the dispute is won.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refund: Option<Authorisation>,
     },
 }
 
@@ -167,6 +170,8 @@ pub enum Money {
 pub enum PaymentChange {
     /// All of it went back.
     Refunded,
+    /// A refund that had been reported did not arrive: the bank sent it back.
+    RefundFailed,
     /// Some of it went back: a service to the customer, not the end of the sale.
     PartlyRefunded,
     /// The customer's bank has opened a dispute.

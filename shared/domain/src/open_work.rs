@@ -31,9 +31,9 @@ pub enum Work {
 }
 
 impl Work {
-    /// Every kind.
+    /// Every kind, in the order in which they are looked at: what concerns money comes first.
     pub const ALL: [Self; 7] =
-        [Self::InFlight, Self::Review, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail, Self::Refund];
+        [Self::Refund, Self::Review, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail, Self::InFlight];
 
     /// Its name in the index and in lists.
     #[must_use]
@@ -105,9 +105,15 @@ impl Sale {
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
-        if self.is_in_flight() {
-            return Some((Work::InFlight, self.last_stir()));
-        }
+        let for_machines = || self.is_in_flight().then(|| (Work::InFlight, self.waits_since()));
+        // Last, so that a log that cannot be written hides nothing that a human has to decide.
+        let unpublished = !self.outbox.is_empty() || !self.alerts.is_empty();
+        for_machines()
+            .or_else(|| self.for_humans())
+            .or_else(|| unpublished.then_some((Work::InFlight, self.changed_at)))
+    }
+
+    fn for_humans(&self) -> Option<(Work, Timestamp)> {
         if self.money != Money::Kept {
             return None;
         }
@@ -125,11 +131,8 @@ impl Sale {
         })
     }
 
-    /// Whether machines have something left to do.
+    /// Whether machines have something left to make or to send.
     fn is_in_flight(&self) -> bool {
-        if !self.outbox.is_empty() || !self.alerts.is_empty() {
-            return true;
-        }
         if self.money != Money::Kept {
             return false;
         }
@@ -143,22 +146,21 @@ impl Sale {
             }
     }
 
-    /// When a machine at work was last heard of, or is to be heard of next.
-    fn last_stir(&self) -> Timestamp {
-        let fulfilment = match &self.fulfilment {
-            Fulfilment::Generating { lease_until, .. } => *lease_until,
-            Fulfilment::Ordered { at }
-            | Fulfilment::Ready { at, .. }
+    /// Since when what is in flight waits for its end. A message that keeps coming back and changes nothing but its
+    /// lease does not move it: a customer waits all the same.
+    fn waits_since(&self) -> Timestamp {
+        let since = match &self.fulfilment {
+            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => self.waiting_since,
+            Fulfilment::Ready { at, .. }
             | Fulfilment::InReview { at, .. }
             | Fulfilment::Failed { at, .. }
             | Fulfilment::Unusable { at } => *at,
         };
-        let mails = Letter::ALL.into_iter().filter_map(|letter| match self.letter(letter) {
-            Mail::Sending { lease_until, .. } => Some(*lease_until),
+        let due = Letter::ALL.into_iter().filter_map(|letter| match self.letter(letter) {
             Mail::Retrying { due, .. } => Some(*due),
             _ => None,
         });
-        mails.chain(self.unavailable_until).fold(fulfilment.max(self.changed_at), Timestamp::max)
+        due.fold(since, Timestamp::max)
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Sale {
     /// Whether an operator's submission stands in for what Stripe has (Silent Drop, re-attempt).
     #[serde(default)]
     pub resubmitted: bool,
+    /// Since when somebody waits for the verdict: it was ordered, or is to be made anew.
+    pub waiting_since: Timestamp,
     /// When anything changed last.
     pub changed_at: Timestamp,
     /// When operators were last reminded of it.
@@ -193,6 +195,7 @@ impl Sale {
             colour: None,
             drop_recorded: false,
             resubmitted: false,
+            waiting_since: received_at,
             changed_at: received_at,
             reminded_at: None,
             chased: 0,
@@ -255,6 +258,7 @@ impl Sale {
             return false;
         }
         self.regenerated_at = Some(now);
+        self.waiting_since = now;
         self.fulfilment = Fulfilment::Ordered { at: now };
         true
     }
@@ -397,7 +401,7 @@ mod tests {
         let ends = [
             Money::RefundAuthorised { authorisation, at: at(1) },
             Money::Refunded { at: at(1) },
-            Money::Disputed { at: at(1) },
+            Money::Disputed { at: at(1), refund: None },
         ];
         for money in ends {
             let mut sale = Sale { money, ..sale() };

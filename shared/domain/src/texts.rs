@@ -34,7 +34,6 @@ We received your payment but couldn't process your submission — something was 
 This is our error, not yours.
 
 To get your Oracle verdict, please reply to this email with:
-
 1. Your question or idea (the submission you intended to send)
 2. The tier you selected: Quick Take ($1), Full Breakdown ($5), or Strategy Session ($25)
 

@@ -91,7 +91,7 @@ impl LazyClient {
 }
 
 const fn is_refused<T>(outcome: &Result<T, MailError>) -> bool {
-    matches!(outcome, Err(MailError::Forbidden(_)))
+    matches!(outcome, Err(MailError::Forbidden(_) | MailError::ConsentRefused))
 }
 
 #[async_trait]

@@ -129,6 +129,7 @@ fn order(
         return Change::nothing(planned);
     }
     sale.fulfilment = Fulfilment::Ordered { at: now };
+    sale.waiting_since = now;
     sale.resubmitted = sale.resubmitted || submission.is_some();
     sale.unavailable_until = None;
     sale.chased = 0;

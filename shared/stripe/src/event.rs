@@ -100,6 +100,8 @@ fn payment_change(name: &str, object: &Value) -> Option<PaymentChange> {
             let whole = object["refunded"].as_bool().or_else(amounts)?;
             Some(if whole { PaymentChange::Refunded } else { PaymentChange::PartlyRefunded })
         }
+        "refund.failed" => Some(PaymentChange::RefundFailed),
+        "charge.refund.updated" | "refund.updated" if object["status"] == "failed" => Some(PaymentChange::RefundFailed),
         "charge.dispute.created" => Some(PaymentChange::DisputeOpened),
         // An inquiry (`warning_…`) that ends without a dispute leaves us the money, as a dispute that was won does.
         "charge.dispute.closed" => match object["status"].as_str() {

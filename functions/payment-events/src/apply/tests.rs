@@ -94,7 +94,8 @@ fn a_dispute_stops_the_sale_and_wakes_somebody_and_a_won_one_lets_it_go_on() {
 fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
     use PaymentChange::{DisputeLost, DisputeOpened, DisputeWon, Refunded};
     let now = START;
-    let [kept, disputed, refunded] = [Money::Kept, Money::Disputed { at: now }, Money::Refunded { at: now }];
+    let [kept, disputed, refunded] =
+        [Money::Kept, Money::Disputed { at: now, refund: None }, Money::Refunded { at: now }];
     let cases: [(&[PaymentChange], &Money); 7] = [
         (&[DisputeOpened, DisputeWon, DisputeOpened], &kept),
         (&[DisputeWon, DisputeOpened, DisputeWon], &kept),
