@@ -152,9 +152,10 @@ fn a_second_decision_changes_nothing_and_none_is_made_where_nothing_can_go_back(
     assert_eq!((decided("alex"), decided("kim")), (Decision::Authorised, Decision::AlreadyAuthorised));
     assert!(matches!(money(&world), Money::RefundAuthorised { authorisation, .. } if authorisation.by() == "alex"));
     let at = Timestamp::from_seconds(1);
-    for (state, expected) in
-        [(Money::Refunded { at }, Decision::AlreadyRefunded), (Money::Disputed { at, refund: None }, Decision::Disputed)]
-    {
+    for (state, expected) in [
+        (Money::Refunded { at }, Decision::AlreadyRefunded),
+        (Money::Disputed { at, refund: None }, Decision::Disputed),
+    ] {
         world.state().sales.values_mut().for_each(|(sale, _)| sale.money = state.clone());
         assert_eq!(decided("kim"), expected);
         assert_eq!(money(&world), state);
