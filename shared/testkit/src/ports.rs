@@ -1,15 +1,18 @@
 //! The ports, on a [`World`].
 
-use crate::world::{Letter, World};
+use crate::{
+    faults::Trouble,
+    world::{Letter, NamedQueue, StoredSecret, World},
+};
 use async_trait::async_trait;
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, Sale, Secret, SessionId, Timestamp,
     breaker::Breaker,
     message::Message,
     ports::{
         Alerts, AuditLog, Breakers, CacheEntry, Clock, CreatedCheckoutSession, MailError, Mailbox, Model, ModelError,
         ModelReply, NewCheckoutSession, OutgoingMail, Pause, PaymentError, Payments, Prompt, Published, Quarantine,
-        Queue, QueueError, Randomness, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
+        Queue, QueueError, Randomness, SaleStore, SaveError, SecretSource, StorageError, VerdictArchive, Versioned,
     },
     sale::{AuditEntry, Draft},
 };
@@ -23,9 +26,28 @@ fn storage(operation: &'static str) -> StorageError {
     StorageError { operation, source: planned() }
 }
 
+fn payment(trouble: Trouble) -> PaymentError {
+    match trouble {
+        Trouble::Failed | Trouble::Refused(500..) => PaymentError::Unavailable(planned()),
+        Trouble::Refused(404) => PaymentError::NotFound,
+        Trouble::Refused(status) => PaymentError::Refused(status.to_string()),
+    }
+}
+
+fn mail_trouble(trouble: Trouble) -> MailError {
+    match trouble {
+        Trouble::Failed => MailError::OutcomeUnknown(planned()),
+        Trouble::Refused(400) => MailError::Rejected,
+        Trouble::Refused(403) => MailError::Forbidden(403),
+        Trouble::Refused(429) => MailError::Throttled(Duration::from_secs(60)),
+        Trouble::Refused(status) => MailError::Unavailable(status),
+    }
+}
+
 impl Clock for World {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.state().now)
+        let state = self.state();
+        Timestamp::from_millis(state.now + state.skew)
     }
 }
 
@@ -50,8 +72,8 @@ impl Randomness for World {
 #[async_trait]
 impl Pause for World {
     async fn pause(&self, duration: Duration) {
-        self.advance(duration);
         self.state().paused.push(duration);
+        self.wait(duration).await;
     }
 }
 
@@ -61,7 +83,7 @@ impl SaleStore for World {
         let read = self.boundary("store.load", |state| {
             state.sales.get(session).map(|(value, version)| Versioned { value: value.clone(), version: *version })
         });
-        read.await.ok_or_else(|| storage("store.load"))
+        read.await.map_err(|_| storage("store.load"))
     }
 
     async fn load_with_verdict(
@@ -72,13 +94,13 @@ impl SaleStore for World {
             let sale =
                 state.sales.get(session).map(|(value, version)| Versioned { value: value.clone(), version: *version });
             let entry = match state.cache.get(session) {
-                Some(_) if state.corrupt_cache => CacheEntry::Corrupt,
+                Some(_) if state.corrupt_cache || state.corrupt_entries.contains(session) => CacheEntry::Corrupt,
                 Some(verdict) => CacheEntry::Hit(Box::new(verdict.clone())),
                 None => CacheEntry::Miss,
             };
             (sale, entry)
         });
-        read.await.ok_or_else(|| storage("store.load_with_verdict"))
+        read.await.map_err(|_| storage("store.load_with_verdict"))
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
@@ -91,10 +113,11 @@ impl SaleStore for World {
             if let Some(verdict) = verdict {
                 state.cache.insert(sale.session_id.clone(), verdict.clone());
                 state.corrupt_cache = false;
+                state.corrupt_entries.remove(&sale.session_id);
             }
             Ok(expected + 1)
         });
-        write.await.unwrap_or_else(|| Err(storage("store.save").into()))
+        write.await.unwrap_or_else(|_| Err(storage("store.save").into()))
     }
 }
 
@@ -105,7 +128,7 @@ impl Breakers for World {
             let (value, version) = state.breakers.get(model).cloned().unwrap_or_default();
             Versioned { value, version }
         });
-        read.await.ok_or_else(|| storage("breaker.load"))
+        read.await.map_err(|_| storage("breaker.load"))
     }
 
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
@@ -117,7 +140,7 @@ impl Breakers for World {
             state.breakers.insert(model.to_owned(), (breaker.clone(), expected + 1));
             Ok(())
         });
-        write.await.unwrap_or_else(|| Err(storage("breaker.save").into()))
+        write.await.unwrap_or_else(|_| Err(storage("breaker.save").into()))
     }
 }
 
@@ -127,12 +150,12 @@ impl VerdictArchive for World {
         let write = self.boundary("archive.keep", |state| {
             state.archive.entry(session.clone()).or_insert_with(|| verdict.clone());
         });
-        write.await.ok_or_else(|| storage("archive.keep"))
+        write.await.map_err(|_| storage("archive.keep"))
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
         let read = self.boundary("archive.find", |state| state.archive.get(session).cloned());
-        read.await.ok_or_else(|| storage("archive.find"))
+        read.await.map_err(|_| storage("archive.find"))
     }
 }
 
@@ -147,7 +170,7 @@ impl AuditLog for World {
                 Published::Written
             }
         });
-        write.await.ok_or_else(|| storage("log.publish"))
+        write.await.map_err(|_| storage("log.publish"))
     }
 }
 
@@ -156,7 +179,7 @@ impl Quarantine for World {
     async fn hold(&self, session: &SessionId, _held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
         let write =
             self.boundary("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned())));
-        write.await.ok_or_else(|| storage("quarantine.hold"))
+        write.await.map_err(|_| storage("quarantine.hold"))
     }
 }
 
@@ -164,15 +187,34 @@ impl Quarantine for World {
 impl Queue for World {
     async fn send(&self, message: &Message) -> Result<(), QueueError> {
         let write = self.boundary("queue.send", |state| state.queue.push_back(message.clone()));
-        write.await.ok_or_else(|| QueueError(planned()))
+        write.await.map_err(|_| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl Queue for NamedQueue<'_> {
+    async fn send(&self, message: &Message) -> Result<(), QueueError> {
+        let sent = (self.name, message.clone());
+        let write = self.world.boundary("queue.send", |state| state.outgoing.push_back(sent));
+        write.await.map_err(|_| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl SecretSource for StoredSecret<'_> {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        let read = self.world.boundary("secrets.document", |_| Secret::new(self.document.as_str()));
+        read.await.map_err(|_| storage("secrets.document"))
     }
 }
 
 #[async_trait]
 impl Alerts for World {
     async fn raise(&self, alert: Alert) {
-        // A failing alert channel must not show anywhere but in the fallback, which is out of this world.
-        let _ = self.boundary("alerts.raise", |state| state.alerts.push(alert)).await;
+        let line = alert.clone();
+        if self.boundary("alerts.raise", |state| state.alerts.push(alert)).await.is_err() {
+            self.state().undelivered_alerts.push(line);
+        }
     }
 }
 
@@ -180,11 +222,7 @@ impl Alerts for World {
 impl Payments for World {
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
         let read = self.boundary("payments.session", |state| state.sessions.get(id).cloned());
-        match read.await {
-            Some(Some(session)) => Ok(session),
-            Some(None) => Err(PaymentError::NotFound),
-            None => Err(PaymentError::Unavailable(planned())),
-        }
+        read.await.map_err(payment)?.ok_or(PaymentError::NotFound)
     }
 
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
@@ -195,15 +233,15 @@ impl Payments for World {
                 .map(|parsed| CreatedCheckoutSession { id: parsed, url: format!("https://pay.example/{id}") })
         });
         match write.await {
-            Some(Ok(created)) => Ok(created),
-            Some(Err(_)) => Err(PaymentError::Refused("bad id".to_owned())),
-            None => Err(PaymentError::Unavailable(planned())),
+            Ok(Ok(created)) => Ok(created),
+            Ok(Err(_)) => Err(PaymentError::Refused("bad id".to_owned())),
+            Err(trouble) => Err(payment(trouble)),
         }
     }
 
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
         let read = self.boundary("payments.promotion_code", |state| state.promotion_codes.get(code).cloned());
-        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+        read.await.map_err(payment)
     }
 }
 
@@ -212,9 +250,17 @@ impl Model for World {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
         let call = self.boundary("model.ask", |state| {
             state.prompts.push((model.to_owned(), prompt.clone()));
-            state.answers.pop_front().unwrap_or(Err(ModelError::Unavailable(503)))
+            let next = state.answers.pop_front();
+            next.or_else(|| state.model.as_mut().map(|answer| answer(model, prompt)))
+                .unwrap_or(Err(ModelError::Unavailable(503)))
         });
-        call.await.unwrap_or(Err(ModelError::Timeout))
+        call.await.unwrap_or_else(|trouble| match trouble {
+            Trouble::Failed => Err(ModelError::Timeout),
+            Trouble::Refused(404) => Err(ModelError::UnknownModel),
+            Trouble::Refused(400) => Err(ModelError::BadRequest(400)),
+            Trouble::Refused(status @ (401 | 403)) => Err(ModelError::Unauthorized(status)),
+            Trouble::Refused(status) => Err(ModelError::Unavailable(status)),
+        })
     }
 }
 
@@ -224,39 +270,47 @@ impl Mailbox for World {
         let token = self.token();
         let write = self.boundary("mailbox.create_draft", |state| {
             let draft = Draft { id: format!("draft-{token}"), internet_message_id: format!("<{token}@mail>") };
-            let letter =
-                Letter { to: mail.to.expose().to_owned(), subject: mail.subject.clone(), body: mail.body.clone() };
+            let letter = Letter {
+                session: mail.session_id.clone(),
+                to: mail.to.expose().to_owned(),
+                subject: mail.subject.clone(),
+                body: mail.body.clone(),
+            };
             state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
             draft
         });
-        write.await.ok_or_else(|| MailError::OutcomeUnknown(planned()))
+        write.await.map_err(mail_trouble)
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let write = self.boundary("mailbox.send_draft", |state| match state.drafts.remove(&draft.id) {
             Some(letter) => {
                 state.sent.push(letter);
+                let now = state.now;
+                state.sent_at.push(now);
                 Ok(())
             }
             None => Err(MailError::NoSuchDraft),
         });
-        write.await.unwrap_or_else(|| Err(MailError::OutcomeUnknown(planned())))
+        write.await.unwrap_or_else(|trouble| Err(mail_trouble(trouble)))
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
         let read = self.boundary("mailbox.draft_exists", |state| state.drafts.contains_key(&draft.id));
-        read.await.ok_or(MailError::Unavailable(503))
+        read.await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
         let read = self.boundary("mailbox.was_sent", |state| {
-            state.sent.iter().any(|(sent, _)| sent.internet_message_id == draft.internet_message_id)
+            let known_until = state.now - state.sent_items_lag;
+            let sent = state.sent.iter().zip(&state.sent_at).filter(|(_, at)| **at <= known_until);
+            sent.into_iter().any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id)
         });
-        read.await.ok_or(MailError::Unavailable(503))
+        read.await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let write = self.boundary("mailbox.discard_draft", |state| drop(state.drafts.remove(&draft.id)));
-        write.await.ok_or(MailError::Unavailable(503))
+        write.await.map_err(|_| MailError::Unavailable(503))
     }
 }

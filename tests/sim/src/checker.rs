@@ -1,0 +1,272 @@
+//! Checks the rules at every step: after each effect, on what it changed.
+
+mod saved;
+
+use crate::{
+    cast::{Answer, Customer, HELD_TERM, REPLACED_TERM},
+    rules::{Rule, Violation},
+};
+use domain::{
+    CachedVerdict, Sale, SessionId,
+    message::Message,
+    sale::{Fulfilment, Mail},
+};
+use runtime::http::Reply;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::{Fault, world::Crossing, world::State};
+
+pub(crate) type Checked = Result<(), Violation>;
+
+/// What is known of an invocation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Invocation {
+    /// Who makes claims in it: the queue message, if there is one.
+    pub(crate) owner: Option<String>,
+    /// How often it asked the model.
+    pub(crate) asked: u32,
+    /// Whether it has a reply that must not be asked for again.
+    pub(crate) answered: bool,
+    /// Whether it saw that a breaker is open.
+    pub(crate) refused_by_breaker: bool,
+}
+
+/// What was seen of a sale so far.
+#[derive(Default)]
+struct Seen {
+    sale: Option<Sale>,
+    archived: Option<CachedVerdict>,
+    /// The first verdict that was cached.
+    first: Option<CachedVerdict>,
+    /// Number and hash of the last record in the log.
+    published: u64,
+    tip: String,
+}
+
+/// The rules' memory of a world.
+#[derive(Default)]
+pub(crate) struct Checker {
+    seen: BTreeMap<SessionId, Seen>,
+    /// Whether every invocation's clock is right, so that leases mean what they say.
+    clocks_are_right: bool,
+    alerts_read: usize,
+}
+
+/// Whether a text is free of what customers must not read.
+pub(crate) fn is_clean(text: &str) -> bool {
+    !text.contains(HELD_TERM) && !text.contains(REPLACED_TERM)
+}
+
+impl Checker {
+    pub(crate) fn new(clocks_are_right: bool) -> Self {
+        Self { clocks_are_right, ..Self::default() }
+    }
+
+    /// An effect was begun for this customer's sale.
+    pub(crate) fn crossed(
+        &mut self,
+        state: &State,
+        customer: &Customer,
+        invocation: &mut Invocation,
+        crossing: Crossing,
+    ) -> Checked {
+        let done = matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter));
+        let Some(session) = customer.session.as_ref().filter(|_| done) else { return Ok(()) };
+        match crossing.name {
+            "store.save" => self.saved(state, customer, session),
+            "mailbox.send_draft" => self.sent(state, customer, session),
+            "mailbox.create_draft" => {
+                let sale = state.sales.get(session).map(|(sale, _)| sale);
+                Rule::PaidOnly.require(customer.paid_at.is_some(), || "a draft for an unpaid session".to_owned())?;
+                let owned = |sale: &Sale| invocation.owner.as_ref().is_some_and(|owner| sale.delivers(owner));
+                let claimed = !self.clocks_are_right || sale.is_some_and(owned);
+                Rule::Claims.require(claimed, || "a draft was made without a claim".to_owned())
+            }
+            "model.ask" => self.asked(state, customer, session, invocation, crossing.fault.is_some()),
+            "breaker.load" if crossing.fault.is_none() => {
+                // Read and not lost: whoever sees an open breaker must not ask.
+                let open = |breaker: &domain::breaker::Breaker| {
+                    breaker.opened_at.is_some_and(|at| at.as_millis() + 60_000 > state.now)
+                };
+                invocation.refused_by_breaker |=
+                    invocation.asked == 0 && state.breakers.get("model-a").is_some_and(|(breaker, _)| open(breaker));
+                Ok(())
+            }
+            "log.publish" => self.published(state, session),
+            "archive.keep" => self.archived(state, customer, session),
+            "alerts.raise" => self.alerted(state),
+            _ => Ok(()),
+        }
+    }
+
+    fn asked(
+        &self,
+        state: &State,
+        customer: &Customer,
+        session: &SessionId,
+        invocation: &mut Invocation,
+        faulty: bool,
+    ) -> Checked {
+        invocation.asked += 1;
+        Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
+        let calls = invocation.asked;
+        Rule::Model.require(calls <= 3, || format!("call {calls} in one invocation"))?;
+        Rule::Model.require(!invocation.answered, || "asked again after a reply that is final".to_owned())?;
+        let final_reply = !matches!(customer.answer, Answer::Prose | Answer::ProseOnce | Answer::Down);
+        invocation.answered = final_reply && !faulty;
+        let refused = invocation.refused_by_breaker && self.clocks_are_right;
+        Rule::Model.require(!refused, || "the model is asked although its circuit is open".to_owned())?;
+        let owned = |(sale, _): &(Sale, u64)| invocation.owner.as_ref().is_some_and(|owner| sale.generates(owner));
+        let claimed = !self.clocks_are_right || state.sales.get(session).is_some_and(owned);
+        Rule::Claims.require(claimed, || "the model is asked without a claim".to_owned())
+    }
+
+    /// A draft went out.
+    fn sent(&self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
+        let mut letters = state.sent.iter().filter(|(_, letter)| letter.session == *session);
+        let Some((draft, letter)) = letters.next_back() else { return Ok(()) };
+        Rule::OneMail.require(letters.next().is_none(), || "a second mail went out".to_owned())?;
+        Rule::PaidOnly.require(customer.paid_at.is_some(), || "a mail for an unpaid session".to_owned())?;
+        Rule::NothingBlocked.require(is_clean(&letter.body) && is_clean(&letter.subject), || {
+            "a mail with a blocked term went out".to_owned()
+        })?;
+        Rule::Private.require(letter.to == customer.address(), || "a mail went to somebody else".to_owned())?;
+        let Some((sale, _)) = state.sales.get(session) else {
+            return Err(Rule::States.broken("a mail without a sale"));
+        };
+        let recorded = match &sale.mail {
+            Mail::Sending { draft: Some(recorded), .. } => recorded == draft,
+            Mail::Sending { draft: None, .. } | Mail::NotOrdered | Mail::Ordered => false,
+            _ => true,
+        };
+        Rule::OneMail.require(recorded, || "a draft went out that nobody recorded".to_owned())?;
+        if customer.unusable {
+            return Rule::States.require(matches!(sale.fulfilment, Fulfilment::Unusable { .. }), || {
+                "a customer is asked for a question whose sale is not unusable".to_owned()
+            });
+        }
+        let shown = self.seen.get(session).and_then(|seen| seen.first.as_ref());
+        let current = state.cache.get(session).or_else(|| state.archive.get(session)).or(shown);
+        let summary = |cached: &CachedVerdict| letter.body.contains(&cached.verdict.summary);
+        let same = customer.mishap.is_some() || current.is_some_and(summary) || shown.is_some_and(summary);
+        Rule::CacheBeforeMail.require(same, || "a mail shows another verdict than its page".to_owned())
+    }
+
+    fn archived(&mut self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
+        let seen = self.seen.entry(session.clone()).or_default();
+        let now = state.archive.get(session);
+        if let Some(before) = &seen.archived {
+            let same = now == Some(before) || customer.mishap.is_some();
+            return Rule::FirstVerdict.require(same, || "the archived verdict was replaced".to_owned());
+        }
+        seen.archived = now.cloned();
+        Ok(())
+    }
+
+    /// The newest record of a stream follows from the one before it.
+    fn published(&mut self, state: &State, session: &SessionId) -> Checked {
+        let seen = self.seen.entry(session.clone()).or_default();
+        let Some(head) = state.sales.get(session).and_then(|(sale, _)| sale.audit.as_ref()) else {
+            return Err(Rule::Recorded.broken("a record of a sale that nobody saved"));
+        };
+        let key = |number: u64| audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
+        while let Some(line) = state.log.get(&key(seen.published + 1)) {
+            if seen.published == 0 {
+                seen.tip = audit::digest::sha256(b"");
+            }
+            let follows = line.contains(&format!("\"prev\":\"{}\"", seen.tip));
+            Rule::Chain.require(follows, || format!("record {} does not follow", seen.published + 1))?;
+            Rule::Private.require(!line.contains('@') && !line.contains("shop number"), || {
+                "customer text in the log".to_owned()
+            })?;
+            seen.tip = audit::digest::sha256(line.as_bytes());
+            seen.published += 1;
+        }
+        let (published, count) = (seen.published, head.count);
+        Rule::Recorded.require(published <= count, || format!("{published} records published, {count} saved"))
+    }
+
+    fn alerted(&mut self, state: &State) -> Checked {
+        let new = state.alerts.get(self.alerts_read..).unwrap_or_default();
+        self.alerts_read = state.alerts.len();
+        let private = |line: &str| !line.contains('@') && !line.contains("shop number");
+        Rule::Private.require(new.iter().all(|alert| private(&alert.line)), || "customer text in an alert".to_owned())
+    }
+
+    /// A message went into a queue.
+    pub(crate) fn queued(state: &State, customer: &Customer, queue: &str, message: &Message) -> Checked {
+        let right = match message {
+            Message::Order { .. } => "orders",
+            Message::Mail { .. } => "email",
+            Message::Notice { .. } => "notices",
+        };
+        Rule::Queues.require(queue == right, || format!("a message for {right} went into {queue}"))?;
+        Rule::Queues.require(Some(message.session_id()) == customer.session.as_ref(), || {
+            "a message about somebody else".to_owned()
+        })?;
+        Rule::PaidOnly.require(customer.paid_at.is_some(), || format!("{queue}: a message for an unpaid session"))?;
+        let fulfilment = state.sales.get(message.session_id()).map(|(sale, _)| &sale.fulfilment);
+        let can_be_read = matches!(
+            fulfilment,
+            Some(Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. })
+        );
+        let regenerates = state.sales.get(message.session_id()).is_some_and(|(sale, _)| sale.regenerated_at.is_some());
+        let early = right == "email" && !can_be_read && !regenerates;
+        Rule::CacheBeforeMail.require(!early, || "a mail is ordered before there is a verdict".to_owned())
+    }
+
+    /// A page was answered.
+    pub(crate) fn page(state: &State, customer: &Customer, reply: &Reply) -> Checked {
+        let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
+        Rule::NothingBlocked.require(is_clean(reply.body()), || "a page shows a blocked term".to_owned())?;
+        let paid = customer.paid_at.is_some();
+        match reply.status() {
+            200 => {
+                Rule::PaidOnly.require(paid, || "an unpaid session is shown a verdict".to_owned())?;
+                let made = matches!(customer.answer, Answer::Good | Answer::Replaced | Answer::ProseOnce);
+                let held = !made || customer.unusable;
+                Rule::Page.require(!held, || "a page shows what should not exist".to_owned())?;
+                let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
+                let withheld = body["query_withheld"] == true;
+                let own = withheld || body["query"] == customer.question.as_str();
+                Rule::Page.require(own, || "a page shows somebody else's question".to_owned())?;
+                Rule::Page.require(body["tier"] == customer.tier.key(), || "another tier".to_owned())
+            }
+            402 => Rule::Page.require(!paid, || "a paid session is told that it is not".to_owned()),
+            500 => {
+                let ended = sale.is_some_and(|sale| {
+                    matches!(sale.fulfilment, Fulfilment::Failed { .. } | Fulfilment::Unusable { .. })
+                });
+                Rule::Page.require(ended, || "a page tells of a failure that there is not".to_owned())
+            }
+            202 | 404 | 503 => Ok(()),
+            other => Err(Rule::Page.broken(format!("a page answers {other}"))),
+        }
+    }
+
+    /// The whole log of a world that has come to rest.
+    pub(crate) fn at_rest(&self, state: &State) -> Checked {
+        let mut keys = BTreeSet::new();
+        for (session, (sale, _)) in &state.sales {
+            let Some(head) = &sale.audit else { continue };
+            let mut previous = audit::digest::sha256(b"");
+            let waiting: BTreeMap<&str, &str> =
+                sale.outbox.iter().map(|entry| (entry.key.as_str(), entry.line.as_str())).collect();
+            for number in 1..=head.count {
+                let key = audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
+                let line = state.log.get(&key).map(String::as_str).or_else(|| waiting.get(key.as_str()).copied());
+                let Some(line) = line else {
+                    return Err(Rule::Recorded.broken(format!("record {number} of {} is lost", head.count)));
+                };
+                Rule::Chain.require(line.contains(&format!("\"prev\":\"{previous}\"")), || {
+                    format!("the chain is broken at {number}")
+                })?;
+                previous = audit::digest::sha256(line.as_bytes());
+                keys.insert(key);
+            }
+            Rule::Chain.require(previous == head.hash, || "the head is not the last record".to_owned())?;
+        }
+        let strays = state.log.keys().filter(|key| !keys.contains(*key)).count();
+        Rule::Recorded.require(strays == 0, || format!("{strays} records without their change"))
+    }
+}

@@ -1,0 +1,442 @@
+//! One world from its first customer to the last message: an agenda of what happens when, and the invocations that
+//! are under way. All of it is drawn from one seed, and one thread polls it, so the same seed does the same.
+
+mod customers;
+mod deliveries;
+
+use crate::{
+    cast::Customer,
+    checker::{Checked, Checker, Invocation},
+    ends::{self, End, Whereabouts},
+    house::House,
+    queues::{MAX_HOPS, QUEUES, Queue, Waiting},
+    random::Random,
+    rules::Rule,
+    tally::Tally,
+    weather::{HOUR, SECOND, Weather},
+};
+use domain::message::Message;
+use runtime::{Handled, http::Reply};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+use testkit::{Fault, World};
+
+/// Every paid sale ends within this time, or is before a human (the owner's promise).
+const PROMISE: i64 = 3 * HOUR;
+
+/// Something that is to happen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// An invocation goes on.
+    Poll(u64),
+    /// Its time is up.
+    TimeOut(u64),
+    /// A customer comes, for the `attempt`th time.
+    Arrive { customer: usize, attempt: u32 },
+    /// A customer pays.
+    Pay { customer: usize, late: bool },
+    /// Stripe delivers an event, for the `attempt`th time.
+    Event { customer: usize, kind: &'static str, paid: bool, attempt: u32 },
+    /// A customer looks at the page.
+    Look { customer: usize },
+    /// Somebody asks for a session that there is not.
+    Stranger,
+    /// A message becomes visible.
+    Due { queue: usize, id: u64 },
+    /// A queue delivers a message although nothing is due.
+    Again { queue: usize, id: u64, body: String, customer: Option<usize>, hops: u32, skew: i64 },
+    /// Something happens that is nobody's fault.
+    Mishap { kind: Mishap, customer: usize },
+    /// What is no message comes into a queue.
+    Garbage { queue: usize },
+    /// An order for a session that nobody paid comes into the queue.
+    Forged { customer: usize },
+    /// The promise to a customer is due.
+    Promise { customer: usize },
+}
+
+/// What can happen to a sale from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mishap {
+    CacheLost,
+    CacheCorrupt,
+    CacheContaminated,
+    CacheAndArchiveLost,
+    DraftRemoved,
+}
+
+impl Mishap {
+    const ALL: [Self; 5] =
+        [Self::CacheLost, Self::CacheCorrupt, Self::CacheContaminated, Self::CacheAndArchiveLost, Self::DraftRemoved];
+}
+
+/// What an invocation is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Work {
+    Checkout { attempt: u32 },
+    Webhook { kind: &'static str, paid: bool, attempt: u32 },
+    Page,
+    Message { queue: usize, id: u64 },
+}
+
+impl Work {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Checkout { .. } => "checkout",
+            Self::Webhook { .. } => "webhook",
+            Self::Page => "page",
+            Self::Message { queue: 0, .. } => "order",
+            Self::Message { queue: 1, .. } => "mail",
+            Self::Message { .. } => "notice",
+        }
+    }
+
+    /// The functions' time-outs, as in the template.
+    const fn time_out(&self) -> i64 {
+        match self {
+            Self::Checkout { .. } | Self::Webhook { .. } | Self::Page => 20 * SECOND,
+            Self::Message { queue: 0, .. } => 180 * SECOND,
+            Self::Message { queue: 1, .. } => 90 * SECOND,
+            Self::Message { .. } => 60 * SECOND,
+        }
+    }
+}
+
+/// What an invocation came to.
+enum Outcome {
+    Replied(Reply),
+    Handled(Handled),
+}
+
+/// An invocation under way.
+struct Task<'h> {
+    future: Pin<Box<dyn Future<Output = Outcome> + 'h>>,
+    work: Work,
+    customer: Option<usize>,
+    skew: i64,
+    hops: u32,
+    invocation: Invocation,
+}
+
+/// What happens in a world besides its faults, where chance is to have no say.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    /// When the customer looks at the page, after the session was made.
+    pub(crate) looks: Vec<i64>,
+    pub(crate) mishap: Option<(Mishap, i64)>,
+    /// Whether the first mail order is delivered twice, to a worker whose clock is far ahead.
+    pub(crate) rival: bool,
+}
+
+/// What a world came to.
+pub(crate) struct Outlook {
+    pub(crate) result: Checked,
+    pub(crate) tally: Tally,
+    pub(crate) trace: Vec<String>,
+}
+
+pub(crate) struct Simulator<'h> {
+    house: &'h House<'h>,
+    world: &'h World,
+    weather: Weather,
+    random: Random,
+    began: i64,
+    agenda: BinaryHeap<Reverse<(i64, u64, What)>>,
+    counted: u64,
+    tasks: BTreeMap<u64, Task<'h>>,
+    queues: Vec<Queue>,
+    customers: Vec<Customer>,
+    checker: Checker,
+    tally: Tally,
+    trace: Option<Vec<String>>,
+    script: Option<Script>,
+}
+
+impl<'h> Simulator<'h> {
+    pub(crate) fn new(
+        house: &'h House<'h>,
+        weather: Weather,
+        random: Random,
+        customers: Vec<Customer>,
+        traced: bool,
+    ) -> Self {
+        let checker = Checker::new(weather.wrong_clocks == 0);
+        Self {
+            house,
+            world: house.world,
+            weather,
+            random,
+            began: house.world.state().now,
+            agenda: BinaryHeap::new(),
+            counted: 0,
+            tasks: BTreeMap::new(),
+            queues: QUEUES.map(|(_, visibility)| Queue::new(visibility)).into(),
+            customers,
+            checker,
+            tally: Tally { worlds: 1, ..Tally::default() },
+            trace: traced.then(Vec::new),
+            script: None,
+        }
+    }
+
+    /// Lives through everything on the agenda, and through what an operator does with the dead letters at the end.
+    pub(crate) fn run(mut self) -> Outlook {
+        let result = self.live();
+        for customer in &self.customers {
+            let end = ends::end(&self.world.state(), customer, self.whereabouts(customer.number));
+            if let Ok(end) = end {
+                *self.tally.ends.entry(end).or_default() += 1;
+            }
+        }
+        self.tally.sales = self.customers.len() as u64;
+        Outlook { result, tally: self.tally, trace: self.trace.unwrap_or_default() }
+    }
+
+    fn live(&mut self) -> Checked {
+        self.until_all_is_quiet()?;
+        self.at_rest(false)?;
+        self.redrive();
+        self.until_all_is_quiet()?;
+        self.at_rest(true)
+    }
+
+    fn until_all_is_quiet(&mut self) -> Checked {
+        while let Some(Reverse((at, _, what))) = self.agenda.pop() {
+            self.world.state().now = at;
+            self.happen(what)?;
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, what: What) -> Checked {
+        match what {
+            What::Poll(task) => self.poll(task),
+            What::TimeOut(task) => {
+                if let Some(task) = self.tasks.remove(&task) {
+                    self.tally.count_fault("function time-out");
+                    self.note(|| format!("{} timed out", label(&task)));
+                    self.died(&task);
+                }
+                Ok(())
+            }
+            What::Due { queue, id } => self.receive(queue, id),
+            What::Again { queue, id, body, customer, hops, skew } => {
+                self.tally.count_fault("duplicate delivery");
+                let receives = self.queues[queue].get(id).map_or(1, |waiting| waiting.receives + 1);
+                self.invoke_message(
+                    queue,
+                    id,
+                    receives,
+                    Waiting { body, customer, receives, visible_at: 0, hops },
+                    skew,
+                );
+                Ok(())
+            }
+            What::Promise { customer } => self.promise(customer),
+            other => {
+                self.customer_does(other);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts something on the agenda.
+    fn at(&mut self, when: i64, what: What) {
+        self.counted += 1;
+        self.agenda.push(Reverse((when, self.counted, what)));
+    }
+
+    fn in_a_while(&mut self, wait: i64, what: What) {
+        let now = self.now();
+        self.at(now + wait.max(0), what);
+    }
+
+    fn now(&self) -> i64 {
+        self.world.state().now
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        let now = self.now() - self.began;
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{:>6}.{:03} {}", now / 1000, now % 1000, line()));
+        }
+    }
+
+    /// Starts an invocation on a clock that is off by `skew`, or by more in wrong weather.
+    fn invoke(
+        &mut self,
+        work: Work,
+        customer: Option<usize>,
+        hops: u32,
+        skew: i64,
+        future: impl Future<Output = Outcome> + 'h,
+    ) {
+        let skew = if self.is_stormy() && self.random.chance(self.weather.wrong_clocks) {
+            self.tally.count_fault("wrong clock");
+            self.random.between(-self.weather.clock_error, self.weather.clock_error)
+        } else {
+            skew
+        };
+        let owner = match &work {
+            Work::Message { queue, id } => Some(message_id(QUEUES[*queue].0, *id)),
+            _ => None,
+        };
+        *self.tally.invocations.entry(work.name()).or_default() += 1;
+        let time_out = work.time_out();
+        let invocation = Invocation { owner, ..Invocation::default() };
+        let task = Task { future: Box::pin(future), work, customer, skew, hops, invocation };
+        self.counted += 1;
+        let id = self.counted;
+        self.note(|| format!("{} begins", label(&task)));
+        self.tasks.insert(id, task);
+        self.in_a_while(0, What::Poll(id));
+        self.in_a_while(time_out, What::TimeOut(id));
+    }
+
+    /// Lets an invocation go on until its next effect.
+    fn poll(&mut self, id: u64) -> Checked {
+        let Some(mut task) = self.tasks.remove(&id) else { return Ok(()) };
+        self.world.state().skew = task.skew;
+        let polled = task.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let (crossings, outgoing) = {
+            let mut state = self.world.state();
+            state.skew = 0;
+            (std::mem::take(&mut state.crossings), std::mem::take(&mut state.outgoing))
+        };
+        for crossing in crossings {
+            *self.tally.boundaries.entry(crossing.name).or_default() += 1;
+            if let Some(fault) = crossing.fault {
+                self.tally.count_fault(fault_name(fault));
+            }
+            self.note(|| {
+                let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
+                format!("{} {}{fault}", label(&task), crossing.name)
+            });
+            if let Some(customer) = task.customer.and_then(|number| self.customers.get(number)) {
+                self.checker.crossed(&self.world.state(), customer, &mut task.invocation, crossing)?;
+            }
+        }
+        for (queue, message) in outgoing {
+            self.send(&task, queue, &message)?;
+        }
+        match polled {
+            Poll::Ready(outcome) => self.finished(&task, &outcome),
+            Poll::Pending => {
+                match self.world.wake() {
+                    Some(at) => {
+                        self.tasks.insert(id, task);
+                        self.at(at, What::Poll(id));
+                    }
+                    None => {
+                        self.note(|| format!("{} died", label(&task)));
+                        self.died(&task);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A message that an invocation sent is in its queue.
+    fn send(&mut self, task: &Task<'h>, name: &'static str, message: &Message) -> Checked {
+        if let Some(customer) = task.customer.and_then(|number| self.customers.get(number)) {
+            Checker::queued(&self.world.state(), customer, name, message)?;
+        }
+        let hops = task.hops + 1;
+        Rule::Queues.require(hops <= MAX_HOPS, || format!("{hops} messages in a chain"))?;
+        let Some(queue) = QUEUES.iter().position(|(known, _)| *known == name) else {
+            return Err(Rule::Queues.broken(format!("no queue {name}")));
+        };
+        let body = serde_json::to_string(message).unwrap_or_default();
+        Rule::Private
+            .require(!body.contains('@') && !body.contains("shop number"), || "customer text in a queue".to_owned())?;
+        self.enqueue(queue, body, task.customer, hops);
+        Ok(())
+    }
+
+    /// The promise to a customer is due: an end, or a human.
+    fn promise(&mut self, number: usize) -> Checked {
+        self.note(|| format!("the promise to customer {number} is due"));
+        let Some(customer) = self.customers.get(number) else { return Ok(()) };
+        let end = ends::end(&self.world.state(), customer, self.whereabouts(number))?;
+        self.forgiven(customer, end)
+    }
+
+    /// Whether a dead letter may be.
+    fn forgiven(&self, customer: &Customer, end: End) -> Checked {
+        let excused = self.weather.is_long() || customer.mishap.is_some();
+        Rule::NotGivenUp.require(end != End::DeadLetter || excused, || {
+            format!("customer {}'s message was given up", customer.number)
+        })
+    }
+
+    fn whereabouts(&self, number: usize) -> Whereabouts {
+        let given_up = |queue: &Queue| queue.dead.iter().any(|waiting| waiting.customer == Some(number));
+        if self.queues.iter().any(given_up) {
+            Whereabouts::GivenUp
+        } else if self.queues.iter().any(|queue| queue.has(number)) {
+            Whereabouts::Waiting
+        } else {
+            Whereabouts::Nowhere
+        }
+    }
+
+    /// Nothing is under way and nothing waits: every sale has ended, every record is written.
+    fn at_rest(&mut self, redriven: bool) -> Checked {
+        let waiting = self.queues.iter().all(Queue::is_empty) && self.tasks.is_empty();
+        Rule::Queues.require(waiting, || "messages wait, and nobody comes for them".to_owned())?;
+        let state = self.world.state();
+        self.checker.at_rest(&state)?;
+        for customer in &self.customers {
+            let end = ends::end(&state, customer, self.whereabouts(customer.number))?;
+            self.forgiven(customer, end)?;
+            let settled = !redriven || end != End::DeadLetter || customer.mishap.is_some();
+            Rule::NotGivenUp.require(settled, || "given up again after the cause was gone".to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// An operator puts the dead letters back once the weather is fine, all but what cannot be read.
+    fn redrive(&mut self) {
+        let now = self.now().max(self.began + self.weather.over());
+        for queue in 0..self.queues.len() {
+            for waiting in self.queues[queue].take_dead() {
+                if waiting.customer.is_none_or(|number| self.customers[number].paid_at.is_none()) {
+                    self.queues[queue].dead.push(waiting);
+                    continue;
+                }
+                self.counted += 1;
+                let id = self.counted;
+                self.queues[queue].put(id, Waiting { receives: 0, visible_at: now + SECOND, ..waiting });
+                self.at(now + SECOND, What::Due { queue, id });
+            }
+        }
+    }
+}
+
+pub(crate) fn message_id(queue: &str, id: u64) -> String {
+    format!("{queue}-{id}")
+}
+
+fn label(task: &Task<'_>) -> String {
+    let who = task.customer.map_or_else(|| "nobody".to_owned(), |number| number.to_string());
+    match &task.work {
+        Work::Message { id, .. } => format!("{} {id} of customer {who}:", task.work.name()),
+        work => format!("{} of customer {who}:", work.name()),
+    }
+}
+
+const fn fault_name(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Fail => "failed",
+        Fault::LoseReply => "reply lost after the work was done",
+        Fault::CrashBefore => "crash before the effect",
+        Fault::CrashAfter => "crash after the effect",
+        Fault::Refuse(_) => "refused by a vendor",
+    }
+}
