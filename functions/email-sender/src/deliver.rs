@@ -97,6 +97,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     };
     let (sale, claim) = journal.commit(sale, claim).await?;
     match claim {
+        Claim::BusyElsewhere | Claim::BusyHere if domain::planted("mail-sent-unclaimed") => {}
         Claim::BusyElsewhere => return Ok(Handled::Done),
         Claim::BusyHere => return Ok(Handled::Later),
         Claim::Done => {
@@ -108,6 +109,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     let delivery = Delivery { ports, settings, order, letter };
     match delivery.run(sale, entry).await {
         Ok(handled) => Ok(handled),
+        Err(_) if domain::planted("mail-error-acknowledged") => Ok(Handled::Done),
         Err(error) => {
             delivery.release().await;
             Err(error)
@@ -213,7 +215,7 @@ impl Delivery<'_> {
             }
         };
         let (sale, kept) = self.ports.journal.commit(sale, keep).await?;
-        if !kept {
+        if !kept && !domain::planted("surplus-draft-sent") {
             // Another worker took over and recorded its own draft, so this one must never go out.
             if self.ports.mailbox.discard_draft(&draft).await.is_err() {
                 self.alert(Severity::Warn, "MAIL_DRAFT", "a surplus draft could not be removed").await;
@@ -225,6 +227,9 @@ impl Delivery<'_> {
 
     /// Sends a recorded draft.
     async fn send(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Handled, DeliverError> {
+        if domain::planted("mail-recorded-before-it-is-sent") {
+            return self.sent(sale).await;
+        }
         match self.ports.mailbox.send_draft(draft).await {
             Ok(()) => self.sent(sale).await,
             Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle_draft(sale, draft).await,
@@ -252,6 +257,7 @@ impl Delivery<'_> {
     async fn settle_gone(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Handled, DeliverError> {
         match self.ports.mailbox.was_sent(draft).await {
             Ok(true) => self.sent(sale).await,
+            Ok(false) if domain::planted("gone-draft-called-sent") => self.sent(sale).await,
             Ok(false) if self.order.receive_count < self.settings.patience => {
                 // Sent items can lag behind; look again when the message comes back.
                 self.release().await;
@@ -287,7 +293,7 @@ impl Delivery<'_> {
     /// A failed attempt: recorded and alerted. It is final where trying again is useless (Email Retry, INV-05).
     async fn failed(&self, sale: Versioned<Sale>, error: &MailError) -> Result<Handled, DeliverError> {
         let reason = error.to_string();
-        if !error.is_retriable() {
+        if !error.is_retriable() || domain::planted("passing-mail-failure-final") {
             let end = Mail::Failed { reason: reason.clone() };
             let handled = self.end(sale, end, Status::EmailFailed, &reason).await?;
             self.alert(Severity::Critical, "EMAIL_SEND", &format!("given up: {reason}")).await;
@@ -346,6 +352,9 @@ impl Delivery<'_> {
                 return Change::nothing(());
             }
             sale.mail = mail.clone();
+            if domain::planted("mail-end-not-recorded") {
+                return Change::save(());
+            }
             Change::recorded(vec![self.record(status, detail)], ())
         };
         let (sale, ()) = self.ports.journal.commit(sale, end).await?;

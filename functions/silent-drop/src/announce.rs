@@ -80,10 +80,16 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     if !open {
         return Ok(Handled::Done);
     }
+    if domain::planted("drop-not-alerted") {
+        return Ok(Handled::Done);
+    }
     journal.alerts.raise(drop_alert(&session, email_tag.as_deref(), journal.clock.now())).await;
     let ordered_at = journal.clock.now();
     let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at };
-    ports.mails.send(&mail).await?;
+    let sent = ports.mails.send(&mail).await;
+    if !domain::planted("drop-mail-error-swallowed") {
+        sent?;
+    }
     let ordered = |sale: &mut Sale| {
         if sale.mail != Mail::NotOrdered {
             return Change::nothing(());
@@ -114,7 +120,7 @@ fn note(
     if !is_open(sale) {
         return Change::nothing(false);
     }
-    if sale.drop_recorded {
+    if sale.drop_recorded && !domain::planted("drop-recorded-twice") {
         return Change::nothing(true);
     }
     let mut records = Vec::new();

@@ -96,7 +96,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                 let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
                 generated.verdict = accept(&crosscheck, &reply.text, tier).map_err(NoVerdict::Failed);
                 generated.crosschecks.push(crosscheck);
-                if !malformed || stricter {
+                if (!malformed || stricter) && !domain::planted("asked-until-it-pleases") {
                     return generated;
                 }
                 stricter = true;
@@ -114,7 +114,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                         let Some(next) = models.next() else { return generated };
                         model = next;
                     }
-                    error if error.is_retriable() => {
+                    error if error.is_retriable() && !domain::planted("first-failure-final") => {
                         let jitter = ports.randomness.fraction();
                         let Some(wait) = policy.backoff.wait_after(attempt, jitter) else {
                             guard::failed(ports, policy, session, model).await;

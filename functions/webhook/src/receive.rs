@@ -78,11 +78,13 @@ async fn signing_secrets(source: &dyn SecretSource) -> Option<Vec<Secret>> {
 /// `async_payment_succeeded` are two events of one sale, and either may come first, twice or alone.
 fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
     let session: CheckoutSession = match event {
+        EventKind::AsyncPaymentSucceeded(_) if domain::planted("late-payment-ignored") => return None,
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
         EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => return None,
     };
     match session.payment_status {
         PaymentStatus::Paid => {}
+        PaymentStatus::Unpaid if domain::planted("unpaid-session-ordered") => {}
         PaymentStatus::Unpaid => return None,
         PaymentStatus::NoPaymentRequired => {
             // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing.
@@ -94,6 +96,7 @@ fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
         Ok(_) => {
             Message::Order { v: message::VERSION, session_id: session.id, received_at, ordered_by: OrderedBy::Webhook }
         }
+        Err(_) if domain::planted("unusable-session-dropped") => return None,
         Err(unusable) => {
             tracing::error!(session = session.id.prefix(), %unusable, "[SILENT-DROP] paid but unusable");
             Message::Notice { v: message::VERSION, session_id: session.id, received_at }
@@ -103,6 +106,7 @@ fn message_for(event: EventKind, received_at: Timestamp) -> Option<Message> {
 
 async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
     let queue = match message {
+        Message::Notice { .. } if domain::planted("notice-into-wrong-queue") => ports.orders,
         Message::Notice { .. } => ports.notices,
         Message::Order { .. } | Message::Mail { .. } => ports.orders,
     };
@@ -111,6 +115,7 @@ async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
             tracing::info!(session = message.session_id().prefix(), "passed on");
             received()
         }
+        Err(_) if domain::planted("event-taken-without-queue") => received(),
         Err(error) => {
             let error = telemetry::chain(&error);
             tracing::error!(session = message.session_id().prefix(), error, "not passed on: Stripe keeps the event");

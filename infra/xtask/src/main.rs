@@ -116,6 +116,9 @@ enum Command {
         /// Go on after a world in which a promise was broken
         #[arg(long)]
         keep_going: bool,
+        /// Plant one defect after the other, and show the world that finds it
+        #[arg(long)]
+        planted: bool,
     },
     /// Run every check and test, installing what they need; what continuous integration runs
     #[command(
@@ -158,7 +161,9 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
-        Command::Sim { seeds, first, seed, keep_going } => sim::sim(&sim::Options { seeds, first, seed, keep_going }),
+        Command::Sim { seeds, first, seed, keep_going, planted } => {
+            sim::sim(&sim::Options { seeds, first, seed, keep_going, planted })
+        }
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }
 }

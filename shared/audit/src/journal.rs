@@ -101,10 +101,17 @@ impl Journal<'_> {
             for record in &change.records {
                 chain::append(&mut value, record);
             }
+            if domain::planted("records-published-before-the-save") {
+                self.publish(&mut value).await;
+            }
             match self.store.save(&value, version, change.verdict.as_deref()).await {
                 Ok(version) => {
                     self.publish(&mut value).await;
                     return Ok((Versioned { value, version }, change.answer));
+                }
+                Err(SaveError::Conflict) if domain::planted("conflict-saved-over") => {
+                    let version = self.load(&value.session_id, value.received_at).await?.version;
+                    current = Versioned { value, version };
                 }
                 Err(SaveError::Conflict) => {
                     let received_at = value.received_at;
@@ -138,6 +145,10 @@ impl Journal<'_> {
         while let Some(entry) = sale.outbox.first() {
             let detail = match self.log.publish(entry).await {
                 Ok(Published::Written | Published::AlreadyThere) => {
+                    sale.outbox.remove(0);
+                    continue;
+                }
+                Err(_) if domain::planted("log-error-swallowed") => {
                     sale.outbox.remove(0);
                     continue;
                 }

@@ -8,6 +8,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod checkout_session;
 pub mod message;
+pub mod planted;
 pub mod ports;
 pub mod query;
 pub mod sale;
@@ -20,6 +21,7 @@ pub mod verdict;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};
+pub use planted::planted;
 pub use query::Query;
 pub use sale::Sale;
 pub use secret::{EmailAddress, Secret};

@@ -208,6 +208,7 @@ impl Sale {
     pub fn claim_generation(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
         match &self.fulfilment {
             Fulfilment::Ordered { .. } => {}
+            Fulfilment::Generating { .. } if crate::planted("lease-ignored") => {}
             Fulfilment::Generating { owner: holder, lease_until } if *lease_until > now => {
                 return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
             }
@@ -258,6 +259,8 @@ impl Sale {
     pub fn claim_mail(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
         let (draft, body_hash) = match &self.mail {
             Mail::NotOrdered | Mail::Ordered => (None, None),
+            Mail::Sending { .. } if crate::planted("mail-claim-forgets-draft") => (None, None),
+            Mail::Sent { .. } if crate::planted("sent-mail-claimed-again") => (None, None),
             Mail::Sending { owner: holder, lease_until, .. } if *lease_until > now => {
                 return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
             }

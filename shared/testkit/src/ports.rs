@@ -106,12 +106,16 @@ impl SaleStore for World {
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
         let write = self.boundary("store.save", |state| {
             let current = state.sales.get(&sale.session_id).map_or(0, |(_, version)| *version);
-            if current != expected {
+            if current != expected && !domain::planted("save-without-condition") {
                 return Err(SaveError::Conflict);
             }
             state.sales.insert(sale.session_id.clone(), (sale.clone(), expected + 1));
             if let Some(verdict) = verdict {
-                state.cache.insert(sale.session_id.clone(), verdict.clone());
+                let key = if domain::planted("cache-under-wrong-key") { state.sales.keys().next() } else { None };
+                let key = key.unwrap_or(&sale.session_id).clone();
+                if !domain::planted("cache-write-lost") {
+                    state.cache.insert(key, verdict.clone());
+                }
                 state.corrupt_cache = false;
                 state.corrupt_entries.remove(&sale.session_id);
             }
@@ -165,6 +169,7 @@ impl AuditLog for World {
         let write = self.boundary("log.publish", |state| match state.log.get(&entry.key) {
             Some(line) if *line == entry.line => Published::AlreadyThere,
             Some(_) => Published::Forked,
+            None if domain::planted("log-write-lost") => Published::Written,
             None => {
                 state.log.insert(entry.key.clone(), entry.line.clone());
                 Published::Written
@@ -212,7 +217,12 @@ impl SecretSource for StoredSecret<'_> {
 impl Alerts for World {
     async fn raise(&self, alert: Alert) {
         let line = alert.clone();
-        if self.boundary("alerts.raise", |state| state.alerts.push(alert)).await.is_err() {
+        let raised = self.boundary("alerts.raise", |state| {
+            if !domain::planted("alerts-lost") {
+                state.alerts.push(alert);
+            }
+        });
+        if raised.await.is_err() {
             self.state().undelivered_alerts.push(line);
         }
     }
@@ -288,6 +298,13 @@ impl Mailbox for World {
                 state.sent.push(letter);
                 let now = state.now;
                 state.sent_at.push(now);
+                Ok(())
+            }
+            None if domain::planted("mailbox-sends-again") => {
+                let again = state.sent.iter().find(|(sent, _)| sent.id == draft.id).cloned();
+                let now = state.now;
+                state.sent_at.extend(again.iter().map(|_| now));
+                state.sent.extend(again);
                 Ok(())
             }
             None => Err(MailError::NoSuchDraft),

@@ -38,9 +38,27 @@ struct Seen {
     archived: Option<CachedVerdict>,
     /// The first verdict that was cached.
     first: Option<CachedVerdict>,
+    /// How often the model was not heard, and whether it or the mailbox refused for good.
+    model_troubles: u32,
+    model_refused: bool,
+    mail_refused: bool,
+    /// How many records tell of a silent drop.
+    drops: usize,
     /// Number and hash of the last record in the log.
     published: u64,
     tip: String,
+}
+
+impl Seen {
+    /// Notes what may be the cause of an end before a human.
+    fn note(&mut self, name: &str, fault: Fault) {
+        let for_good = matches!(fault, Fault::Refuse(400 | 401 | 403));
+        if name == "model.ask" {
+            self.model_troubles += 1;
+            self.model_refused |= for_good;
+        }
+        self.mail_refused |= for_good && name.starts_with("mailbox.");
+    }
 }
 
 /// The rules' memory of a world.
@@ -70,6 +88,9 @@ impl Checker {
         invocation: &mut Invocation,
         crossing: Crossing,
     ) -> Checked {
+        if let (Some(fault), Some(session)) = (crossing.fault, customer.session.as_ref()) {
+            self.seen.entry(session.clone()).or_default().note(crossing.name, fault);
+        }
         let done = matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter));
         let Some(session) = customer.session.as_ref().filter(|_| done) else { return Ok(()) };
         match crossing.name {

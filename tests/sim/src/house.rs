@@ -39,8 +39,9 @@ impl<'w> House<'w> {
                     models: vec!["model-a".to_owned(), "model-b".to_owned()],
                     backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
                     breaker: BreakerPolicy {
-                        failures: 5,
-                        slow_successes: 10,
+                        // Fewer than in the template, so that it opens in worlds of a few sales.
+                        failures: 2,
+                        slow_successes: 3,
                         slow: Duration::from_secs(40),
                         open: Duration::from_secs(60),
                     },

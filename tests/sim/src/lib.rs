@@ -9,6 +9,8 @@ mod cast;
 mod checker;
 mod ends;
 mod house;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
 mod queues;
 mod random;
 mod rules;

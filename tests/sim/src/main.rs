@@ -21,10 +21,16 @@ struct Arguments {
     /// Go on after a world in which a promise was broken
     #[arg(long)]
     keep_going: bool,
+    /// Look for every planted defect instead (built with the feature planted-bugs)
+    #[arg(long)]
+    planted: bool,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.planted {
+        return planted(arguments.seeds);
+    }
     if let Some(seed) = arguments.seed {
         let report = simulate(seed, true);
         report.trace.iter().for_each(|line| println!("{line}"));
@@ -61,4 +67,29 @@ fn many(arguments: &Arguments) -> ExitCode {
     println!("{broken} worlds in which a promise was broken");
     println!("{seconds:.1} s, {:.0} sales a minute", tally.sales as f64 / seconds * 60.0);
     if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// One line for each planted defect, with the world that shows it.
+#[cfg(feature = "planted-bugs")]
+fn planted(most: u64) -> ExitCode {
+    use simulation::planted::{BUGS, hunt};
+    let mut missed = 0;
+    println!("| planted defect | where | found in the world of seed | as |\n|---|---|---|---|");
+    for bug in BUGS {
+        match hunt(bug, most) {
+            Some(found) => println!("| {} | {} | {} | {} |", bug.name, bug.place, found.seed, found.violation),
+            None => {
+                missed += 1;
+                println!("| {} | {} | NOT FOUND | |", bug.name, bug.place);
+            }
+        }
+    }
+    println!("\n{} of {} planted defects found", BUGS.len() - missed, BUGS.len());
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn planted(_most: u64) -> ExitCode {
+    println!("this build has no planted defects: cargo xtask sim --planted");
+    ExitCode::FAILURE
 }

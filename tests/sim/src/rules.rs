@@ -35,6 +35,8 @@ pub enum Rule {
     HumanTold,
     /// Nothing is given up that the queues' patience should have carried.
     NotGivenUp,
+    /// Nothing is put before a human that the code should have carried.
+    Needless,
     /// Unreadable messages end in a dead-letter queue, and nothing goes round for ever.
     Queues,
     /// No address and no question in alerts, logs or queues.

@@ -69,14 +69,15 @@ impl Weather {
             let how = random.pick(&[Fault::Fail, Fault::LoseReply, Fault::Refuse(503)]).unwrap_or(Fault::Fail);
             Outage { of: random.pick(&OUTAGES).unwrap_or("mailbox."), from, until: from + lasts, how }
         });
-        let jumps = random.chance(120);
+        let jumps = random.chance(180);
+        let duplicates = if jumps { duplicates.max(600) } else { duplicates };
         Self {
             storm_until: random.between(5 * MINUTE, 55 * MINUTE),
             faults,
             refusals,
             hangs,
             outage,
-            wrong_clocks: if jumps { random.below(400) } else { 0 },
+            wrong_clocks: if jumps { 150 + random.below(400) } else { 0 },
             clock_error: random.between(30 * SECOND, 15 * MINUTE),
             duplicates,
             delay: random.pick(&[0, SECOND, 30 * SECOND, 8 * MINUTE]).unwrap_or(0),

@@ -13,9 +13,9 @@ use testkit::BOUNDARIES;
 /// What is known not to hold yet.
 ///
 /// `HumanTold`: an alert is raised after the state that calls for it is saved, so a process that dies in between tells
-/// nobody (seeds 6 and 58). `Orphaned`: a message that finds another one's worker is dropped, because the other one
+/// nobody (one world in ten). `Orphaned`: a message that finds another one's worker is dropped, because the other one
 /// will come back; two messages of one sale, one of them delivered once more after it was dropped, can drop each
-/// other (seed 2015).
+/// other (one world in some thousands).
 const KNOWN: [Rule; 2] = [Rule::HumanTold, Rule::Orphaned];
 
 #[test]

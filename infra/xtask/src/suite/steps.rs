@@ -19,7 +19,7 @@ use std::{
 const DEPLOYED: [&str; 2] = ["stack", "browser"];
 
 /// Test programs that simulate whole worlds; a step of their own.
-const SIMULATED: [&str; 1] = ["simulated"];
+const SIMULATED: [&str; 2] = ["simulated", "planted"];
 
 /// Everything `cargo xtask test` does, in order.
 pub(super) const STEPS: [Step; 9] = [

@@ -22,7 +22,10 @@ impl Checker {
         let step = Step { state, customer, session, old: &old, new, clocks_are_right };
         let added = step.records()?;
         step.fulfilment(seen, added)?;
-        step.mail(added)?;
+        step.mail(seen, added)?;
+        step.still_the_first(seen)?;
+        seen.drops += added.iter().filter(|entry| entry.line.contains("\"event\":\"silent_drop\"")).count();
+        Rule::Recorded.require(seen.drops <= 1, || "a drop is recorded twice".to_owned())?;
         seen.sale = Some(new.clone());
         Ok(())
     }
@@ -78,7 +81,13 @@ impl<'a> Step<'a> {
                 Rule::Reviewable.require(held, || "held, and there is nothing to review".to_owned())?;
                 Self::recorded(added, "\"outcome\":\"QUARANTINE\"")
             }
-            (Fulfilment::Generating { .. }, Fulfilment::Failed { .. }) => Self::recorded(added, "\"status\":\"ERROR\""),
+            (Fulfilment::Generating { .. }, Fulfilment::Failed { .. }) => {
+                let answers =
+                    matches!(self.customer.answer, Answer::Good | Answer::Replaced | Answer::Held | Answer::ProseOnce);
+                let cause = !answers || seen.model_refused || seen.model_troubles >= 2;
+                Rule::Needless.require(cause, || "given up although the model would have answered".to_owned())?;
+                Self::recorded(added, "\"status\":\"ERROR\"")
+            }
             (Fulfilment::Generating { .. } | Fulfilment::Ordered { .. }, Fulfilment::Unusable { .. }) => {
                 Rule::States.require(self.customer.unusable, || "a usable session is called unusable".to_owned())?;
                 Self::recorded(added, "\"status\":\"ERROR\"")
@@ -126,7 +135,7 @@ impl<'a> Step<'a> {
         Self::recorded(added, "\"status\":\"OK\"")
     }
 
-    fn mail(&self, added: &[domain::sale::AuditEntry]) -> Checked {
+    fn mail(&self, seen: &Seen, added: &[domain::sale::AuditEntry]) -> Checked {
         let (old, new) = (&self.old.mail, &self.new.mail);
         if old == new {
             return Ok(());
@@ -160,10 +169,24 @@ impl<'a> Step<'a> {
                 Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
             }
             (Mail::Sending { .. }, Mail::Held | Mail::Failed { .. } | Mail::Unknown) => {
+                let lags = self.state.sent_items_lag > 0 || self.customer.mishap.is_some();
+                let cause = match new {
+                    Mail::Failed { .. } => seen.mail_refused,
+                    Mail::Unknown => lags,
+                    _ => true,
+                };
+                Rule::Needless.require(cause, || "a mail was given up that could have gone".to_owned())?;
                 Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
             }
-            _ => Err(Rule::States.broken(format!("mail: {old:?} became {new:?}"))),
+            _ => Err(Rule::States.broken(format!("mail: {} became {}", mail_word(old), mail_word(new)))),
         }
+    }
+
+    /// What is cached is the first verdict, unless that was lost.
+    fn still_the_first(&self, seen: &Seen) -> Checked {
+        let (Some(first), Some(cached)) = (&seen.first, self.state.cache.get(self.session)) else { return Ok(()) };
+        let same = cached == first || cached.regen || self.customer.mishap.is_some();
+        Rule::FirstVerdict.require(same, || "the first verdict was replaced".to_owned())
     }
 
     fn recorded(added: &[domain::sale::AuditEntry], what: &str) -> Checked {
@@ -180,5 +203,18 @@ const fn word(fulfilment: &Fulfilment) -> &'static str {
         Fulfilment::InReview { .. } => "in review",
         Fulfilment::Failed { .. } => "failed",
         Fulfilment::Unusable { .. } => "unusable",
+    }
+}
+
+const fn mail_word(mail: &Mail) -> &'static str {
+    match mail {
+        Mail::NotOrdered => "not ordered",
+        Mail::Ordered => "ordered",
+        Mail::Sending { .. } => "sending",
+        Mail::Sent { .. } => "sent",
+        Mail::NoAddress => "no address",
+        Mail::Held => "held",
+        Mail::Failed { .. } => "failed",
+        Mail::Unknown => "unknown",
     }
 }

@@ -9,6 +9,7 @@ use crate::{
 use domain::{
     PaymentStatus, SessionId, Timestamp,
     message::{self, Message, OrderedBy},
+    sale::Mail,
 };
 use serde_json::json;
 
@@ -198,9 +199,11 @@ impl Simulator<'_> {
                 state.cache.remove(&id).map(|_| "cache entry and archive lost")
             }
             Mishap::DraftRemoved => {
-                let before = state.drafts.len();
-                state.drafts.retain(|_, (_, letter)| letter.session != id);
-                (state.drafts.len() < before).then_some("draft removed by hand")
+                let recorded = state.sales.get(&id).and_then(|(sale, _)| match &sale.mail {
+                    Mail::Sending { draft: Some(draft), .. } => Some(draft.id.clone()),
+                    _ => None,
+                });
+                recorded.and_then(|draft| state.drafts.remove(&draft)).map(|_| "draft removed by hand")
             }
         };
         drop(state);

@@ -52,6 +52,9 @@ impl<'h> Simulator<'h> {
                     let Waiting { body, customer, hops, .. } = waiting.clone();
                     self.in_a_while(wait, What::Again { queue, id, body, customer, hops, skew });
                 }
+                if domain::planted("message-acknowledged-before-work") {
+                    self.queues[queue].delete(id);
+                }
                 self.invoke_message(queue, id, waiting.receives, waiting, 0);
                 Ok(())
             }
@@ -66,7 +69,7 @@ impl<'h> Simulator<'h> {
         if !self.is_stormy() || !self.random.chance(self.weather.duplicates) {
             return None;
         }
-        let most = self.random.pick(&[SECOND, 20 * SECOND, 4 * MINUTE]).unwrap_or(SECOND);
+        let most = self.random.pick(&[SECOND / 10, SECOND, 20 * SECOND, 4 * MINUTE]).unwrap_or(SECOND);
         Some((self.random.between(1, most), 0))
     }
 
