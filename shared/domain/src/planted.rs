@@ -1,8 +1,12 @@
 //! Deliberate defects, so that the simulation can show that it finds them. They exist in builds with the feature
-//! `planted-bugs` only, which no release build can have; in every other build [`planted`] is `false`, always.
+//! `planted-bugs` only, which no release build and no function's binary can have; in every other build [`planted`]
+//! is `false`, always.
 
 #[cfg(all(feature = "planted-bugs", not(debug_assertions)))]
 compile_error!("planted bugs are for tests: no release build can have them");
+
+/// Whether this build can have a defect planted in it.
+pub const POSSIBLE: bool = cfg!(feature = "planted-bugs");
 
 /// Whether the named defect is planted in this run.
 #[cfg(not(feature = "planted-bugs"))]
