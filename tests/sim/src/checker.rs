@@ -237,7 +237,7 @@ impl Checker {
     }
 
     /// A page was answered.
-    pub(crate) fn page(state: &State, customer: &Customer, reply: &Reply) -> Checked {
+    pub(crate) fn page(state: &State, customer: &Customer, asked_at: i64, reply: &Reply) -> Checked {
         let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
         Rule::NothingBlocked.require(is_clean(reply.body()), || "a page shows a blocked term".to_owned())?;
         let paid = customer.paid_at.is_some();
@@ -253,7 +253,10 @@ impl Checker {
                 Rule::Page.require(own, || "a page shows somebody else's question".to_owned())?;
                 Rule::Page.require(body["tier"] == customer.tier.key(), || "another tier".to_owned())
             }
-            402 => Rule::Page.require(!paid, || "a paid session is told that it is not".to_owned()),
+            402 => {
+                let was_paid = customer.paid_at.is_some_and(|at| at <= asked_at);
+                Rule::Page.require(!was_paid, || "a paid session is told that it is not".to_owned())
+            }
             500 => {
                 let ended = sale.is_some_and(|sale| {
                     matches!(sale.fulfilment, Fulfilment::Failed { .. } | Fulfilment::Unusable { .. })

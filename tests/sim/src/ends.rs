@@ -86,6 +86,12 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts) -> Result
                 Mail::Sending { .. } => Err(left("the mail is still being sent")),
             }
         }
+        // Lost altogether after it was mailed: it is made again when the page is looked at again.
+        Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }
+            if sale.regenerated_at.is_some() && matches!(sale.mail, Mail::Sent { .. }) =>
+        {
+            Ok(End::Delivered)
+        }
         Fulfilment::Ordered { .. } => Err(Rule::EndsInTime.broken("the verdict is ordered, and nothing more")),
         Fulfilment::Generating { .. } => Err(left("the verdict is still being made")),
     }

@@ -187,7 +187,8 @@ impl<'h> Simulator<'h> {
         *self.tally.invocations.entry(work.name()).or_default() += 1;
         let time_out = work.time_out();
         let invocation = Invocation { owner, ..Invocation::default() };
-        let task = Task { future: Box::pin(future), work, customer, skew, hops, invocation };
+        let began = self.now();
+        let task = Task { future: Box::pin(future), work, customer, began, skew, hops, invocation };
         self.counted += 1;
         let id = self.counted;
         self.note(|| format!("{} begins", label(&task)));

@@ -95,7 +95,7 @@ impl<'h> Simulator<'h> {
             Outcome::Replied(reply) => {
                 self.note(|| format!("{} {}", label(task), reply.status()));
                 match task.customer {
-                    Some(number) => self.replied(number, &task.work, reply),
+                    Some(number) => self.replied(number, task, reply),
                     None => {
                         let refused = [404, 503].contains(&reply.status());
                         Rule::Page.require(refused, || "a stranger is answered".to_owned())
@@ -105,11 +105,12 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    fn replied(&mut self, number: usize, work: &Work, reply: &Reply) -> Checked {
-        match work {
+    fn replied(&mut self, number: usize, task: &Task<'h>, reply: &Reply) -> Checked {
+        match &task.work {
             Work::Page => {
                 let state = self.world.state();
-                return self.customers.get(number).map_or(Ok(()), |customer| Checker::page(&state, customer, reply));
+                let Some(customer) = self.customers.get(number) else { return Ok(()) };
+                return Checker::page(&state, customer, task.began, reply);
             }
             Work::Webhook { kind, paid, attempt } => {
                 self.stripe_hears(number, kind, *paid, *attempt, reply.status() == 200);
