@@ -92,7 +92,7 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts) -> Result
         {
             Ok(End::Delivered)
         }
-        Fulfilment::Ordered { .. } => Err(Rule::EndsInTime.broken("the verdict is ordered, and nothing more")),
+        Fulfilment::Ordered { .. } => Err(left("the verdict is ordered, and nothing more")),
         Fulfilment::Generating { .. } => Err(left("the verdict is still being made")),
     }
 }
