@@ -15,8 +15,8 @@ use testkit::BOUNDARIES;
 /// `HumanTold`: an alert is raised after the state that calls for it is saved, so a process that dies in between tells
 /// nobody (one world in ten). `Orphaned`: a message that finds another one's worker is dropped, because the other one
 /// will come back; two messages of one sale, one of them delivered once more after it was dropped, can drop each
-/// other, and a worker that lost its claim gives its message up (one world in some thousands; seeds 22615, 33096 and
-/// 34376 with right clocks, 10668 and 34459 with wrong ones).
+/// other, and a worker that lost its claim gives its message up (one world in some thousands; seed 22615 with
+/// right clocks, 10668, 33096 and 34459 with wrong ones).
 const KNOWN: [Rule; 2] = [Rule::HumanTold, Rule::Orphaned];
 
 #[test]
