@@ -70,12 +70,13 @@ impl<'h> Simulator<'h> {
         traced: bool,
     ) -> Self {
         let checker = Checker::new(weather.wrong_clocks == 0);
+        let began = house.world.state().now;
         Self {
             house,
             world: house.world,
             weather,
             random,
-            began: house.world.state().now,
+            began,
             agenda: BinaryHeap::new(),
             counted: 0,
             tasks: BTreeMap::new(),
@@ -85,7 +86,7 @@ impl<'h> Simulator<'h> {
             tally: Tally { worlds: 1, ..Tally::default() },
             trace: traced.then(Vec::new),
             script: None,
-            horizon: house.world.state().now + 4 * HOUR,
+            horizon: began + 4 * HOUR,
             refund_held: true,
         }
     }

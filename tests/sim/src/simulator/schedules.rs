@@ -13,7 +13,9 @@ use crate::{
 use domain::{
     Sale, Timestamp,
     money::PaymentChange,
+    mail::Mail,
     open_work::{OpenWork, Work as OpenKind},
+    sale::Fulfilment,
 };
 
 /// How often the deadlines function runs.
@@ -65,8 +67,12 @@ impl Simulator<'_> {
 
     /// Whether nothing is under way: no message, no invocation, no sale that machines still work on.
     fn is_quiet(&self) -> bool {
+        // An order for a session that nobody paid is asked about for ever.
+        let paid = |sale: &Sale| {
+            self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(&sale.session_id))
+        };
         let machines = |sale: &Sale| {
-            matches!(sale.open_work(), Some(OpenWork { work: OpenKind::InFlight | OpenKind::Refund, .. }))
+            paid(sale) && matches!(sale.open_work(), Some(OpenWork { work: OpenKind::InFlight | OpenKind::Refund, .. }))
         };
         self.tasks.is_empty()
             && self.queues.iter().all(Queue::is_empty)
@@ -83,7 +89,10 @@ impl Simulator<'_> {
             let due = sale.open_work().is_some_and(|open| open.work == OpenKind::InFlight && open.due <= now);
             let worked_on = self.tasks.values().any(|task| task.customer == Some(customer.number));
             let left = due && !worked_on && self.whereabouts(customer.number) == Whereabouts::Nowhere;
-            Rule::Orphaned.require(!left, || "due, and nobody but the deadlines function comes for it".to_owned())?;
+            Rule::Orphaned.require(!left, || {
+                let what = chased(sale);
+                format!("{what} is due, and nobody but the deadlines function comes for it ({})", customer.number)
+            })?;
         }
         Ok(())
     }
@@ -215,5 +224,20 @@ impl Simulator<'_> {
         let (house, signed_at) = (self.house, Timestamp::from_millis(self.now()));
         let tells = async move { Outcome::Replied(house.webhook(signed_at, event).await) };
         self.invoke(Work::PaymentWebhook { change, attempt }, Some(number), 0, 0, tells);
+    }
+}
+
+/// What of a sale is left to machines, for a report.
+fn chased(sale: &Sale) -> &'static str {
+    match (&sale.fulfilment, &sale.mail, &sale.notice, &sale.divergence) {
+        (Fulfilment::Ordered { .. }, ..) => "an order",
+        (Fulfilment::Generating { .. }, ..) => "a claimed order",
+        (_, Mail::Sending { .. }, ..) => "a claimed mail",
+        (_, Mail::Retrying { .. }, ..) => "a retry",
+        (Fulfilment::Ready { archived: false, .. }, ..) => "an archive",
+        (_, Mail::Ordered, ..) => "a mail",
+        (_, _, notice, _) if notice.is_pending() => "a notice",
+        (.., divergence) if divergence.is_pending() => "a divergence",
+        _ => "something",
     }
 }
