@@ -2,7 +2,7 @@
 
 use super::{Outcome, Simulator, What, Work};
 use crate::{
-    cast::Afterwards,
+    cast::{Afterwards, Customer},
     checker::Checked,
     ends::Whereabouts,
     house::{Answered, Decision},
@@ -83,7 +83,8 @@ impl Simulator<'_> {
     fn orphans(&self) -> Checked {
         let now = Timestamp::from_millis(self.now());
         let state = self.world.state();
-        for customer in self.customers.iter().filter(|customer| !customer.may_be_chased && customer.mishap.is_none()) {
+        let ours = |it: &&Customer| it.paid_at.is_some() && !it.may_be_chased && it.mishap.is_none();
+        for customer in self.customers.iter().filter(ours) {
             let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
             let Some(sale) = sale.filter(|sale| sale.outbox.is_empty() && sale.alerts.is_empty()) else { continue };
             let due = sale.open_work().is_some_and(|open| open.work == OpenKind::InFlight && open.due <= now);
