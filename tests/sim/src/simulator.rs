@@ -227,6 +227,7 @@ impl<'h> Simulator<'h> {
             *self.tally.boundaries.entry(crossing.name).or_default() += 1;
             if let Some(fault) = crossing.fault {
                 self.tally.count_fault(fault_name(fault));
+                self.may_be_left(&task.work, task.customer);
             }
             self.note(|| {
                 let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
@@ -292,6 +293,16 @@ impl<'h> Simulator<'h> {
         let until = self.now() + i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         self.queues[queue].hide(id, until);
         self.at(until, What::Due { queue, id });
+    }
+
+    /// No queue follows these: what they could not finish, the deadlines function does.
+    fn may_be_left(&mut self, work: &Work, customer: Option<usize>) {
+        match work {
+            Work::Page | Work::Operator { .. } => self.may_be_chased(customer),
+            // It may have stopped between a sale and its messages, whichever sale that was.
+            Work::Deadlines | Work::Reconcile => (0..self.customers.len()).for_each(|it| self.may_be_chased(Some(it))),
+            Work::Checkout { .. } | Work::Webhook { .. } | Work::PaymentWebhook { .. } | Work::Message { .. } => {}
+        }
     }
 
     fn may_be_chased(&mut self, customer: Option<usize>) {

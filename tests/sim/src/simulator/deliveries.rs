@@ -146,12 +146,7 @@ impl<'h> Simulator<'h> {
 
     /// An invocation's process is gone: whoever waits for a reply has none, and a message comes back by itself.
     pub(super) fn died(&mut self, task: &Task<'h>) {
-        match task.work {
-            Work::Page | Work::Operator { .. } => self.may_be_chased(task.customer),
-            // It may have died between a sale and its messages, whichever sale that was.
-            Work::Deadlines | Work::Reconcile => (0..self.customers.len()).for_each(|it| self.may_be_chased(Some(it))),
-            Work::Checkout { .. } | Work::Webhook { .. } | Work::PaymentWebhook { .. } | Work::Message { .. } => {}
-        }
+        self.may_be_left(&task.work, task.customer);
         match (&task.work, task.customer) {
             (Work::PaymentWebhook { change, attempt }, Some(number)) => {
                 self.stripe_hears_of_payment(number, *change, *attempt, false);

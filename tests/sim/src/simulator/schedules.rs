@@ -197,6 +197,8 @@ impl Simulator<'_> {
             state.given_back.insert(payment);
         }
         customer.restarted_at = Some(now);
+        // What a dispute stopped, and a won one starts again, is left to the deadlines function by design.
+        customer.may_be_chased |= change == PaymentChange::DisputeWon;
         self.tally.count_fault("payment changed");
         self.note(|| format!("customer {number}: {change:?}"));
         let wait = self.random.between(200, 3 * MINUTE);
