@@ -50,6 +50,8 @@ struct Seen {
     /// Whether a refund was ever authorised, and when the money was first known to be gone.
     authorised: bool,
     gone_since: Option<i64>,
+    /// How often operators count as reminded.
+    reminders: usize,
     /// How many records tell of a silent drop.
     drops: usize,
     /// Number and hash of the last record in the log.
@@ -183,6 +185,9 @@ impl Checker {
     ) -> Checked {
         invocation.asked += 1;
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
+        let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
+        let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
+        Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;
         let calls = invocation.asked;
         Rule::Model.require(calls <= 3, || format!("call {calls} in one invocation"))?;
         Rule::Model.require(!invocation.answered, || "asked again after a reply that is final".to_owned())?;
@@ -349,6 +354,10 @@ impl Checker {
     pub(crate) fn at_rest(&self, state: &State) -> Checked {
         let mut keys = BTreeSet::new();
         for (session, (sale, _)) in &state.sales {
+            let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
+            let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.prefix());
+            let alerts = state.alerts.iter().chain(&state.logged_alerts).filter(|alert| reminds(&alert.line)).count();
+            Rule::HumanTold.require(alerts >= reminders, || format!("{reminders} reminders, {alerts} alerts"))?;
             for letter in Letter::ALL {
                 let Mail::Dead { .. } = sale.letter(letter) else { continue };
                 let prefix = format!("{}/{}-", session.as_str(), letter.as_str());

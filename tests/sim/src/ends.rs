@@ -130,6 +130,7 @@ impl Case<'_> {
         self.told("[SILENT-DROP] session=")?;
         match &self.sale.notice {
             Mail::Retrying { .. } => self.waits(),
+            Mail::Sending { progress, .. } if progress.failures.len() > 1 => self.waits(),
             mail if mail.is_pending() => Err(self.left("the customer is being asked")),
             Mail::NotOrdered if !self.sale.resubmitted => Err(self.left("the customer was never asked")),
             _ => self.before_a_human("[SILENT-DROP] session=", Work::Unusable, End::Unusable),
@@ -151,11 +152,12 @@ impl Case<'_> {
             Mail::Retrying { .. } => self.waits(),
             Mail::NotOrdered => Err(self.left("no mail was ever ordered")),
             Mail::Ordered => Err(self.left("the mail is ordered, and nothing more")),
+            Mail::Sending { progress, .. } if progress.failures.len() > 1 => self.waits(),
             Mail::Sending { .. } => Err(self.left("the mail is still being sent")),
         }
     }
 
-    /// The spec's schedule is longer than an outage that ended an hour ago, and operators hear of every failure.
+    /// The spec's schedule alone takes 2 h 35 min, and operators hear of every failure but the first.
     fn waits(&self) -> Result<End, Violation> {
         self.told("[ORACLE-EMAIL] ERROR")?;
         if self.at == Whereabouts::Nowhere {

@@ -23,7 +23,7 @@ use crate::{
 use domain::message::Message;
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
     future::Future,
     task::{Context, Poll, Waker},
     time::Duration,
@@ -57,6 +57,8 @@ pub(crate) struct Simulator<'h> {
     script: Option<Script>,
     /// The schedules run at least until then.
     horizon: i64,
+    /// Whose refund Stripe has told of.
+    refunds_told: BTreeSet<usize>,
     /// Whether what is held for a day is refunded by policy.
     refund_held: bool,
 }
@@ -87,6 +89,7 @@ impl<'h> Simulator<'h> {
             trace: traced.then(Vec::new),
             script: None,
             horizon: began + 4 * HOUR,
+            refunds_told: BTreeSet::new(),
             refund_held: true,
         }
     }

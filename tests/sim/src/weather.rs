@@ -29,6 +29,8 @@ pub(crate) struct Weather {
     refusals: u64,
     hangs: u64,
     pub(crate) outage: Option<Outage>,
+    /// A second storm, a day later, when what waits for a human falls due: from when until when.
+    second: Option<(i64, i64)>,
     /// How often an invocation runs on a clock that is far off, in thousandths.
     pub(crate) wrong_clocks: u64,
     /// How far off, at most.
@@ -71,6 +73,7 @@ impl Weather {
             let how = random.pick(&[Fault::Fail, Fault::LoseReply, Fault::Refuse(503)]).unwrap_or(Fault::Fail);
             Outage { of: random.pick(&OUTAGES).unwrap_or("mailbox."), from, until: from + lasts, how }
         });
+        let second = random.chance(150).then(|| (23 * HOUR, random.between(24 * HOUR, 30 * HOUR)));
         let jumps = random.chance(180);
         let duplicates = if jumps { duplicates.max(600) } else { duplicates };
         Self {
@@ -79,6 +82,7 @@ impl Weather {
             refusals,
             hangs,
             outage,
+            second,
             wrong_clocks: if jumps { 150 + random.below(400) } else { 0 },
             clock_error: random.between(30 * SECOND, 15 * MINUTE),
             duplicates,
@@ -95,6 +99,7 @@ impl Weather {
             refusals: 0,
             hangs: 0,
             outage: None,
+            second: None,
             wrong_clocks: if wrong_clocks { 1 } else { 0 },
             clock_error: 0,
             duplicates: 0,
@@ -124,7 +129,8 @@ impl Weather {
             passage.fault = Some(outage.how);
             return passage;
         }
-        if now >= self.storm_until {
+        let again = self.second.is_some_and(|(from, until)| (from..until).contains(&now));
+        if now >= self.storm_until && !again {
             return passage;
         }
         if random.chance(self.hangs) {

@@ -4,38 +4,23 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use simulation::{
-    Rule, Tally, simulate,
+    Tally, simulate,
     sweep::{scenarios, sweep, trace},
 };
 use std::collections::BTreeSet;
 use testkit::BOUNDARIES;
 
-/// What is known not to hold yet.
-///
-/// `HumanTold`: an alert is raised after the state that calls for it is saved, so a process that dies in between tells
-/// nobody (one world in ten). `Orphaned`: a message that finds another one's worker is dropped, because the other one
-/// will come back; two messages of one sale, one of them delivered once more after it was dropped, can drop each
-/// other, and a worker that lost its claim gives its message up (one world in some thousands; seed 22615 with
-/// right clocks, 10668, 33096 and 34459 with wrong ones).
-const KNOWN: [Rule; 2] = [Rule::HumanTold, Rule::Orphaned];
-
 #[test]
 fn no_promise_is_broken_in_a_thousand_worlds() {
     let mut tally = Tally::default();
-    let mut known = Vec::new();
     for seed in 1..=1000 {
         let report = simulate(seed, false);
         tally.add(&report.tally);
         let Some(violation) = report.violation else { continue };
-        if KNOWN.contains(&violation.rule) {
-            known.push(seed);
-            continue;
-        }
         let trace = simulate(seed, true).trace.join("\n");
         panic!("{trace}\n\nseed {seed}: {violation}\nagain: cargo xtask sim --seed {seed}");
     }
     println!("{tally}");
-    assert_eq!(known.is_empty(), KNOWN.is_empty(), "nothing of what is known not to hold shows any more");
     assert!(tally.sales > 4000 && tally.faults.values().sum::<u64>() > 10_000, "{tally}");
     assert!(tally.faults.len() >= 17, "every kind of fault struck: {tally}");
 }
@@ -61,11 +46,13 @@ fn every_boundary_is_swept() {
         println!("{}: {} effects, {} lives", scenario.name, swept.boundaries, swept.runs);
         runs += swept.runs;
         reached.extend(swept.names);
-        for (faults, violation) in swept.broken {
-            assert!(KNOWN.contains(&violation.rule), "{faults}: {violation}");
+        if let Some((faults, violation)) = swept.broken.first() {
+            panic!("{faults}: {violation}");
         }
     }
-    assert_eq!(reached.into_iter().collect::<Vec<_>>(), BOUNDARIES, "boundaries that no sale of the sweep reaches");
+    // Only a person reads the log.
+    let sales_have = BOUNDARIES.into_iter().filter(|name| *name != "log.lines");
+    assert_eq!(reached, sales_have.collect::<BTreeSet<_>>(), "boundaries that no sale of the sweep reaches");
     assert!(runs > 5000, "{runs} lives");
 }
 

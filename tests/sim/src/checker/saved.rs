@@ -33,7 +33,7 @@ impl Checker {
             step.mail(letter, seen, added)?;
         }
         step.money(added)?;
-        step.reminder()?;
+        seen.reminders += usize::from(step.reminds());
         seen.authorised |= matches!(new.money, Money::RefundAuthorised { .. });
         seen.gone_since = if new.money == Money::Kept { None } else { seen.gone_since.or(Some(state.now)) };
         step.still_the_first(seen)?;
@@ -161,10 +161,9 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Nobody is called reminded whom no alert tells.
-    fn reminder(&self) -> Checked {
-        let reminded = self.new.reminded_at != self.old.reminded_at && self.new.money == Money::Kept;
-        Rule::HumanTold.require(!reminded || !self.new.alerts.is_empty(), || "a reminder without an alert".to_owned())
+    /// Whether operators count as reminded with this change.
+    fn reminds(&self) -> bool {
+        self.new.reminded_at > self.old.reminded_at && self.new.money == Money::Kept
     }
 
     /// A change within one state.

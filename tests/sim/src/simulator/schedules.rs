@@ -12,8 +12,8 @@ use crate::{
 };
 use domain::{
     Sale, Timestamp,
-    money::PaymentChange,
     mail::Mail,
+    money::PaymentChange,
     open_work::{OpenWork, Work as OpenKind},
     sale::Fulfilment,
 };
@@ -210,10 +210,8 @@ impl Simulator<'_> {
     pub(super) fn stripe_refunded(&mut self) {
         for number in 0..self.customers.len() {
             let Some(payment) = self.customers[number].payment_id() else { continue };
-            let mut state = self.world.state();
-            let new = state.refunds.values().any(|refunded| *refunded == payment) && state.given_back.insert(payment);
-            drop(state);
-            if new {
+            let refunded = self.world.state().refunds.values().any(|refunded| *refunded == payment);
+            if refunded && self.refunds_told.insert(number) {
                 let wait = self.random.between(200, 3 * MINUTE);
                 let change = PaymentChange::Refunded;
                 self.in_a_while(wait, What::PaymentEvent { customer: number, change, attempt: 1 });
