@@ -61,7 +61,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         return Ok(outcome);
     }
     let checkout = ports.payments.session(session).await?;
-    let asked = ask(ports.ledger, &checkout, sale.value.chased).await?;
+    let asked = ask(ports.ledger, &checkout).await?;
     let now = journal.clock.now();
     let (sale, outcome) = journal.commit(sale, |sale| note(sale, &checkout, &asked, now)).await?;
     journal.settle(sale).await;
@@ -74,13 +74,9 @@ const fn stands(sale: &Sale) -> Outcome {
 }
 
 /// Stripe's answer; no answer is an error, a refusal is none.
-async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, times: u32) -> Result<Outcome, PaymentError> {
+async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession) -> Result<Outcome, PaymentError> {
     let Some(payment) = &checkout.payment else { return Ok(Outcome::Failed("no_payment".to_owned())) };
-    let mut key = format!("refund-{}", checkout.id.as_str());
-    if domain::planted("refund-under-another-key") {
-        key = format!("{key}-{times}");
-    }
-    match ledger.refund(payment, &key).await {
+    match ledger.refund(payment, &format!("refund-{}", checkout.id.as_str())).await {
         Ok(RefundStatus::Succeeded) => Ok(Outcome::Refunded),
         Ok(RefundStatus::Pending) => Ok(Outcome::Pending),
         Ok(RefundStatus::Failed) => Ok(Outcome::Failed("refund_failed".to_owned())),

@@ -315,7 +315,9 @@ impl Ledger for World {
             }
             let status = state.refund_status.unwrap_or(RefundStatus::Succeeded);
             if status != RefundStatus::Failed {
-                state.refunds.insert(idempotency_key.to_owned(), payment.clone());
+                let other = domain::planted("refund-key-not-known").then_some(state.now);
+                let key = other.map_or_else(|| idempotency_key.to_owned(), |at| format!("{idempotency_key}-{at}"));
+                state.refunds.insert(key, payment.clone());
             }
             Ok(status)
         });

@@ -100,7 +100,7 @@ pub fn scenarios() -> Vec<Scenario> {
         with("a customer's bank", &[End::Disputed], |it| {
             it.customer.afterwards = Afterwards::Dispute(PaymentChange::DisputeOpened);
         }),
-        with("a mailbox that is down", &[End::Delivered], |it| it.refused = Some(("mailbox.create_draft", 4, 503))),
+        with("a mailbox that is down", &[End::Delivered], |it| it.refused = Some(("mailbox.create_draft", 3, 503))),
         with("a mailbox that says no", &[End::MailUndecided], |it| {
             it.refused = Some(("mailbox.create_draft", usize::MAX, 400));
         }),
