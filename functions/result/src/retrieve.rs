@@ -69,6 +69,7 @@ impl Retrieval<'_> {
                 }
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
             }
+            Fulfilment::InReview { .. } if domain::planted("page-calls-review-failure") => failed(),
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => failed(),
         }
@@ -158,7 +159,9 @@ impl Retrieval<'_> {
             Ok(archived) => archived,
             Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,
         };
-        let Some(cached) = archived else { return self.regenerate(sale).await };
+        let Some(cached) = archived.filter(|_| !domain::planted("page-ignores-archive")) else {
+            return self.regenerate(sale).await;
+        };
         let put_back = |sale: &mut Sale| {
             if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
                 return Change::nothing(());
@@ -195,7 +198,7 @@ impl Retrieval<'_> {
                 return temporarily_unavailable();
             }
         };
-        if !session.is_paid() {
+        if !session.is_paid() && !domain::planted("page-orders-unpaid") {
             return Reply::error(402, "unpaid", "This session has not been paid.");
         }
         self.order_paid(sale, &session).await

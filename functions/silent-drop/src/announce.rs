@@ -86,7 +86,10 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     }
     let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
     let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at, letter };
-    ports.mails.send(&mail).await?;
+    let sent = ports.mails.send(&mail).await;
+    if !domain::planted("drop-mail-error-swallowed") {
+        sent?;
+    }
     let ordered = |sale: &mut Sale| {
         if sale.notice != Mail::NotOrdered {
             return Change::nothing(());
@@ -119,7 +122,7 @@ fn note(
     if !is_open(sale) {
         return Change::nothing(false);
     }
-    if sale.drop_recorded {
+    if sale.drop_recorded && !domain::planted("drop-recorded-twice") {
         return Change::nothing(true);
     }
     let mut records = Vec::new();
@@ -137,6 +140,9 @@ fn note(
     records.push(Record { timestamp: now, triggered_at: notice.received_at, body });
     sale.email_tag = email_tag.map(str::to_owned);
     sale.drop_recorded = true;
+    if domain::planted("drop-not-alerted") {
+        return Change::recorded(records, true);
+    }
     Change::recorded(records, true).alerting(drop_alert(session, email_tag, now))
 }
 

@@ -99,6 +99,8 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
     };
     let (sale, claim) = journal.commit(sale, claim).await?;
     match claim {
+        Claim::BusyElsewhere | Claim::BusyHere if domain::planted("verdict-made-unclaimed") => {}
+        Claim::Done if domain::planted("finished-sale-left-alone") => return Ok(Handled::Done),
         Claim::BusyElsewhere => return Ok(Handled::Done),
         Claim::BusyHere => return Ok(Handled::Later),
         Claim::NotYet(_) => return Ok(Handled::Later),
@@ -116,6 +118,7 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
             journal.settle(sale).await;
             Ok(Handled::Done)
         }
+        Err(_) if domain::planted("order-error-acknowledged") => Ok(Handled::Done),
         Err(error) => {
             release(ports, order).await;
             Err(error)
@@ -158,7 +161,7 @@ async fn produce(
     // The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict Pipeline,
     // invariant 1).
     let session = ports.payments.session(&order.session_id).await?;
-    if !session.is_paid() {
+    if !session.is_paid() && !domain::planted("payment-not-confirmed") {
         // The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the
         // customer's page orders again.
         return end(ports, order, sale, |sale, now| {
@@ -212,7 +215,8 @@ async fn produce(
                 facts.note(sale, tier);
                 sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
                 let alert = event(ports, &order.session_id, Severity::Critical, "VERDICT", &reason);
-                Change::recorded(records.clone(), ()).alerting(alert)
+                let records = if domain::planted("failure-not-recorded") { Vec::new() } else { records.clone() };
+                Change::recorded(records, ()).alerting(alert)
             })
             .await;
         }
@@ -224,7 +228,9 @@ async fn produce(
         None => {
             // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
             let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
-            ports.quarantine.hold(&order.session_id, now, &payload).await?;
+            if !domain::planted("held-without-payload") {
+                ports.quarantine.hold(&order.session_id, now, &payload).await?;
+            }
             let status = Record::pipeline(
                 now,
                 order.received_at,
@@ -274,8 +280,11 @@ async fn save(
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let original = CachedVerdict::first(tier, query, verdict, now);
+    if domain::planted("mail-ordered-before-cache") {
+        order_mail(ports, &order.session_id, Letter::Verdict).await?;
+    }
     let ready = |sale: &mut Sale| {
-        if !sale.generates(&order.message_id) {
+        if !sale.generates(&order.message_id) && !domain::planted("verdict-saved-unowned") {
             return Change::nothing(());
         }
         facts.note(sale, tier);
@@ -352,9 +361,12 @@ async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, Fulf
     }
     let kept = if archived { Ok(()) } else { archive(ports, &session_id).await };
     if !mail_ordered {
-        order_mail(ports, &session_id, Letter::Verdict).await?;
+        let ordered = order_mail(ports, &session_id, Letter::Verdict).await;
+        if !domain::planted("mail-order-error-swallowed") {
+            ordered?;
+        }
     }
-    let is_kept = kept.is_ok();
+    let is_kept = kept.is_ok() || domain::planted("archive-error-swallowed");
     let note = |sale: &mut Sale| {
         if let Fulfilment::Ready { archived, .. } = &mut sale.fulfilment {
             *archived = *archived || is_kept;
@@ -410,8 +422,9 @@ fn details(generated: &Generated, order: &Order, tier: domain::Tier) -> serde_js
 
 /// The verdict after gate 1, or nothing when it is held.
 fn deliverable(gate: &gates::Run, verdict: &Verdict) -> Option<Verdict> {
-    let texts = gate.clone().delivered();
+    let raw = || verdict.texts().into_iter().map(str::to_owned).collect();
+    let texts = gate.clone().delivered().or_else(|| domain::planted("held-verdict-cached").then(raw));
     #[cfg(feature = "gate-1-off")]
-    let texts = texts.or_else(|| Some(verdict.texts().into_iter().map(str::to_owned).collect()));
+    let texts = texts.or_else(|| Some(raw()));
     texts.map(|texts| verdict.clone().with_texts(texts))
 }

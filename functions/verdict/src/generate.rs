@@ -97,7 +97,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                 let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
                 generated.verdict = accept(&crosscheck, &reply.text, tier).map_err(NoVerdict::Failed);
                 generated.crosschecks.push(crosscheck);
-                if !malformed || stricter {
+                if (!malformed || stricter) && !domain::planted("asked-until-it-pleases") {
                     return generated;
                 }
                 stricter = true;
@@ -123,7 +123,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                             return generated;
                         }
                     }
-                    error if error.is_retriable() => {
+                    error if error.is_retriable() && !domain::planted("first-failure-final") => {
                         let jitter = ports.randomness.fraction();
                         let Some(wait) = policy.backoff.wait_after(attempt, jitter) else {
                             guard::failed(ports, policy, session, model).await;

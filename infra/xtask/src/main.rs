@@ -13,6 +13,7 @@ mod layering;
 mod local_dir;
 mod processes;
 mod python;
+mod sim;
 mod suite;
 mod up;
 mod vendors;
@@ -98,6 +99,27 @@ enum Command {
         /// One benchmark: size, start, requests or filter (default: all)
         name: Option<String>,
     },
+    /// Run the functions in simulated worlds, with crashes, lost replies and slow vendors, and check every promise
+    #[command(
+        after_help = "Example: cargo xtask sim --seeds 10000\nExample: cargo xtask sim --seed 4711\n\nThe same seed does the same, to the letter of its trace."
+    )]
+    Sim {
+        /// How many worlds
+        #[arg(long, default_value_t = 2000)]
+        seeds: u64,
+        /// The first seed
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// One world only, with its trace
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Go on after a world in which a promise was broken
+        #[arg(long)]
+        keep_going: bool,
+        /// Plant one defect after the other, and show the world that finds it
+        #[arg(long)]
+        planted: bool,
+    },
     /// Run every check and test, installing what they need; what continuous integration runs
     #[command(
         after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed."
@@ -139,6 +161,9 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
+        Command::Sim { seeds, first, seed, keep_going, planted } => {
+            sim::sim(&sim::Options { seeds, first, seed, keep_going, planted })
+        }
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }
 }

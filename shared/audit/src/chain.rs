@@ -51,7 +51,9 @@ pub fn append(sale: &mut Sale, record: &Record) {
     // Every field serialises: strings, numbers and JSON values with string keys.
     let line = serde_json::to_string(&line).unwrap_or_default();
     head.count = seq;
-    head.hash = sha256(line.as_bytes());
+    if !domain::planted("chain-not-linked") {
+        head.hash = sha256(line.as_bytes());
+    }
     sale.outbox.push(AuditEntry { key: key(&head.opened, &stream, seq), line });
 }
 

@@ -112,12 +112,24 @@ impl Journal<'_> {
             for record in &change.records {
                 chain::append(&mut value, record);
             }
-            value.alerts.extend(change.alerts);
+            if !domain::planted("alert-not-in-the-change") {
+                value.alerts.extend(change.alerts);
+            }
+            let late =
+                if domain::planted("alert-after-the-save") { std::mem::take(&mut value.alerts) } else { Vec::new() };
             value.changed_at = self.clock.now();
+            if domain::planted("records-published-before-the-save") {
+                self.publish(&mut value).await;
+            }
             match self.store.save(&value, version, change.verdict.as_deref()).await {
                 Ok(version) => {
+                    value.alerts.extend(late);
                     self.publish(&mut value).await;
                     return Ok((Versioned { value, version }, change.answer));
+                }
+                Err(SaveError::Conflict) if domain::planted("conflict-saved-over") => {
+                    let version = self.load(&value.session_id, value.received_at).await?.version;
+                    current = Versioned { value, version };
                 }
                 Err(SaveError::Conflict) => {
                     let received_at = value.received_at;
@@ -131,6 +143,9 @@ impl Journal<'_> {
 
     /// Publishes what an earlier step could not: for steps that find nothing left to do.
     pub async fn flush(&self, mut sale: Versioned<Sale>) {
+        if domain::planted("alerts-dropped-at-flush") {
+            sale.value.alerts.clear();
+        }
         if !sale.value.outbox.is_empty() || !sale.value.alerts.is_empty() {
             self.publish(&mut sale.value).await;
             self.settle(sale).await;
@@ -155,6 +170,10 @@ impl Journal<'_> {
         while let Some(entry) = sale.outbox.first() {
             let detail = match self.log.publish(entry).await {
                 Ok(Published::Written | Published::AlreadyThere) => {
+                    sale.outbox.remove(0);
+                    continue;
+                }
+                Err(_) if domain::planted("log-error-swallowed") => {
                     sale.outbox.remove(0);
                     continue;
                 }

@@ -8,7 +8,7 @@ use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status, dige
 use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp,
     alert::Severity,
-    mail::{Draft, Letter, Mail, MailSchedule},
+    mail::{Draft, Letter, Mail, MailSchedule, Progress},
     money::Money,
     ports::{
         CacheEntry, DeadLetters, MailError, Mailbox, OutgoingMail, PaymentError, Payments, Quarantine, StorageError,
@@ -124,6 +124,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     };
     let (sale, claim) = journal.commit(sale, claim).await?;
     match claim {
+        Claim::BusyElsewhere | Claim::BusyHere if domain::planted("mail-sent-unclaimed") => {}
         Claim::BusyElsewhere => return Ok(Attempt::Ended),
         Claim::BusyHere => return Ok(Attempt::Busy),
         Claim::NotYet(due) => return Ok(Attempt::Again(due)),
@@ -138,6 +139,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     let delivery = Delivery { ports, settings, order };
     match delivery.attempts(sale, entry).await {
         Ok(attempt) => Ok(attempt),
+        Err(_) if domain::planted("mail-error-acknowledged") => Ok(Attempt::Ended),
         Err(error) => {
             delivery.release().await;
             Err(error)
@@ -148,7 +150,8 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
 /// Keeps the object of a dead letter. Its alert has been raised and its state saved; when the object cannot be
 /// written, operators hear of that too (Email Retry, FM-04).
 async fn keep_dead_letter(ports: Ports<'_>, sale: &Sale, letter: Letter) {
-    let Some((died_at, document)) = failure::dead_letter(sale, letter) else { return };
+    let dead = failure::dead_letter(sale, letter).filter(|_| !domain::planted("dead-letter-not-kept"));
+    let Some((died_at, document)) = dead else { return };
     if let Err(error) = ports.dead_letters.keep(&sale.session_id, letter, died_at, &document.to_string()).await {
         let (now, detail) = (ports.journal.clock.now(), format!("dead letter not kept: {}", error.operation));
         let alert = Alert::event("ORACLE-EMAIL", Severity::Critical, now, "DEAD_LETTER", &sale.session_id, &detail);
@@ -215,7 +218,9 @@ impl Delivery<'_> {
             self.release().await;
             return Ok(Outcome::Ended(Attempt::Busy));
         }
-        let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id).cloned() else {
+        let progress = sale.value.delivering(self.order.letter, &self.order.message_id).cloned();
+        let progress = progress.or_else(|| domain::planted("mail-sent-unclaimed").then(Progress::default));
+        let Some(progress) = progress else {
             return Ok(Outcome::Ended(Attempt::Busy));
         };
         if let Some(draft) = progress.draft {
@@ -311,7 +316,7 @@ impl Delivery<'_> {
             }
         };
         let (sale, kept) = self.ports.journal.commit(sale, keep).await?;
-        if !kept {
+        if !kept && !domain::planted("surplus-draft-sent") {
             // Another worker took over and recorded its own draft, so this one must never go out.
             if self.ports.mailbox.discard_draft(&draft).await.is_err() {
                 self.alert(Severity::Warn, "MAIL_DRAFT", "a surplus draft could not be removed").await;
@@ -323,6 +328,9 @@ impl Delivery<'_> {
 
     /// Sends a recorded draft.
     async fn send(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
+        if domain::planted("mail-recorded-before-it-is-sent") {
+            return self.sent(sale).await;
+        }
         match self.ports.mailbox.send_draft(draft).await {
             Ok(()) => self.sent(sale).await,
             Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle_draft(sale, draft).await,
@@ -350,6 +358,7 @@ impl Delivery<'_> {
     async fn settle_gone(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
         match self.ports.mailbox.was_sent(draft).await {
             Ok(true) => self.sent(sale).await,
+            Ok(false) if domain::planted("gone-draft-called-sent") => self.sent(sale).await,
             Ok(false) => Ok(Outcome::Failed(Box::new(sale), Failure::lost_track())),
             Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
         }
@@ -401,11 +410,16 @@ impl Delivery<'_> {
             let alert = failure::alert(sale, letter, failure, &next, now);
             match &next {
                 Next::AtOnce => {}
-                Next::At(due) => *sale.letter_mut(letter) = Mail::Retrying { due: *due, progress },
+                Next::At(due) => {
+                    let forgets = domain::planted("retry-forgets-draft");
+                    let progress = if forgets { Progress { draft: None, ..progress } } else { progress };
+                    *sale.letter_mut(letter) = Mail::Retrying { due: *due, progress };
+                }
                 Next::Dead => *sale.letter_mut(letter) = Mail::Dead { at: now, progress },
                 Next::Unknown => *sale.letter_mut(letter) = Mail::Unknown { at: now },
             }
-            Change { alerts: alert.into_iter().collect(), ..Change::recorded(vec![record], Some(next)) }
+            let records = if domain::planted("mail-failure-not-recorded") { Vec::new() } else { vec![record] };
+            Change { alerts: alert.into_iter().collect(), ..Change::recorded(records, Some(next)) }
         };
         let (sale, next) = self.ports.journal.commit(failed, count).await?;
         let attempt = match next {
@@ -465,7 +479,8 @@ impl Delivery<'_> {
             *sale.letter_mut(letter) = mail.clone();
             sale.chased = 0;
             let record = failure::with_progress(self.record(status, detail), letter, &progress, None);
-            Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(vec![record], ()) }
+            let records = if domain::planted("mail-end-not-recorded") { Vec::new() } else { vec![record] };
+            Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(records, ()) }
         };
         let (sale, ()) = self.ports.journal.commit(sale, end).await?;
         self.ports.journal.settle(sale).await;

@@ -165,7 +165,7 @@ pub enum Money {
 }
 
 /// What Stripe reports of a payment after the sale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentChange {
     /// All of it went back.

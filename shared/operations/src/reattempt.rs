@@ -133,6 +133,9 @@ fn order(
     sale.resubmitted = sale.resubmitted || submission.is_some();
     sale.unavailable_until = None;
     sale.chased = 0;
+    if domain::planted("reattempt-not-recorded") {
+        return Change::save(planned);
+    }
     Change::recorded(vec![operator.record("reattempt", now)], planned)
 }
 

@@ -46,10 +46,10 @@ where
             }
             Err(error) => {
                 tracing::error!(message_id, error = %crate::telemetry::chain(&error), "unreadable message");
-                Handled::Later
+                if domain::planted("unreadable-message-taken") { Handled::Done } else { Handled::Later }
             }
         };
-        if handled == Handled::Later {
+        if handled == Handled::Later && !domain::planted("failures-not-reported") {
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id;
             response.batch_item_failures.push(failure);

@@ -1,9 +1,9 @@
 //! What goes wrong, and where.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// What happens at a boundary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The effect is not done and an error comes back.
     Fail,
@@ -13,6 +13,28 @@ pub enum Fault {
     CrashBefore,
     /// The process dies after the effect.
     CrashAfter,
+    /// A vendor answers with this HTTP status, and nothing is done. Where there is no vendor, the same as `Fail`.
+    Refuse(u16),
+}
+
+/// What an effect meets: how long the way takes, what goes wrong, how long the reply takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// Time until the effect is done.
+    pub before: Duration,
+    /// What goes wrong.
+    pub fault: Option<Fault>,
+    /// Time until its reply arrives.
+    pub after: Duration,
+}
+
+/// Why a port has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Nobody knows whether the effect was done.
+    Failed,
+    /// The vendor said no, with this status.
+    Refused(u16),
 }
 
 /// The faults of one run, by boundary number (from 0).

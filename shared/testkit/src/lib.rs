@@ -3,14 +3,15 @@
 //! A [`World`] holds everything outside a function: tables, buckets, queues, the mailbox, the model, the clock.
 //! Each effect on it is a *boundary* with a number and a name, and a [`faults::Plan`] says what happens there.
 //! All ports answer at once, so a handler's future is either ready when polled, or it hit a planned crash:
-//! [`run`] polls it once and tells which.
+//! [`run`] polls it once and tells which. A simulation puts a world into [`world::Surroundings`] instead: effects
+//! then take time, and handlers that overlap are polled in turn.
 
 pub mod faults;
 mod ports;
 pub mod world;
 
-pub use faults::{Fault, Plan};
-pub use world::World;
+pub use faults::{Fault, Passage, Plan};
+pub use world::{BOUNDARIES, World};
 
 use std::{
     future::Future,

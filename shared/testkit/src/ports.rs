@@ -1,9 +1,12 @@
 //! The ports, on a [`World`].
 
-use crate::world::{Delivered, World};
+use crate::{
+    faults::Trouble,
+    world::{Delivered, NamedQueue, StoredSecret, World},
+};
 use async_trait::async_trait;
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, RenewableSecret, Sale, Secret, SessionId, Submission, Timestamp,
     breaker::Breaker,
     mail::{Draft, Letter},
     message::Message,
@@ -13,7 +16,8 @@ use domain::{
         Alerts, AuditLog, AuditRecords, Breakers, CacheEntry, Clock, CreatedCheckoutSession, DeadLetters, Ledger,
         Listed, MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession, OpenSales,
         OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue, QueueError,
-        Randomness, RefundStatus, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned,
+        Randomness, RefundStatus, SaleStore, SaveError, SecretSource, StorageError, Submissions, VerdictArchive,
+        Versioned,
     },
     sale::AuditEntry,
 };
@@ -30,9 +34,28 @@ fn storage(operation: &'static str) -> StorageError {
     StorageError { operation, source: planned() }
 }
 
+fn payment_trouble(trouble: Trouble) -> PaymentError {
+    match trouble {
+        Trouble::Failed | Trouble::Refused(500..) => PaymentError::Unavailable(planned()),
+        Trouble::Refused(404) => PaymentError::NotFound,
+        Trouble::Refused(status) => PaymentError::Refused(status.to_string()),
+    }
+}
+
+fn mail_trouble(trouble: Trouble) -> MailError {
+    match trouble {
+        Trouble::Failed => MailError::OutcomeUnknown(planned()),
+        Trouble::Refused(400) => MailError::Rejected,
+        Trouble::Refused(403) => MailError::Forbidden(403),
+        Trouble::Refused(429) => MailError::Throttled(Duration::from_secs(60)),
+        Trouble::Refused(status) => MailError::Unavailable(status),
+    }
+}
+
 impl Clock for World {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.state().now)
+        let state = self.state();
+        Timestamp::from_millis(state.now + state.skew)
     }
 }
 
@@ -57,8 +80,8 @@ impl Randomness for World {
 #[async_trait]
 impl Pause for World {
     async fn pause(&self, duration: Duration) {
-        self.advance(duration);
         self.state().paused.push(duration);
+        self.wait(duration).await;
     }
 }
 
@@ -68,7 +91,7 @@ impl SaleStore for World {
         let read = self.boundary("store.load", |state| {
             state.sales.get(session).map(|(value, version)| Versioned { value: value.clone(), version: *version })
         });
-        read.await.ok_or_else(|| storage("store.load"))
+        read.await.map_err(|_| storage("store.load"))
     }
 
     async fn load_with_verdict(
@@ -79,29 +102,34 @@ impl SaleStore for World {
             let sale =
                 state.sales.get(session).map(|(value, version)| Versioned { value: value.clone(), version: *version });
             let entry = match state.cache.get(session) {
-                Some(_) if state.corrupt_cache => CacheEntry::Corrupt,
+                Some(_) if state.corrupt_cache || state.corrupt_entries.contains(session) => CacheEntry::Corrupt,
                 Some(verdict) => CacheEntry::Hit(Box::new(verdict.clone())),
                 None => CacheEntry::Miss,
             };
             (sale, entry)
         });
-        read.await.ok_or_else(|| storage("store.load_with_verdict"))
+        read.await.map_err(|_| storage("store.load_with_verdict"))
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
         let write = self.boundary("store.save", |state| {
             let current = state.sales.get(&sale.session_id).map_or(0, |(_, version)| *version);
-            if current != expected {
+            if current != expected && !domain::planted("save-without-condition") {
                 return Err(SaveError::Conflict);
             }
             state.sales.insert(sale.session_id.clone(), (sale.clone(), expected + 1));
             if let Some(verdict) = verdict {
-                state.cache.insert(sale.session_id.clone(), verdict.clone());
+                let key = if domain::planted("cache-under-wrong-key") { state.sales.keys().next() } else { None };
+                let key = key.unwrap_or(&sale.session_id).clone();
+                if !domain::planted("cache-write-lost") {
+                    state.cache.insert(key, verdict.clone());
+                }
                 state.corrupt_cache = false;
+                state.corrupt_entries.remove(&sale.session_id);
             }
             Ok(expected + 1)
         });
-        write.await.unwrap_or_else(|| Err(storage("store.save").into()))
+        write.await.unwrap_or_else(|_| Err(storage("store.save").into()))
     }
 }
 
@@ -112,7 +140,7 @@ impl Breakers for World {
             let (value, version) = state.breakers.get(model).cloned().unwrap_or_default();
             Versioned { value, version }
         });
-        read.await.ok_or_else(|| storage("breaker.load"))
+        read.await.map_err(|_| storage("breaker.load"))
     }
 
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
@@ -124,7 +152,7 @@ impl Breakers for World {
             state.breakers.insert(model.to_owned(), (breaker.clone(), expected + 1));
             Ok(())
         });
-        write.await.unwrap_or_else(|| Err(storage("breaker.save").into()))
+        write.await.unwrap_or_else(|_| Err(storage("breaker.save").into()))
     }
 }
 
@@ -134,12 +162,12 @@ impl VerdictArchive for World {
         let write = self.boundary("archive.keep", |state| {
             state.archive.entry(session.clone()).or_insert_with(|| verdict.clone());
         });
-        write.await.ok_or_else(|| storage("archive.keep"))
+        write.await.map_err(|_| storage("archive.keep"))
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
         let read = self.boundary("archive.find", |state| state.archive.get(session).cloned());
-        read.await.ok_or_else(|| storage("archive.find"))
+        read.await.map_err(|_| storage("archive.find"))
     }
 }
 
@@ -149,12 +177,13 @@ impl AuditLog for World {
         let write = self.boundary("log.publish", |state| match state.log.get(&entry.key) {
             Some(line) if *line == entry.line => Published::AlreadyThere,
             Some(_) => Published::Forked,
+            None if domain::planted("log-write-lost") => Published::Written,
             None => {
                 state.log.insert(entry.key.clone(), entry.line.clone());
                 Published::Written
             }
         });
-        write.await.ok_or_else(|| storage("log.publish"))
+        write.await.map_err(|_| storage("log.publish"))
     }
 }
 
@@ -165,7 +194,7 @@ impl AuditRecords for World {
             let found = state.log.iter().filter(|(key, _)| key.starts_with(prefix));
             found.map(|(_, line)| line.clone()).collect()
         });
-        read.await.ok_or_else(|| storage("log.lines"))
+        read.await.map_err(|_| storage("log.lines"))
     }
 }
 
@@ -174,7 +203,7 @@ impl Quarantine for World {
     async fn hold(&self, session: &SessionId, _held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
         let write =
             self.boundary("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned())));
-        write.await.ok_or_else(|| storage("quarantine.hold"))
+        write.await.map_err(|_| storage("quarantine.hold"))
     }
 
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
@@ -182,7 +211,7 @@ impl Quarantine for World {
             let of_sale = state.quarantine.iter().filter(|(held, _)| held == session);
             of_sale.map(|(_, payload)| payload.clone()).collect()
         });
-        read.await.ok_or_else(|| storage("quarantine.held"))
+        read.await.map_err(|_| storage("quarantine.held"))
     }
 }
 
@@ -191,9 +220,41 @@ impl Queue for World {
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
         assert!(delay <= MAX_QUEUE_DELAY, "SQS refuses a delay of {delay:?}");
         let write = self.boundary("queue.send", |state| state.queue.push_back((message.clone(), delay)));
-        write.await.ok_or_else(|| QueueError(planned()))
+        write.await.map_err(|_| QueueError(planned()))
     }
 }
+
+#[async_trait]
+impl Queue for NamedQueue<'_> {
+    async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
+        assert!(delay <= MAX_QUEUE_DELAY, "SQS refuses a delay of {delay:?}");
+        let sent = (self.name, message.clone(), delay);
+        let write = self.world.boundary("queue.send", |state| state.outgoing.push_back(sent));
+        write.await.map_err(|_| QueueError(planned()))
+    }
+}
+
+impl NamedQueue<'_> {
+    /// Hides a message that was delivered, from now on for this long.
+    ///
+    /// # Errors
+    /// [`QueueError`] when the queue did not hear of it.
+    pub async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
+        let hidden = (self.name, receipt_handle.to_owned(), duration);
+        let write = self.world.boundary("queue.hide", |state| state.hidden.push_back(hidden));
+        write.await.map_err(|_| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl SecretSource for StoredSecret<'_> {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        let read = self.world.boundary("secrets.document", |_| Secret::new(self.document.as_str()));
+        read.await.map_err(|_| storage("secrets.document"))
+    }
+}
+
+impl RenewableSecret for StoredSecret<'_> {}
 
 #[async_trait]
 impl OpenSales for World {
@@ -209,7 +270,7 @@ impl OpenSales for World {
             let next = (skip + sessions.len() < found.len()).then(|| (skip + sessions.len()).to_string());
             Listed { sessions, next }
         });
-        read.await.ok_or_else(|| storage("store.open"))
+        read.await.map_err(|_| storage("store.open"))
     }
 }
 
@@ -219,12 +280,12 @@ impl Submissions for World {
         let write = self.boundary("submissions.keep", |state| {
             state.submissions.insert(session.clone(), submission.clone());
         });
-        write.await.ok_or_else(|| storage("submissions.keep"))
+        write.await.map_err(|_| storage("submissions.keep"))
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError> {
         let read = self.boundary("submissions.find", |state| state.submissions.get(session).cloned());
-        read.await.ok_or_else(|| storage("submissions.find"))
+        read.await.map_err(|_| storage("submissions.find"))
     }
 }
 
@@ -241,7 +302,7 @@ impl DeadLetters for World {
         let write = self.boundary("dead_letters.keep", |state| {
             state.dead_letters.entry(key).or_insert_with(|| document.to_owned());
         });
-        write.await.ok_or_else(|| storage("dead_letters.keep"))
+        write.await.map_err(|_| storage("dead_letters.keep"))
     }
 }
 
@@ -249,20 +310,25 @@ impl DeadLetters for World {
 impl Ledger for World {
     async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
         let write = self.boundary("ledger.refund", |state| {
+            if state.given_back.contains(payment) {
+                return Err(PaymentError::Refused("charge_already_refunded".to_owned()));
+            }
             let status = state.refund_status.unwrap_or(RefundStatus::Succeeded);
             if status != RefundStatus::Failed {
-                state.refunds.insert(idempotency_key.to_owned(), payment.clone());
+                let other = domain::planted("refund-key-not-known").then_some(state.now);
+                let key = other.map_or_else(|| idempotency_key.to_owned(), |at| format!("{idempotency_key}-{at}"));
+                state.refunds.insert(key, payment.clone());
             }
-            status
+            Ok(status)
         });
-        write.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+        write.await.unwrap_or_else(|trouble| Err(payment_trouble(trouble)))
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
         let read = self.boundary("ledger.session_of", |state| {
             state.sessions.values().find(|session| session.payment.as_ref() == Some(payment)).cloned()
         });
-        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+        read.await.map_err(payment_trouble)
     }
 
     async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
@@ -274,16 +340,21 @@ impl Ledger for World {
             let next = (skip + sessions.len() < paid.len()).then(|| (skip + sessions.len()).to_string());
             PaidSessions { sessions, next }
         });
-        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+        read.await.map_err(payment_trouble)
     }
 }
 
 #[async_trait]
 impl Alerts for World {
     async fn raise(&self, alert: Alert) {
-        let raised = self.boundary("alerts.raise", |state| state.alerts.push(alert.clone())).await;
-        if raised.is_none() {
-            self.state().logged_alerts.push(alert);
+        let line = alert.clone();
+        let raised = self.boundary("alerts.raise", |state| {
+            if !domain::planted("alerts-lost") {
+                state.alerts.push(alert);
+            }
+        });
+        if raised.await.is_err() {
+            self.state().logged_alerts.push(line);
         }
     }
 }
@@ -292,11 +363,7 @@ impl Alerts for World {
 impl Payments for World {
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
         let read = self.boundary("payments.session", |state| state.sessions.get(id).cloned());
-        match read.await {
-            Some(Some(session)) => Ok(session),
-            Some(None) => Err(PaymentError::NotFound),
-            None => Err(PaymentError::Unavailable(planned())),
-        }
+        read.await.map_err(payment_trouble)?.ok_or(PaymentError::NotFound)
     }
 
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
@@ -307,15 +374,15 @@ impl Payments for World {
                 .map(|parsed| CreatedCheckoutSession { id: parsed, url: format!("https://pay.example/{id}") })
         });
         match write.await {
-            Some(Ok(created)) => Ok(created),
-            Some(Err(_)) => Err(PaymentError::Refused("bad id".to_owned())),
-            None => Err(PaymentError::Unavailable(planned())),
+            Ok(Ok(created)) => Ok(created),
+            Ok(Err(_)) => Err(PaymentError::Refused("bad id".to_owned())),
+            Err(trouble) => Err(payment_trouble(trouble)),
         }
     }
 
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
         let read = self.boundary("payments.promotion_code", |state| state.promotion_codes.get(code).cloned());
-        read.await.ok_or_else(|| PaymentError::Unavailable(planned()))
+        read.await.map_err(payment_trouble)
     }
 }
 
@@ -324,9 +391,17 @@ impl Model for World {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
         let call = self.boundary("model.ask", |state| {
             state.prompts.push((model.to_owned(), prompt.clone()));
-            state.answers.pop_front().unwrap_or(Err(ModelError::Unavailable(503)))
+            let next = state.answers.pop_front();
+            next.or_else(|| state.model.as_mut().map(|answer| answer(model, prompt)))
+                .unwrap_or(Err(ModelError::Unavailable(503)))
         });
-        call.await.unwrap_or(Err(ModelError::Timeout))
+        call.await.unwrap_or_else(|trouble| match trouble {
+            Trouble::Failed => Err(ModelError::Timeout),
+            Trouble::Refused(404) => Err(ModelError::UnknownModel),
+            Trouble::Refused(400) => Err(ModelError::BadRequest(400)),
+            Trouble::Refused(status @ (401 | 403)) => Err(ModelError::Unauthorized(status)),
+            Trouble::Refused(status) => Err(ModelError::Unavailable(status)),
+        })
     }
 }
 
@@ -336,8 +411,12 @@ impl Mailbox for World {
         let token = self.token();
         let write = self.boundary("mailbox.create_draft", |state| {
             let draft = Draft { id: format!("draft-{token}"), internet_message_id: format!("<{token}@mail>") };
-            let letter =
-                Delivered { to: mail.to.expose().to_owned(), subject: mail.subject.clone(), body: mail.body.clone() };
+            let letter = Delivered {
+                session: mail.session_id.clone(),
+                to: mail.to.expose().to_owned(),
+                subject: mail.subject.clone(),
+                body: mail.body.clone(),
+            };
             state.mail_calls.push(("create", state.now));
             if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
                 return Err(refusal);
@@ -345,7 +424,7 @@ impl Mailbox for World {
             state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
             Ok(draft)
         });
-        write.await.unwrap_or_else(|| Err(MailError::OutcomeUnknown(planned())))
+        write.await.unwrap_or_else(|trouble| Err(mail_trouble(trouble)))
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
@@ -354,27 +433,36 @@ impl Mailbox for World {
             if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
                 return Err(refusal);
             }
-            let letter = state.drafts.remove(&draft.id).ok_or(MailError::NoSuchDraft)?;
-            state.sent.push(letter);
+            let letter = match state.drafts.remove(&draft.id) {
+                None if domain::planted("mailbox-sends-again") => {
+                    state.sent.iter().find(|(sent, _)| sent.id == draft.id).cloned()
+                }
+                letter => letter,
+            };
+            let now = state.now;
+            state.sent.push(letter.ok_or(MailError::NoSuchDraft)?);
+            state.sent_at.push(now);
             Ok(())
         });
-        write.await.unwrap_or_else(|| Err(MailError::OutcomeUnknown(planned())))
+        write.await.unwrap_or_else(|trouble| Err(mail_trouble(trouble)))
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
         let read = self.boundary("mailbox.draft_exists", |state| state.drafts.contains_key(&draft.id));
-        read.await.ok_or(MailError::Unavailable(503))
+        read.await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
         let read = self.boundary("mailbox.was_sent", |state| {
-            state.sent.iter().any(|(sent, _)| sent.internet_message_id == draft.internet_message_id)
+            let known_until = state.now - state.sent_items_lag;
+            let sent = state.sent.iter().zip(&state.sent_at).filter(|(_, at)| **at <= known_until);
+            sent.into_iter().any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id)
         });
-        read.await.ok_or(MailError::Unavailable(503))
+        read.await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let write = self.boundary("mailbox.discard_draft", |state| drop(state.drafts.remove(&draft.id)));
-        write.await.ok_or(MailError::Unavailable(503))
+        write.await.map_err(|_| MailError::Unavailable(503))
     }
 }

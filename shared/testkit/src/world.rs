@@ -1,6 +1,6 @@
 //! Everything outside a function, in memory.
 
-use crate::faults::{Fault, Plan};
+use crate::faults::{Fault, Passage, Plan, Trouble};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
@@ -10,13 +10,54 @@ use domain::{
     sale::Draft,
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    future::Future,
+    pin::Pin,
     sync::{Mutex, MutexGuard, PoisonError, TryLockError},
+    task::{Context, Poll},
+    time::Duration,
 };
+
+/// Every boundary a port of this crate can pass, by name.
+pub const BOUNDARIES: [&str; 31] = [
+    "alerts.raise",
+    "archive.find",
+    "archive.keep",
+    "breaker.load",
+    "breaker.save",
+    "dead_letters.keep",
+    "ledger.paid_since",
+    "ledger.refund",
+    "ledger.session_of",
+    "log.lines",
+    "log.publish",
+    "mailbox.create_draft",
+    "mailbox.discard_draft",
+    "mailbox.draft_exists",
+    "mailbox.send_draft",
+    "mailbox.was_sent",
+    "model.ask",
+    "payments.create_session",
+    "payments.promotion_code",
+    "payments.session",
+    "quarantine.held",
+    "quarantine.hold",
+    "queue.hide",
+    "queue.send",
+    "secrets.document",
+    "store.load",
+    "store.load_with_verdict",
+    "store.open",
+    "store.save",
+    "submissions.find",
+    "submissions.keep",
+];
 
 /// A mail in the pretended mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
+    /// The sale it is about.
+    pub session: SessionId,
     /// The recipient.
     pub to: String,
     /// The subject.
@@ -28,25 +69,50 @@ pub struct Delivered {
 /// What the model will say next.
 pub type Answer = Result<ModelReply, ModelError>;
 
+/// A model that answers by itself, given its name and the prompt.
+pub type Answering = Box<dyn FnMut(&str, &Prompt) -> Answer + Send>;
+
+/// What every effect meets, decided when it is begun: by its name and the moment, in milliseconds.
+pub type Surroundings = Box<dyn FnMut(&'static str, i64) -> Passage + Send>;
+
+/// One effect that was begun, and what it met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// The boundary.
+    pub name: &'static str,
+    /// What went wrong there, if anything.
+    pub fault: Option<Fault>,
+}
+
 /// The contents of the world. Tests read and change it freely between runs.
 #[derive(Default)]
 #[allow(missing_docs)]
 pub struct State {
     pub now: i64,
+    /// How far the clock of the running invocation is off, in milliseconds.
+    pub skew: i64,
     pub random: u64,
     pub sales: BTreeMap<SessionId, (Sale, u64)>,
     pub cache: BTreeMap<SessionId, CachedVerdict>,
     pub corrupt_cache: bool,
+    /// Sales whose cache entry cannot be read.
+    pub corrupt_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
     pub quarantine: Vec<(SessionId, String)>,
     /// What was sent, with how long the queue is to keep it back.
-    pub queue: VecDeque<(Message, std::time::Duration)>,
+    pub queue: VecDeque<(Message, Duration)>,
+    /// What was sent to a [`World::queue`], with its name and how long the queue is to keep it back.
+    pub outgoing: VecDeque<(&'static str, Message, Duration)>,
+    /// What a [`World::queue`] was asked to hide: its name, the receipt handle, for how long.
+    pub hidden: VecDeque<(&'static str, String, Duration)>,
     pub submissions: BTreeMap<SessionId, Submission>,
     pub dead_letters: BTreeMap<String, String>,
     /// What became of payments: how often each was given back, by idempotency key.
     pub refunds: BTreeMap<String, PaymentId>,
     pub refund_status: Option<RefundStatus>,
+    /// Payments that went back in another way: there is nothing left that a refund could give.
+    pub given_back: BTreeSet<PaymentId>,
     pub breakers: BTreeMap<String, (Breaker, u64)>,
     pub alerts: Vec<Alert>,
     /// Alerts that no topic took: the adapter's last resort is the function's log.
@@ -55,6 +121,8 @@ pub struct State {
     pub created: Vec<NewCheckoutSession>,
     pub promotion_codes: BTreeMap<String, String>,
     pub answers: VecDeque<Answer>,
+    /// Asked where `answers` has nothing left.
+    pub model: Option<Answering>,
     pub prompts: Vec<(String, Prompt)>,
     /// What the mailbox answers next instead of doing what it is asked: nothing lets the call through.
     pub mailbox_says: VecDeque<Option<MailError>>,
@@ -62,9 +130,15 @@ pub struct State {
     pub mail_calls: Vec<(&'static str, i64)>,
     pub drafts: BTreeMap<String, (Draft, Delivered)>,
     pub sent: Vec<(Draft, Delivered)>,
-    pub paused: Vec<std::time::Duration>,
+    /// When each of them was sent.
+    pub sent_at: Vec<i64>,
+    /// How long the sent items lag behind, in milliseconds.
+    pub sent_items_lag: i64,
+    pub paused: Vec<Duration>,
     /// Every effect in order: what the run did.
     pub boundaries: Vec<&'static str>,
+    /// Every effect that was begun, with what it met.
+    pub crossings: Vec<Crossing>,
 }
 
 /// Everything outside a function.
@@ -73,12 +147,26 @@ pub struct World {
     state: Mutex<State>,
     plan: Mutex<Plan>,
     passed: Mutex<usize>,
+    surroundings: Mutex<Option<Surroundings>>,
+    wake: Mutex<Option<i64>>,
 }
 
 /// What came of a boundary.
 enum Passed<T> {
-    Answered(Option<T>),
+    Answered(Result<T, Trouble>),
     Died,
+}
+
+/// A secret document of a world.
+pub struct StoredSecret<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) document: String,
+}
+
+/// One of several queues of a world.
+pub struct NamedQueue<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) name: &'static str,
 }
 
 impl World {
@@ -104,50 +192,132 @@ impl World {
 
     /// Sets what goes wrong from here on; boundaries count from 0 again.
     pub fn plan(&self, plan: Plan) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
-        *self.passed.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+        *lock(&self.plan) = plan;
+        *lock(&self.passed) = 0;
     }
 
     /// How many boundaries were passed since the plan was set.
     #[must_use]
     pub fn passed(&self) -> usize {
-        *self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.passed)
+    }
+
+    /// Puts every effect into these surroundings from here on, in place of the plan: it may take time, so that
+    /// handlers overlap. Who polls them asks [`World::wake`] when to poll again.
+    pub fn surround(&self, surroundings: Surroundings) {
+        *lock(&self.surroundings) = Some(surroundings);
+    }
+
+    /// When the handler that was polled last wants to be polled again, in milliseconds; nothing where its process
+    /// died.
+    pub fn wake(&self) -> Option<i64> {
+        lock(&self.wake).take()
+    }
+
+    /// A queue of its own, told apart by its name.
+    #[must_use]
+    pub const fn queue(&self, name: &'static str) -> NamedQueue<'_> {
+        NamedQueue { world: self, name }
+    }
+
+    /// A secret document, which is fetched at every use.
+    #[must_use]
+    pub fn secret(&self, document: &str) -> StoredSecret<'_> {
+        StoredSecret { world: self, document: document.to_owned() }
     }
 
     /// Lets time pass.
-    pub fn advance(&self, duration: std::time::Duration) {
-        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-        self.state().now += millis;
+    pub fn advance(&self, duration: Duration) {
+        self.state().now += millis(duration);
+    }
+
+    /// Waits: in surroundings until it is polled late enough, without them by letting time pass.
+    pub(crate) async fn wait(&self, duration: Duration) {
+        if lock(&self.surroundings).is_some() {
+            self.sleep(duration).await;
+        } else {
+            self.advance(duration);
+        }
+    }
+
+    fn sleep(&self, duration: Duration) -> Sleep<'_> {
+        Sleep { world: self, until: self.state().now + millis(duration) }
     }
 
     /// Passes a boundary: `effect` is done, not done, done with its reply lost, or the process dies around it.
-    pub(crate) async fn boundary<T>(&self, name: &'static str, effect: impl FnOnce(&mut State) -> T) -> Option<T> {
-        match self.pass(name, effect) {
-            Passed::Answered(answer) => answer,
+    pub(crate) async fn boundary<T: Send>(
+        &self,
+        name: &'static str,
+        effect: impl FnOnce(&mut State) -> T + Send,
+    ) -> Result<T, Trouble> {
+        let passage = self.passage(name);
+        self.sleep(passage.before).await;
+        match self.pass(name, passage.fault, effect) {
+            Passed::Answered(answer) => {
+                self.sleep(passage.after).await;
+                answer
+            }
             Passed::Died => std::future::pending().await,
         }
     }
 
-    fn pass<T>(&self, name: &'static str, effect: impl FnOnce(&mut State) -> T) -> Passed<T> {
+    fn passage(&self, name: &'static str) -> Passage {
+        assert!(BOUNDARIES.contains(&name), "{name} is not among the boundaries");
         let number = {
-            let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut passed = lock(&self.passed);
             *passed += 1;
             *passed - 1
         };
-        let fault = self.plan.lock().unwrap_or_else(PoisonError::into_inner).fault(number, name);
+        let now = self.state().now;
+        match lock(&self.surroundings).as_mut() {
+            Some(surroundings) => surroundings(name, now),
+            None => Passage { fault: lock(&self.plan).fault(number, name), ..Passage::default() },
+        }
+    }
+
+    fn pass<T>(&self, name: &'static str, fault: Option<Fault>, effect: impl FnOnce(&mut State) -> T) -> Passed<T> {
+        let mut state = self.state();
+        state.crossings.push(Crossing { name, fault });
         if fault == Some(Fault::CrashBefore) {
             return Passed::Died;
         }
-        let mut state = self.state();
         state.boundaries.push(name);
-        if fault == Some(Fault::Fail) {
-            return Passed::Answered(None);
+        match fault {
+            Some(Fault::Fail) => return Passed::Answered(Err(Trouble::Failed)),
+            Some(Fault::Refuse(status)) => return Passed::Answered(Err(Trouble::Refused(status))),
+            _ => {}
         }
         let answer = effect(&mut state);
         match fault {
-            Some(Fault::LoseReply) => Passed::Answered(None),
+            Some(Fault::LoseReply) => Passed::Answered(Err(Trouble::Failed)),
             Some(Fault::CrashAfter) => Passed::Died,
-            _ => Passed::Answered(Some(answer)),
+            _ => Passed::Answered(Ok(answer)),
         }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Ready once the world's time has come, and not woken before: whoever polls asks [`World::wake`].
+struct Sleep<'w> {
+    world: &'w World,
+    until: i64,
+}
+
+impl Future for Sleep<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<()> {
+        if self.world.state().now >= self.until {
+            return Poll::Ready(());
+        }
+        *lock(&self.world.wake) = Some(self.until);
+        Poll::Pending
     }
 }

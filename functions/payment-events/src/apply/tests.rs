@@ -89,6 +89,30 @@ fn a_dispute_stops_the_sale_and_wakes_somebody_and_a_won_one_lets_it_go_on() {
     assert!(sale(&world).open_work().is_some(), "somebody goes after it again");
 }
 
+/// A refund that was decided before a dispute stands when the dispute is won: the customer is neither served nor
+/// forgotten.
+#[test]
+fn a_refund_that_was_decided_survives_a_dispute() {
+    let world = world();
+    let authorisation = domain::money::Authorisation::parse("dana", "asked for it").unwrap();
+    let authorised = Money::RefundAuthorised { authorisation: authorisation.clone(), at: START };
+    world.state().sales.values_mut().for_each(|(sale, _)| sale.money = authorised.clone());
+    report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
+    report(&world, PaymentChange::DisputeWon).unwrap().unwrap();
+    assert!(matches!(sale(&world).money, Money::RefundAuthorised { authorisation: kept, .. } if kept == authorisation));
+}
+
+#[test]
+fn a_refund_that_did_not_arrive_wakes_somebody() {
+    let world = world();
+    report(&world, PaymentChange::Refunded).unwrap().unwrap();
+    report(&world, PaymentChange::RefundFailed).unwrap().unwrap();
+    assert!(matches!(sale(&world).money, Money::Refunded { .. }));
+    let state = world.state();
+    let alert = state.alerts.last().unwrap();
+    assert!(alert.channel == domain::Channel::Critical && alert.line.contains("did not arrive"), "{}", alert.line);
+}
+
 /// Delivery is at least once and unordered.
 #[test]
 fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {

@@ -18,8 +18,11 @@ use std::{
 /// Test programs that need a running stack, by name; the others run without one.
 const DEPLOYED: [&str; 2] = ["stack", "browser"];
 
+/// Test programs that simulate whole worlds; a step of their own.
+const SIMULATED: [&str; 2] = ["simulated", "planted"];
+
 /// Everything `cargo xtask test` does, in order.
-pub(super) const STEPS: [Step; 9] = [
+pub(super) const STEPS: [Step; 10] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom", run: layers },
@@ -28,6 +31,7 @@ pub(super) const STEPS: [Step; 9] = [
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
     Step { name: "tests", about: "every test that needs no stack", run: tests },
     Step { name: "false-hits", about: "the content filter on millions of ordinary words, fetched", run: false_hits },
+    Step { name: "sim", about: "a short simulation: a thousand worlds, and what it must find", run: sim },
     Step { name: "deployed", about: "the tests against a stack of their own, Chromium included", run: deployed },
 ];
 
@@ -101,10 +105,20 @@ fn clippy(suite: &Suite) -> Result<Count, Error> {
 }
 
 fn tests(suite: &Suite) -> Result<Count, Error> {
-    let programs: Vec<TestProgram> =
-        test_programs(suite)?.into_iter().filter(|program| !DEPLOYED.contains(&program.name.as_str())).collect();
+    let elsewhere = |name: &str| DEPLOYED.contains(&name) || SIMULATED.contains(&name);
+    let programs = test_programs(suite)?.into_iter().filter(|program| !elsewhere(&program.name)).collect();
+    run_programs(suite, &["--lib", "--bins"], programs)
+}
+
+fn sim(suite: &Suite) -> Result<Count, Error> {
+    let wanted = |program: &TestProgram| SIMULATED.contains(&program.name.as_str());
+    let programs = test_programs(suite)?.into_iter().filter(wanted).collect();
+    run_programs(suite, &[], programs)
+}
+
+fn run_programs(suite: &Suite, besides: &[&str], programs: Vec<TestProgram>) -> Result<Count, Error> {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins"]);
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(besides);
     for program in programs.iter().filter(|program| program.features.is_empty()) {
         command.args(["--test", &program.name]);
     }

@@ -1,0 +1,263 @@
+//! Who takes part: customers with what they buy, what the model says to them, and what they do.
+
+use crate::random::Random;
+use domain::{
+    CheckoutSession, EmailAddress, PaymentStatus, Query, SessionId, Submission, Tier,
+    money::{PaymentChange, PaymentId},
+    ports::{ModelError, ModelReply},
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A term that holds whatever contains it, and one that is replaced. What must not reach a customer is looked for
+/// by these words, not by the filter that is under test.
+pub(crate) const HELD_TERM: &str = "CSDM";
+pub(crate) const REPLACED_TERM: &str = "MNEMOS";
+
+/// What the model says to a customer's question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A good verdict.
+    Good,
+    /// One with a term that is replaced.
+    Replaced,
+    /// One that the filter holds.
+    Held,
+    /// One that the crosscheck rejects.
+    Rejected,
+    /// No JSON, ever.
+    Prose,
+    /// No JSON at first.
+    ProseOnce,
+    /// Nothing but 503.
+    Down,
+}
+
+/// How the money comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Payment {
+    /// At once.
+    Card,
+    /// The session completes unpaid, and is paid some minutes later.
+    Slow,
+    /// Never; the session is completed all the same.
+    Never,
+}
+
+/// What becomes of the money on Stripe's side, some time after it was paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// Nothing.
+    Stays,
+    /// It goes back, or some of it does, without any function of ours having asked for it.
+    Changes(PaymentChange),
+    /// The customer's bank takes it, and decides so.
+    Dispute(PaymentChange),
+}
+
+/// One customer.
+#[derive(Clone, Debug)]
+pub(crate) struct Customer {
+    pub(crate) number: usize,
+    pub(crate) tier: Tier,
+    pub(crate) answer: Answer,
+    pub(crate) payment: Payment,
+    /// Buys through a Payment Link, not on the site.
+    pub(crate) by_link: bool,
+    /// The session names no tier there is.
+    pub(crate) unusable: bool,
+    pub(crate) has_address: bool,
+    pub(crate) question: String,
+    /// The session, once there is one.
+    pub(crate) session: Option<SessionId>,
+    pub(crate) paid_at: Option<i64>,
+    /// Something happened to this sale that no code can make good alone: what, for the report.
+    pub(crate) mishap: Option<&'static str>,
+    pub(crate) afterwards: Afterwards,
+    /// Whether Stripe's events about the session never reach us.
+    pub(crate) events_lost: bool,
+    /// Whether the model changes its mind when it is asked again.
+    pub(crate) fickle: bool,
+    /// Whether an operator has decided something about the sale.
+    pub(crate) operated: bool,
+    /// When somebody outside last gave the sale a new start: the promise counts from there.
+    pub(crate) restarted_at: Option<i64>,
+    /// Whether a worker that no queue follows died over the sale, or a worker's clock was wrong, or a message came
+    /// twice: then the deadlines function may be what brings it on.
+    pub(crate) may_be_chased: bool,
+}
+
+impl Customer {
+    pub(crate) fn draw(number: usize, random: &mut Random) -> Self {
+        let mut answer = Answer::Good;
+        for (candidate, thousandths) in [
+            (Answer::Replaced, 80),
+            (Answer::Held, 80),
+            (Answer::Rejected, 50),
+            (Answer::Prose, 30),
+            (Answer::ProseOnce, 50),
+            (Answer::Down, 30),
+        ] {
+            if random.chance(thousandths) {
+                answer = candidate;
+            }
+        }
+        let payment = match random.below(20) {
+            0..=1 => Payment::Slow,
+            2 => Payment::Never,
+            _ => Payment::Card,
+        };
+        let by_link = random.chance(200);
+        let blocked = random.chance(60);
+        Self {
+            number,
+            tier: random.pick(&Tier::ALL).unwrap_or(Tier::Quick),
+            answer,
+            payment,
+            by_link,
+            unusable: by_link && random.chance(350),
+            has_address: !random.chance(60),
+            question: if blocked {
+                format!("Is the {HELD_TERM} a sound basis for shop number {number}?")
+            } else {
+                format!("Should I open shop number {number} next spring?")
+            },
+            session: None,
+            paid_at: None,
+            mishap: None,
+            afterwards: Afterwards::draw(random),
+            events_lost: random.chance(12),
+            fickle: random.chance(500),
+            operated: false,
+            restarted_at: None,
+            may_be_chased: false,
+        }
+    }
+
+    /// Stripe's id of the payment.
+    pub(crate) fn payment_id(&self) -> Option<PaymentId> {
+        PaymentId::parse(format!("pi_{}", self.number)).ok()
+    }
+
+    /// What the customer says when an operator asks.
+    pub(crate) fn submission(&self) -> Option<Submission> {
+        Some(Submission { tier: self.tier, query: Query::parse(self.question.as_str()).ok()? })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("customer-{}@example.com", self.number)
+    }
+
+    /// The session as Stripe knows it before it is paid.
+    pub(crate) fn stripe_session(&self, id: SessionId) -> CheckoutSession {
+        let tier = if self.unusable { "premium" } else { self.tier.key() };
+        let mut metadata = BTreeMap::from([("tier".to_owned(), tier.to_owned())]);
+        if let (false, Ok(query)) = (self.by_link, Query::parse(self.question.as_str())) {
+            metadata.extend(query.to_metadata());
+        }
+        CheckoutSession {
+            id,
+            payment_status: PaymentStatus::Unpaid,
+            open: true,
+            metadata,
+            idea: self.by_link.then(|| self.question.clone()),
+            email: if self.has_address { EmailAddress::parse(&self.address()).ok() } else { None },
+            amount_total: Some(i64::from(self.tier.price_cents())),
+            currency: Some("cad".to_owned()),
+            payment: self.payment_id(),
+            created: None,
+        }
+    }
+
+    /// The body of Stripe's event about the payment.
+    pub(crate) fn payment_event(&self, change: PaymentChange) -> Option<String> {
+        let (payment, amount) = (self.payment_id()?, self.tier.price_cents());
+        let charge = |back: u32| {
+            json!({
+                "id": "ch_1", "object": "charge", "payment_intent": payment.as_str(), "amount": amount,
+                "amount_refunded": back, "refunded": back == amount,
+            })
+        };
+        let dispute = |status: &str| json!({ "id": "dp_1", "object": "dispute", "payment_intent": payment.as_str(), "status": status });
+        let (kind, object) = match change {
+            PaymentChange::Refunded => ("charge.refunded", charge(amount)),
+            PaymentChange::PartlyRefunded => ("charge.refunded", charge(amount / 2)),
+            PaymentChange::RefundFailed => {
+                ("refund.failed", json!({ "id": "re_1", "object": "refund", "payment_intent": payment.as_str() }))
+            }
+            PaymentChange::DisputeOpened => ("charge.dispute.created", dispute("needs_response")),
+            PaymentChange::DisputeWon => ("charge.dispute.closed", dispute("won")),
+            PaymentChange::DisputeLost => ("charge.dispute.closed", dispute("lost")),
+        };
+        Some(json!({ "id": format!("evt_{}", self.number), "type": kind, "data": { "object": object } }).to_string())
+    }
+
+    /// The body of Stripe's event about the session.
+    pub(crate) fn event(&self, kind: &str, paid: bool) -> Option<String> {
+        let session = self.stripe_session(self.session.clone()?);
+        let fields: Vec<Value> =
+            session.idea.iter().map(|idea| json!({ "key": "idea", "text": { "value": idea } })).collect();
+        let object = json!({
+            "id": session.id.as_str(), "object": "checkout.session", "metadata": session.metadata,
+            "payment_status": if paid { "paid" } else { "unpaid" }, "custom_fields": fields,
+            "customer_details": { "email": session.email.as_ref().map(EmailAddress::expose) },
+            "amount_total": session.amount_total, "currency": session.currency,
+        });
+        Some(json!({ "id": format!("evt_{}", self.number), "type": kind, "data": { "object": object } }).to_string())
+    }
+}
+
+impl Afterwards {
+    fn draw(random: &mut Random) -> Self {
+        match random.below(100) {
+            0..=3 => Self::Changes(PaymentChange::Refunded),
+            4..=5 => Self::Changes(PaymentChange::PartlyRefunded),
+            6..=7 => Self::Dispute(PaymentChange::DisputeWon),
+            8 => Self::Dispute(PaymentChange::DisputeLost),
+            9 => Self::Dispute(PaymentChange::DisputeOpened),
+            _ => Self::Stays,
+        }
+    }
+}
+
+/// What the model answers the `call`th time anybody asks it this question. Every answer reads differently, as a
+/// model's do: a verdict that was made twice shows.
+pub(crate) fn reply(customer: &Customer, call: u64) -> Result<ModelReply, ModelError> {
+    let text = match (customer.answer, call) {
+        (Answer::Down, _) => return Err(ModelError::Unavailable(503)),
+        (Answer::Prose, _) | (Answer::ProseOnce, 1) => "Certainly! Here is your verdict.".to_owned(),
+        (Answer::Rejected, _) => json!({ "verdict": "GREEN" }).to_string(),
+        (Answer::Held, _) => verdict(customer.tier, &format!("The {HELD_TERM} likes take {call}.")),
+        (Answer::Replaced, _) => verdict(customer.tier, &format!("{REPLACED_TERM} shows demand in take {call}.")),
+        (_, 2..) if customer.fickle && customer.tier == Tier::Quick => {
+            json!({ "verdict": "RED", "summary": format!("Demand is gone in take {call} and the rent is high.") })
+                .to_string()
+        }
+        _ => verdict(customer.tier, &format!("Demand is real in take {call} and the format fits.")),
+    };
+    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+}
+
+/// What an operator puts in place of a held verdict.
+pub(crate) fn replacement(tier: Tier) -> Value {
+    serde_json::from_str(&verdict(tier, "Demand is real and an operator has read it.")).unwrap_or_default()
+}
+
+fn verdict(tier: Tier, summary: &str) -> String {
+    let dimension = |text: &str| json!({ "verdict": "GREEN", "analysis": text });
+    let mut verdict = json!({ "verdict": "GREEN", "summary": summary });
+    if tier.has_breakdown() {
+        verdict["breakdown"] = json!({
+            "Stability": dimension("The ground is firm."), "Turbulence": dimension("Competition is mild."),
+            "Change Rate": dimension("Things move slowly."), "Completion": dimension("The plan is whole."),
+            "Curvature": dimension("Effort pays off."),
+        });
+    }
+    if tier.has_strategy() {
+        verdict["strategy"] = json!({
+            "next_step": "Sign the lease.", "alternative": "Sell online only.",
+            "tests": ["Ask ten customers.", "Run a stall for a week.", "Price it twice."],
+        });
+    }
+    verdict.to_string()
+}

@@ -1,0 +1,326 @@
+//! What a saved sale may have become, and what must be there when it has.
+
+use super::{Checked, Checker, Customer, Seen, is_clean};
+use crate::{cast::Answer, rules::Rule};
+use domain::{
+    Sale, SessionId,
+    mail::{Letter, Mail, Progress},
+    money::Money,
+    sale::{AuditEntry, Fulfilment},
+};
+use testkit::world::State;
+
+/// Parts of records that tell who changed something.
+const OPERATOR: &str = "\"event\":\"operator\"";
+const PAYMENT_CHANGE: &str = "\"event\":\"payment_change\"";
+
+impl Checker {
+    /// A sale was saved, or its saving was refused.
+    pub(super) fn saved(&mut self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
+        let Some((new, _)) = state.sales.get(session) else { return Ok(()) };
+        let clocks_are_right = self.clocks_are_right;
+        let seen = self.seen.entry(session.clone()).or_default();
+        let fresh = || Sale::ordered(session.clone(), new.received_at);
+        let old = seen.sale.take().unwrap_or_else(fresh);
+        if old == *new {
+            seen.sale = Some(old);
+            return Ok(());
+        }
+        let step = Step { state, customer, session, old: &old, new, clocks_are_right };
+        let added = step.records()?;
+        step.fulfilment(seen, added)?;
+        for letter in Letter::ALL {
+            step.mail(letter, seen, added)?;
+        }
+        step.money(added)?;
+        seen.reminders += usize::from(step.reminds());
+        seen.authorised |= matches!(new.money, Money::RefundAuthorised { .. });
+        seen.gone_since = if new.money == Money::Kept { None } else { seen.gone_since.or(Some(state.now)) };
+        step.still_the_first(seen)?;
+        seen.drops += added.iter().filter(|entry| entry.line.contains("\"event\":\"silent_drop\"")).count();
+        Rule::Recorded.require(seen.drops <= 1, || "a drop is recorded twice".to_owned())?;
+        seen.sale = Some(new.clone());
+        Ok(())
+    }
+}
+
+/// One change of a sale.
+struct Step<'a> {
+    state: &'a State,
+    customer: &'a Customer,
+    session: &'a SessionId,
+    old: &'a Sale,
+    new: &'a Sale,
+    clocks_are_right: bool,
+}
+
+impl<'a> Step<'a> {
+    /// The lines of the records that were saved with the change.
+    fn records(&self) -> Result<&'a [AuditEntry], crate::rules::Violation> {
+        let count = |sale: &Sale| sale.audit.as_ref().map_or(0, |head| head.count);
+        let (before, now) = (count(self.old), count(self.new));
+        Rule::Recorded.require(now >= before, || format!("{before} records became {now}"))?;
+        let added = usize::try_from(now - before).unwrap_or(usize::MAX);
+        let outbox = &self.new.outbox;
+        Rule::Recorded.require(outbox.len() >= added, || "a record was not saved with its change".to_owned())?;
+        for entry in &self.old.outbox {
+            let kept = outbox.contains(entry) || self.state.log.get(&entry.key) == Some(&entry.line);
+            Rule::Recorded.require(kept, || "a record was dropped before it was published".to_owned())?;
+        }
+        Ok(outbox.get(outbox.len() - added..).unwrap_or_default())
+    }
+
+    fn fulfilment(&self, seen: &mut Seen, added: &[AuditEntry]) -> Checked {
+        let (old, new) = (&self.old.fulfilment, &self.new.fulfilment);
+        if let Fulfilment::Ready { archived, .. } = new {
+            let kept = !archived || self.state.archive.contains_key(self.session) || self.customer.mishap.is_some();
+            Rule::FirstVerdict.require(kept, || "said to be archived, and is not".to_owned())?;
+        }
+        if std::mem::discriminant(old) == std::mem::discriminant(new) {
+            return self.same(old, new);
+        }
+        let is_new = self.old.fulfilment == Fulfilment::Ordered { at: self.new.received_at };
+        match (old, new) {
+            (Fulfilment::Ordered { .. }, Fulfilment::Generating { .. })
+            | (Fulfilment::Generating { .. }, Fulfilment::Ordered { .. }) => Ok(()),
+            (Fulfilment::Generating { .. }, Fulfilment::Ready { .. }) => self.ready(seen, added),
+            (Fulfilment::Ready { .. }, Fulfilment::Ordered { .. }) => {
+                let moved = self.new.regenerated_at != self.old.regenerated_at;
+                let lost = !self.state.archive.contains_key(self.session);
+                Rule::FirstVerdict.require(moved && lost, || "generated again though it can be read".to_owned())
+            }
+            (Fulfilment::Generating { .. } | Fulfilment::Ready { .. }, Fulfilment::InReview { .. }) => {
+                let held = self.state.quarantine.iter().any(|(session, _)| session == self.session);
+                Rule::Reviewable.require(held, || "held, and there is nothing to review".to_owned())?;
+                Self::recorded(added, "\"outcome\":\"QUARANTINE\"")
+            }
+            (Fulfilment::Generating { .. }, Fulfilment::Failed { .. }) => {
+                let answers =
+                    matches!(self.customer.answer, Answer::Good | Answer::Replaced | Answer::Held | Answer::ProseOnce);
+                let cause = !answers || seen.model_refused || seen.model_troubles >= 2;
+                Rule::Needless.require(cause, || "given up although the model would have answered".to_owned())?;
+                Self::recorded(added, "\"status\":\"ERROR\"")
+            }
+            (Fulfilment::Generating { .. } | Fulfilment::Ordered { .. }, Fulfilment::Unusable { .. }) => {
+                Rule::States.require(self.customer.unusable, || "a usable session is called unusable".to_owned())?;
+                Self::recorded(added, "\"status\":\"ERROR\"")
+            }
+            (Fulfilment::InReview { .. }, Fulfilment::Ready { .. }) => {
+                let clean = self.state.cache.get(self.session);
+                let clean = clean.is_some_and(|cached| cached.verdict.texts().into_iter().all(is_clean));
+                Rule::NothingBlocked.require(clean, || "an operator let a blocked term through".to_owned())?;
+                if seen.first.is_none() {
+                    seen.first = self.state.cache.get(self.session).cloned();
+                }
+                Self::recorded(added, OPERATOR)
+            }
+            (Fulfilment::InReview { .. }, Fulfilment::Unusable { .. })
+            | (Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }, Fulfilment::Ordered { .. }) => {
+                Self::recorded(added, OPERATOR)
+            }
+            // The mail that asks for the question, held by gate 2.
+            (Fulfilment::Unusable { .. }, Fulfilment::InReview { .. }) => {
+                Self::recorded(added, "\"outcome\":\"QUARANTINE\"")
+            }
+            _ => Err(Rule::States.broken(format!("{} (new: {is_new}) became {}", word(old), word(new)))),
+        }
+    }
+
+    /// Money moves with its record, and by an authority that may decide it.
+    fn money(&self, added: &[AuditEntry]) -> Checked {
+        let (old, new) = (&self.old.money, &self.new.money);
+        if old == new {
+            return Ok(());
+        }
+        let payment = self.customer.payment_id();
+        let back = self.state.refunds.values().chain(&self.state.given_back).any(|it| Some(it) == payment.as_ref());
+        match (old, new) {
+            (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
+                let by_policy = authorisation.by().starts_with("policy");
+                let may = if by_policy {
+                    matches!(self.new.fulfilment, Fulfilment::InReview { .. })
+                } else {
+                    self.customer.operated
+                };
+                Rule::Money.require(may, || "a refund that nobody may have decided".to_owned())?;
+                Rule::PaidOnly.require(self.customer.paid_at.is_some(), || "a refund of nothing".to_owned())?;
+                Self::recorded(added, "\"step\":\"authorised\"")
+            }
+            (Money::RefundAuthorised { .. }, Money::Refunded { .. }) => {
+                Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
+                Self::recorded(added, "\"step\":\"confirmed\"")
+            }
+            (_, Money::Refunded { .. }) => {
+                Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
+                Self::recorded(added, PAYMENT_CHANGE)
+            }
+            (_, Money::Disputed { .. }) | (Money::Disputed { .. }, Money::Kept) => {
+                Self::recorded(added, PAYMENT_CHANGE)
+            }
+            _ => Err(Rule::Money.broken(format!("{old:?} became {new:?}"))),
+        }
+    }
+
+    /// Whether operators count as reminded with this change.
+    fn reminds(&self) -> bool {
+        self.new.reminded_at > self.old.reminded_at && self.new.money == Money::Kept
+    }
+
+    /// A change within one state.
+    fn same(&self, old: &Fulfilment, new: &Fulfilment) -> Checked {
+        match (old, new) {
+            (Fulfilment::Generating { owner: before, lease_until }, Fulfilment::Generating { owner: now, .. }) => {
+                let alive = before != now && lease_until.as_millis() > self.state.now;
+                Rule::Claims
+                    .require(!alive || !self.clocks_are_right, || "a living worker's claim was taken".to_owned())
+            }
+            (Fulfilment::Ready { archived: true, .. }, Fulfilment::Ready { archived: false, .. })
+                if self.customer.mishap.is_none() =>
+            {
+                Err(Rule::States.broken("archived, and then not"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ready(&self, seen: &mut Seen, added: &[AuditEntry]) -> Checked {
+        Rule::PaidOnly.require(self.customer.paid_at.is_some(), || "a verdict for an unpaid session".to_owned())?;
+        let Some(cached) = self.state.cache.get(self.session) else {
+            return Err(Rule::CacheBeforeMail.broken("ready, and nothing is cached"));
+        };
+        let own = cached.query == self.customer.question && cached.tier == self.customer.tier;
+        Rule::CacheBeforeMail.require(own, || "somebody else's verdict is cached".to_owned())?;
+        let clean = cached.verdict.texts().into_iter().all(is_clean);
+        Rule::NothingBlocked.require(clean, || "a blocked term is cached".to_owned())?;
+        let rejected = matches!(self.customer.answer, Answer::Rejected | Answer::Prose | Answer::Down);
+        Rule::NothingBlocked.require(!rejected, || "what the crosscheck rejects is cached".to_owned())?;
+        if let Some(first) = &seen.first {
+            let told = cached.regen && self.new.regenerated_at.is_some();
+            Rule::FirstVerdict.require(told || cached == first, || "the first verdict was replaced".to_owned())?;
+            return Self::recorded(added, "\"status\":\"REGENERATED\"");
+        }
+        seen.first = Some(cached.clone());
+        Self::recorded(added, "\"outcome\":")?;
+        Self::recorded(added, "\"event\":\"tmm_crosscheck\"")?;
+        Self::recorded(added, "\"status\":\"OK\"")
+    }
+
+    fn mail(&self, letter: Letter, seen: &Seen, added: &[AuditEntry]) -> Checked {
+        let (old, new) = (self.old.letter(letter), self.new.letter(letter));
+        if old == new {
+            return Ok(());
+        }
+        match (old, new) {
+            (Mail::NotOrdered, Mail::Ordered) => {
+                let can_be_read = matches!(
+                    self.new.fulfilment,
+                    Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. }
+                );
+                Rule::CacheBeforeMail.require(can_be_read, || "a mail is ordered without a verdict".to_owned())
+            }
+            (Mail::NotOrdered | Mail::Ordered, Mail::Sending { progress, .. }) => {
+                Rule::States.require(*progress == Progress::default(), || "a mail begins in the middle".to_owned())
+            }
+            (
+                Mail::Sending { owner: before, lease_until, progress: had },
+                Mail::Sending { owner: now, progress: has, .. },
+            ) => {
+                let alive = before != now && lease_until.as_millis() > self.state.now;
+                Rule::Claims.require(!alive || !self.clocks_are_right, || {
+                    "a living worker's claim on the mail was taken".to_owned()
+                })?;
+                self.progress(had, has, added)
+            }
+            (Mail::Retrying { progress: had, .. }, Mail::Sending { progress: has, .. }) => {
+                self.progress(had, has, added)
+            }
+            (Mail::Sending { progress: had, .. }, Mail::Retrying { progress: has, .. }) => {
+                Rule::PaidOnly
+                    .require(self.customer.paid_at.is_some(), || "a retry for an unpaid session".to_owned())?;
+                let failed = has.failures.len() == had.failures.len() + 1 && has.failures.len() <= 4;
+                Rule::States.require(failed || self.customer.operated, || "a retry without a failure".to_owned())?;
+                self.progress(had, has, added)
+            }
+            (Mail::Sending { .. }, Mail::Sent { .. }) => {
+                let out = |it: &testkit::world::Delivered| {
+                    it.session == *self.session && super::kind(&it.subject) == Some(letter)
+                };
+                let out = self.state.sent.iter().any(|(_, it)| out(it));
+                Rule::OneMail.require(out, || "said to be sent, and is not".to_owned())?;
+                Self::recorded(added, "\"status\":\"EMAIL_SENT\"")
+            }
+            (Mail::Sending { .. }, Mail::NoAddress) => {
+                Rule::States.require(!self.customer.has_address, || "there is an address".to_owned())?;
+                Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
+            }
+            (Mail::Sending { .. }, Mail::Held) => Self::recorded(added, "\"status\":\"EMAIL_FAILED\""),
+            (Mail::Sending { progress, .. }, Mail::Dead { .. } | Mail::Unknown { .. }) => {
+                let most = if letter == Letter::Divergence { 1 } else { 4 };
+                let used_up = progress.failures.len() >= most;
+                let another_text = self.customer.mishap.is_some() || self.customer.operated;
+                let cause = used_up || matches!(new, Mail::Dead { .. }) && (seen.mail_refused || another_text);
+                Rule::Needless.require(cause, || "a mail was given up that could have gone".to_owned())?;
+                Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
+            }
+            (Mail::Dead { progress: had, .. }, Mail::Retrying { progress: has, .. }) => {
+                let kept = had.draft == has.draft;
+                Rule::OneMail.require(kept, || "a recorded draft was forgotten".to_owned())?;
+                Self::recorded(added, OPERATOR)
+            }
+            _ => {
+                let what = format!("{} mail: {} became {}", letter.as_str(), mail_word(old), mail_word(new));
+                Rule::States.require(self.customer.operated, || what)?;
+                Self::recorded(added, OPERATOR)
+            }
+        }
+    }
+
+    /// A recorded draft stays the one, and every failure has its record.
+    fn progress(&self, had: &Progress, has: &Progress, added: &[AuditEntry]) -> Checked {
+        let kept = had.draft.is_none() || had.draft == has.draft;
+        Rule::OneMail.require(kept, || "a recorded draft was replaced".to_owned())?;
+        if has.failures == had.failures {
+            return Ok(());
+        }
+        let more = has.failures.starts_with(&had.failures);
+        Rule::States.require(more || self.customer.operated, || "a failure was forgotten".to_owned())?;
+        Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
+    }
+
+    /// What is cached is the first verdict, unless that was lost.
+    fn still_the_first(&self, seen: &Seen) -> Checked {
+        let (Some(first), Some(cached)) = (&seen.first, self.state.cache.get(self.session)) else { return Ok(()) };
+        let same = cached == first || cached.regen || self.customer.mishap.is_some() || self.customer.operated;
+        Rule::FirstVerdict.require(same, || "the first verdict was replaced".to_owned())
+    }
+
+    fn recorded(added: &[AuditEntry], what: &str) -> Checked {
+        let found = added.iter().any(|entry| entry.line.contains(what));
+        Rule::Recorded.require(found, || format!("a change without its record ({what})"))
+    }
+}
+
+const fn word(fulfilment: &Fulfilment) -> &'static str {
+    match fulfilment {
+        Fulfilment::Ordered { .. } => "ordered",
+        Fulfilment::Generating { .. } => "generating",
+        Fulfilment::Ready { .. } => "ready",
+        Fulfilment::InReview { .. } => "in review",
+        Fulfilment::Failed { .. } => "failed",
+        Fulfilment::Unusable { .. } => "unusable",
+    }
+}
+
+const fn mail_word(mail: &Mail) -> &'static str {
+    match mail {
+        Mail::NotOrdered => "not ordered",
+        Mail::Ordered => "ordered",
+        Mail::Sending { .. } => "sending",
+        Mail::Sent { .. } => "sent",
+        Mail::NoAddress => "no address",
+        Mail::Held => "held",
+        Mail::Retrying { .. } => "retrying",
+        Mail::Dead { .. } => "dead",
+        Mail::Unknown { .. } => "unknown",
+    }
+}

@@ -1,0 +1,95 @@
+//! The proof by simulation: the functions' own decisions, on ports that fail, in worlds that are drawn from seeds.
+//!
+//! In a world some customers buy; processes die around their effects and between them, replies are lost after the
+//! work was done, messages come twice, late and out of order, vendors are slow, refuse or are down, clocks are
+//! wrong. After every effect the [`Rule`]s are checked on what it changed. One thread polls all of it, and all of
+//! it is drawn from the seed: the same seed does the same, to the letter of its trace.
+
+mod cast;
+mod checker;
+mod ends;
+mod house;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+mod queues;
+mod random;
+mod rules;
+mod simulator;
+pub mod sweep;
+mod tally;
+mod weather;
+
+pub use ends::End;
+pub use rules::{Rule, Violation};
+pub use tally::Tally;
+
+use cast::Customer;
+use domain::{Timestamp, ports::ModelError};
+use house::House;
+use random::Random;
+use simulator::Simulator;
+use testkit::World;
+use weather::Weather;
+
+/// What the world of a seed came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// The rule that did not hold, if any.
+    pub violation: Option<Violation>,
+    /// What happened, in numbers.
+    pub tally: Tally,
+    /// What happened, line by line, where it was asked for.
+    pub trace: Vec<String>,
+}
+
+/// Lives through the world of a seed. With `traced`, every step is written down.
+#[must_use]
+pub fn simulate(seed: u64, traced: bool) -> Report {
+    let mut random = Random::new(seed, 1);
+    let weather = Weather::draw(&mut random);
+    let number = usize::try_from(random.between(1, 8)).unwrap_or(1);
+    let customers: Vec<Customer> = (0..number).map(|number| Customer::draw(number, &mut random)).collect();
+    let world = World::at(start());
+    surround(&world, &weather, Random::new(seed, 2), &customers);
+    let house = House::new(&world);
+    let mut simulator = Simulator::new(&house, weather, random, customers, traced);
+    simulator.begin();
+    let outlook = simulator.run();
+    Report { seed, violation: outlook.result.err(), tally: outlook.tally, trace: outlook.trace }
+}
+
+/// Gives a world its weather and a model that knows the customers' questions.
+fn surround(world: &World, weather: &Weather, mut random: Random, customers: &[Customer]) {
+    teach(world, customers);
+    let weather = weather.clone();
+    let mut state = world.state();
+    state.random = random.next();
+    state.sent_items_lag = weather.sent_items_lag;
+    let began = state.now;
+    drop(state);
+    world.surround(Box::new(move |name, now| weather.passage(&mut random, name, now - began)));
+}
+
+/// Gives a world a model that knows the customers' questions, and a promotion code.
+fn teach(world: &World, customers: &[Customer]) {
+    let customers = customers.to_vec();
+    let mut calls = vec![0_u64; customers.len()];
+    let mut state = world.state();
+    state.promotion_codes.insert("FRIEND".to_owned(), "promo_friend".to_owned());
+    state.model = Some(Box::new(move |_model, prompt| {
+        let asks = |customer: &&Customer| prompt.content.contains(&customer.question);
+        match customers.iter().find(asks) {
+            Some(customer) => {
+                calls[customer.number] += 1;
+                cast::reply(customer, calls[customer.number])
+            }
+            None => Err(ModelError::BadRequest(400)),
+        }
+    }));
+}
+
+const fn start() -> Timestamp {
+    Timestamp::from_seconds(1_800_000_000)
+}

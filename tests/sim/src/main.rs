@@ -1,0 +1,95 @@
+//! `cargo xtask sim`: worlds by the thousand.
+// It talks to a person at a terminal.
+#![allow(clippy::print_stdout)]
+
+use clap::Parser;
+use simulation::{Tally, simulate};
+use std::{process::ExitCode, time::Instant};
+
+#[derive(Parser)]
+#[command(name = "simulation", about = "Runs the functions in simulated worlds and checks the promises at every step")]
+struct Arguments {
+    /// How many worlds
+    #[arg(long, default_value_t = 2000)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// One world only, with its trace
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Go on after a world in which a promise was broken
+    #[arg(long)]
+    keep_going: bool,
+    /// Look for every planted defect instead (built with the feature planted-bugs)
+    #[arg(long)]
+    planted: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.planted {
+        return planted(arguments.seeds);
+    }
+    if let Some(seed) = arguments.seed {
+        let report = simulate(seed, true);
+        report.trace.iter().for_each(|line| println!("{line}"));
+        println!("\n{}", report.tally);
+        return match report.violation {
+            Some(violation) => {
+                println!("BROKEN in the world of seed {seed}: {violation}");
+                ExitCode::FAILURE
+            }
+            None => ExitCode::SUCCESS,
+        };
+    }
+    many(&arguments)
+}
+
+fn many(arguments: &Arguments) -> ExitCode {
+    let begin = Instant::now();
+    let mut tally = Tally::default();
+    let mut broken = 0;
+    for seed in arguments.first..arguments.first.saturating_add(arguments.seeds) {
+        let report = simulate(seed, false);
+        tally.add(&report.tally);
+        if let Some(violation) = report.violation {
+            broken += 1;
+            println!("BROKEN in the world of seed {seed}: {violation}");
+            println!("    cargo xtask sim --seed {seed}");
+            if !arguments.keep_going {
+                break;
+            }
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    println!("\n{tally}");
+    println!("{broken} worlds in which a promise was broken");
+    println!("{seconds:.1} s, {:.0} sales a minute", tally.sales as f64 / seconds * 60.0);
+    if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// One line for each planted defect, with the world that shows it.
+#[cfg(feature = "planted-bugs")]
+fn planted(most: u64) -> ExitCode {
+    use simulation::planted::{BUGS, hunt};
+    let mut missed = 0;
+    println!("| planted defect | where | found in the world of seed | as |\n|---|---|---|---|");
+    for bug in BUGS {
+        match hunt(bug, most) {
+            Some(found) => println!("| {} | {} | {} | {} |", bug.name, bug.place, found.seed, found.violation),
+            None => {
+                missed += 1;
+                println!("| {} | {} | NOT FOUND | |", bug.name, bug.place);
+            }
+        }
+    }
+    println!("\n{} of {} planted defects found", BUGS.len() - missed, BUGS.len());
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn planted(_most: u64) -> ExitCode {
+    println!("this build has no planted defects: cargo xtask sim --planted");
+    ExitCode::FAILURE
+}

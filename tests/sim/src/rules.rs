@@ -1,0 +1,74 @@
+//! What must hold, by name.
+
+/// A promise that a simulation checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// At most one mail of each letter per session (Email Retry, INV-03), and only a recorded draft.
+    OneMail,
+    /// Nothing reaches a page or a mailbox, or is cached, that the content filter would stop.
+    NothingBlocked,
+    /// A mail shows the verdict that its page shows, and only once the page can (Product Tiers, invariant 4).
+    CacheBeforeMail,
+    /// Nothing is asked, ordered or sent for a session that is not paid (Verdict Pipeline, invariant 1).
+    PaidOnly,
+    /// A state changes along the sale's life only, and never away from an end.
+    States,
+    /// Who works on a sale has claimed it, and nobody takes a claim from a living worker.
+    Claims,
+    /// Every change of state has its records, saved with it, and no record is lost (Audit Trail).
+    Recorded,
+    /// The log's chain has no gap, no fork and no edit.
+    Chain,
+    /// The model is asked within its ceiling, and never again for another opinion (Gemini Timeout, invariant 2).
+    Model,
+    /// A first verdict is never replaced while it can be read (Regen Consistency).
+    FirstVerdict,
+    /// What is held can be reviewed: its payload is put aside first (content filter, GAP-L).
+    Reviewable,
+    /// The page says what is the case.
+    Page,
+    /// Every paid sale comes to an end in time, or before a human.
+    EndsInTime,
+    /// Somebody comes back for every sale that a worker left behind: one that is not finished has a message in a
+    /// queue, and the deadlines function is needed only where a process died that no queue follows.
+    Orphaned,
+    /// Money goes back once, and by an authority on record: an operator, or the policy where it may decide. Nothing
+    /// is made or mailed afterwards (Silent Drop, invariant 6).
+    Money,
+    /// Whoever has to act is told, and finds the sale in a list.
+    HumanTold,
+    /// Nothing is given up that the queues' patience should have carried.
+    NotGivenUp,
+    /// Nothing is put before a human that the code should have carried.
+    Needless,
+    /// Unreadable messages end in a dead-letter queue, and nothing goes round for ever.
+    Queues,
+    /// No address and no question in alerts, logs or queues.
+    Private,
+}
+
+/// A rule that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// What happened, without any customer's text.
+    pub detail: String,
+}
+
+impl Rule {
+    pub(crate) fn broken(self, detail: impl Into<String>) -> Violation {
+        Violation { rule: self, detail: detail.into() }
+    }
+
+    /// An error unless `holds`.
+    pub(crate) fn require(self, holds: bool, detail: impl FnOnce() -> String) -> Result<(), Violation> {
+        if holds { Ok(()) } else { Err(self.broken(detail())) }
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}: {}", self.rule, self.detail)
+    }
+}

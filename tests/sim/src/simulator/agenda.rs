@@ -1,0 +1,168 @@
+//! What can happen in a world, and what an invocation is.
+
+use crate::{
+    checker::Invocation,
+    house::{Answered, Decision},
+    weather::SECOND,
+};
+use domain::money::PaymentChange;
+use runtime::{Handled, http::Reply};
+use std::{future::Future, pin::Pin};
+use testkit::Fault;
+
+/// Something that is to happen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// An invocation goes on.
+    Poll(u64),
+    /// Its time is up.
+    TimeOut(u64),
+    /// A customer comes, for the `attempt`th time.
+    Arrive { customer: usize, attempt: u32 },
+    /// A customer pays.
+    Pay { customer: usize, late: bool },
+    /// Stripe delivers an event, for the `attempt`th time.
+    Event { customer: usize, kind: &'static str, paid: bool, attempt: u32 },
+    /// A customer looks at the page.
+    Look { customer: usize },
+    /// Somebody asks for a session that there is not.
+    Stranger,
+    /// A message becomes visible.
+    Due { queue: usize, id: u64 },
+    /// A queue delivers a message although nothing is due.
+    Again { queue: usize, id: u64, body: String, customer: Option<usize>, hops: u32, skew: i64 },
+    /// Something happens that is nobody's fault.
+    Mishap { kind: Mishap, customer: usize },
+    /// What is no message comes into a queue.
+    Garbage { queue: usize },
+    /// An order for a session that nobody paid comes into the queue.
+    Forged { customer: usize },
+    /// The deadlines function runs.
+    Deadlines,
+    /// The daily comparison runs.
+    Reconcile,
+    /// Operators look at their lists.
+    OperatorsLook,
+    /// An operator decides, for the `attempt`th time.
+    Decide { customer: usize, decision: Decision, attempt: u32 },
+    /// Something becomes of a payment, on Stripe's side.
+    PaymentChanges { customer: usize, change: PaymentChange },
+    /// Stripe delivers an event about a payment, for the `attempt`th time.
+    PaymentEvent { customer: usize, change: PaymentChange, attempt: u32 },
+    /// The promise to a customer is due.
+    Promise { customer: usize },
+}
+
+/// What can happen to a sale from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mishap {
+    CacheLost,
+    CacheCorrupt,
+    CacheContaminated,
+    CacheAndArchiveLost,
+    DraftRemoved,
+}
+
+impl Mishap {
+    pub(super) const ALL: [Self; 5] =
+        [Self::CacheLost, Self::CacheCorrupt, Self::CacheContaminated, Self::CacheAndArchiveLost, Self::DraftRemoved];
+}
+
+/// What an invocation is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Checkout { attempt: u32 },
+    Webhook { kind: &'static str, paid: bool, attempt: u32 },
+    PaymentWebhook { change: PaymentChange, attempt: u32 },
+    Page,
+    Deadlines,
+    Reconcile,
+    Operator { decision: Decision, attempt: u32 },
+    Message { queue: usize, id: u64 },
+}
+
+impl Work {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Checkout { .. } => "checkout",
+            Self::Webhook { .. } | Self::PaymentWebhook { .. } => "webhook",
+            Self::Page => "page",
+            Self::Deadlines => "deadlines",
+            Self::Reconcile => "reconcile",
+            Self::Operator { .. } => "operator",
+            Self::Message { queue: 0, .. } => "order",
+            Self::Message { queue: 1, .. } => "mail",
+            Self::Message { queue: 2, .. } => "retry",
+            Self::Message { queue: 3, .. } => "notice",
+            Self::Message { .. } => "payment",
+        }
+    }
+
+    /// The functions' time-outs, as in the template.
+    pub(super) const fn time_out(&self) -> i64 {
+        match self {
+            Self::Checkout { .. } | Self::Webhook { .. } | Self::PaymentWebhook { .. } | Self::Page => 20 * SECOND,
+            Self::Deadlines => 240 * SECOND,
+            Self::Reconcile | Self::Operator { .. } => 900 * SECOND,
+            Self::Message { queue: 0, .. } => 180 * SECOND,
+            Self::Message { queue: 1 | 2, .. } => 90 * SECOND,
+            Self::Message { .. } => 60 * SECOND,
+        }
+    }
+}
+
+/// What an invocation came to.
+pub(super) enum Outcome {
+    Replied(Reply),
+    Handled(Handled),
+    Answered(Answered),
+    /// A scheduled run is over.
+    Ran,
+}
+
+/// An invocation under way.
+pub(super) struct Task<'h> {
+    pub(super) future: Pin<Box<dyn Future<Output = Outcome> + 'h>>,
+    pub(super) work: Work,
+    pub(super) customer: Option<usize>,
+    pub(super) began: i64,
+    pub(super) skew: i64,
+    pub(super) hops: u32,
+    pub(super) invocation: Invocation,
+}
+
+/// What happens in a world besides its faults, where chance is to have no say.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    /// When the customer looks at the page, after the session was made.
+    pub(crate) looks: Vec<i64>,
+    pub(crate) mishap: Option<(Mishap, i64)>,
+    /// Whether the first mail order is delivered twice, to a worker whose clock is far ahead.
+    pub(crate) rival: bool,
+    /// What an operator decides as soon as there is something to decide.
+    pub(crate) decision: Option<(Decision, i64)>,
+    /// When the daily comparison runs.
+    pub(crate) reconcile: Option<i64>,
+}
+
+pub(super) fn message_id(queue: &str, id: u64) -> String {
+    format!("{queue}-{id}")
+}
+
+pub(super) fn label(task: &Task<'_>) -> String {
+    let who = task.customer.map_or_else(|| "nobody".to_owned(), |number| number.to_string());
+    match &task.work {
+        Work::Message { id, .. } => format!("{} {id} of customer {who}:", task.work.name()),
+        work => format!("{} of customer {who}:", work.name()),
+    }
+}
+
+pub(super) const fn fault_name(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Fail => "failed",
+        Fault::LoseReply => "reply lost after the work was done",
+        Fault::CrashBefore => "crash before the effect",
+        Fault::CrashAfter => "crash after the effect",
+        Fault::Refuse(_) => "refused by a vendor",
+    }
+}

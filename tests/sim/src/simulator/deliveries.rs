@@ -1,0 +1,190 @@
+//! Messages on their way from a queue to a function, and what becomes of invocations.
+
+use super::{Outcome, Simulator, Task, What, Work, label, message_id};
+use crate::{
+    checker::{Checked, Checker},
+    house::Answered,
+    queues::{QUEUES, Received, Waiting},
+    rules::Rule,
+    weather::{MINUTE, SECOND},
+};
+use domain::{SessionId, money::PaymentChange};
+use runtime::{Handled, http::Reply};
+
+/// How long Stripe waits before it delivers an event again, which it does for days.
+const STRIPE_WAITS: [i64; 8] =
+    [20 * SECOND, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 20 * MINUTE, 30 * MINUTE];
+
+impl<'h> Simulator<'h> {
+    /// Puts a body into a queue, perhaps late.
+    pub(super) fn enqueue(&mut self, queue: usize, body: String, customer: Option<usize>, hops: u32, delay: i64) {
+        let late = if self.is_stormy() { self.random.between(0, self.weather.delay) } else { 0 };
+        if late > SECOND {
+            self.tally.count_fault("delayed message");
+        }
+        let visible_at = self.now() + self.random.between(5, 400) + late + delay;
+        self.counted += 1;
+        let id = self.counted;
+        self.queues[queue].put(id, Waiting { body, customer, receives: 0, visible_at, hops });
+        self.at(visible_at, What::Due { queue, id });
+    }
+
+    pub(super) fn is_stormy(&self) -> bool {
+        self.now() < self.began + self.weather.storm_until
+    }
+
+    /// A message becomes visible.
+    pub(super) fn receive(&mut self, queue: usize, id: u64) -> Checked {
+        let now = self.now();
+        match self.queues[queue].receive(id, now) {
+            Received::Nothing => Ok(()),
+            Received::GivenUp(waiting) => {
+                self.tally.count_fault("given up by a queue");
+                let name = QUEUES[queue].0;
+                self.note(|| format!("{name} {id} is given up"));
+                let most = self.queues[queue].max_receives;
+                Rule::Queues.require(waiting.receives == most, || "given up at the wrong time".to_owned())
+            }
+            Received::Delivered(waiting) => {
+                let most = self.queues[queue].max_receives;
+                Rule::Queues.require(waiting.receives <= most, || "a message goes round for ever".to_owned())?;
+                let again = self.queues[queue].visibility;
+                self.in_a_while(again, What::Due { queue, id });
+                if let Some((wait, skew)) = self.second_delivery(queue, waiting.receives) {
+                    let Waiting { body, customer, hops, .. } = waiting.clone();
+                    self.in_a_while(wait, What::Again { queue, id, body, customer, hops, skew });
+                }
+                if domain::planted("message-acknowledged-before-work") {
+                    self.queues[queue].delete(id);
+                }
+                self.invoke_message(queue, id, waiting.receives, waiting, 0);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a queue delivers a message once more, after which time, and to whom: how far off that clock is.
+    fn second_delivery(&mut self, queue: usize, receives: u32) -> Option<(i64, i64)> {
+        if let Some(script) = &self.script {
+            return (script.rival && queue == 1 && receives == 1).then_some((8, 15 * MINUTE));
+        }
+        if !self.is_stormy() || !self.random.chance(self.weather.duplicates) {
+            return None;
+        }
+        let most = self.random.pick(&[SECOND / 10, SECOND, 20 * SECOND, 4 * MINUTE]).unwrap_or(SECOND);
+        Some((self.random.between(1, most), 0))
+    }
+
+    /// Invokes a function for a message.
+    pub(super) fn invoke_message(&mut self, queue: usize, id: u64, receives: u32, message: Waiting, skew: i64) {
+        let (house, name) = (self.house, QUEUES[queue].0);
+        let Waiting { body, customer, hops, .. } = message;
+        let handled = async move { Outcome::Handled(house.message(name, message_id(name, id), receives, body).await) };
+        self.invoke(Work::Message { queue, id }, customer, hops, skew, handled);
+    }
+
+    /// An invocation came to its end.
+    pub(super) fn finished(&mut self, task: &Task<'h>, outcome: &Outcome) -> Checked {
+        match outcome {
+            Outcome::Handled(handled) => {
+                self.note(|| format!("{} {handled:?}", label(task)));
+                if let (Work::Message { queue, id }, Handled::Done) = (&task.work, handled) {
+                    Rule::Queues.require(task.customer.is_some(), || "what is no message was taken".to_owned())?;
+                    self.queues[*queue].delete(*id);
+                }
+                Ok(())
+            }
+            Outcome::Ran => {
+                self.note(|| format!("{} done", label(task)));
+                Ok(())
+            }
+            Outcome::Answered(answer) => {
+                self.note(|| format!("{} {answer:?}", label(task)));
+                if let Work::Operator { decision, attempt } = task.work {
+                    self.decided(task.customer, decision, attempt, *answer);
+                }
+                Ok(())
+            }
+            Outcome::Replied(reply) => {
+                self.note(|| format!("{} {}", label(task), reply.status()));
+                match task.customer {
+                    Some(number) => self.replied(number, task, reply),
+                    None => {
+                        let refused = [404, 503].contains(&reply.status());
+                        Rule::Page.require(refused, || "a stranger is answered".to_owned())
+                    }
+                }
+            }
+        }
+    }
+
+    fn replied(&mut self, number: usize, task: &Task<'h>, reply: &Reply) -> Checked {
+        match &task.work {
+            Work::Page => {
+                let state = self.world.state();
+                let Some(customer) = self.customers.get(number) else { return Ok(()) };
+                return Checker::page(&state, customer, task.began, reply);
+            }
+            Work::Webhook { kind, paid, attempt } => {
+                self.stripe_hears(number, kind, *paid, *attempt, reply.status() == 200);
+            }
+            Work::Checkout { attempt } => {
+                let body: serde_json::Value = serde_json::from_str(reply.body()).unwrap_or_default();
+                let id = body["session_id"].as_str().and_then(|id| SessionId::parse(id).ok());
+                match id.filter(|_| reply.status() == 200) {
+                    Some(id) => self.has_session(number, id),
+                    None => self.comes_back(number, *attempt),
+                }
+            }
+            Work::PaymentWebhook { change, attempt } => {
+                self.stripe_hears_of_payment(number, *change, *attempt, reply.status() == 200);
+            }
+            Work::Message { .. } | Work::Deadlines | Work::Reconcile | Work::Operator { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// An invocation's process is gone: whoever waits for a reply has none, and a message comes back by itself.
+    pub(super) fn died(&mut self, task: &Task<'h>) {
+        self.may_be_left(&task.work, task.customer);
+        match (&task.work, task.customer) {
+            (Work::PaymentWebhook { change, attempt }, Some(number)) => {
+                self.stripe_hears_of_payment(number, *change, *attempt, false);
+            }
+            (Work::Operator { decision, attempt }, customer) => {
+                self.decided(customer, *decision, *attempt, Answered::Broken);
+            }
+            (Work::Webhook { kind, paid, attempt }, Some(number)) => {
+                self.stripe_hears(number, kind, *paid, *attempt, false);
+            }
+            (Work::Checkout { attempt }, Some(number)) => self.comes_back(number, *attempt),
+            _ => {}
+        }
+    }
+
+    /// Stripe has its answer: an event that was not taken comes again, and one that was may come again too.
+    fn stripe_hears(&mut self, customer: usize, kind: &'static str, paid: bool, attempt: u32, taken: bool) {
+        if !taken {
+            let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);
+            self.in_a_while(STRIPE_WAITS[at], What::Event { customer, kind, paid, attempt: attempt + 1 });
+        } else if attempt < 3 && self.is_stormy() && self.random.chance(self.weather.duplicates) {
+            self.tally.count_fault("duplicate event");
+            let wait = self.random.between(SECOND, 15 * MINUTE);
+            self.in_a_while(wait, What::Event { customer, kind, paid, attempt: attempt + 1 });
+        }
+    }
+
+    fn stripe_hears_of_payment(&mut self, customer: usize, change: PaymentChange, attempt: u32, taken: bool) {
+        let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);
+        let again = taken && attempt < 3 && self.is_stormy() && self.random.chance(self.weather.duplicates);
+        if !taken || again {
+            self.in_a_while(STRIPE_WAITS[at], What::PaymentEvent { customer, change, attempt: attempt + 1 });
+        }
+    }
+
+    fn comes_back(&mut self, customer: usize, attempt: u32) {
+        if attempt < 5 {
+            self.in_a_while(10 * SECOND, What::Arrive { customer, attempt: attempt + 1 });
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What runs on a schedule, what operators do, and what becomes of payments.
+
+use super::{Outcome, Simulator, What, Work};
+use crate::{
+    cast::{Afterwards, Customer},
+    checker::Checked,
+    ends::Whereabouts,
+    house::{Answered, Decision},
+    queues::Queue,
+    rules::Rule,
+    weather::{HOUR, MINUTE},
+};
+use domain::{
+    Sale, Timestamp,
+    mail::Mail,
+    money::PaymentChange,
+    open_work::{OpenWork, Work as OpenKind},
+    sale::Fulfilment,
+};
+
+/// How often the deadlines function runs.
+const DEADLINES_EVERY: i64 = 5 * MINUTE;
+
+/// The schedules end at this time after their horizon, whatever is left.
+const LONGEST: i64 = 60 * HOUR;
+
+impl Simulator<'_> {
+    /// Puts the schedules on the agenda.
+    pub(super) fn schedule(&mut self) {
+        self.in_a_while(DEADLINES_EVERY, What::Deadlines);
+        if self.weather.storm_until == 0 {
+            return;
+        }
+        let lost = self.customers.iter().any(|customer| customer.events_lost);
+        if lost || self.random.chance(250) {
+            let hours = self.random.between(if lost { 50 } else { 26 }, 80);
+            self.horizon = self.now() + hours * HOUR;
+        }
+        self.refund_held = !self.random.chance(200);
+        let when = self.random.between(HOUR, 24 * HOUR);
+        self.in_a_while(when, What::Reconcile);
+        if self.random.chance(400) {
+            let when = self.random.between(20 * MINUTE, 4 * HOUR);
+            self.in_a_while(when, What::OperatorsLook);
+        }
+    }
+
+    /// The deadlines function runs, unless there is nothing for it to do; it does so mostly then, and changes nothing.
+    pub(super) fn deadlines(&mut self) -> Checked {
+        let now = self.now();
+        let due = |open: &OpenWork| open.due.as_millis() <= now;
+        let is_due = self.world.state().sales.values().any(|(sale, _)| sale.open_work().is_some_and(|it| due(&it)));
+        self.orphans()?;
+        if is_due || self.is_stormy() && self.random.chance(20) {
+            let (house, refund_held) = (self.house, self.refund_held);
+            let runs = async move {
+                house.deadlines(refund_held).await;
+                Outcome::Ran
+            };
+            self.invoke(Work::Deadlines, None, 0, 0, runs);
+        }
+        if now < self.horizon || now < self.horizon + LONGEST && !self.is_quiet() {
+            self.in_a_while(DEADLINES_EVERY, What::Deadlines);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is under way: no message, no invocation, no sale that machines still work on.
+    fn is_quiet(&self) -> bool {
+        // An order for a session that nobody paid is asked about for ever.
+        let paid = |sale: &Sale| {
+            self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(&sale.session_id))
+        };
+        let machines = |sale: &Sale| {
+            paid(sale) && matches!(sale.open_work(), Some(OpenWork { work: OpenKind::InFlight | OpenKind::Refund, .. }))
+        };
+        self.tasks.is_empty()
+            && self.queues.iter().all(Queue::is_empty)
+            && !self.world.state().sales.values().any(|(sale, _)| machines(sale))
+    }
+
+    /// What is due now, and has no message and no worker, was left behind by somebody.
+    fn orphans(&self) -> Checked {
+        let now = Timestamp::from_millis(self.now());
+        let state = self.world.state();
+        let ours = |it: &&Customer| it.paid_at.is_some() && !it.may_be_chased && it.mishap.is_none();
+        for customer in self.customers.iter().filter(ours) {
+            let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
+            let Some(sale) = sale.filter(|sale| sale.outbox.is_empty() && sale.alerts.is_empty()) else { continue };
+            let due = sale.open_work().is_some_and(|open| open.work == OpenKind::InFlight && open.due <= now);
+            let worked_on = self.tasks.values().any(|task| task.customer == Some(customer.number));
+            let left = due && !worked_on && self.whereabouts(customer.number) == Whereabouts::Nowhere;
+            Rule::Orphaned.require(!left, || {
+                let what = chased(sale);
+                format!("{what} is due, and nobody but the deadlines function comes for it ({})", customer.number)
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn reconcile(&mut self) {
+        let house = self.house;
+        let runs = async move {
+            house.reconcile().await;
+            Outcome::Ran
+        };
+        self.invoke(Work::Reconcile, None, 0, 0, runs);
+        if self.now() + 24 * HOUR < self.horizon {
+            self.in_a_while(24 * HOUR, What::Reconcile);
+        }
+    }
+
+    /// Operators look at their lists, and decide some of what they find.
+    pub(super) fn operators_look(&mut self) {
+        for number in 0..self.customers.len() {
+            let session = self.customers[number].session.clone();
+            let work = session.and_then(|session| {
+                let state = self.world.state();
+                Some((state.sales.get(&session)?.0.open_work()?.work, self.customers[number].paid_at?))
+            });
+            let anything = self.random.below(100);
+            let decision = match work.map(|(work, _)| work) {
+                Some(OpenKind::Review) => {
+                    self.random.pick(&[Decision::Approve, Decision::Replace, Decision::Replace, Decision::Refund])
+                }
+                Some(OpenKind::Unusable) => {
+                    self.random.pick(&[Decision::Resubmit, Decision::Resubmit, Decision::Refund])
+                }
+                Some(OpenKind::Failed) => self.random.pick(&[Decision::Reattempt, Decision::Refund]),
+                Some(OpenKind::DeadLetter) => {
+                    self.random.pick(&[Decision::Redrive, Decision::Redrive, Decision::Refund])
+                }
+                Some(OpenKind::UnknownMail | OpenKind::Refund) => Some(Decision::Refund),
+                // An operator may do anything at any time; what makes no sense is refused.
+                Some(OpenKind::InFlight) if anything < 30 => self.random.pick(&[Decision::Refund, Decision::Redrive]),
+                _ => None,
+            };
+            if let Some(decision) = decision.filter(|_| anything < 70) {
+                self.in_a_while(0, What::Decide { customer: number, decision, attempt: 1 });
+            }
+        }
+        let again = self.random.between(20 * MINUTE, 12 * HOUR);
+        if self.now() + again < self.horizon {
+            self.in_a_while(again, What::OperatorsLook);
+        }
+    }
+
+    pub(super) fn decide(&mut self, number: usize, decision: Decision, attempt: u32) {
+        let now = self.now();
+        let Some(customer) = self.customers.get_mut(number) else { return };
+        let Some(session) = customer.session.clone() else { return };
+        customer.operated = true;
+        customer.restarted_at = Some(now);
+        let (house, tier, submission) = (self.house, customer.tier, customer.submission());
+        let decides = async move { Outcome::Answered(house.decide(decision, session, tier, submission).await) };
+        self.invoke(Work::Operator { decision, attempt }, Some(number), 0, 0, decides);
+        if self.script.is_none() {
+            self.at(now + super::PROMISE, What::Promise { customer: number });
+        }
+    }
+
+    /// An operator whose command did not say that it was done repeats it.
+    pub(super) fn decided(&mut self, customer: Option<usize>, decision: Decision, attempt: u32, answer: Answered) {
+        if let (Some(customer), Answered::Broken, 1..=4) = (customer, answer, attempt) {
+            self.in_a_while(MINUTE, What::Decide { customer, decision, attempt: attempt + 1 });
+        }
+    }
+
+    /// What will become of a payment that was made now.
+    pub(super) fn arrange_afterwards(&mut self, number: usize) {
+        let Some(afterwards) = self.customers.get(number).map(|customer| customer.afterwards) else { return };
+        let longest = self.random.pick(&[5 * MINUTE, HOUR, 4 * HOUR]).unwrap_or(HOUR);
+        let first = self.random.between(1000, longest);
+        match afterwards {
+            Afterwards::Stays => {}
+            Afterwards::Changes(change) => self.in_a_while(first, What::PaymentChanges { customer: number, change }),
+            Afterwards::Dispute(end) => {
+                let change = PaymentChange::DisputeOpened;
+                self.in_a_while(first, What::PaymentChanges { customer: number, change });
+                if end != change {
+                    let second = first + self.random.between(1000, 3 * HOUR);
+                    self.in_a_while(second, What::PaymentChanges { customer: number, change: end });
+                }
+            }
+        }
+    }
+
+    pub(super) fn payment_changes(&mut self, number: usize, change: PaymentChange) {
+        let now = self.now();
+        let Some(customer) = self.customers.get_mut(number) else { return };
+        let Some(payment) = customer.payment_id() else { return };
+        if change == PaymentChange::Refunded {
+            let mut state = self.world.state();
+            if state.refunds.values().any(|refunded| *refunded == payment) {
+                return;
+            }
+            state.given_back.insert(payment);
+        }
+        customer.restarted_at = Some(now);
+        // What a dispute stopped, and a won one starts again, is left to the deadlines function by design.
+        customer.may_be_chased |= change == PaymentChange::DisputeWon;
+        self.tally.count_fault("payment changed");
+        self.note(|| format!("customer {number}: {change:?}"));
+        let wait = self.random.between(200, 3 * MINUTE);
+        self.in_a_while(wait, What::PaymentEvent { customer: number, change, attempt: 1 });
+        self.at(now + super::PROMISE, What::Promise { customer: number });
+    }
+
+    /// Stripe tells of every refund, its own or ours.
+    pub(super) fn stripe_refunded(&mut self) {
+        for number in 0..self.customers.len() {
+            let Some(payment) = self.customers[number].payment_id() else { continue };
+            let refunded = self.world.state().refunds.values().any(|refunded| *refunded == payment);
+            if refunded && self.refunds_told.insert(number) {
+                let wait = self.random.between(200, 3 * MINUTE);
+                let change = PaymentChange::Refunded;
+                self.in_a_while(wait, What::PaymentEvent { customer: number, change, attempt: 1 });
+            }
+        }
+    }
+
+    pub(super) fn payment_event(&mut self, number: usize, change: PaymentChange, attempt: u32) {
+        let event = self.customers.get(number).and_then(|customer| customer.payment_event(change));
+        let Some(event) = event else { return };
+        let (house, signed_at) = (self.house, Timestamp::from_millis(self.now()));
+        let tells = async move { Outcome::Replied(house.webhook(signed_at, event).await) };
+        self.invoke(Work::PaymentWebhook { change, attempt }, Some(number), 0, 0, tells);
+    }
+}
+
+/// What of a sale is left to machines, for a report.
+fn chased(sale: &Sale) -> &'static str {
+    match (&sale.fulfilment, &sale.mail, &sale.notice, &sale.divergence) {
+        (Fulfilment::Ordered { .. }, ..) => "an order",
+        (Fulfilment::Generating { .. }, ..) => "a claimed order",
+        (_, Mail::Sending { .. }, ..) => "a claimed mail",
+        (_, Mail::Retrying { .. }, ..) => "a retry",
+        (Fulfilment::Ready { archived: false, .. }, ..) => "an archive",
+        (_, Mail::Ordered, ..) => "a mail",
+        (_, _, notice, _) if notice.is_pending() => "a notice",
+        (.., divergence) if divergence.is_pending() => "a divergence",
+        _ => "something",
+    }
+}

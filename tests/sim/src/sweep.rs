@@ -1,0 +1,205 @@
+//! Exhaustively: one sale, with every fault at every effect, and with the process dying at every pair of effects.
+
+use crate::{
+    Rule, Violation,
+    cast::{Afterwards, Answer, Customer, Payment},
+    ends::End,
+    house::{Decision, House},
+    random::Random,
+    simulator::{Mishap, Outlook, Script, Simulator},
+    start,
+    weather::{HOUR, MINUTE, SECOND, Weather},
+};
+use domain::money::PaymentChange;
+use std::{collections::BTreeSet, time::Duration};
+use testkit::{Fault, Passage, World};
+
+/// One kind of sale, and how it may end whatever fault meets it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is called.
+    pub name: &'static str,
+    customer: Customer,
+    ends: &'static [End],
+    mishap: Option<(Mishap, i64)>,
+    rival: bool,
+    decision: Option<(Decision, i64)>,
+    reconcile: Option<i64>,
+    /// What a vendor answers at the first so many of these effects.
+    refused: Option<(&'static str, usize, u16)>,
+    looks: bool,
+}
+
+/// What a sweep found.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// Effects of the sale when nothing goes wrong.
+    pub boundaries: usize,
+    /// Lives that were lived through.
+    pub runs: u64,
+    /// The names of the boundaries that were reached.
+    pub names: BTreeSet<&'static str>,
+    /// Where a promise was broken: the faults, and the rule.
+    pub broken: Vec<(String, Violation)>,
+}
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// Every kind of sale.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let plain = Scenario {
+        name: "a sale",
+        customer: customer(),
+        ends: &[End::Delivered],
+        mishap: None,
+        rival: false,
+        decision: None,
+        reconcile: None,
+        refused: None,
+        looks: true,
+    };
+    let with = |name, ends, change: fn(&mut Scenario)| {
+        let mut scenario = Scenario { name, ends, ..plain.clone() };
+        change(&mut scenario);
+        scenario
+    };
+    vec![
+        plain.clone(),
+        with("a held verdict", &[End::Held], |it| it.customer.answer = Answer::Held),
+        with("a rejected reply", &[End::Failed], |it| it.customer.answer = Answer::Rejected),
+        with("a model that is down", &[End::Failed], |it| it.customer.answer = Answer::Down),
+        with("no address", &[End::PageOnly], |it| it.customer.has_address = false),
+        with("a session that names no tier", &[End::Unusable], |it| {
+            it.customer.by_link = true;
+            it.customer.unusable = true;
+        }),
+        with("a slow payment", &[End::Delivered], |it| it.customer.payment = Payment::Slow),
+        with("a cache entry that is lost", &[End::Delivered], |it| it.mishap = Some((Mishap::CacheLost, 3 * MINUTE))),
+        with("a contaminated cache entry", &[End::Held, End::Delivered], |it| {
+            it.mishap = Some((Mishap::CacheContaminated, 3 * MINUTE));
+        }),
+        with("two workers on one mail", &[End::Delivered], |it| it.rival = true),
+        with("a held verdict that an operator replaces", &[End::Delivered, End::Held], |it| {
+            it.customer.answer = Answer::Held;
+            it.decision = Some((Decision::Replace, 4 * MINUTE));
+        }),
+        with("a held verdict that an operator approves", &[End::Held], |it| {
+            it.customer.answer = Answer::Held;
+            it.decision = Some((Decision::Approve, 4 * MINUTE));
+        }),
+        with("a customer's reply", &[End::Delivered, End::Unusable], |it| {
+            it.customer.by_link = true;
+            it.customer.unusable = true;
+            it.decision = Some((Decision::Resubmit, 20 * MINUTE));
+        }),
+        with("an operator's refund", &[End::Refunded, End::Failed], |it| {
+            it.customer.answer = Answer::Rejected;
+            it.decision = Some((Decision::Refund, 4 * MINUTE));
+        }),
+        with("a customer's bank", &[End::Disputed], |it| {
+            it.customer.afterwards = Afterwards::Dispute(PaymentChange::DisputeOpened);
+        }),
+        with("a mailbox that is down", &[End::Delivered], |it| it.refused = Some(("mailbox.create_draft", 3, 503))),
+        with("a mailbox that says no", &[End::MailUndecided], |it| {
+            it.refused = Some(("mailbox.create_draft", usize::MAX, 400));
+        }),
+        with("a sale that nobody told us of", &[End::Delivered], |it| {
+            it.customer.events_lost = true;
+            it.looks = false;
+            it.reconcile = Some(3 * HOUR);
+        }),
+    ]
+}
+
+fn customer() -> Customer {
+    Customer {
+        number: 0,
+        tier: domain::Tier::Quick,
+        answer: Answer::Good,
+        payment: Payment::Card,
+        by_link: false,
+        unusable: false,
+        has_address: true,
+        question: "Should I open shop number 0 next spring?".to_owned(),
+        session: None,
+        paid_at: None,
+        mishap: None,
+        afterwards: Afterwards::Stays,
+        events_lost: false,
+        fickle: false,
+        operated: false,
+        restarted_at: None,
+        may_be_chased: false,
+    }
+}
+
+/// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects.
+#[must_use]
+pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
+    let mut sweep = Sweep::default();
+    sweep.boundaries = sweep.live(scenario, &[]);
+    for at in 0..sweep.boundaries {
+        for fault in FAULTS {
+            let then = sweep.live(scenario, &[(at, fault)]);
+            if pairs && fault == Fault::CrashAfter {
+                for second in at + 1..then {
+                    sweep.live(scenario, &[(at, fault), (second, Fault::CrashAfter)]);
+                }
+            }
+        }
+    }
+    sweep
+}
+
+/// One life, line by line.
+#[must_use]
+pub fn trace(scenario: &Scenario, faults: &[(usize, Fault)]) -> Vec<String> {
+    live(scenario, faults, true).0.trace
+}
+
+impl Sweep {
+    /// Lives through a scenario and answers how many effects it had.
+    fn live(&mut self, scenario: &Scenario, faults: &[(usize, Fault)]) -> usize {
+        let (outlook, boundaries) = live(scenario, faults, false);
+        self.runs += 1;
+        self.names.extend(outlook.tally.boundaries.keys());
+        let ends: Vec<End> = outlook.tally.ends.keys().copied().collect();
+        let as_expected = ends.len() == 1 && ends.iter().all(|end| scenario.ends.contains(end));
+        let as_expected =
+            Rule::EndsInTime.require(as_expected, || format!("it ended as {ends:?}, not as {:?}", scenario.ends));
+        if let Err(violation) = outlook.result.and(as_expected) {
+            self.broken.push((format!("{}: {faults:?}", scenario.name), violation));
+        }
+        boundaries
+    }
+}
+
+fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outlook, usize) {
+    let customers = vec![scenario.customer.clone()];
+    let world = World::at(start());
+    crate::teach(&world, &customers);
+    let faults = faults.to_vec();
+    let (mut begun, mut refused, refusal) = (0, 0, scenario.refused);
+    world.surround(Box::new(move |name, _now| {
+        let mut fault = faults.iter().find(|(at, _)| *at == begun).map(|(_, fault)| *fault);
+        begun += 1;
+        if let Some((_, most, status)) = refusal.filter(|(of, ..)| *of == name) {
+            refused += 1;
+            fault = fault.or_else(|| (refused <= most).then_some(Fault::Refuse(status)));
+        }
+        let before = Duration::from_millis(if name == "model.ask" { 900 } else { 5 });
+        Passage { before, fault, after: Duration::from_millis(1) }
+    }));
+    let house = House::new(&world);
+    let mut simulator = Simulator::new(&house, Weather::calm(scenario.rival), Random::new(0, 0), customers, traced);
+    simulator.follow(Script {
+        looks: if scenario.looks { vec![2 * SECOND, 4 * MINUTE, 50 * MINUTE, 80 * MINUTE] } else { Vec::new() },
+        mishap: scenario.mishap,
+        rival: scenario.rival,
+        decision: scenario.decision,
+        reconcile: scenario.reconcile,
+    });
+    let outlook = simulator.run();
+    (outlook, world.passed())
+}

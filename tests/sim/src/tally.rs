@@ -1,0 +1,62 @@
+//! What a run did, counted.
+
+use crate::ends::End;
+use std::collections::BTreeMap;
+
+/// What a number of worlds went through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Worlds.
+    pub worlds: u64,
+    /// Customers who came, whether they paid or not.
+    pub sales: u64,
+    /// Sales by how they ended.
+    pub ends: BTreeMap<End, u64>,
+    /// Effects begun, by boundary.
+    pub boundaries: BTreeMap<&'static str, u64>,
+    /// Faults that struck, by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Invocations, by what started them.
+    pub invocations: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    pub(crate) fn count_fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    /// Adds what another run did.
+    pub fn add(&mut self, other: &Self) {
+        self.worlds += other.worlds;
+        self.sales += other.sales;
+        sum(&mut self.ends, &other.ends);
+        sum(&mut self.boundaries, &other.boundaries);
+        sum(&mut self.faults, &other.faults);
+        sum(&mut self.invocations, &other.invocations);
+    }
+}
+
+fn sum<K: Copy + Ord>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+    for (key, number) in from {
+        *into.entry(*key).or_default() += number;
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} worlds, {} sales", self.worlds, self.sales)?;
+        writeln!(f, "\nends:")?;
+        for (end, number) in &self.ends {
+            writeln!(f, "  {number:>9} {end:?}")?;
+        }
+        for (title, numbers) in
+            [("faults", &self.faults), ("boundaries", &self.boundaries), ("invocations", &self.invocations)]
+        {
+            writeln!(f, "\n{title}:")?;
+            for (name, number) in numbers {
+                writeln!(f, "  {number:>9} {name}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! What a world's effects meet on their way: how long they take and what goes wrong, drawn from the seed.
+
+use crate::random::Random;
+use std::time::Duration;
+use testkit::{Fault, Passage};
+
+pub(crate) const SECOND: i64 = 1000;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
+pub(crate) const HOUR: i64 = 60 * MINUTE;
+
+/// A vendor or service that is down for a while.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outage {
+    /// The beginning of its boundaries' names.
+    pub(crate) of: &'static str,
+    pub(crate) from: i64,
+    pub(crate) until: i64,
+    pub(crate) how: Fault,
+}
+
+/// The weather of one world. Moments are in milliseconds since its beginning.
+#[derive(Clone, Debug)]
+pub(crate) struct Weather {
+    /// Nothing goes wrong after this.
+    pub(crate) storm_until: i64,
+    /// How often each fault strikes, in thousandths.
+    faults: [(Fault, u64); 4],
+    /// How often a vendor refuses, and how often an effect hangs.
+    refusals: u64,
+    hangs: u64,
+    pub(crate) outage: Option<Outage>,
+    /// A second storm, a day later, when what waits for a human falls due: from when until when.
+    second: Option<(i64, i64)>,
+    /// How often an invocation runs on a clock that is far off, in thousandths.
+    pub(crate) wrong_clocks: u64,
+    /// How far off, at most.
+    pub(crate) clock_error: i64,
+    /// How often a queue delivers a message once more.
+    pub(crate) duplicates: u64,
+    /// By how much a message may be late.
+    pub(crate) delay: i64,
+    pub(crate) sent_items_lag: i64,
+}
+
+/// What vendors answer when they refuse.
+const VENDORS: [(&str, &[u16]); 5] = [
+    ("mailbox.create_draft", &[429, 503, 500, 400, 403]),
+    ("mailbox.send_draft", &[429, 503, 500, 403]),
+    ("model.ask", &[429, 503, 500, 404, 400]),
+    ("payments.", &[429, 500, 503]),
+    ("ledger.", &[429, 500, 503]),
+];
+
+const OUTAGES: [&str; 9] =
+    ["mailbox.", "model.", "payments.", "ledger.", "store.", "log.", "archive.", "queue.", "alerts."];
+
+impl Weather {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        let calm = random.chance(100);
+        let wild = random.chance(150);
+        let mut often = |most: u64| if calm { 0 } else { random.below(most * if wild { 4 } else { 1 } + 1) };
+        let faults = [
+            (Fault::Fail, often(40)),
+            (Fault::LoseReply, often(40)),
+            (Fault::CrashBefore, often(30)),
+            (Fault::CrashAfter, often(30)),
+        ];
+        let (refusals, hangs, duplicates) = (often(60), often(15), often(250));
+        let long = random.chance(60);
+        let outage = random.chance(120).then(|| {
+            let from = random.between(0, 20 * MINUTE);
+            let lasts = if long { random.between(HOUR, 5 * HOUR) } else { random.between(MINUTE, 30 * MINUTE) };
+            let how = random.pick(&[Fault::Fail, Fault::LoseReply, Fault::Refuse(503)]).unwrap_or(Fault::Fail);
+            Outage { of: random.pick(&OUTAGES).unwrap_or("mailbox."), from, until: from + lasts, how }
+        });
+        let second = random.chance(150).then(|| (23 * HOUR, random.between(24 * HOUR, 30 * HOUR)));
+        let jumps = random.chance(180);
+        let duplicates = if jumps { duplicates.max(600) } else { duplicates };
+        Self {
+            storm_until: random.between(5 * MINUTE, 55 * MINUTE),
+            faults,
+            refusals,
+            hangs,
+            outage,
+            second,
+            wrong_clocks: if jumps { 150 + random.below(400) } else { 0 },
+            clock_error: random.between(30 * SECOND, 15 * MINUTE),
+            duplicates,
+            delay: random.pick(&[0, SECOND, 30 * SECOND, 8 * MINUTE]).unwrap_or(0),
+            sent_items_lag: if random.chance(300) { random.between(0, 12 * MINUTE) } else { 0 },
+        }
+    }
+
+    /// No weather at all, but perhaps wrong clocks.
+    pub(crate) const fn calm(wrong_clocks: bool) -> Self {
+        Self {
+            storm_until: 0,
+            faults: [(Fault::Fail, 0), (Fault::LoseReply, 0), (Fault::CrashBefore, 0), (Fault::CrashAfter, 0)],
+            refusals: 0,
+            hangs: 0,
+            outage: None,
+            second: None,
+            wrong_clocks: if wrong_clocks { 1 } else { 0 },
+            clock_error: 0,
+            duplicates: 0,
+            delay: 0,
+            sent_items_lag: 0,
+        }
+    }
+
+    /// When the last thing that the weather does is over.
+    pub(crate) fn over(&self) -> i64 {
+        self.outage.map_or(0, |outage| outage.until).max(self.storm_until)
+    }
+
+    /// Whether an outage outlasts what the queues' patience is for: what is given up then is not the code's fault.
+    pub(crate) fn is_long(&self) -> bool {
+        self.over() > HOUR
+    }
+
+    /// What one effect meets.
+    pub(crate) fn passage(&self, random: &mut Random, name: &'static str, now: i64) -> Passage {
+        let usual = if name == "model.ask" { random.between(800, 9000) } else { random.between(1, 40) };
+        let mut passage = Passage { before: time(usual), fault: None, after: time(random.between(1, 10)) };
+        if let Some(outage) = self.outage
+            && name.starts_with(outage.of)
+            && (outage.from..outage.until).contains(&now)
+        {
+            passage.fault = Some(outage.how);
+            return passage;
+        }
+        let again = self.second.is_some_and(|(from, until)| (from..until).contains(&now));
+        if now >= self.storm_until && !again {
+            return passage;
+        }
+        if random.chance(self.hangs) {
+            // Clients give up by themselves; a model's after 45 s.
+            let most = if name == "model.ask" { 45 * SECOND } else { 30 * SECOND };
+            passage.before = time(random.between(5 * SECOND, most));
+            passage.fault = random.chance(700).then_some(Fault::LoseReply);
+            return passage;
+        }
+        let refused = VENDORS.iter().find(|(vendor, _)| name.starts_with(vendor)).map(|(_, statuses)| *statuses);
+        if let Some(statuses) = refused.filter(|_| random.chance(self.refusals)) {
+            passage.fault = random.pick(statuses).map(Fault::Refuse);
+            return passage;
+        }
+        passage.fault =
+            self.faults.iter().find(|(_, thousandths)| random.chance(*thousandths)).map(|(fault, _)| *fault);
+        passage
+    }
+}
+
+fn time(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}

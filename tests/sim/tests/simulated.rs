@@ -1,0 +1,64 @@
+//! A short simulation: a thousand worlds in which no promise is broken.
+
+// A test that cannot go on says so by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use simulation::{
+    Tally, simulate,
+    sweep::{scenarios, sweep, trace},
+};
+use std::collections::BTreeSet;
+use testkit::BOUNDARIES;
+
+#[test]
+fn no_promise_is_broken_in_a_thousand_worlds() {
+    let mut tally = Tally::default();
+    for seed in 1..=1000 {
+        let report = simulate(seed, false);
+        tally.add(&report.tally);
+        let Some(violation) = report.violation else { continue };
+        let trace = simulate(seed, true).trace.join("\n");
+        panic!("{trace}\n\nseed {seed}: {violation}\nagain: cargo xtask sim --seed {seed}");
+    }
+    println!("{tally}");
+    assert!(tally.sales > 4000 && tally.faults.values().sum::<u64>() > 10_000, "{tally}");
+    assert!(tally.faults.len() >= 17, "every kind of fault struck: {tally}");
+}
+
+#[test]
+fn the_same_seed_leaves_the_same_trace() {
+    for seed in [1, 7, 42, 1001] {
+        let (one, other) = (simulate(seed, true), simulate(seed, true));
+        assert!(one.trace.len() > 20, "{}", one.trace.len());
+        assert_eq!(one.trace.join("\n"), other.trace.join("\n"));
+        assert_eq!((one.tally, one.violation), (other.tally, other.violation));
+    }
+}
+
+/// Every effect that a port can have is reached, and at every one of them every fault strikes and the process dies;
+/// it dies at every pair of them too.
+#[test]
+fn every_boundary_is_swept() {
+    let mut reached = BTreeSet::new();
+    let mut runs = 0;
+    for scenario in scenarios() {
+        let swept = sweep(&scenario, true);
+        println!("{}: {} effects, {} lives", scenario.name, swept.boundaries, swept.runs);
+        runs += swept.runs;
+        reached.extend(swept.names);
+        if let Some((faults, violation)) = swept.broken.first() {
+            panic!("{faults}: {violation}");
+        }
+    }
+    // Only a person reads the log.
+    let sales_have = BOUNDARIES.into_iter().filter(|name| *name != "log.lines");
+    assert_eq!(reached, sales_have.collect::<BTreeSet<_>>(), "boundaries that no sale of the sweep reaches");
+    assert!(runs > 5000, "{runs} lives");
+}
+
+#[test]
+fn a_scenario_leaves_the_same_trace_whenever_it_is_lived_through() {
+    for scenario in scenarios() {
+        assert_eq!(trace(&scenario, &[]), trace(&scenario, &[]), "{}", scenario.name);
+    }
+}
