@@ -110,6 +110,8 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
         Stands::Now => {}
         Stands::Later => return Ok(Attempt::Busy),
         Stands::NoMore => {
+            // The worker that gave it up may have died before it wrote that down.
+            keep_dead_letter(ports, &sale.value, order.letter).await;
             journal.flush(sale).await;
             return Ok(Attempt::Ended);
         }

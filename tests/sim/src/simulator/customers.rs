@@ -52,6 +52,8 @@ impl Simulator<'_> {
         }
         if let Some(when) = script.reconcile {
             self.in_a_while(when, What::Reconcile);
+            // Should it die, the next day's does the work.
+            self.horizon = self.now() + when + 50 * HOUR;
         }
         self.script = Some(script);
         self.schedule();

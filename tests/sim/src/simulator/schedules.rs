@@ -197,8 +197,8 @@ impl Simulator<'_> {
             state.given_back.insert(payment);
         }
         customer.restarted_at = Some(now);
-        // What a dispute stopped, and a won one starts again, is left to the deadlines function by design.
-        customer.may_be_chased |= change == PaymentChange::DisputeWon;
+        // What a won dispute starts again, and what only a payment event told us of, the deadlines function brings on.
+        customer.may_be_chased |= change == PaymentChange::DisputeWon || customer.events_lost;
         self.tally.count_fault("payment changed");
         self.note(|| format!("customer {number}: {change:?}"));
         let wait = self.random.between(200, 3 * MINUTE);
