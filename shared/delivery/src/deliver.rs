@@ -248,7 +248,8 @@ impl Delivery<'_> {
     /// Whether the mail may still go out: the money may have gone back, and the verdict may have been held, since
     /// the claim.
     fn may_go(&self, sale: &Sale) -> bool {
-        sale.money == Money::Kept && matches!(stands(self.order.letter, &sale.fulfilment), Stands::Now)
+        let kept = sale.money == Money::Kept || domain::planted("mail-after-refund");
+        kept && matches!(stands(self.order.letter, &sale.fulfilment), Stands::Now)
     }
 
     async fn render(&self, entry: CacheEntry) -> Result<Rendered, DeliverError> {

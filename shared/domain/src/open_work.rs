@@ -63,6 +63,9 @@ impl Work {
     }
 }
 
+/// So often are machines sent to publish what a sale could not, before its human work comes first.
+const PUBLISH_FIRST: u32 = 2;
+
 /// What is left to do, and when somebody must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenWork {
@@ -105,12 +108,18 @@ impl Sale {
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
-        let for_machines = || self.is_in_flight().then(|| (Work::InFlight, self.waits_since()));
-        // Last, so that a log that cannot be written hides nothing that a human has to decide.
+        if self.is_in_flight() {
+            return Some((Work::InFlight, self.waits_since()));
+        }
+        // What a dead worker left unsaid is said first; but a log that cannot be written hides for long nothing that
+        // a human has to decide.
         let unpublished = !self.outbox.is_empty() || !self.alerts.is_empty();
-        for_machines()
-            .or_else(|| self.for_humans())
-            .or_else(|| unpublished.then_some((Work::InFlight, self.changed_at)))
+        let to_publish = unpublished.then_some((Work::InFlight, self.changed_at));
+        if self.chased < PUBLISH_FIRST {
+            to_publish.or_else(|| self.for_humans())
+        } else {
+            self.for_humans().or(to_publish)
+        }
     }
 
     fn for_humans(&self) -> Option<(Work, Timestamp)> {
