@@ -8,6 +8,7 @@ pub mod chain;
 pub mod digest;
 pub mod journal;
 pub mod record;
+pub mod verify;
 
 pub use digest::{AuditKey, AuditKeys};
 pub use journal::{Change, CommitError, Journal};
@@ -15,3 +16,5 @@ pub use record::{Body, Record, RefundStep, Source, Status};
 
 #[cfg(test)]
 mod journal_tests;
+#[cfg(test)]
+mod verify_tests;
