@@ -99,6 +99,24 @@ pub enum Damage {
     Forked,
 }
 
+impl Damage {
+    /// What is wrong, for people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unreadable => "is no line of the log's format",
+            Self::Foreign => "is no file of this stream",
+            Self::Moved => "belongs to another stream",
+            Self::Reordered => "has the number of another record",
+            Self::Deleted => "is gone, later ones are there",
+            Self::Truncated => "is gone with all after it",
+            Self::Edited => "was edited",
+            Self::Unlinked => "or the one before it was edited",
+            Self::Forked => "stands in another record's place",
+        }
+    }
+}
+
 /// The first bad record of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
@@ -242,6 +260,14 @@ impl Verification {
         self.records += objects.len() as u64;
         self.without_sale += u64::from(known.is_none());
         self.findings.extend(verify_stream(stream, objects, known).err());
+    }
+
+    /// Takes in what was found elsewhere in the log.
+    pub fn merge(&mut self, other: Self) {
+        self.streams += other.streams;
+        self.records += other.records;
+        self.without_sale += other.without_sale;
+        self.findings.extend(other.findings);
     }
 
     /// Whether nothing is wrong.
