@@ -2,7 +2,11 @@
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
-use audit::verify::{Known, Object, Verification, session_of_stream, stream_of};
+use audit::{
+    Aggregate,
+    report::Report,
+    verify::{Known, Object, Verification, session_of_stream, stream_of},
+};
 use domain::{
     Sale, SessionId,
     ports::{AllSales, AuditObjects, SaleStore, StorageError, Versioned},
@@ -139,6 +143,25 @@ pub(crate) async fn verify(
     Ok(all)
 }
 
+/// Sums the log up. `progress` hears of every sale: how many there were, and how many records.
+pub(crate) async fn report(
+    ports: &Ports,
+    since: &str,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Report, CommandError> {
+    let mut aggregate = Aggregate::default();
+    let work = |_, keys| {
+        let objects = ports.objects.clone();
+        async move { fetch(objects.as_ref(), keys).await }
+    };
+    let done = |objects: Vec<Object>| {
+        aggregate.add_sale(objects.iter().map(|(_, bytes)| bytes.as_slice()));
+        progress(aggregate.sales(), aggregate.records());
+    };
+    each_stream(ports.objects.as_ref(), since, work, done).await?;
+    Ok(aggregate.finish())
+}
+
 /// Verifies one stream. A sale that goes on while its stream is read looks like damage: what looks bad is read
 /// again, until the sale has stood still meanwhile.
 async fn examine(ports: &Ports, stream: &str, keys: Vec<String>) -> Result<Verification, StorageError> {
@@ -256,6 +279,17 @@ mod tests {
             ("readme.txt".to_owned(), Damage::Foreign),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_report_reads_every_record_once() {
+        let world = world();
+        let whole = crate::command::wait(report(&ports(&world), "", |_, _| ())).unwrap();
+        assert_eq!((whole.sales, whole.records, whole.latency[0].count), (20, 60, 60));
+        let second = crate::command::wait(report(&ports(&world), "2027-01-16", |_, _| ())).unwrap();
+        assert_eq!((second.sales, second.records), (10, 30));
+        world.plan(Plan::none().whenever("log.object", Fault::Fail));
+        assert!(crate::command::wait(report(&ports(&world), "", |_, _| ())).is_err());
     }
 
     #[test]

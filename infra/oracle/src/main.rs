@@ -1,6 +1,7 @@
 //! `oracle`: the operator's command line.
 
 mod audit_command;
+mod audit_report;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
@@ -12,6 +13,7 @@ mod output;
 mod quarantine_command;
 mod reattempt_command;
 mod refunds_command;
+mod report_page;
 mod show_command;
 mod stack;
 mod when;
