@@ -113,16 +113,16 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
 }
 
 fn for_people(found: &Verification, width: usize) -> String {
-    let mut text = format!("{} streams, {} records\n", found.streams, found.records);
+    let mut text = format!("streams: {}, records: {}\n", found.streams, found.records);
     if found.without_sale > 0 {
-        let unknown = "whose sale the table does not know: their ends could not be compared";
-        text.push_str(&output::wrapped(&format!("{} streams {unknown}", found.without_sale), 0, width));
+        let unknown = "streams without a sale in the table, whose ends could be compared with nothing";
+        text.push_str(&output::wrapped(&format!("{unknown}: {}", found.without_sale), 0, width));
     }
     if found.is_sound() {
         text.push_str("the log is sound\n");
         return text;
     }
-    text.push_str(&format!("{} STREAMS ARE DAMAGED; the first bad record of each:\n", found.findings.len()));
+    text.push_str(&format!("DAMAGED STREAMS: {}; the first bad record of each:\n", found.findings.len()));
     for finding in &found.findings {
         text.push_str(&format!("{}\n    {}\n", output::printable(&finding.key), finding.damage.words()));
     }
@@ -144,7 +144,7 @@ impl Progress {
 
     fn tell(&mut self, streams: u64, records: u64) {
         let mut error = io::stderr().lock();
-        if streams % STEP == 0 && error.is_terminal() {
+        if streams.is_multiple_of(STEP) && error.is_terminal() {
             self.shown = true;
             // A progress line that cannot be written is no reason to stop.
             let _ = write!(error, "\r{streams} streams, {records} records read").and_then(|()| error.flush());
@@ -173,7 +173,7 @@ mod tests {
             findings: vec![Finding { key: key.clone(), damage: Damage::Edited }],
         };
         let text = for_people(&found, 40);
-        assert!(text.starts_with("2 streams, 7 records\n1 streams whose sale"), "{text}");
+        assert!(text.starts_with("streams: 2, records: 7\nstreams without a sale"), "{text}");
         assert!(text.ends_with(&format!("{key}\n    was edited\n")), "{text}");
         assert!(for_people(&Verification::default(), 80).ends_with("the log is sound\n"));
     }

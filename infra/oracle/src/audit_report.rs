@@ -9,7 +9,7 @@ use crate::output::{self, Row, amount};
 
 /// Tables, one for each part.
 pub(crate) fn for_people(report: &Report, width: usize) -> String {
-    let mut text = format!("{} sales, {} records\n", report.sales, report.records);
+    let mut text = format!("sales: {}, records: {}\n", report.sales, report.records);
     for warning in warnings(report) {
         text.push_str(&output::wrapped(&warning, 0, width));
     }
@@ -75,17 +75,17 @@ pub(crate) fn for_people(report: &Report, width: usize) -> String {
 pub(crate) fn warnings(report: &Report) -> Vec<String> {
     let mut warnings = Vec::new();
     if report.unreadable > 0 {
-        warnings.push(format!("{} records could not be read: run `oracle audit verify`", report.unreadable));
+        warnings.push(format!("records that cannot be read: {}; see `oracle audit verify`", report.unreadable));
     }
     if report.without_verdict > 0 {
         warnings.push(format!(
-            "{} sales failed or are held and have no verdict; {} of the sales without one were refunded. Neither counts as revenue",
+            "sales that failed, are held or unusable: {}; refunds of sales without a verdict: {}; neither is in the revenue",
             report.without_verdict, report.refunds_without_verdict
         ));
     }
     if report.other_amounts > 0 {
         warnings.push(format!(
-            "{} sales were paid with another amount than their price, {} all together; revenue counts the prices",
+            "sales paid with another amount than their price: {}, {} all together; the revenue counts the prices",
             report.other_amounts,
             amount(Some(&(report.other_amounts_cents, report.currency.to_owned())))
         ));
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_empty_log_has_a_report_too() {
         let text = for_people(&audit::Aggregate::default().finish(), 80);
-        assert!(text.starts_with("0 sales, 0 records\n") && text.contains("REVENUE"), "{text}");
+        assert!(text.starts_with("sales: 0, records: 0\n") && text.contains("REVENUE"), "{text}");
         assert_eq!((share(0, 0).as_str(), share(999_999, 1_000_000).as_str()), ("0.0 %", "99.9 %"));
     }
 }

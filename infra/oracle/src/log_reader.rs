@@ -74,10 +74,10 @@ async fn start<T: Send + 'static>(
     work: impl Future<Output = Result<T, StorageError>> + Send + 'static,
     done: &mut impl FnMut(T),
 ) -> Result<(), CommandError> {
-    if running.len() >= AT_ONCE {
-        if let Some(finished) = running.join_next().await {
-            done(result(finished)?);
-        }
+    if running.len() >= AT_ONCE
+        && let Some(finished) = running.join_next().await
+    {
+        done(result(finished)?);
     }
     running.spawn(work);
     Ok(())
