@@ -79,7 +79,8 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     }
     if report.without_verdict > 0 {
         warnings.push(format!(
-            "sales that failed, are held or unusable: {}; refunds of sales without a verdict: {}; neither is in the revenue",
+            "sales that failed, are held or unusable: {}; refunds of sales without a verdict: {}; neither is in \
+             the revenue",
             report.without_verdict, report.refunds_without_verdict
         ));
     }

@@ -198,7 +198,12 @@ fn a_whole_log_is_verified_stream_by_stream() {
 proptest! {
     /// Whatever single byte is changed, wherever: it is found, and so is whatever byte is added or taken away.
     #[test]
-    fn no_single_byte_is_missed(count in 1_i64..6, at in any::<prop::sample::Index>(), byte in any::<u8>(), how in 0..3) {
+    fn no_single_byte_is_missed(
+        count in 1_i64..6,
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        how in 0..3,
+    ) {
         let (sale, mut log) = published("cs_test_1", count);
         let total: usize = log.iter().map(|(_, bytes)| bytes.len()).sum();
         let mut offset = at.index(total);
