@@ -19,7 +19,7 @@ use crate::stack::{Deployed, StackError};
 pub(crate) enum Ended {
     /// Exit code 0.
     Done,
-    /// Nothing was done, or it was refused: exit code 1.
+    /// Nothing was done, it was refused, or something is wrong: exit code 1.
     Nothing,
 }
 

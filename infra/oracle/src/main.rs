@@ -1,15 +1,19 @@
 //! `oracle`: the operator's command line.
 
+mod audit_command;
+mod audit_report;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
 mod filter_command;
 mod json_lines;
 mod list_command;
+mod log_reader;
 mod output;
 mod quarantine_command;
 mod reattempt_command;
 mod refunds_command;
+mod report_page;
 mod show_command;
 mod stack;
 mod when;
@@ -68,6 +72,9 @@ enum Command {
     /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
+    /// The audit log: verify it, report from it.
+    #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
+    Audit(audit_command::AuditCommand),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -128,6 +135,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
+        Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {

@@ -10,7 +10,7 @@ use crate::command::CommandError;
 /// The width of a terminal that does not say how wide it is.
 const WIDTH: usize = 80;
 
-/// A row of a table, with a line of its own below it for what must never be cut.
+/// A row of a table, with a line of its own below it for what must never be cut, unless that is empty.
 pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
     pub(crate) below: String,
@@ -55,7 +55,9 @@ pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
     for row in rows {
         let cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
         text.push_str(&line(cells.iter().map(String::as_str).collect()));
-        text.push_str(&format!("  {}\n", row.below));
+        if !row.below.is_empty() {
+            text.push_str(&format!("  {}\n", row.below));
+        }
     }
     text
 }

@@ -11,6 +11,8 @@ use aws::{Connection, DynamoSales, InvalidSetting, S3AuditLog, S3Quarantine, Sec
 use runtime::{Environment, System};
 use serde::Deserialize;
 
+use crate::log_reader;
+
 /// Why a stack cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StackError {
@@ -154,6 +156,12 @@ impl Deployed {
 
     pub(crate) fn lists(&self) -> operations::list::Ports<'_> {
         operations::list::Ports { open: &self.sales, store: &self.sales }
+    }
+
+    /// What is read to look through the whole log.
+    pub(crate) fn log_ports(self) -> log_reader::Ports {
+        let sales = Arc::new(self.sales);
+        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales }
     }
 
     /// A queue, by the output that holds its URL.

@@ -4,14 +4,23 @@
 //! so an edit, a removal or a reordering shows. It never holds a question, a verdict's text or an address:
 //! only hashes, and of addresses only keyed ones.
 
+pub mod aggregate;
 pub mod chain;
 pub mod digest;
+pub mod histogram;
 pub mod journal;
 pub mod record;
+pub mod report;
+pub mod verify;
 
+pub use aggregate::Aggregate;
 pub use digest::{AuditKey, AuditKeys};
 pub use journal::{Change, CommitError, Journal};
 pub use record::{Body, Record, RefundStep, Source, Status};
 
 #[cfg(test)]
+mod aggregate_tests;
+#[cfg(test)]
 mod journal_tests;
+#[cfg(test)]
+mod verify_tests;

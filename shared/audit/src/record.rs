@@ -6,11 +6,11 @@ use domain::{
     money::{PaymentChange, PaymentId},
     verdict::Divergence,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// How an event ended (Audit Trail, required fields).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
     /// A verdict was generated.
@@ -28,7 +28,7 @@ pub enum Status {
 }
 
 /// Which path wrote the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The paid event.
@@ -42,7 +42,7 @@ pub enum Source {
 }
 
 /// How far a refund has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundStep {
     /// Somebody, or a policy, decided it (Silent Drop, invariant 6).

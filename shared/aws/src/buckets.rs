@@ -10,7 +10,7 @@ use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
     CachedVerdict, SessionId, Timestamp,
     alert::Severity,
-    ports::{AuditLog, AuditRecords, Published, Quarantine, StorageError, VerdictArchive},
+    ports::{AuditLog, AuditObjects, AuditRecords, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
 use std::sync::OnceLock;
@@ -130,6 +130,23 @@ impl AuditLog for S3AuditLog {
 impl AuditRecords for S3AuditLog {
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
         self.0.texts(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, prefix).await
+    }
+}
+
+#[async_trait]
+impl AuditObjects for S3AuditLog {
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        let list = || async {
+            let list = self.0.client().list_objects_v2().bucket(&self.0.name).prefix(prefix);
+            Ok(list.start_after(after).send().await?)
+        };
+        let step = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
+        let page = self.0.connection.call(step, list).await?;
+        Ok(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
+    }
+
+    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        self.0.get(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, key).await
     }
 }
 

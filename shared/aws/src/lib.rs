@@ -4,6 +4,7 @@
 //! Clients are made at their first use: a function that only sends a message loads nothing else.
 
 mod alerts;
+mod all_sales;
 mod attempts;
 mod buckets;
 mod connection;

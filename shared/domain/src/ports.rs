@@ -107,6 +107,22 @@ pub trait OpenSales: Send + Sync {
     async fn open(&self, work: Work, until: Option<Timestamp>, from: Option<&str>) -> Result<Listed, StorageError>;
 }
 
+/// A page of all sales.
+#[derive(Clone, Debug, Default)]
+pub struct SalesPage {
+    /// Sales, in no order.
+    pub sales: Vec<Sale>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// Every sale there is. It costs a reading of the whole table: for operators only, never on a path or a schedule.
+#[async_trait]
+pub trait AllSales: Send + Sync {
+    /// One page.
+    async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError>;
+}
+
 /// What operators submit in a customer's stead (Silent Drop, re-attempt).
 #[async_trait]
 pub trait Submissions: Send + Sync {
@@ -170,6 +186,15 @@ pub trait AuditLog: Send + Sync {
 pub trait AuditRecords: Send + Sync {
     /// The lines whose keys begin so, in the order of their keys.
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError>;
+}
+
+/// The append-only log as it lies there, for its verification.
+#[async_trait]
+pub trait AuditObjects: Send + Sync {
+    /// One page of the keys that begin so and come after `after`, in order; nothing when there are no more.
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError>;
+    /// The bytes of an object, if it is there.
+    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
 }
 
 /// Raw payloads that the content filter held: erasable, for few eyes.

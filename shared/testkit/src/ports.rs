@@ -13,11 +13,11 @@ use domain::{
     money::PaymentId,
     open_work::Work,
     ports::{
-        Alerts, AuditLog, AuditRecords, Breakers, CacheEntry, Clock, CreatedCheckoutSession, DeadLetters, Ledger,
-        Listed, MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession, OpenSales,
-        OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue, QueueError,
-        Randomness, RefundStatus, SaleStore, SaveError, SecretSource, StorageError, Submissions, VerdictArchive,
-        Versioned,
+        Alerts, AllSales, AuditLog, AuditObjects, AuditRecords, Breakers, CacheEntry, Clock, CreatedCheckoutSession,
+        DeadLetters, Ledger, Listed, MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply,
+        NewCheckoutSession, OpenSales, OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt, Published,
+        Quarantine, Queue, QueueError, Randomness, RefundStatus, SaleStore, SalesPage, SaveError, SecretSource,
+        StorageError, Submissions, VerdictArchive, Versioned,
     },
     sale::AuditEntry,
 };
@@ -195,6 +195,37 @@ impl AuditRecords for World {
             found.map(|(_, line)| line.clone()).collect()
         });
         read.await.map_err(|_| storage("log.lines"))
+    }
+}
+
+/// An object ends with a line break, as it does in the bucket.
+#[async_trait]
+impl AuditObjects for World {
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("log.keys", |state| {
+            let keys = state.log.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
+            keys.take(PAGE).cloned().collect()
+        });
+        read.await.map_err(|_| storage("log.keys"))
+    }
+
+    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let line = |line: &String| format!("{line}\n").into_bytes();
+        let read = self.boundary("log.object", |state| state.log.get(key).map(line));
+        read.await.map_err(|_| storage("log.object"))
+    }
+}
+
+#[async_trait]
+impl AllSales for World {
+    async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError> {
+        let read = self.boundary("store.all", |state| {
+            let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+            let sales: Vec<_> = state.sales.values().skip(skip).take(PAGE).map(|(sale, _)| sale.clone()).collect();
+            let next = (skip + sales.len() < state.sales.len()).then(|| (skip + sales.len()).to_string());
+            SalesPage { sales, next }
+        });
+        read.await.map_err(|_| storage("store.all"))
     }
 }
 

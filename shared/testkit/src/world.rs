@@ -19,7 +19,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 31] = [
+pub const BOUNDARIES: [&str; 34] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -29,7 +29,9 @@ pub const BOUNDARIES: [&str; 31] = [
     "ledger.paid_since",
     "ledger.refund",
     "ledger.session_of",
+    "log.keys",
     "log.lines",
+    "log.object",
     "log.publish",
     "mailbox.create_draft",
     "mailbox.discard_draft",
@@ -45,6 +47,7 @@ pub const BOUNDARIES: [&str; 31] = [
     "queue.hide",
     "queue.send",
     "secrets.document",
+    "store.all",
     "store.load",
     "store.load_with_verdict",
     "store.open",

@@ -1,0 +1,257 @@
+//! Sums the log up into a [`Report`].
+//!
+//! Records are taken in sale by sale and forgotten: memory grows with the number of days, tiers and steps, never
+//! with the number of records.
+
+use crate::{
+    histogram::Histogram,
+    record::{RefundStep, Source, Status},
+    report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, Step},
+};
+use domain::{Tier, money::PaymentChange, tier};
+use serde::Deserialize;
+use std::{borrow::Cow, collections::BTreeMap};
+
+/// Different error texts that are counted one by one; more are counted together.
+const MAX_ERRORS: usize = 1000;
+
+/// Errors that a report names.
+const TOP_ERRORS: usize = 20;
+
+/// A record as far as a report needs it.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    timestamp: Cow<'a, str>,
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    tier: Option<Tier>,
+    latency_ms: u64,
+    source: Option<Source>,
+    status: Option<Status>,
+    #[serde(borrow)]
+    error_detail: Option<Cow<'a, str>>,
+    step: Option<RefundStep>,
+    change: Option<PaymentChange>,
+    amount_total: Option<i64>,
+    #[serde(borrow)]
+    currency: Option<Cow<'a, str>>,
+    price: Option<u32>,
+    gate: Option<u8>,
+    #[serde(borrow)]
+    outcome: Option<Cow<'a, str>>,
+    approved: Option<bool>,
+    #[serde(borrow)]
+    crosscheck_reason: Option<Cow<'a, str>>,
+}
+
+impl Line<'_> {
+    /// The day (UTC) on which it was written.
+    fn day(&self) -> String {
+        self.timestamp.get(..10).unwrap_or(&self.timestamp).to_owned()
+    }
+}
+
+/// What one sale's records say about its money.
+#[derive(Default)]
+struct Account {
+    tier: Option<Tier>,
+    /// The day of its first verdict.
+    delivered: Option<String>,
+    /// The day on which the money went back.
+    refunded: Option<String>,
+    failed: bool,
+}
+
+/// Money of a day and a tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Money {
+    sold: u64,
+    refunds: u64,
+}
+
+/// Takes records in.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregate {
+    sales: u64,
+    records: u64,
+    unreadable: u64,
+    money: BTreeMap<(String, Tier), Money>,
+    without_verdict: u64,
+    refunds_without_verdict: u64,
+    other_amounts: u64,
+    other_amounts_cents: i64,
+    latency: BTreeMap<(Option<Tier>, Step), Histogram>,
+    retrievals: Retrievals,
+    mails: Mails,
+    errors: BTreeMap<String, u64>,
+    other_errors: u64,
+    filter: BTreeMap<(u8, String), u64>,
+    crosscheck: BTreeMap<(bool, String), u64>,
+}
+
+impl Aggregate {
+    /// Takes in all records of one sale, in their order. A line that cannot be read is counted and passed over.
+    pub fn add_sale<'a>(&mut self, lines: impl IntoIterator<Item = &'a [u8]>) {
+        let mut account = Account::default();
+        let before = self.records;
+        for line in lines {
+            self.records += 1;
+            match serde_json::from_slice::<Line<'_>>(line) {
+                Ok(line) => self.add(&line, &mut account),
+                Err(_) => self.unreadable += 1,
+            }
+        }
+        self.sales += u64::from(self.records > before);
+        self.settle(account);
+    }
+
+    /// Sales so far.
+    #[must_use]
+    pub const fn sales(&self) -> u64 {
+        self.sales
+    }
+
+    /// Records so far.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn add(&mut self, line: &Line<'_>, account: &mut Account) {
+        account.tier = line.tier.or(account.tier);
+        match &*line.event {
+            "pipeline" => self.add_event(line, account),
+            "refund" => match line.step {
+                Some(RefundStep::Issued | RefundStep::Confirmed) => went_back(line, account),
+                Some(RefundStep::Failed) => account.refunded = None,
+                Some(RefundStep::Authorised) | None => {}
+            },
+            "payment_change" => {
+                if matches!(line.change, Some(PaymentChange::Refunded | PaymentChange::DisputeLost)) {
+                    went_back(line, account);
+                }
+            }
+            "amount_differs" => {
+                self.other_amounts += 1;
+                if line.currency.as_deref() == Some(tier::CURRENCY) {
+                    let paid = line.amount_total.unwrap_or_default();
+                    self.other_amounts_cents += paid.saturating_sub(i64::from(line.price.unwrap_or_default()));
+                }
+            }
+            "content_filter" => {
+                let key = (line.gate.unwrap_or_default(), word(line.outcome.as_deref()));
+                *self.filter.entry(key).or_default() += 1;
+            }
+            "tmm_crosscheck" => {
+                let key = (line.approved == Some(true), word(line.crosscheck_reason.as_deref()));
+                *self.crosscheck.entry(key).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn add_event(&mut self, line: &Line<'_>, account: &mut Account) {
+        let (Some(source), Some(status)) = (line.source, line.status) else { return };
+        if let Some(step) = Step::of(source, status) {
+            self.latency.entry((line.tier, step)).or_default().add(line.latency_ms);
+            match step {
+                Step::Verdict => account.delivered = account.delivered.take().or_else(|| Some(line.day())),
+                Step::VerdictFailed => account.failed = true,
+                Step::Page => self.retrievals.cache += 1,
+                Step::PageFromArchive => self.retrievals.archive += 1,
+                Step::Regeneration => self.retrievals.regenerated += 1,
+                Step::Mail => self.mails.sent += 1,
+                Step::MailFailed => self.mails.failed += 1,
+            }
+        }
+        if matches!(status, Status::Error | Status::EmailFailed) {
+            let detail = word(line.error_detail.as_deref());
+            if let Some(count) = self.errors.get_mut(&detail) {
+                *count += 1;
+            } else if self.errors.len() < MAX_ERRORS {
+                self.errors.insert(detail, 1);
+            } else {
+                self.other_errors += 1;
+            }
+        }
+    }
+
+    /// A sale counts once, with its tier's price, on the day of its first verdict; a refund takes the same back on
+    /// the day of the refund.
+    fn settle(&mut self, account: Account) {
+        match (account.delivered, account.tier) {
+            (Some(day), Some(tier)) => {
+                self.money.entry((day, tier)).or_default().sold += 1;
+                if let Some(day) = account.refunded {
+                    self.money.entry((day, tier)).or_default().refunds += 1;
+                }
+            }
+            _ => {
+                self.without_verdict += u64::from(account.failed);
+                self.refunds_without_verdict += u64::from(account.refunded.is_some());
+            }
+        }
+    }
+
+    /// The report.
+    #[must_use]
+    pub fn finish(self) -> Report {
+        let revenue = self.money.into_iter().map(|((day, tier), money)| Revenue {
+            day,
+            tier,
+            sold: money.sold,
+            gross_cents: cents(money.sold, tier),
+            refunds: money.refunds,
+            net_cents: cents(money.sold, tier) - cents(money.refunds, tier),
+        });
+        let quantile = |histogram: &Histogram, per_cent| histogram.quantile(per_cent).unwrap_or_default();
+        let latency = self.latency.into_iter().map(|((tier, step), histogram)| Latency {
+            tier,
+            step,
+            count: histogram.count(),
+            p50_ms: quantile(&histogram, 50),
+            p95_ms: quantile(&histogram, 95),
+            p99_ms: quantile(&histogram, 99),
+            greatest_ms: histogram.greatest(),
+        });
+        let mut errors: Vec<Counted> =
+            self.errors.into_iter().map(|(detail, count)| Counted { detail, count }).collect();
+        errors.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.detail.cmp(&other.detail)));
+        let rest: u64 = errors.iter().skip(TOP_ERRORS).map(|error| error.count).sum();
+        errors.truncate(TOP_ERRORS);
+        let filter = self.filter.into_iter().map(|((gate, outcome), count)| Filtered { gate, outcome, count });
+        let crosscheck =
+            self.crosscheck.into_iter().map(|((approved, reason), count)| Crosschecked { approved, reason, count });
+        Report {
+            sales: self.sales,
+            records: self.records,
+            unreadable: self.unreadable,
+            currency: tier::CURRENCY,
+            revenue: revenue.collect(),
+            without_verdict: self.without_verdict,
+            refunds_without_verdict: self.refunds_without_verdict,
+            other_amounts: self.other_amounts,
+            other_amounts_cents: self.other_amounts_cents,
+            latency: latency.collect(),
+            retrievals: self.retrievals,
+            mails: self.mails,
+            errors,
+            other_errors: self.other_errors + rest,
+            filter: filter.collect(),
+            crosscheck: crosscheck.collect(),
+        }
+    }
+}
+
+fn went_back(line: &Line<'_>, account: &mut Account) {
+    account.refunded = account.refunded.take().or_else(|| Some(line.day()));
+}
+
+fn word(text: Option<&str>) -> String {
+    text.unwrap_or("unspecified").to_owned()
+}
+
+fn cents(count: u64, tier: Tier) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX).saturating_mul(i64::from(tier.price_cents()))
+}

@@ -1,0 +1,197 @@
+//! Reports of generated sales.
+
+use crate::{
+    Aggregate, Body, Record, RefundStep, Source, Status, chain,
+    report::{Counted, Crosschecked, Filtered, Mails, Report, Retrievals, Step},
+};
+use domain::{
+    Sale, SessionId, Tier, Timestamp,
+    money::{PaymentChange, PaymentId},
+};
+use serde_json::json;
+
+const DAY: i64 = 86_400_000;
+const START: i64 = 1_776_349_384_565;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(START + millis)
+}
+
+/// A sale under construction, as the functions write it.
+struct Told(Sale);
+
+impl Told {
+    fn new(tier: Option<Tier>) -> Self {
+        Self(Sale { tier, ..Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)) })
+    }
+
+    /// An event that ended so long after it began.
+    fn event(mut self, day: i64, latency: i64, source: Source, status: Status, detail: Option<&str>) -> Self {
+        let begun = day * DAY;
+        chain::append(&mut self.0, &Record::pipeline(at(begun + latency), at(begun), source, status, detail));
+        self
+    }
+
+    fn verdict(self, day: i64, latency: i64) -> Self {
+        self.event(day, latency, Source::Webhook, Status::Ok, None)
+    }
+
+    fn body(mut self, day: i64, body: Body) -> Self {
+        chain::append(&mut self.0, &Record { timestamp: at(day * DAY), triggered_at: at(day * DAY), body });
+        self
+    }
+
+    fn refund(self, day: i64, step: RefundStep) -> Self {
+        let (amount_total, currency) = (Some(500), Some("cad".to_owned()));
+        let (by, reason) = ("policy".to_owned(), "late".to_owned());
+        self.body(day, Body::Refund { step, by, reason, amount_total, currency, error: None })
+    }
+
+    fn change(self, day: i64, change: PaymentChange) -> Self {
+        let payment = PaymentId::parse("pi_1").unwrap();
+        let (amount_total, currency) = (Some(500), Some("cad".to_owned()));
+        self.body(day, Body::PaymentChange { payment, change, amount_total, currency })
+    }
+}
+
+fn report(sales: impl IntoIterator<Item = Told>) -> Report {
+    let mut aggregate = Aggregate::default();
+    for Told(sale) in sales {
+        aggregate.add_sale(sale.outbox.iter().map(|entry| entry.line.as_bytes()));
+    }
+    aggregate.finish()
+}
+
+/// Day, tier, sold, gross, refunds, net.
+fn revenue(report: &Report) -> Vec<(&str, Tier, u64, i64, u64, i64)> {
+    let row = |row: &'_ crate::report::Revenue| (row.tier, row.sold, row.gross_cents, row.refunds, row.net_cents);
+    let rows = report.revenue.iter().map(|each| (each.day.as_str(), row(each)));
+    rows.map(|(day, (tier, sold, gross, refunds, net))| (day, tier, sold, gross, refunds, net)).collect()
+}
+
+#[test]
+fn revenue_is_the_price_of_each_delivered_sale_once() {
+    let found = report([
+        Told::new(Some(Tier::Quick)).verdict(0, 1).verdict(1, 1),
+        Told::new(Some(Tier::Quick)).verdict(0, 1),
+        Told::new(Some(Tier::Strategy)).verdict(1, 1),
+        Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("held")).verdict(2, 1),
+        Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up")),
+    ]);
+    let expected = [
+        ("2026-04-16", Tier::Quick, 2, 200, 0, 200),
+        ("2026-04-17", Tier::Strategy, 1, 2500, 0, 2500),
+        ("2026-04-18", Tier::Full, 1, 500, 0, 500),
+    ];
+    assert_eq!(revenue(&found), expected);
+    assert_eq!((found.sales, found.records, found.without_verdict), (5, 7, 1));
+}
+
+#[test]
+fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
+    use RefundStep::{Authorised, Confirmed, Failed, Issued};
+    let sale = || Told::new(Some(Tier::Full)).verdict(0, 1);
+    let whole =
+        || sale().refund(1, Authorised).refund(1, Issued).refund(2, Confirmed).change(3, PaymentChange::Refunded);
+    let only = |told: Told| revenue(&report([told])).iter().map(|row| (row.2, row.4, row.5)).collect::<Vec<_>>();
+    assert_eq!(only(whole()), [(1, 0, 500), (0, 1, -500)]);
+    assert_eq!(report([whole()]).revenue[1].day, "2026-04-17");
+    assert_eq!(only(sale().refund(0, Authorised)), [(1, 0, 500)], "decided is not done");
+    assert_eq!(only(sale().refund(0, Issued).refund(1, Failed)), [(1, 0, 500)], "the money stayed");
+    assert_eq!(only(sale().change(0, PaymentChange::Refunded)), [(1, 1, 0)], "by hand, at Stripe");
+    assert_eq!(only(sale().change(0, PaymentChange::DisputeOpened)), [(1, 0, 500)]);
+    assert_eq!(only(sale().change(0, PaymentChange::DisputeLost)), [(1, 1, 0)]);
+    let undelivered = Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up"));
+    let found = report([undelivered.refund(1, Issued)]);
+    assert_eq!((found.revenue.len(), found.without_verdict, found.refunds_without_verdict), (0, 1, 1));
+}
+
+#[test]
+fn latency_is_told_by_tier_and_step() {
+    let sales = (1..=100).map(|index| {
+        let told = Told::new(Some(Tier::Quick)).verdict(0, index * 100);
+        told.event(0, 7, Source::EmailService, Status::EmailSent, Some("sent"))
+    });
+    let found = report(sales.chain([Told::new(None).event(0, 3, Source::Webhook, Status::Error, Some("unusable"))]));
+    let steps: Vec<_> = found.latency.iter().map(|row| (row.tier, row.step, row.count)).collect();
+    let quick = Some(Tier::Quick);
+    assert_eq!(steps, [(None, Step::VerdictFailed, 1), (quick, Step::Verdict, 100), (quick, Step::Mail, 100)]);
+    let verdict = &found.latency[1];
+    for (estimate, exact) in [(verdict.p50_ms, 5000), (verdict.p95_ms, 9500), (verdict.p99_ms, 9900)] {
+        assert!(estimate.abs_diff(exact) <= exact / 100 + 1, "{estimate} for {exact}");
+    }
+    assert_eq!((verdict.greatest_ms, found.latency[2].p99_ms), (10_000, 7));
+}
+
+#[test]
+fn cache_and_mail_and_errors_are_counted() {
+    let mut told = Told::new(Some(Tier::Quick)).verdict(0, 1);
+    for _ in 0..3 {
+        told = told.event(0, 1, Source::CacheHit, Status::Cached, Some("cache_hit"));
+    }
+    told = told.event(0, 1, Source::ResultPage, Status::Cached, Some("restored from the archive"));
+    told = told.event(0, 1, Source::ResultPage, Status::Regenerated, Some("cache_miss"));
+    for detail in ["Graph API returned 503", "Graph API returned 503", "time-out"] {
+        told = told.event(0, 1, Source::EmailService, Status::EmailFailed, Some(detail));
+    }
+    told = told.event(0, 1, Source::EmailService, Status::EmailSent, Some("sent"));
+    let found = report([told]);
+    assert_eq!(found.retrievals, Retrievals { cache: 3, archive: 1, regenerated: 1 });
+    assert_eq!(found.mails, Mails { sent: 1, failed: 3 });
+    let counted = |detail: &str, count| Counted { detail: detail.into(), count };
+    assert_eq!(found.errors, [counted("Graph API returned 503", 2), counted("time-out", 1)]);
+}
+
+#[test]
+fn however_many_errors_there_are_the_most_frequent_are_named() {
+    let mut told = Told::new(None);
+    for index in 0..1200 {
+        let detail = format!("error {index}");
+        told = told.event(0, 1, Source::Webhook, Status::Error, Some(&detail));
+        told = told.event(0, 1, Source::Webhook, Status::Error, Some("error 7"));
+    }
+    let found = report([told]);
+    assert_eq!((found.errors.len(), found.errors[0].count), (20, 1201));
+    assert_eq!(found.errors.iter().map(|error| error.count).sum::<u64>() + found.other_errors, 2400);
+}
+
+#[test]
+fn filter_crosscheck_and_other_amounts_are_counted() {
+    let run = |gate, outcome: &str| Body::ContentFilter {
+        gate,
+        outcome: outcome.into(),
+        list_version: "1".into(),
+        list_hash: "h".into(),
+        hits: json!([]),
+    };
+    let check = |approved, reason: &str| Body::TmmCrosscheck {
+        phi: 0.042,
+        decision: json!({
+            "approved": approved, "coherence_score": 0.5, "threshold": 0.4, "verdict_label": "RED", "flags": ["x"],
+            "crosscheck_reason": reason,
+        }),
+    };
+    let paid = |cents: i64, currency: &str| Body::AmountDiffers {
+        amount_total: Some(cents),
+        currency: Some(currency.into()),
+        price: 500,
+    };
+    let told = Told::new(Some(Tier::Full)).body(0, check(false, "low_coherence")).body(0, check(true, "pass"));
+    let told = told.body(0, run(1, "PASS")).body(0, run(2, "PASS")).body(0, run(2, "PASS")).body(0, run(2, "REPLACE"));
+    let found = report([told.body(0, paid(400, "cad")).body(0, paid(1, "usd"))]);
+    let filtered = |gate, outcome: &str, count| Filtered { gate, outcome: outcome.into(), count };
+    assert_eq!(found.filter, [filtered(1, "PASS", 1), filtered(2, "PASS", 2), filtered(2, "REPLACE", 1)]);
+    let checked = |approved, reason: &str| Crosschecked { approved, reason: reason.into(), count: 1 };
+    assert_eq!(found.crosscheck, [checked(false, "low_coherence"), checked(true, "pass")]);
+    assert_eq!((found.other_amounts, found.other_amounts_cents, found.unreadable), (2, -100, 0));
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_and_stops_nothing() {
+    let mut aggregate = Aggregate::default();
+    let Told(sale) = Told::new(Some(Tier::Quick)).verdict(0, 1);
+    aggregate.add_sale([&b"nonsense"[..], b"\xff", sale.outbox[0].line.as_bytes()]);
+    aggregate.add_sale([]);
+    let found = aggregate.finish();
+    assert_eq!((found.sales, found.records, found.unreadable, found.revenue.len()), (1, 3, 2, 1));
+}

@@ -1,0 +1,170 @@
+//! What the log says about the business: revenue, latency, cache, mail, errors, filter and crosscheck (Audit Trail,
+//! derived analytics). [`crate::Aggregate`] makes it.
+
+use crate::record::{Source, Status};
+use domain::Tier;
+use serde::Serialize;
+
+/// What the log says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Sales with at least one record.
+    pub sales: u64,
+    /// Records.
+    pub records: u64,
+    /// Records that could not be read.
+    pub unreadable: u64,
+    /// The currency of all amounts, as Stripe writes it.
+    pub currency: &'static str,
+    /// Revenue by day and tier, in order.
+    pub revenue: Vec<Revenue>,
+    /// Sales that failed or were held or unusable, and have no verdict by their last record.
+    pub without_verdict: u64,
+    /// Those whose money went back though no verdict had counted as revenue.
+    pub refunds_without_verdict: u64,
+    /// Sales that were paid with another amount than their price, promotion codes for the most part.
+    pub other_amounts: u64,
+    /// How far those in Canadian dollars were over the price, all together, in cents: less than zero for rebates.
+    /// Revenue counts prices and is not corrected by it.
+    pub other_amounts_cents: i64,
+    /// Latency by tier and step.
+    pub latency: Vec<Latency>,
+    /// Where verdicts on the page came from.
+    pub retrievals: Retrievals,
+    /// Mails.
+    pub mails: Mails,
+    /// The most frequent errors.
+    pub errors: Vec<Counted>,
+    /// All others.
+    pub other_errors: u64,
+    /// Outcomes of the content filter.
+    pub filter: Vec<Filtered>,
+    /// Outcomes of the crosscheck.
+    pub crosscheck: Vec<Crosschecked>,
+}
+
+/// Revenue of a day and a tier.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Revenue {
+    /// The day (UTC).
+    pub day: String,
+    /// The tier.
+    pub tier: Tier,
+    /// First verdicts on that day.
+    pub sold: u64,
+    /// Their prices.
+    pub gross_cents: i64,
+    /// Refunds on that day of sales that had been delivered.
+    pub refunds: u64,
+    /// The gross less the refunds.
+    pub net_cents: i64,
+}
+
+/// Latency of a step, in milliseconds; the quantiles with [`crate::histogram::RELATIVE_ERROR`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Latency {
+    pub tier: Option<Tier>,
+    pub step: Step,
+    pub count: u64,
+    pub p50_ms: u64,
+    pub p95_ms: u64,
+    pub p99_ms: u64,
+    pub greatest_ms: u64,
+}
+
+/// Where verdicts on the page came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Retrievals {
+    /// From the cache.
+    pub cache: u64,
+    /// Restored from the archive.
+    pub archive: u64,
+    /// Generated again.
+    pub regenerated: u64,
+}
+
+/// Mails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Mails {
+    /// EMAIL_SENT records.
+    pub sent: u64,
+    /// EMAIL_FAILED records.
+    pub failed: u64,
+}
+
+/// An error and how often it came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Counted {
+    pub detail: String,
+    pub count: u64,
+}
+
+/// An outcome of the content filter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Filtered {
+    pub gate: u8,
+    pub outcome: String,
+    pub count: u64,
+}
+
+/// An outcome of the crosscheck.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Crosschecked {
+    pub approved: bool,
+    pub reason: String,
+    pub count: u64,
+}
+
+/// What a customer, or an operator, waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// From the paid event to the first verdict.
+    Verdict,
+    /// From the paid event to the end without a verdict.
+    VerdictFailed,
+    /// The page, from the cache.
+    Page,
+    /// The page, from the archive.
+    PageFromArchive,
+    /// From the order of a second verdict to that verdict.
+    Regeneration,
+    /// From the order of the mail to its acceptance.
+    Mail,
+    /// From the order of the mail to a failure.
+    MailFailed,
+}
+
+impl Step {
+    /// The step, for people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Verdict => "verdict",
+            Self::VerdictFailed => "verdict failed",
+            Self::Page => "page",
+            Self::PageFromArchive => "page from archive",
+            Self::Regeneration => "regeneration",
+            Self::Mail => "mail",
+            Self::MailFailed => "mail failed",
+        }
+    }
+
+    /// The step that ended so, if it is one.
+    pub(crate) const fn of(source: Source, status: Status) -> Option<Self> {
+        match (source, status) {
+            (Source::Webhook, Status::Ok) => Some(Self::Verdict),
+            (Source::Webhook, Status::Error) => Some(Self::VerdictFailed),
+            (Source::CacheHit, Status::Cached) => Some(Self::Page),
+            (Source::ResultPage, Status::Cached) => Some(Self::PageFromArchive),
+            (Source::ResultPage, Status::Regenerated) => Some(Self::Regeneration),
+            (Source::EmailService, Status::EmailSent) => Some(Self::Mail),
+            (Source::EmailService, Status::EmailFailed) => Some(Self::MailFailed),
+            _ => None,
+        }
+    }
+}

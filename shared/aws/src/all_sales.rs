@@ -1,0 +1,39 @@
+//! Every sale of the table, for operators.
+
+use crate::{
+    DynamoSales,
+    attempts::Step,
+    items::{Item, SALE, parse_sale, text},
+    storage,
+};
+use async_trait::async_trait;
+use aws_sdk_dynamodb::types::AttributeValue;
+use domain::ports::{AllSales, SalesPage, StorageError};
+
+#[async_trait]
+impl AllSales for DynamoSales {
+    /// A row that cannot be read is an error: whoever asks for all sales must not be told of fewer.
+    async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError> {
+        let step = Step { name: "sales read", operation: "CACHE_READ", subject: "-" };
+        let start = from.map(start_key).transpose()?;
+        let scan = || async {
+            let scan = self.client().scan().table_name(self.table()).consistent_read(true);
+            let scan = scan.filter_expression("sk = :sale");
+            let scan = scan.expression_attribute_values(":sale", AttributeValue::S(SALE.to_owned()));
+            Ok(scan.set_exclusive_start_key(start.clone()).send().await?)
+        };
+        let output = self.connection().call(step, scan).await?;
+        let sale = |item: &Item| parse_sale(item).map(|sale| sale.value).map_err(|error| storage(step.name, error));
+        let sales = output.items.unwrap_or_default().iter().map(sale).collect::<Result<_, _>>()?;
+        let next = output.last_evaluated_key.as_ref().map(|key| {
+            let part = |name| text(key, name).unwrap_or_default();
+            serde_json::to_string(&(part("pk"), part("sk")))
+        });
+        Ok(SalesPage { sales, next: next.transpose().map_err(|error| storage(step.name, error))? })
+    }
+}
+
+fn start_key(from: &str) -> Result<Item, StorageError> {
+    let (pk, sk): (String, String) = serde_json::from_str(from).map_err(|error| storage("sales read", error))?;
+    Ok([("pk", pk), ("sk", sk)].map(|(name, value)| (name.to_owned(), AttributeValue::S(value))).into())
+}
