@@ -255,7 +255,7 @@ mod tests {
             Sale { mail: dead(-20), ..sale() },
             Sale { mail: Mail::Unknown { at: at(-10) }, ..sale() },
             Sale { money: Money::RefundAuthorised { authorisation, at: at(-5) }, fulfilment: failed, ..sale() },
-            Sale { fulfilment: Fulfilment::Ordered { at: at(-1300) }, changed_at: at(-1300), ..sale() },
+            Sale { fulfilment: Fulfilment::Ordered { at: at(-1300) }, waiting_since: at(-1300), ..sale() },
             Sale { fulfilment: Fulfilment::Ordered { at: at(-60) }, ..sale() },
         ]);
         let rows = run(everything(ports(&world), at(0))).unwrap().unwrap();
