@@ -169,6 +169,8 @@ async fn a_refund_stops_what_is_still_to_be_sent() {
         (document["money"]["state"] == "refunded").then_some(())
     })
     .await;
+    // As if the mail were due: nothing but the refund holds it back.
+    world.as_if_long_ago(&sale.session).await;
     let retry = json!({
         "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
     });

@@ -7,9 +7,10 @@ use domain::{
     alert::Severity,
     mail::Mail,
     message::Message,
-    money::{Authorisation, InvalidAuthorisation},
+    money::Authorisation,
     open_work::{OpenWork, Work},
     ports::{Ledger, OpenSales, PaymentError, Payments, Queue, QueueError, StorageError, Versioned},
+    words::InvalidWords,
 };
 use refund::{Decision, RefundError};
 
@@ -65,7 +66,7 @@ pub enum LookError {
     Refund(#[from] RefundError),
     /// The policy's own words are refused: a mistake in this crate, which a test holds.
     #[error(transparent)]
-    Policy(#[from] InvalidAuthorisation),
+    Policy(#[from] InvalidWords),
 }
 
 /// Looks at everything that is due. One sale that cannot be dealt with holds up no other.
@@ -215,7 +216,7 @@ fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert 
 }
 
 /// The policy as the authorisation in the log names it.
-fn policy() -> Result<Authorisation, InvalidAuthorisation> {
+fn policy() -> Result<Authorisation, InvalidWords> {
     Authorisation::parse("policy quarantine-24h", "held by the content filter for 24 hours without a decision")
 }
 

@@ -210,8 +210,10 @@ async fn note_amount(
         Change::recorded(vec![record], true).alerting(alert)
     };
     let (sale, noted) = ports.journal.commit(sale, note).await?;
-    ports.journal.settle(sale).await;
-    report.amounts += usize::from(noted);
+    if noted {
+        ports.journal.settle(sale).await;
+        report.amounts += 1;
+    }
     Ok(())
 }
 

@@ -109,12 +109,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     match stands(order.letter, &sale.value.fulfilment) {
         Stands::Now => {}
         Stands::Later => return Ok(Attempt::Busy),
-        Stands::NoMore => {
-            // The worker that gave it up may have died before it wrote that down.
-            keep_dead_letter(ports, &sale.value, order.letter).await;
-            journal.flush(sale).await;
-            return Ok(Attempt::Ended);
-        }
+        Stands::NoMore => return Ok(over(ports, sale, order.letter).await),
     }
     let claim = |sale: &mut Sale| {
         // Decided again on whatever is there after a conflict.
@@ -130,12 +125,7 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
         Claim::BusyElsewhere => return Ok(Attempt::Ended),
         Claim::BusyHere => return Ok(Attempt::Busy),
         Claim::NotYet(due) => return Ok(Attempt::Again(due)),
-        Claim::Done => {
-            // The worker that gave it up may have died before it wrote that down.
-            keep_dead_letter(ports, &sale.value, order.letter).await;
-            journal.flush(sale).await;
-            return Ok(Attempt::Ended);
-        }
+        Claim::Done => return Ok(over(ports, sale, order.letter).await),
         Claim::Granted => {}
     }
     let delivery = Delivery { ports, settings, order };
@@ -147,6 +137,13 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
             Err(error)
         }
     }
+}
+
+/// There is nothing left to deliver. The worker that gave the mail up may have died before it wrote that down.
+async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attempt {
+    keep_dead_letter(ports, &sale.value, letter).await;
+    ports.journal.flush(sale).await;
+    Attempt::Ended
 }
 
 /// Keeps the object of a dead letter. Its alert has been raised and its state saved; when the object cannot be

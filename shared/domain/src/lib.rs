@@ -24,6 +24,7 @@ pub mod texts;
 pub mod tier;
 pub mod time;
 pub mod verdict;
+pub mod words;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};

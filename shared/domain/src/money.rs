@@ -1,6 +1,9 @@
 //! What became of a sale's money, and who said so.
 
-use crate::Timestamp;
+use crate::{
+    Timestamp,
+    words::{self, InvalidWords},
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -68,31 +71,14 @@ struct Unparsed {
     reason: String,
 }
 
-/// The longest name and the longest reason, in characters.
-pub const MAX_AUTHORISATION_CHARACTERS: usize = 200;
-
-/// Why an authorisation is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidAuthorisation {
-    /// Nobody, or no reason, is named.
-    #[error("a refund names who decided it and why")]
-    Empty,
-    /// The log is for ever, and so would the text be.
-    #[error("names and reasons have at most {MAX_AUTHORISATION_CHARACTERS} characters")]
-    Long,
-    /// It may hold an address, or break a line of the log.
-    #[error("names and reasons hold no @ and no control characters")]
-    Character,
-}
-
 impl Authorisation {
     /// Reads who decided (an operator's name, or `policy` with the policy's name) and why, in their own words.
     /// Both go into the audit log, so neither may hold an address.
     ///
     /// # Errors
-    /// [`InvalidAuthorisation`].
-    pub fn parse(by: &str, reason: &str) -> Result<Self, InvalidAuthorisation> {
-        Ok(Self { by: word(by)?, reason: word(reason)? })
+    /// [`InvalidWords`].
+    pub fn parse(by: &str, reason: &str) -> Result<Self, InvalidWords> {
+        Ok(Self { by: words::parse(by)?, reason: words::parse(reason)? })
     }
 
     /// Who decided.
@@ -108,21 +94,8 @@ impl Authorisation {
     }
 }
 
-fn word(text: &str) -> Result<String, InvalidAuthorisation> {
-    let text = text.trim();
-    if text.is_empty() {
-        Err(InvalidAuthorisation::Empty)
-    } else if text.chars().count() > MAX_AUTHORISATION_CHARACTERS {
-        Err(InvalidAuthorisation::Long)
-    } else if text.chars().any(|c| c.is_control() || matches!(c, '@' | '\u{ff20}')) {
-        Err(InvalidAuthorisation::Character)
-    } else {
-        Ok(text.to_owned())
-    }
-}
-
 impl TryFrom<Unparsed> for Authorisation {
-    type Error = InvalidAuthorisation;
+    type Error = InvalidWords;
 
     fn try_from(Unparsed { by, reason }: Unparsed) -> Result<Self, Self::Error> {
         Self::parse(&by, &reason)
@@ -194,13 +167,13 @@ mod tests {
         assert_eq!(serde_json::from_str::<Authorisation>(&stored).unwrap(), good);
         assert!(Authorisation::parse(&"a".repeat(200), &"é".repeat(200)).is_ok());
         for (text, why) in [
-            ("", InvalidAuthorisation::Empty),
-            (" \t", InvalidAuthorisation::Empty),
-            ("a@b.example", InvalidAuthorisation::Character),
-            ("a\u{ff20}b", InvalidAuthorisation::Character),
-            ("a\nb", InvalidAuthorisation::Character),
-            ("a\u{7f}b", InvalidAuthorisation::Character),
-            (&"a".repeat(201), InvalidAuthorisation::Long),
+            ("", InvalidWords::Empty),
+            (" \t", InvalidWords::Empty),
+            ("a@b.example", InvalidWords::Address),
+            ("a\u{ff20}b", InvalidWords::Address),
+            ("a\nb", InvalidWords::Control),
+            ("a\u{7f}b", InvalidWords::Control),
+            (&"a".repeat(201), InvalidWords::TooLong),
         ] {
             assert_eq!(Authorisation::parse(text, "because"), Err(why), "{text:?}");
             assert_eq!(Authorisation::parse("alex", text), Err(why), "{text:?}");

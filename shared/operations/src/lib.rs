@@ -14,7 +14,8 @@ pub mod refunds;
 pub mod settle;
 pub mod show;
 
-pub use operator::{InvalidWords, Operator};
+pub use domain::words::InvalidWords;
+pub use operator::Operator;
 
 use audit::Journal;
 use domain::{Sale, ports::Versioned};

@@ -4,8 +4,9 @@ use crate::Operator;
 use audit::CommitError;
 use domain::{
     SessionId,
-    money::{Authorisation, InvalidAuthorisation},
+    money::Authorisation,
     ports::{PaymentError, StorageError},
+    words::InvalidWords,
 };
 use refund::{Decision, Outcome, Ports, RefundError};
 
@@ -20,7 +21,7 @@ pub enum IssueError {
     NoReason,
     /// The name or the reason cannot go on record.
     #[error(transparent)]
-    Authorisation(#[from] InvalidAuthorisation),
+    Authorisation(#[from] InvalidWords),
     /// Stripe says that nothing was paid.
     #[error("Stripe says that the session is not paid")]
     NotPaid,

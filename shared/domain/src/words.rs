@@ -1,0 +1,41 @@
+//! Names and reasons that go into the audit log in somebody's own words. The log is for ever and holds no address
+//! (Audit Trail, GAP-02), so they are short and hold none.
+
+/// The longest name and the longest reason, in characters.
+pub const MAX_CHARACTERS: usize = 200;
+
+/// Why a name or a reason is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidWords {
+    /// Nothing but white space.
+    #[error("it is empty")]
+    Empty,
+    /// More than [`MAX_CHARACTERS`].
+    #[error("it has more than {MAX_CHARACTERS} characters")]
+    TooLong,
+    /// A line break or another control character.
+    #[error("it has control characters")]
+    Control,
+    /// An `@`: addresses have no place in the log.
+    #[error("it has an @: no address goes into the log")]
+    Address,
+}
+
+/// Reads a name or a reason, without the white space around it.
+///
+/// # Errors
+/// [`InvalidWords`].
+pub fn parse(text: &str) -> Result<String, InvalidWords> {
+    let text = text.trim();
+    if text.is_empty() {
+        Err(InvalidWords::Empty)
+    } else if text.chars().any(char::is_control) {
+        Err(InvalidWords::Control)
+    } else if text.contains(['@', '\u{ff20}']) {
+        Err(InvalidWords::Address)
+    } else if text.chars().count() > MAX_CHARACTERS {
+        Err(InvalidWords::TooLong)
+    } else {
+        Ok(text.to_owned())
+    }
+}
