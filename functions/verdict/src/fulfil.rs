@@ -7,7 +7,7 @@ use crate::{
 use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{
-    Alert, CachedVerdict, Colour, Query, Sale, SessionId, Submission, Timestamp, Verdict,
+    Alert, CachedVerdict, Query, Sale, SessionId, Submission, Timestamp, Verdict,
     alert::Severity,
     mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
@@ -295,16 +295,15 @@ async fn save(
         let mut cached = original.clone();
         let mut records = records.clone();
         let (source, status, detail) = if sale.regenerated_at.is_some() {
-            let (check, notice) = compare(sale.colour, cached.verdict.verdict);
-            let diverges =
-                matches!(&check, Body::RegenDivergenceCheck { divergence_level: Some(Divergence::Significant), .. });
-            if diverges && matches!(sale.mail, Mail::Sent { .. }) && sale.divergence == Mail::NotOrdered {
-                sale.divergence = Mail::Ordered;
-            }
-            records.push(Record { timestamp: now, triggered_at: order.received_at, body: check });
+            let colour = cached.verdict.verdict;
+            let body = Body::regen_divergence_check(sale.colour, colour);
+            records.push(Record { timestamp: now, triggered_at: order.received_at, body });
             cached.regen = true;
             cached.regen_reason = Some("cache_miss".to_owned());
-            cached.notice = notice;
+            // The first verdict stays authoritative (Regen Consistency, invariant 4): the page says where the second
+            // may differ from it much.
+            let told = matches!(sale.note_divergence(colour), None | Some(Divergence::Significant));
+            cached.notice = told.then(|| texts::REGENERATED_NOTICE.to_owned());
             (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
         } else {
             sale.colour = Some(cached.verdict.verdict);
@@ -315,15 +314,6 @@ async fn save(
     };
     let (sale, ()) = ports.journal.commit(sale, ready).await?;
     Ok(sale)
-}
-
-/// Compares a regenerated verdict with the first one. The first stays authoritative, so the page carries a notice
-/// where they differ significantly, and where the first is not known (Regen Consistency, invariants 4 and 5).
-fn compare(first: Option<Colour>, second: Colour) -> (Body, Option<String>) {
-    let divergence = first.map(|first| Divergence::between(first, second));
-    let check = Body::regen_divergence_check(first, second);
-    let told = matches!(divergence, None | Some(Divergence::Significant));
-    (check, told.then(|| texts::REGENERATED_NOTICE.to_owned()))
 }
 
 /// Saves an end of the claim, unless the claim was lost meanwhile.

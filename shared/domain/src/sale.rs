@@ -9,6 +9,7 @@ pub use crate::mail::{Draft, Letter, Mail, Progress};
 use crate::{
     Alert, Colour, SessionId, Tier, Timestamp,
     money::{Money, PaymentChange},
+    verdict::Divergence,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -281,6 +282,18 @@ impl Sale {
             Letter::SilentDrop => &mut self.notice,
             Letter::Divergence => &mut self.divergence,
         }
+    }
+
+    /// Compares a verdict that was made again with the first one, and orders the note about it where they differ
+    /// significantly and the customer has the first by mail (Regen Consistency, invariant 5 and tertiary output).
+    /// Nothing where the first is not known.
+    pub fn note_divergence(&mut self, second: Colour) -> Option<Divergence> {
+        let divergence = self.colour.map(|first| Divergence::between(first, second));
+        let differs = divergence == Some(Divergence::Significant);
+        if differs && matches!(self.mail, Mail::Sent { .. }) && self.divergence == Mail::NotOrdered {
+            self.divergence = Mail::Ordered;
+        }
+        divergence
     }
 
     /// Takes the right to deliver a mail until `now + lease`. What earlier attempts left is kept. Nothing is sent

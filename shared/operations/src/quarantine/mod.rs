@@ -270,10 +270,7 @@ fn note_verdict(sale: &mut Sale, cached: &CachedVerdict, action: &str, now: Time
     let (source, status, detail) = if sale.regenerated_at.is_some() {
         let body = Body::regen_divergence_check(sale.colour, cached.verdict.verdict);
         records.push(Record { timestamp: now, triggered_at, body });
-        let differs = divergence(sale, &cached.verdict) == Some(Divergence::Significant);
-        if differs && matches!(sale.mail, Mail::Sent { .. }) && sale.divergence == Mail::NotOrdered {
-            sale.divergence = Mail::Ordered;
-        }
+        sale.note_divergence(cached.verdict.verdict);
         (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
     } else {
         sale.colour = Some(cached.verdict.verdict);
