@@ -141,7 +141,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Refund if domain::planted("refund-not-asked-again") => Ok(()),
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_held(ports, sale).await,
-        Work::Review | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
+        Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
             remind(ports, sale).await
         }
     }
@@ -206,6 +206,7 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<bool> {
     let Some(open) = due(sale, now) else { return Change::nothing(false) };
     let what = match open.work {
         Work::Review => "held by the content filter: approve, replace or refund it",
+        Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
         Work::Failed => "there is no verdict: try again or refund it",
