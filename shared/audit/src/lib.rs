@@ -11,7 +11,9 @@ pub mod histogram;
 pub mod journal;
 pub mod record;
 pub mod report;
+pub mod signed_digest;
 pub mod verify;
+pub mod verify_digests;
 
 pub use aggregate::Aggregate;
 pub use digest::{AuditKey, AuditKeys};
@@ -22,5 +24,7 @@ pub use record::{Body, Record, RefundStep, Source, Status};
 mod aggregate_tests;
 #[cfg(test)]
 mod journal_tests;
+#[cfg(test)]
+mod verify_digests_tests;
 #[cfg(test)]
 mod verify_tests;

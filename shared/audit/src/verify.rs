@@ -97,6 +97,14 @@ pub enum Damage {
     /// It has the place of another record: its number comes twice, the sale holds another one for this place, or
     /// counts none.
     Forked,
+    /// It is in no digest, though it is old enough to be in one.
+    Undigested,
+    /// It is a digest without a signature.
+    Unsigned,
+    /// It is a digest that was signed and that the head, which is kept elsewhere, does not know: that was set back.
+    Unnoted,
+    /// It is a digest that ought to have been made by now.
+    Overdue,
 }
 
 impl Damage {
@@ -113,6 +121,10 @@ impl Damage {
             Self::Edited => "was edited",
             Self::Unlinked => "or the one before it was edited",
             Self::Forked => "stands in another record's place",
+            Self::Undigested => "is in no signed digest",
+            Self::Unsigned => "is not signed",
+            Self::Unnoted => "is signed, and the head kept elsewhere is older",
+            Self::Overdue => "ought to have been made by now",
         }
     }
 }
