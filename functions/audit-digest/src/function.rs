@@ -2,17 +2,17 @@
 
 use crate::{Limits, Ports, run};
 use audit::FunctionJournal;
-use aws::{Connection, DynamoNotes, KmsKey, S3AuditLog, S3Digests, SnsAlerts, SqsLogNotices};
+use aws::{Connection, DynamoSales, KmsKey, S3AuditLog, S3Digests, SnsAlerts, SqsLogNotices};
 use domain::{Metric, ports::Clock};
 use runtime::{Environment, System, telemetry};
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 /// A digest of so many objects is a megabyte. A run of so many digests ends well within the function's time.
 const LIMITS: Limits = Limits { entries: 5_000, documents: 20 };
 
 /// The audit-digest function of one process.
 pub struct Function {
-    notes: DynamoNotes,
+    notes: DynamoSales,
     bucket: String,
     log: S3AuditLog,
     notices: SqsLogNotices,
@@ -31,7 +31,7 @@ impl Function {
         let required = |name| environment.required(name);
         let bucket = required("AUDIT_BUCKET")?;
         Ok(Self {
-            notes: DynamoNotes::new(connection.clone(), required("TABLE_NAME")?),
+            notes: DynamoSales::new(connection.clone(), required("TABLE_NAME")?, Arc::new(System)),
             log: S3AuditLog::new(connection.clone(), bucket.clone()),
             bucket,
             notices: SqsLogNotices::new(connection.clone(), required("LOG_NOTICES_QUEUE_URL")?),

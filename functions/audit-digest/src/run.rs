@@ -2,7 +2,7 @@
 
 use crate::keys;
 use audit::{
-    CommitError, FunctionEvent, FunctionJournal, Noted, Notebook,
+    CommitError, FunctionJournal, Noted, Notebook,
     digest::sha256,
     signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key},
 };
@@ -84,7 +84,7 @@ pub async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, RunError> 
     for _ in 0..limits.documents {
         memory = end_what_was_begun(ports, memory, &mut summary).await?;
         let batch = collect(ports, limits.entries, &mut summary).await?;
-        let head = memory.value.state.head.clone();
+        let head = memory.value.memory.head.clone();
         let entries = entries(ports, batch.keys()).await?;
         let ours = Document::following(head.as_ref(), ports.bucket, ports.journal.clock.now(), entries);
         let stored = ports.digests.keep(&document_key(ours.sequence), &ours.bytes()).await?;
@@ -107,7 +107,7 @@ async fn end_what_was_begun(
     mut memory: Versioned<Notebook<Memory>>,
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
-    while let Some(stored) = ports.digests.find(&document_key(next(memory.value.state.head.as_ref()))).await? {
+    while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
         memory = end(ports, memory, &stored, summary).await?.1;
     }
     Ok(memory)
@@ -173,10 +173,10 @@ async fn end(
     stored: &[u8],
     summary: &mut Summary,
 ) -> Result<(Document, Versioned<Notebook<Memory>>), RunError> {
-    let sequence = next(memory.value.state.head.as_ref());
+    let sequence = next(memory.value.memory.head.as_ref());
     let foreign = || RunError::Foreign(sequence);
     let document = Document::parse(stored).map_err(|_| foreign())?;
-    if !document.follows(memory.value.state.head.as_ref(), ports.bucket) {
+    if !document.follows(memory.value.memory.head.as_ref(), ports.bucket) {
         return Err(foreign());
     }
     let keys = document.keys().into_iter().map(str::to_owned).collect();
@@ -216,7 +216,7 @@ fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
 /// could set back table, log and digests together.
 fn note(memory: &mut Memory, head: &Head, entries: usize, gone: usize, now: domain::Timestamp) -> Noted<()> {
     if memory.head.as_ref().is_some_and(|known| known.sequence >= head.sequence) {
-        return Noted { answer: (), events: Vec::new(), alerts: Vec::new(), save: false };
+        return Noted::nothing(());
     }
     memory.head = Some(head.clone());
     let mut alerts = Vec::new();
@@ -233,5 +233,5 @@ fn note(memory: &mut Memory, head: &Head, entries: usize, gone: usize, now: doma
     let facts = json!({
         "sequence": head.sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,
     });
-    Noted { answer: (), events: vec![FunctionEvent { name: "log_digested", facts }], alerts, save: true }
+    alerts.into_iter().fold(Noted::save(()).recording("log_digested", facts), Noted::alerting)
 }
