@@ -2,10 +2,16 @@
 
 use serde::Deserialize;
 
-/// A message that is none of S3's.
+/// Why a message says nothing of the log.
 #[derive(Debug, thiserror::Error)]
-#[error("not an event message of S3's")]
-pub struct UnreadableNotice(#[source] serde_json::Error);
+pub enum UnreadableNotice {
+    /// It is none of S3's.
+    #[error("not an event message of S3's")]
+    Form(#[from] serde_json::Error),
+    /// It speaks of another bucket.
+    #[error("an event message of another bucket")]
+    OtherBucket,
+}
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -33,7 +39,13 @@ struct Event {
 
 #[derive(Deserialize)]
 struct Parts {
+    bucket: Bucket,
     object: Object,
+}
+
+#[derive(Deserialize)]
+struct Bucket {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -42,13 +54,16 @@ struct Object {
     key: String,
 }
 
-/// The keys of the objects that a message speaks of; none for S3's test message.
+/// The keys of the objects in this bucket that a message speaks of; none for S3's test message.
 ///
 /// # Errors
 /// [`UnreadableNotice`].
-pub fn keys(body: &str) -> Result<Vec<String>, UnreadableNotice> {
+pub fn keys(body: &str, bucket: &str) -> Result<Vec<String>, UnreadableNotice> {
     let decoded = |key: &str| form_urlencoded::parse(key.as_bytes()).next().map(|(key, _)| key.into_owned());
-    match serde_json::from_str(body).map_err(UnreadableNotice)? {
+    match serde_json::from_str(body)? {
+        Notice::Events { records } if records.iter().any(|event| event.s3.bucket.name != bucket) => {
+            Err(UnreadableNotice::OtherBucket)
+        }
         Notice::Events { records } => Ok(records.iter().filter_map(|event| decoded(&event.s3.object.key)).collect()),
         Notice::Test { .. } => Ok(Vec::new()),
     }
@@ -60,13 +75,18 @@ mod tests {
 
     #[test]
     fn keys_are_decoded_and_the_test_message_has_none() {
-        let event = |key: &str| format!(r#"{{"eventName":"ObjectCreated:Put","s3":{{"object":{{"key":"{key}","size":7}}}}}}"#);
-        let body = format!(r#"{{"Records":[{},{}]}}"#, event("2026-04-16/session/cs_test_1/000001.json"), event("a+b%3D%26c"));
-        assert_eq!(keys(&body).unwrap(), ["2026-04-16/session/cs_test_1/000001.json", "a b=&c"]);
+        let event = |bucket: &str, key: &str| {
+            format!(r#"{{"s3":{{"bucket":{{"name":"{bucket}"}},"object":{{"key":"{key}","size":7}}}}}}"#)
+        };
+        let (ours, odd) = (event("log", "2026-04-16/session/cs_test_1/000001.json"), event("log", "a+b%3D%26c"));
+        let body = format!(r#"{{"Records":[{ours},{odd}]}}"#);
+        assert_eq!(keys(&body, "log").unwrap(), ["2026-04-16/session/cs_test_1/000001.json", "a b=&c"]);
         let test = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Time":"t","Bucket":"b"}"#;
-        assert_eq!(keys(test).unwrap(), Vec::<String>::new());
+        assert_eq!(keys(test, "log").unwrap(), Vec::<String>::new());
         for body in ["", "{}", "[]", r#"{"Records":[{}]}"#, r#"{"Event":"other"}"#] {
-            assert!(keys(body).is_err(), "{body}");
+            assert!(matches!(keys(body, "log"), Err(UnreadableNotice::Form(_))), "{body}");
         }
+        let other = format!(r#"{{"Records":[{ours},{}]}}"#, event("other", "x"));
+        assert!(matches!(keys(&other, "log"), Err(UnreadableNotice::OtherBucket)));
     }
 }

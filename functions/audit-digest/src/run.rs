@@ -2,7 +2,7 @@
 
 use crate::keys;
 use audit::{
-    CommitError, FunctionJournal, Noted, Notebook,
+    CommitError, FunctionJournal, Notebook, Noted,
     digest::sha256,
     signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key},
 };
@@ -14,7 +14,7 @@ use domain::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// How much one run does.
 #[derive(Clone, Copy, Debug)]
@@ -142,14 +142,14 @@ async fn collect(ports: Ports<'_>, limit: usize, summary: &mut Summary) -> Resul
             return Ok(batch);
         }
         for notice in notices {
-            match keys(&notice.body) {
+            match keys(&notice.body, ports.bucket) {
                 Ok(keys) => {
                     count += keys.len();
                     batch.messages.push((notice.handle, keys));
                 }
                 Err(error) => {
                     summary.unreadable += 1;
-                    tracing::error!(%error, "a message about the log that is none of S3's is left to the dead letters");
+                    tracing::error!(%error, "a message that says nothing of the log is left to the dead letters");
                 }
             }
         }
@@ -222,7 +222,8 @@ fn note(memory: &mut Memory, head: &Head, entries: usize, gone: usize, now: doma
     let mut alerts = Vec::new();
     let alert = |severity, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", "-", detail);
     if gone > 0 {
-        let detail = format!("{gone} record(s) were gone from the log before they could be digested (digest {})", head.sequence);
+        let detail =
+            format!("{gone} record(s) were gone from the log before they could be digested (digest {})", head.sequence);
         alerts.push(alert(Severity::Critical, &detail));
     }
     if memory.announced.as_ref() != Some(&now.to_date()) {
@@ -235,3 +236,6 @@ fn note(memory: &mut Memory, head: &Head, entries: usize, gone: usize, now: doma
     });
     alerts.into_iter().fold(Noted::save(()).recording("log_digested", facts), Noted::alerting)
 }
+
+#[cfg(test)]
+mod tests;

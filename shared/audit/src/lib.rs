@@ -15,6 +15,7 @@ pub mod report;
 pub mod signed_digest;
 pub mod verify;
 pub mod verify_digests;
+pub mod verify_functions;
 
 pub use aggregate::Aggregate;
 pub use digest::{AuditKey, AuditKeys};
@@ -30,5 +31,7 @@ mod function_journal_tests;
 mod journal_tests;
 #[cfg(test)]
 mod verify_digests_tests;
+#[cfg(test)]
+mod verify_functions_tests;
 #[cfg(test)]
 mod verify_tests;

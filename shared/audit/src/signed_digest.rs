@@ -66,6 +66,27 @@ pub struct Head {
     pub made_at: String,
 }
 
+/// What the digest function remembers, as far as others need it.
+#[derive(Deserialize)]
+struct NoteOfFunction {
+    memory: MemoryOfFunction,
+}
+
+#[derive(Deserialize)]
+struct MemoryOfFunction {
+    head: Option<Head>,
+}
+
+impl Head {
+    /// Reads the last digest from the digest function's note.
+    ///
+    /// # Errors
+    /// [`InvalidDigest::Malformed`].
+    pub fn of_note(document: &str) -> Result<Option<Self>, InvalidDigest> {
+        Ok(serde_json::from_str::<NoteOfFunction>(document)?.memory.head)
+    }
+}
+
 /// A signature as it lies beside its document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

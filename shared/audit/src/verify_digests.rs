@@ -114,6 +114,8 @@ pub struct DigestChain<'a> {
     next: u64,
     previous: Option<String>,
     head: Option<Head>,
+    /// Numbers and hashes of digests that operators were told of.
+    announced: Vec<(u64, String)>,
     /// The last one, with whether it is signed.
     last: Option<(u64, bool)>,
     digested: Digested,
@@ -133,6 +135,7 @@ impl<'a> DigestChain<'a> {
             next: 1,
             previous: Some(sha256(b"")),
             head,
+            announced: Vec::new(),
             last: None,
             digested: Digested::default(),
             report: DigestReport::default(),
@@ -145,6 +148,13 @@ impl<'a> DigestChain<'a> {
         self.next = first;
         self.previous = self.previous.filter(|_| first == 1);
         self.since = since.to_owned();
+        self
+    }
+
+    /// Compares with digests that operators were told of: the number and the hash of each.
+    #[must_use]
+    pub fn announced(mut self, announced: Vec<(u64, String)>) -> Self {
+        self.announced = announced;
         self
     }
 
@@ -194,7 +204,9 @@ impl<'a> DigestChain<'a> {
         if self.last.is_some_and(|(_, signed)| !signed) {
             return Err(Damage::Unsigned);
         }
-        if self.head.as_ref().is_some_and(|head| head.sequence == self.next && head.hash != hash) {
+        let head = self.head.iter().map(|head| (head.sequence, head.hash.as_str()));
+        let mut told = head.chain(self.announced.iter().map(|(sequence, hash)| (*sequence, hash.as_str())));
+        if told.any(|(sequence, told)| sequence == self.next && told != hash) {
             return Err(Damage::Forked);
         }
         self.report.documents += 1;
@@ -224,7 +236,7 @@ impl<'a> DigestChain<'a> {
             let head = self.head.as_ref().map_or(0, |head| head.sequence);
             if later.is_some_and(|later| later > last) {
                 self.found(document_key(self.next), Damage::Deleted);
-            } else if head > last {
+            } else if head > last || self.announced.iter().any(|(announced, _)| *announced > last) {
                 self.found(document_key(self.next), Damage::Truncated);
             } else if last > head && !self.is_at_work(last, head) {
                 // Signed, and not noted: whoever keeps the head was set back.

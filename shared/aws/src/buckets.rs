@@ -10,9 +10,7 @@ use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
     CachedVerdict, SessionId, Timestamp,
     alert::Severity,
-    ports::{
-        AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive,
-    },
+    ports::{AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
 use std::sync::OnceLock;

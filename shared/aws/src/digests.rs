@@ -122,6 +122,22 @@ impl SqsLogNotices {
     fn client(&self) -> &aws_sdk_sqs::Client {
         self.client.get_or_init(|| self.connection.sqs())
     }
+
+    /// Says what the bucket would say of a new object, for one of which it never did.
+    ///
+    /// # Errors
+    /// [`StorageError`] when the queue did not take it.
+    pub async fn announce(&self, bucket: &str, key: &str) -> Result<(), StorageError> {
+        let step = Step { name: "log notice", operation: "LOG_NOTICES", subject: "-" };
+        // A key is made of letters, digits, dashes, underscores and slashes, which stand for themselves.
+        let object = serde_json::json!({ "bucket": { "name": bucket }, "object": { "key": key } });
+        let body = serde_json::json!({ "Records": [{ "s3": object }] }).to_string();
+        let send = || async {
+            self.client().send_message().queue_url(&self.url).message_body(&body).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, send).await
+    }
 }
 
 #[async_trait]
