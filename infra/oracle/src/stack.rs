@@ -7,8 +7,11 @@ use std::{
 };
 
 use audit::Journal;
-use aws::{Connection, DynamoSales, InvalidSetting, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue};
-use domain::EmailAddress;
+use aws::{
+    Connection, DynamoSales, InvalidSetting, KmsKey, S3AuditLog, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
+    SqsLogNotices, SqsQueue,
+};
+use domain::{EmailAddress, ports::Notes};
 use runtime::{Environment, System};
 use serde::Deserialize;
 
@@ -127,12 +130,21 @@ impl Stack {
     }
 }
 
+/// The digests of a stack's log.
+pub(crate) struct DigestParts {
+    pub(crate) store: S3Digests,
+    pub(crate) key: KmsKey,
+    pub(crate) log_bucket: String,
+    pub(crate) notices: SqsLogNotices,
+}
+
 /// A stack's stores, log and topics.
 pub(crate) struct Deployed {
     stack: Stack,
     connection: Connection,
     environment: Environment,
     pub(crate) sales: DynamoSales,
+    notes: Arc<DynamoSales>,
     pub(crate) log: S3AuditLog,
     alerts: SnsAlerts,
 }
@@ -145,8 +157,11 @@ impl Deployed {
         let stack = Stack::parse(&text).map_err(|source| StackError::Form { path: path.to_owned(), source })?;
         let environment = Environment::of_process();
         let connection = Connection::from_environment(|name| stack.variable(name, &environment))?;
+        let table =
+            || Ok::<_, StackError>(DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)));
         Ok(Self {
-            sales: DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)),
+            sales: table()?,
+            notes: Arc::new(table()?),
             log: S3AuditLog::new(connection.clone(), stack.output("AuditBucket")?),
             alerts: SnsAlerts::new(connection.clone(), stack.output("OpsTopicArn")?, stack.output("CriticalTopicArn")?),
             connection,
@@ -166,7 +181,23 @@ impl Deployed {
     /// What is read to look through the whole log.
     pub(crate) fn log_ports(self) -> log_reader::Ports {
         let sales = Arc::new(self.sales);
-        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales }
+        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales.clone(), notes: sales }
+    }
+
+    /// What scheduled functions remember.
+    pub(crate) fn notes(&self) -> Arc<dyn Notes> {
+        self.notes.clone()
+    }
+
+    /// Where the digests of the log are; nothing for a stack that was deployed before there were any.
+    pub(crate) fn digests(&self) -> Result<Option<DigestParts>, StackError> {
+        let Ok(bucket) = self.stack.output("DigestsBucket") else { return Ok(None) };
+        Ok(Some(DigestParts {
+            store: S3Digests::new(self.connection.clone(), bucket),
+            key: KmsKey::new(self.connection.clone(), self.stack.output("DigestKeyArn")?),
+            log_bucket: self.stack.output("AuditBucket")?,
+            notices: SqsLogNotices::new(self.connection.clone(), self.stack.output("LogNoticesQueueUrl")?),
+        }))
     }
 
     /// A queue, by the output that holds its URL.

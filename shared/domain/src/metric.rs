@@ -20,17 +20,20 @@ pub enum Metric {
     Reconciled,
     /// The inbox was looked at (Inbox Watch: every two minutes).
     InboxWatched,
+    /// What came into the log was digested and signed.
+    Digested,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
         Self::InboxWatched,
+        Self::Digested,
     ];
 
     /// Its name in CloudWatch.
@@ -43,6 +46,7 @@ impl Metric {
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
             Self::InboxWatched => "InboxWatched",
+            Self::Digested => "Digested",
         }
     }
 

@@ -22,7 +22,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 41] = [
+pub const BOUNDARIES: [&str; 47] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -34,6 +34,10 @@ pub const BOUNDARIES: [&str; 41] = [
     "inbox.message",
     "inbox.sale_of",
     "inbox.unread",
+    "digests.find",
+    "digests.keep",
+    "digests.keys",
+    "digests.sign",
     "ledger.paid_since",
     "ledger.refund",
     "ledger.session_of",
@@ -41,6 +45,8 @@ pub const BOUNDARIES: [&str; 41] = [
     "log.lines",
     "log.object",
     "log.publish",
+    "log_notices.receive",
+    "log_notices.remove",
     "mailbox.create_draft",
     "mailbox.discard_draft",
     "mailbox.draft_exists",
@@ -112,6 +118,14 @@ pub struct State {
     pub corrupt_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
+    /// When a record came into the log: those that a test has put there itself came at the beginning of time.
+    pub log_written_at: BTreeMap<String, i64>,
+    /// What the log's bucket says of objects that came into it, by handle, and which of it is hidden.
+    pub log_notices: BTreeMap<String, String>,
+    pub hidden_log_notices: BTreeSet<String>,
+    pub digests: BTreeMap<String, String>,
+    /// Everything that was signed, in order: no two documents of one number may be in here.
+    pub signed: Vec<[u8; 32]>,
     pub quarantine: Vec<(SessionId, String)>,
     /// What was sent, with how long the queue is to keep it back.
     pub queue: VecDeque<(Message, Duration)>,
