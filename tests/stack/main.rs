@@ -14,6 +14,7 @@ mod aws;
 mod checkout;
 mod hardening;
 mod integrity;
+mod inbox;
 mod killed;
 mod model_faults;
 mod operators;

@@ -107,6 +107,7 @@ fn kinds() -> Vec<Body> {
             error: Some("e".to_owned()),
         },
         Body::PaymentChange { payment, change: PaymentChange::Refunded, amount_total, currency: currency.clone() },
+        Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
         Body::AmountDiffers { amount_total, currency, price: 500 },
     ];
     for body in &all {
@@ -119,6 +120,7 @@ fn kinds() -> Vec<Body> {
             | Body::Operator { .. }
             | Body::Refund { .. }
             | Body::PaymentChange { .. }
+            | Body::CustomerReply { .. }
             | Body::AmountDiffers { .. } => {}
         }
     }

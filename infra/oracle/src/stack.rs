@@ -11,7 +11,7 @@ use aws::{
     Connection, DynamoSales, InvalidSetting, KmsKey, S3AuditLog, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
     SqsLogNotices, SqsQueue,
 };
-use domain::ports::Notes;
+use domain::{EmailAddress, ports::Notes};
 use runtime::{Environment, System};
 use serde::Deserialize;
 
@@ -41,6 +41,8 @@ pub(crate) struct Stack {
     endpoint: Option<String>,
     /// Stripe's look-alike, of a local stack that uses it.
     stripe: Option<String>,
+    /// The sandbox, of a local stack that uses it as the mailbox.
+    mailbox: Option<String>,
     outputs: BTreeMap<String, String>,
 }
 
@@ -89,12 +91,13 @@ impl Stack {
     fn parse(text: &str) -> Result<Self, serde_json::Error> {
         Ok(match serde_json::from_str(text)? {
             File::Local(file) => {
-                let look_alike = !file.real_vendors.iter().any(|vendor| vendor == "stripe");
+                let look_alike = |name: &str| !file.real_vendors.iter().any(|vendor| vendor == name);
                 Self {
                     name: file.stack,
                     region: Some(file.region),
                     endpoint: Some(file.aws_endpoint),
-                    stripe: look_alike.then(|| format!("{}/stripe", file.sandbox)),
+                    stripe: look_alike("stripe").then(|| format!("{}/stripe", file.sandbox)),
+                    mailbox: look_alike("graph").then(|| file.sandbox.clone()),
                     outputs: file.outputs,
                 }
             }
@@ -104,6 +107,7 @@ impl Stack {
                 region: stack.stack_id.split(':').nth(3).map(str::to_owned),
                 endpoint: None,
                 stripe: None,
+                mailbox: None,
                 outputs: stack.outputs.into_iter().map(|output| (output.output_key, output.output_value)).collect(),
             },
         })
@@ -205,6 +209,22 @@ impl Deployed {
         Ok(S3Quarantine::new(self.connection.clone(), self.stack.output("QuarantineBucket")?))
     }
 
+    /// The mailbox, with the consent that the stack's functions use.
+    pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
+        let secret = SecretDocument::new(self.connection.clone(), format!("{}/graph", self.stack.name));
+        let (graph_url, login_url) = match &self.stack.mailbox {
+            Some(sandbox) => (format!("{sandbox}/graph"), format!("{sandbox}/login")),
+            None => (
+                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
+                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
+            ),
+        };
+        let sender = self.stack.output("GraphSender")?;
+        let sender = EmailAddress::parse(&sender).map_err(|_| StackError::NoOutput("GraphSender"))?;
+        let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, Arc::new(secret), tokens, clock))
+    }
+
     /// Stripe, with the key that the stack's functions use.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
         let secret = SecretDocument::new(self.connection.clone(), format!("{}/stripe", self.stack.name));
@@ -240,6 +260,7 @@ mod tests {
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
         let real = Stack::parse(&LOCAL.replace("[]", r#"["stripe"]"#)).unwrap();
         assert_eq!(real.stripe, None);
+        assert_eq!(real.mailbox.as_deref(), Some("http://127.0.0.1:8090"));
     }
 
     #[test]

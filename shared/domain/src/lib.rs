@@ -7,6 +7,7 @@ pub mod alert;
 pub mod backoff;
 pub mod breaker;
 pub mod checkout_session;
+pub mod inbox;
 pub mod mail;
 pub mod message;
 pub mod metric;

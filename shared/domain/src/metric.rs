@@ -20,17 +20,20 @@ pub enum Metric {
     Reconciled,
     /// What came into the log was digested and signed.
     Digested,
+    /// The inbox was looked at (Inbox Watch: every two minutes).
+    InboxWatched,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
         Self::Digested,
+        Self::InboxWatched,
     ];
 
     /// Its name in CloudWatch.
@@ -43,6 +46,7 @@ impl Metric {
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
             Self::Digested => "Digested",
+            Self::InboxWatched => "InboxWatched",
         }
     }
 
