@@ -235,6 +235,26 @@ impl Aws {
         keys
     }
 
+    /// Writes an object over another; the version that can be removed again.
+    pub(crate) async fn put_over(&self, bucket: &str, key: &str, text: &str) -> String {
+        let put = self.s3.put_object().bucket(self.output(bucket)).key(key).body(text.as_bytes().to_vec().into());
+        let put = put.send().await.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        put.version_id.expect("a version")
+    }
+
+    /// Hides an object behind a delete marker; the marker's version.
+    pub(crate) async fn hide(&self, bucket: &str, key: &str) -> String {
+        let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}")).version_id.expect("a delete marker")
+    }
+
+    /// Removes one version of an object, past its lock.
+    pub(crate) async fn remove_version(&self, bucket: &str, key: &str, version: &str) {
+        let delete = self.s3.delete_object().bucket(self.output(bucket)).key(key).version_id(version);
+        let deleted = delete.bypass_governance_retention(true).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+    }
+
     /// Removes an object.
     pub(crate) async fn delete(&self, bucket: &str, key: &str) {
         let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;

@@ -12,9 +12,13 @@ use domain::{
     alert::Severity,
     ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, StorageError, Versioned},
 };
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
+
+/// Objects that are read, and messages that are removed, at once.
+const AT_ONCE: usize = 32;
 
 /// How much one run does.
 #[derive(Clone, Copy, Debug)]
@@ -89,10 +93,14 @@ pub async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, RunError> 
         let ours = Document::following(head.as_ref(), ports.bucket, ports.journal.clock.now(), entries);
         let stored = ports.digests.keep(&document_key(ours.sequence), &ours.bytes()).await?;
         summary.overtaken = stored != ours.bytes().as_bytes();
-        let (document, after) = end(ports, memory, &stored, &mut summary).await?;
-        memory = after;
+        let document = if summary.overtaken { checked(ports, head.as_ref(), &stored).await? } else { ours };
+        memory = end(ports, memory, &stored, &document, &mut summary).await?;
         // Not what was collected but what is signed may be forgotten: the two differ where another run was quicker.
-        ports.notices.remove(&batch.done(&document.keys())).await?;
+        let done = batch.done(&document.keys());
+        for handles in done.chunks(AT_ONCE) {
+            let removals = handles.iter().map(|handle| ports.notices.remove(handle));
+            join_all(removals).await.into_iter().collect::<Result<(), _>>()?;
+        }
         if !batch.is_full || summary.overtaken {
             break;
         }
@@ -108,9 +116,19 @@ async fn end_what_was_begun(
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
-        memory = end(ports, memory, &stored, summary).await?.1;
+        let document = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
+        memory = end(ports, memory, &stored, &document, summary).await?;
     }
     Ok(memory)
+}
+
+/// A stored digest that this run did not make: it must follow the head, and say what the log says.
+async fn checked(ports: Ports<'_>, head: Option<&Head>, stored: &[u8]) -> Result<Document, RunError> {
+    let foreign = || RunError::Foreign(next(head));
+    let document = Document::parse(stored).map_err(|_| foreign())?;
+    let keys = document.keys().into_iter().map(str::to_owned).collect();
+    let is_ours = document.follows(head, ports.bucket) && entries(ports, keys).await? == document.entries;
+    if is_ours { Ok(document) } else { Err(foreign()) }
 }
 
 /// Messages, and the keys they speak of.
@@ -159,9 +177,13 @@ async fn collect(ports: Ports<'_>, limit: usize, summary: &mut Summary) -> Resul
 }
 
 async fn entries(ports: Ports<'_>, keys: BTreeSet<String>) -> Result<Vec<Entry>, StorageError> {
+    let keys: Vec<String> = keys.into_iter().collect();
     let mut entries = Vec::with_capacity(keys.len());
-    for key in keys {
-        entries.push(Entry::of(&key, ports.log.object(&key).await?.as_deref()));
+    for keys in keys.chunks(AT_ONCE) {
+        let read = join_all(keys.iter().map(|key| ports.log.object(key))).await;
+        for (key, bytes) in keys.iter().zip(read) {
+            entries.push(Entry::of(key, bytes?.as_deref()));
+        }
     }
     Ok(entries)
 }
@@ -171,18 +193,10 @@ async fn end(
     ports: Ports<'_>,
     memory: Versioned<Notebook<Memory>>,
     stored: &[u8],
+    document: &Document,
     summary: &mut Summary,
-) -> Result<(Document, Versioned<Notebook<Memory>>), RunError> {
-    let sequence = next(memory.value.memory.head.as_ref());
-    let foreign = || RunError::Foreign(sequence);
-    let document = Document::parse(stored).map_err(|_| foreign())?;
-    if !document.follows(memory.value.memory.head.as_ref(), ports.bucket) {
-        return Err(foreign());
-    }
-    let keys = document.keys().into_iter().map(str::to_owned).collect();
-    if entries(ports, keys).await? != document.entries {
-        return Err(foreign());
-    }
+) -> Result<Versioned<Notebook<Memory>>, RunError> {
+    let sequence = document.sequence;
     let hash = sha256(stored);
     let signature = match ports.digests.find(&signature_key(sequence)).await? {
         Some(found) => found,
@@ -194,7 +208,7 @@ async fn end(
         }
     };
     let signature = Signature::parse(&signature).ok().filter(|signature| signature.document == hash);
-    let signature = signature.ok_or_else(foreign)?.signature;
+    let signature = signature.ok_or(RunError::Foreign(sequence))?.signature;
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
     let now = ports.journal.clock.now();
@@ -202,7 +216,7 @@ async fn end(
     let (memory, ()) = ports.journal.commit(memory, note).await?;
     summary.documents += 1;
     summary.entries += document.entries.len() as u64;
-    Ok((document, memory))
+    Ok(memory)
 }
 
 fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {

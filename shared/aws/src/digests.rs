@@ -11,7 +11,6 @@ use aws_sdk_kms::{
     primitives::Blob,
     types::{MessageType, SigningAlgorithmSpec},
 };
-use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
 use domain::ports::{DigestSigner, DigestStore, LogNotice, LogNotices, StorageError};
 use std::sync::OnceLock;
 
@@ -109,8 +108,8 @@ pub struct SqsLogNotices {
     client: OnceLock<aws_sdk_sqs::Client>,
 }
 
-/// SQS hands out, and removes, at most so many messages at a time.
-const MESSAGES: usize = 10;
+/// SQS hands out at most so many messages at a time.
+const MESSAGES: i32 = 10;
 
 impl SqsLogNotices {
     /// The queue at `url`.
@@ -148,7 +147,7 @@ impl LogNotices for SqsLogNotices {
         let step = Step { name: "log notice read", operation: "LOG_NOTICES", subject: "-" };
         let receive = || async {
             let receive = self.client().receive_message().queue_url(&self.url).wait_time_seconds(1);
-            Ok(receive.max_number_of_messages(i32::try_from(MESSAGES).unwrap_or(1)).send().await?)
+            Ok(receive.max_number_of_messages(MESSAGES).send().await?)
         };
         let answer = self.connection.call(step, receive).await?;
         let notice = |message: aws_sdk_sqs::types::Message| {
@@ -158,21 +157,12 @@ impl LogNotices for SqsLogNotices {
     }
 
     /// One that could not be removed comes again, which harms nobody.
-    async fn remove(&self, handles: &[String]) -> Result<(), StorageError> {
+    async fn remove(&self, handle: &str) -> Result<(), StorageError> {
         let step = Step { name: "log notice removal", operation: "LOG_NOTICES", subject: "-" };
-        for chunk in handles.chunks(MESSAGES) {
-            let entries = chunk.iter().enumerate().map(|(index, handle)| {
-                let entry = DeleteMessageBatchRequestEntry::builder().id(index.to_string()).receipt_handle(handle);
-                entry.build().map_err(|error| storage(step.name, error))
-            });
-            let entries = entries.collect::<Result<Vec<_>, _>>()?;
-            let remove = || async {
-                let remove = self.client().delete_message_batch().queue_url(&self.url);
-                remove.set_entries(Some(entries.clone())).send().await?;
-                Ok(())
-            };
-            self.connection.call(step, remove).await?;
-        }
-        Ok(())
+        let remove = || async {
+            self.client().delete_message().queue_url(&self.url).receipt_handle(handle).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, remove).await
     }
 }

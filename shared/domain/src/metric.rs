@@ -18,10 +18,10 @@ pub enum Metric {
     AlertUndelivered,
     /// The daily comparison with Stripe came to its end.
     Reconciled,
-    /// The inbox was looked at (Inbox Watch: every two minutes).
-    InboxWatched,
     /// What came into the log was digested and signed.
     Digested,
+    /// The inbox was looked at (Inbox Watch: every two minutes).
+    InboxWatched,
 }
 
 impl Metric {
@@ -32,8 +32,8 @@ impl Metric {
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
-        Self::InboxWatched,
         Self::Digested,
+        Self::InboxWatched,
     ];
 
     /// Its name in CloudWatch.
@@ -45,8 +45,8 @@ impl Metric {
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
-            Self::InboxWatched => "InboxWatched",
             Self::Digested => "Digested",
+            Self::InboxWatched => "InboxWatched",
         }
     }
 

@@ -230,8 +230,8 @@ pub struct LogNotice {
 pub trait LogNotices: Send + Sync {
     /// Some of the messages that wait, which are then hidden for a while; nothing when none does.
     async fn receive(&self) -> Result<Vec<LogNotice>, StorageError>;
-    /// Removes messages whose work is done.
-    async fn remove(&self, handles: &[String]) -> Result<(), StorageError>;
+    /// Removes a message whose work is done.
+    async fn remove(&self, handle: &str) -> Result<(), StorageError>;
 }
 
 /// Digests of the log and their signatures, in a store of their own: nothing there is ever replaced.

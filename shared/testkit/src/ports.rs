@@ -254,12 +254,8 @@ impl LogNotices for World {
         read.await.map_err(|_| storage("log_notices.receive"))
     }
 
-    async fn remove(&self, handles: &[String]) -> Result<(), StorageError> {
-        let write = self.boundary("log_notices.remove", |state| {
-            for handle in handles {
-                state.log_notices.remove(handle);
-            }
-        });
+    async fn remove(&self, handle: &str) -> Result<(), StorageError> {
+        let write = self.boundary("log_notices.remove", |state| drop(state.log_notices.remove(handle)));
         write.await.map_err(|_| storage("log_notices.remove"))
     }
 }
