@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::{
     Client,
     error::BuildError,
     operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
-    types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem},
+    types::{CancellationReason, Put, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem},
 };
 use domain::{
     CachedVerdict, Sale, SessionId,
@@ -67,6 +67,20 @@ impl DynamoSales {
 
     pub(crate) fn client(&self) -> &Client {
         self.client.get_or_init(|| self.connection.dynamodb())
+    }
+
+    /// Takes a session's cached verdict out; `false` where there was none.
+    ///
+    /// # Errors
+    /// [`StorageError`] when the table could not be written.
+    pub async fn remove_entry(&self, session: &SessionId) -> Result<bool, StorageError> {
+        let step = Step { name: "verdict removal", operation: "CACHE_DELETE", subject: session.prefix() };
+        let delete = || async {
+            let delete = self.client().delete_item().table_name(&self.table).set_key(Some(key(session, VERDICT)));
+            let removed = delete.return_values(ReturnValue::AllOld).send().await?.attributes;
+            Ok(removed.is_some_and(|item| text(&item, "document").is_some()))
+        };
+        self.connection.call(step, delete).await
     }
 
     pub(crate) async fn get(&self, step: Step<'_>, key: &Item) -> Result<Option<Item>, StorageError> {

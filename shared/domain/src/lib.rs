@@ -19,6 +19,7 @@ pub mod renewable;
 pub mod sale;
 pub mod secret;
 pub mod session_id;
+pub mod smoke;
 pub mod suppression;
 pub mod texts;
 pub mod tier;

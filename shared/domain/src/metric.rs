@@ -18,16 +18,19 @@ pub enum Metric {
     AlertUndelivered,
     /// The daily comparison with Stripe came to its end.
     Reconciled,
+    /// A smoke test came to its end, whatever it found.
+    SmokeTested,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
+        Self::SmokeTested,
     ];
 
     /// Its name in CloudWatch.
@@ -39,6 +42,7 @@ impl Metric {
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
+            Self::SmokeTested => "SmokeTested",
         }
     }
 

@@ -20,6 +20,7 @@ use domain::{
         SecretSource, StorageError, Submissions, VerdictArchive, Versioned,
     },
     sale::AuditEntry,
+    smoke::{Facts, SmokeSessions},
 };
 use std::time::Duration;
 
@@ -436,6 +437,14 @@ impl Payments for World {
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
         let read = self.boundary("payments.promotion_code", |state| state.promotion_codes.get(code).cloned());
         read.await.map_err(payment_trouble)
+    }
+}
+
+/// No boundary of its own: nothing of a customer's depends on it.
+#[async_trait]
+impl SmokeSessions for World {
+    async fn facts(&self, id: &SessionId) -> Result<Facts, PaymentError> {
+        self.state().smoke_sessions.get(id).cloned().ok_or(PaymentError::NotFound)
     }
 }
 

@@ -8,6 +8,7 @@ use domain::{
     money::PaymentId,
     ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
+    smoke::Facts,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -125,6 +126,8 @@ pub struct State {
     /// Alerts that no topic took: the adapter's last resort is the function's log.
     pub logged_alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
+    /// What Stripe's test mode says under the smoke test's key.
+    pub smoke_sessions: BTreeMap<SessionId, Facts>,
     pub created: Vec<NewCheckoutSession>,
     pub promotion_codes: BTreeMap<String, String>,
     pub answers: VecDeque<Answer>,
