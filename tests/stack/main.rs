@@ -20,6 +20,7 @@ mod quarantine;
 mod redelivery;
 mod restoration;
 mod retrieval;
+mod smoke;
 mod tiers;
 mod vendor_faults;
 mod webhook;

@@ -17,7 +17,7 @@ fn program() -> PathBuf {
     program
 }
 
-fn oracle(world: &World, arguments: &[&str]) -> Output {
+pub(crate) fn oracle(world: &World, arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
     command.args(arguments).arg("--stack").arg(world.stack.directory.join("stack.json"));
     command.output().expect("the command runs")
