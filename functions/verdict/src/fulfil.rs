@@ -434,7 +434,7 @@ async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageErr
     match ports.journal.store.load_with_verdict(session).await?.1 {
         CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await,
         // The page makes it anew when somebody asks for it; until then the sale is not archived and stays open.
-        CacheEntry::Miss | CacheEntry::Corrupt => {
+        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => {
             let source = std::io::Error::other("the cache has lost the verdict").into();
             Err(StorageError { operation: "archive write", source })
         }

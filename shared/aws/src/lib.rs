@@ -7,6 +7,8 @@ mod alerts;
 mod all_sales;
 mod attempts;
 mod buckets;
+mod cache_entries;
+mod cache_items;
 mod connection;
 mod dead_letters;
 mod deployments;
@@ -19,6 +21,7 @@ mod rotation;
 mod sales;
 mod secrets;
 mod submissions;
+mod transactions;
 
 pub use alerts::{BUDGET as ALERT_BUDGET, SnsAlerts};
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};

@@ -285,6 +285,9 @@ impl Delivery<'_> {
     async fn verdict(&self, entry: CacheEntry) -> Result<CachedVerdict, DeliverError> {
         match entry {
             CacheEntry::Hit(cached) => Ok(*cached),
+            CacheEntry::Removed => {
+                self.ports.archive.find(&self.order.session_id).await?.ok_or(DeliverError::NoVerdict)
+            }
             CacheEntry::Miss | CacheEntry::Corrupt => {
                 self.alert(Severity::Error, "CACHE_READ", "no readable verdict at delivery: taken from the archive")
                     .await;

@@ -328,7 +328,7 @@ async fn simulate(ports: Ports<'_>, created: &Created, signing_secret: &Secret) 
         match ports.store.load_with_verdict(&created.id).await.map_err(|error| told(&error))? {
             (_, CacheEntry::Hit(cached)) => break *cached,
             (_, CacheEntry::Corrupt) => return Err(Failure::new("the cached entry is no verdict")),
-            (sale, CacheEntry::Miss) => {
+            (sale, CacheEntry::Miss | CacheEntry::Removed) => {
                 if let Some(failure) = sale.as_ref().and_then(made_no_verdict) {
                     return Err(failure);
                 }
@@ -433,7 +433,7 @@ async fn crosscheck(cached: &CachedVerdict) -> Answer<()> {
 async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<bool, Failure> {
     let (_, entry) = ports.store.load_with_verdict(session).await.map_err(|error| told(&error))?;
     match entry {
-        CacheEntry::Miss => Ok(false),
+        CacheEntry::Miss | CacheEntry::Removed => Ok(false),
         CacheEntry::Hit(cached) if !cached.smoke => Err(Failure::new("the entry is a customer's: left alone")),
         CacheEntry::Hit(_) | CacheEntry::Corrupt => ports.entries.remove(session).await.map_err(|error| told(&error)),
     }

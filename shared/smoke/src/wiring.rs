@@ -10,7 +10,7 @@ use audit::FunctionJournal;
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts};
 use domain::{
     EmailAddress, Secret, SessionId,
-    ports::{Clock, PaymentError, StorageError},
+    ports::{CacheEntries, Clock, PaymentError, StorageError},
 };
 use runtime::System;
 use std::{error::Error, sync::Arc, time::Duration};
@@ -120,7 +120,7 @@ impl Site for HttpSite {
 #[async_trait]
 impl Entries for DynamoSales {
     async fn remove(&self, session: &SessionId) -> Result<bool, StorageError> {
-        self.remove_entry(session).await
+        CacheEntries::remove(self, session).await
     }
 }
 

@@ -27,11 +27,11 @@ use std::time::Duration;
 /// Entries a page of a list: few, so that tests turn pages.
 const PAGE: usize = 2;
 
-fn planned() -> Box<dyn std::error::Error + Send + Sync> {
+pub(crate) fn planned() -> Box<dyn std::error::Error + Send + Sync> {
     "planned fault".into()
 }
 
-fn storage(operation: &'static str) -> StorageError {
+pub(crate) fn storage(operation: &'static str) -> StorageError {
     StorageError { operation, source: planned() }
 }
 
@@ -105,6 +105,7 @@ impl SaleStore for World {
             let entry = match state.cache.get(session) {
                 Some(_) if state.corrupt_cache || state.corrupt_entries.contains(session) => CacheEntry::Corrupt,
                 Some(verdict) => CacheEntry::Hit(Box::new(verdict.clone())),
+                None if state.removed_entries.contains(session) => CacheEntry::Removed,
                 None => CacheEntry::Miss,
             };
             (sale, entry)
@@ -123,7 +124,7 @@ impl SaleStore for World {
                 let key = if domain::planted("cache-under-wrong-key") { state.sales.keys().next() } else { None };
                 let key = key.unwrap_or(&sale.session_id).clone();
                 if !domain::planted("cache-write-lost") {
-                    state.cache.insert(key, verdict.clone());
+                    state.cache_verdict(&key, verdict, sale.changed_at);
                 }
                 state.corrupt_cache = false;
                 state.corrupt_entries.remove(&sale.session_id);
