@@ -151,7 +151,10 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     sim.model_says(&quick("GREEN", "Demand is real."));
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
-    assert!(sim.world.state().cache.is_empty(), "the test mode knows no such session");
+    assert!(sim.world.state().cache.is_empty() && sale(&sim).smoke, "the test mode knows no such session");
+    sim.stripe_delivers();
+    sim.drain();
+    assert!(!sale(&sim).smoke && sim.world.state().sent.len() == 1, "who paid gets what was paid for");
 }
 
 #[test]

@@ -107,6 +107,9 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
                 );
                 return Change::nothing(Claim::BusyElsewhere);
             }
+        } else if sale.smoke && matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
+            // Somebody's after all, it seems: the till decides, and whoever paid has lost nothing by it.
+            sale.fulfilment = Fulfilment::Ordered { at: journal.clock.now() };
         }
         let claim = sale.claim_generation(&order.message_id, journal.clock.now(), settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
