@@ -178,6 +178,10 @@ impl Connection {
         aws_sdk_dynamodb::Client::from_conf(client_config!(self, aws_sdk_dynamodb).build())
     }
 
+    pub(crate) fn codedeploy(&self) -> aws_sdk_codedeploy::Client {
+        aws_sdk_codedeploy::Client::from_conf(client_config!(self, aws_sdk_codedeploy).build())
+    }
+
     pub(crate) fn s3(&self) -> aws_sdk_s3::Client {
         // A bucket behind a configured endpoint has no host name of its own.
         let path_style = self.endpoint.is_some();

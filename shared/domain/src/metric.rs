@@ -22,11 +22,13 @@ pub enum Metric {
     Digested,
     /// The inbox was looked at (Inbox Watch: every two minutes).
     InboxWatched,
+    /// A smoke test came to its end, whatever it found.
+    SmokeTested,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
@@ -34,6 +36,7 @@ impl Metric {
         Self::Reconciled,
         Self::Digested,
         Self::InboxWatched,
+        Self::SmokeTested,
     ];
 
     /// Its name in CloudWatch.
@@ -47,6 +50,7 @@ impl Metric {
             Self::Reconciled => "Reconciled",
             Self::Digested => "Digested",
             Self::InboxWatched => "InboxWatched",
+            Self::SmokeTested => "SmokeTested",
         }
     }
 

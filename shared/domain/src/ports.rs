@@ -1,6 +1,7 @@
 //! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
 //! ones that fail, duplicate and crash on purpose.
 
+pub use crate::cache_entries::CacheEntries;
 use crate::{
     Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Sale, Secret, SessionId, Submission, Tier, Timestamp,
     breaker::Breaker,
@@ -73,6 +74,8 @@ pub enum CacheEntry {
     Hit(Box<CachedVerdict>),
     /// Nothing.
     Miss,
+    /// It was taken out for its age, or by an operator: nobody need be told that it is not there.
+    Removed,
     /// Something that is not a verdict (Cache Alert, invariant 7).
     Corrupt,
 }

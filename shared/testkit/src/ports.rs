@@ -21,17 +21,18 @@ use domain::{
         Versioned,
     },
     sale::AuditEntry,
+    smoke::{Facts, SmokeSessions},
 };
 use std::time::Duration;
 
 /// Entries a page of a list: few, so that tests turn pages.
 const PAGE: usize = 2;
 
-fn planned() -> Box<dyn std::error::Error + Send + Sync> {
+pub(crate) fn planned() -> Box<dyn std::error::Error + Send + Sync> {
     "planned fault".into()
 }
 
-fn storage(operation: &'static str) -> StorageError {
+pub(crate) fn storage(operation: &'static str) -> StorageError {
     StorageError { operation, source: planned() }
 }
 
@@ -105,6 +106,7 @@ impl SaleStore for World {
             let entry = match state.cache.get(session) {
                 Some(_) if state.corrupt_cache || state.corrupt_entries.contains(session) => CacheEntry::Corrupt,
                 Some(verdict) => CacheEntry::Hit(Box::new(verdict.clone())),
+                None if state.removed_entries.contains(session) => CacheEntry::Removed,
                 None => CacheEntry::Miss,
             };
             (sale, entry)
@@ -123,7 +125,7 @@ impl SaleStore for World {
                 let key = if domain::planted("cache-under-wrong-key") { state.sales.keys().next() } else { None };
                 let key = key.unwrap_or(&sale.session_id).clone();
                 if !domain::planted("cache-write-lost") {
-                    state.cache.insert(key, verdict.clone());
+                    state.cache_verdict(&key, verdict, sale.changed_at);
                 }
                 state.corrupt_cache = false;
                 state.corrupt_entries.remove(&sale.session_id);
@@ -498,6 +500,14 @@ impl Payments for World {
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
         let read = self.boundary("payments.promotion_code", |state| state.promotion_codes.get(code).cloned());
         read.await.map_err(payment_trouble)
+    }
+}
+
+/// No boundary of its own: nothing of a customer's depends on it.
+#[async_trait]
+impl SmokeSessions for World {
+    async fn facts(&self, id: &SessionId) -> Result<Facts, PaymentError> {
+        self.state().smoke_sessions.get(id).cloned().ok_or(PaymentError::NotFound)
     }
 }
 
