@@ -5,6 +5,7 @@
 
 mod alerts;
 mod all_sales;
+mod announcements;
 mod attempts;
 mod buckets;
 mod connection;
@@ -13,6 +14,7 @@ mod items;
 mod note;
 mod open_sales;
 mod queue;
+mod queue_desk;
 mod reach;
 mod rotation;
 mod sales;
@@ -25,6 +27,7 @@ pub use connection::{Connection, InvalidSetting, Patience};
 pub use dead_letters::S3DeadLetters;
 pub use note::DynamoNote;
 pub use queue::SqsQueue;
+pub use queue_desk::{Depth, Move, QueueDesk};
 pub use reach::Reach;
 pub use rotation::Rotation;
 pub use sales::DynamoSales;
@@ -40,6 +43,12 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     StorageError { operation, source: Box::new(error) }
+}
+
+/// The client for HTTPS that all services use, for whoever reaches AWS in a way of its own.
+#[must_use]
+pub fn https() -> aws_sdk_sqs::config::SharedHttpClient {
+    connection::https()
 }
 
 /// The time of an alert and of what is set aside; nothing is decided by it that a test would have to steer.
