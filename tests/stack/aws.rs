@@ -172,6 +172,27 @@ impl Aws {
         got.unwrap_or_else(|error| panic!("{session}: {error:?}")).item
     }
 
+    /// What a scheduled function remembers.
+    pub(crate) async fn note(&self, name: &str) -> Option<Value> {
+        let item = self.note_item(name).await?;
+        serde_json::from_str(item["document"].as_s().expect("a document")).ok()
+    }
+
+    async fn note_item(&self, name: &str) -> Option<HashMap<String, AttributeValue>> {
+        let get = self.dynamodb.get_item().table_name(self.output("TableName")).consistent_read(true);
+        let (partition, sort) = (AttributeValue::S(format!("NOTE#{name}")), AttributeValue::S("NOTE".to_owned()));
+        let got = get.key("pk", partition).key("sk", sort).send().await;
+        got.unwrap_or_else(|error| panic!("{name}: {error:?}")).item
+    }
+
+    /// Replaces what a scheduled function remembers, if it has ever run.
+    pub(crate) async fn replace_note(&self, name: &str, document: &Value) {
+        let Some(mut item) = self.note_item(name).await else { return };
+        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item)).send().await;
+        put.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    }
+
     /// The document in an item of a session.
     pub(crate) async fn document(&self, session: &str, sort: &str) -> Option<Value> {
         let item = self.item(session, sort).await?;

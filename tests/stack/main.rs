@@ -14,6 +14,7 @@ mod aws;
 mod checkout;
 mod console;
 mod hardening;
+mod inbox;
 mod killed;
 mod model_faults;
 mod operators;

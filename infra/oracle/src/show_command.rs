@@ -52,6 +52,10 @@ fn for_people(overview: &Overview, width: usize) -> String {
         ("money", money(&sale.money)),
     ];
     lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
+    if !sale.replies.is_empty() {
+        let waiting = sale.waiting_replies().count();
+        lines.push(("replies", format!("{waiting} waiting, {} settled", sale.replies.len() - waiting)));
+    }
     lines.push(match &overview.open {
         Some(open) => ("open", format!("{}, due {}", open.work.as_str(), minute(&open.due.to_iso()))),
         None => ("open", "nothing".to_owned()),

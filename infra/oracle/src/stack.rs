@@ -10,6 +10,7 @@ use audit::Journal;
 use aws::{
     Connection, DynamoSales, InvalidSetting, QueueDesk, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue,
 };
+use domain::EmailAddress;
 use runtime::{Environment, System};
 use serde::Deserialize;
 
@@ -39,7 +40,7 @@ pub(crate) enum StackError {
 }
 
 /// One stack.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stack {
     name: String,
     region: Option<String>,
@@ -47,6 +48,8 @@ pub(crate) struct Stack {
     endpoint: Option<String>,
     /// Stripe's look-alike, of a local stack that uses it.
     stripe: Option<String>,
+    /// The sandbox, of a local stack that uses it as the mailbox.
+    mailbox: Option<String>,
     outputs: BTreeMap<String, String>,
 }
 
@@ -95,12 +98,13 @@ impl Stack {
     fn parse(text: &str) -> Result<Self, serde_json::Error> {
         Ok(match serde_json::from_str(text)? {
             File::Local(file) => {
-                let look_alike = !file.real_vendors.iter().any(|vendor| vendor == "stripe");
+                let look_alike = |name: &str| !file.real_vendors.iter().any(|vendor| vendor == name);
                 Self {
                     name: file.stack,
                     region: Some(file.region),
                     endpoint: Some(file.aws_endpoint),
-                    stripe: look_alike.then(|| format!("{}/stripe", file.sandbox)),
+                    stripe: look_alike("stripe").then(|| format!("{}/stripe", file.sandbox)),
+                    mailbox: look_alike("graph").then(|| file.sandbox.clone()),
                     outputs: file.outputs,
                 }
             }
@@ -110,6 +114,7 @@ impl Stack {
                 region: stack.stack_id.split(':').nth(3).map(str::to_owned),
                 endpoint: None,
                 stripe: None,
+                mailbox: None,
                 outputs: stack.outputs.into_iter().map(|output| (output.output_key, output.output_value)).collect(),
             },
         })
@@ -159,7 +164,7 @@ impl Deployed {
     pub(crate) async fn find(name: &str, wanted: &Wanted) -> Result<Self, StackError> {
         let account = Account::find(wanted).await?;
         let outputs = account.outputs(name).await?.into_iter().collect();
-        Self::of(Stack { name: name.to_owned(), region: None, endpoint: None, stripe: None, outputs }, account)
+        Self::of(Stack { name: name.to_owned(), outputs, ..Stack::default() }, account)
     }
 
     fn of(stack: Stack, account: Account) -> Result<Self, StackError> {
@@ -214,6 +219,22 @@ impl Deployed {
         Ok(S3Quarantine::new(self.connection.clone(), self.stack.output("QuarantineBucket")?))
     }
 
+    /// The mailbox, with the consent that the stack's functions use.
+    pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
+        let secret = SecretDocument::new(self.connection.clone(), format!("{}/graph", self.stack.name));
+        let (graph_url, login_url) = match &self.stack.mailbox {
+            Some(sandbox) => (format!("{sandbox}/graph"), format!("{sandbox}/login")),
+            None => (
+                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
+                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
+            ),
+        };
+        let sender = self.stack.output("GraphSender")?;
+        let sender = EmailAddress::parse(&sender).map_err(|_| StackError::NoOutput("GraphSender"))?;
+        let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, Arc::new(secret), tokens, clock))
+    }
+
     /// Stripe, with the key that the stack's functions use.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
         let secret = SecretDocument::new(self.connection.clone(), format!("{}/stripe", self.stack.name));
@@ -255,6 +276,7 @@ mod tests {
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
         let real = Stack::parse(&LOCAL.replace("[]", r#"["stripe"]"#)).unwrap();
         assert_eq!(real.stripe, None);
+        assert_eq!(real.mailbox.as_deref(), Some("http://127.0.0.1:8090"));
     }
 
     #[test]

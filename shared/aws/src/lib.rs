@@ -7,6 +7,7 @@ mod alerts;
 mod all_sales;
 mod announcements;
 mod attempts;
+mod broadcast;
 mod buckets;
 mod connection;
 mod dead_letters;
@@ -22,6 +23,7 @@ mod secrets;
 mod submissions;
 
 pub use alerts::{BUDGET as ALERT_BUDGET, SnsAlerts};
+pub use broadcast::SnsBroadcast;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, InvalidSetting, Patience};
 pub use dead_letters::S3DeadLetters;

@@ -4,7 +4,7 @@
 
 mod server;
 
-use aws::{Connection, DynamoSales, S3Archive, SnsAlerts};
+use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts};
 use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
@@ -249,4 +249,46 @@ async fn an_alert_that_no_topic_took_is_told_when_it_comes_again() {
     let seen = server.seen();
     assert_eq!(seen.len(), 8, "{seen:?}");
     is_alert(&seen[6], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+}
+
+const DEAD: &str = "http://127.0.0.1/1/orders-dead-letters";
+const LIVE: &str = "http://127.0.0.1/1/orders";
+
+fn answered(body: &str) -> Reply {
+    (200, body.to_owned())
+}
+
+fn attributes() -> Reply {
+    answered(r#"{"Attributes":{"QueueArn":"arn:aws:sqs:us-east-1:1:orders-dead-letters"}}"#)
+}
+
+#[tokio::test]
+async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
+    let server = Server::start([attributes(), answered(r#"{"TaskHandle":"t"}"#)]).await;
+    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap(), Some(()));
+    assert!(server.seen()[1].contains("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
+    let unknown = (400, r#"{"__type":"com.amazonaws.sqs#UnsupportedOperation"}"#.to_owned());
+    let server = Server::start([attributes(), unknown]).await;
+    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap(), None);
+    assert_eq!(server.seen().len(), 2, "that is an answer, which is not asked for again");
+}
+
+#[tokio::test]
+async fn only_what_the_queue_has_taken_is_removed_from_the_dead_letters() {
+    let received = answered(
+        r#"{"Messages":[{"MessageId":"a","ReceiptHandle":"handle-a","Body":"A"},
+            {"MessageId":"b","ReceiptHandle":"handle-b","Body":"B"}]}"#,
+    );
+    let sent = answered(
+        r#"{"Successful":[{"Id":"1","MessageId":"x","MD5OfMessageBody":"m"}],
+            "Failed":[{"Id":"0","SenderFault":false,"Code":"InternalError"}]}"#,
+    );
+    let deleted = answered(r#"{"Successful":[{"Id":"1"}],"Failed":[]}"#);
+    let server = Server::start([received, sent, deleted, answered("{}")]).await;
+    let desk = QueueDesk::new(connection(&server.url));
+    assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 1);
+    let seen = server.seen();
+    assert!(seen[1].contains(LIVE) && seen[1].contains("\"A\"") && seen[1].contains("\"B\""), "{}", seen[1]);
+    assert!(seen[2].contains(DEAD) && seen[2].contains("handle-b") && !seen[2].contains("handle-a"), "{}", seen[2]);
+    assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 0, "there is nothing left");
 }

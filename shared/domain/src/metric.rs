@@ -24,11 +24,13 @@ pub enum Metric {
     AuditWriteFailed,
     /// The content filter holds a verdict or a mail: a human decides.
     Held,
+    /// The inbox was looked at (Inbox Watch: every two minutes).
+    InboxWatched,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
@@ -36,6 +38,7 @@ impl Metric {
         Self::Reconciled,
         Self::AuditWriteFailed,
         Self::Held,
+        Self::InboxWatched,
     ];
 
     /// Its name in CloudWatch.
@@ -49,6 +52,7 @@ impl Metric {
             Self::Reconciled => "Reconciled",
             Self::AuditWriteFailed => "AuditWriteFailed",
             Self::Held => "Held",
+            Self::InboxWatched => "InboxWatched",
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::{
     Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Sale, Secret, SessionId, Submission, Tier, Timestamp,
     breaker::Breaker,
+    inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
     mail::Letter,
     message::Message,
     money::PaymentId,
@@ -476,6 +477,29 @@ pub trait Mailbox: Send + Sync {
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
     /// Removes a draft that nobody will send.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+}
+
+/// The mailbox's inbox. Nothing in it is ever changed: no message is marked as read, moved or removed (Inbox Watch,
+/// invariant 8).
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// The unread messages that were received at `since` or later, at most `most`.
+    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
+    /// A message without its body; nothing where it is not there (any more).
+    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
+    /// A message as an operator reads it.
+    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError>;
+    /// The sale of which a mail was sent in this conversation.
+    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError>;
+    /// Creates the draft of an acknowledgement, to be sent as any other draft.
+    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError>;
+}
+
+/// The topic that operators read, for lines that may name a sender: they go there and into no log.
+#[async_trait]
+pub trait Broadcast: Send + Sync {
+    /// Returns once the topic has the line.
+    async fn tell(&self, line: &str) -> Result<(), StorageError>;
 }
 
 /// A secret document, fetched at its first use and kept for the life of the process.

@@ -7,6 +7,7 @@
 //! then take time, and handlers that overlap are polled in turn.
 
 pub mod faults;
+pub mod inbox;
 mod ports;
 pub mod world;
 

@@ -1,6 +1,9 @@
 //! Everything outside a function, in memory.
 
-use crate::faults::{Fault, Passage, Plan, Trouble};
+use crate::{
+    faults::{Fault, Passage, Plan, Trouble},
+    inbox::Unread,
+};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
@@ -19,13 +22,18 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 36] = [
+pub const BOUNDARIES: [&str; 41] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
     "breaker.load",
     "breaker.save",
+    "broadcast.tell",
     "dead_letters.keep",
+    "inbox.create_acknowledgement",
+    "inbox.message",
+    "inbox.sale_of",
+    "inbox.unread",
     "ledger.paid_since",
     "ledger.refund",
     "ledger.session_of",
@@ -141,6 +149,14 @@ pub struct State {
     pub sent_at: Vec<i64>,
     /// How long the sent items lag behind, in milliseconds.
     pub sent_items_lag: i64,
+    /// Unread messages.
+    pub inbox: Vec<Unread>,
+    /// The sale of which a mail was sent in a conversation.
+    pub conversations: BTreeMap<String, SessionId>,
+    /// How many drafts of acknowledgements were made.
+    pub acknowledgements: u32,
+    /// Lines that were told to operators.
+    pub broadcasts: Vec<String>,
     pub paused: Vec<Duration>,
     /// Every effect in order: what the run did.
     pub boundaries: Vec<&'static str>,

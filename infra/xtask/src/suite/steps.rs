@@ -147,7 +147,7 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     // Nor does a mail wait for hours.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     // Calls of the vendors that no test has made would be counted by one.
-    start.args(["--parameter", "BootProbe=DISABLED"]);
+    start.args(["--parameter", "BootProbe=DISABLED", "--parameter", "InboxWatch=DISABLED"]);
     run(suite, "cargo xtask up", &mut start)?;
     let outcome = if present.is_empty() {
         Ok(Count::default())
