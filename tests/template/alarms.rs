@@ -137,7 +137,7 @@ fn topics_reach_somebody(template: &Template) -> Vec<String> {
 fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
     let rule = topics_reach_somebody;
     assert_rule(rule, "Protocol: https", "Protocol: http", "OpsTopic: nobody can subscribe to it by https");
-    assert_rule(rule, "      RedrivePolicy: {deadLetterTargetArn: !GetAtt WebhookDeadLetters.Arn}\n", "", "is lost");
+    assert_rule(rule, "      RedrivePolicy: {deadLetterTargetArn: !GetAtt AlertDeadLetters.Arn}\n", "", "is lost");
     assert_rule(rule, "^(https://", "^(https?://", "in the clear");
 }
 

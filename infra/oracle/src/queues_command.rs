@@ -22,15 +22,15 @@ use crate::{
     stack::Deployed,
 };
 
-/// Every queue: its name here, and the outputs that hold its address and that of its dead letters. The webhook's
-/// dead letters come from the topics, not from a queue.
+/// Every queue: its name here, and the outputs that hold its address and that of its dead letters. Alerts that the
+/// webhook did not take come from the topics, not from a queue.
 const QUEUES: [(&str, Option<&str>, &str); 6] = [
     ("orders", Some("OrdersQueueUrl"), "OrdersDeadLettersUrl"),
     ("email", Some("EmailQueueUrl"), "EmailDeadLettersUrl"),
     ("email-retry", Some("EmailRetryQueueUrl"), "EmailRetryDeadLettersUrl"),
     ("notices", Some("NoticesQueueUrl"), "NoticesDeadLettersUrl"),
     ("payments", Some("PaymentsQueueUrl"), "PaymentsDeadLettersUrl"),
-    ("webhook", None, "WebhookDeadLettersUrl"),
+    ("alerts", None, "AlertDeadLettersUrl"),
 ];
 
 /// How long nothing may move before a redrive is given up, in looks one second apart.
@@ -250,13 +250,13 @@ mod tests {
         let depth = Depth { waiting: 3, in_flight: 1, delayed: 0 };
         let rows = [
             row("orders", Some(depth), Some(90), Depth::default(), None),
-            row("webhook", None, None, Depth { waiting: 2, ..Depth::default() }, Some(7_500)),
+            row("alerts", None, None, Depth { waiting: 2, ..Depth::default() }, Some(7_500)),
         ];
         let text = table(&rows, 80);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "QUEUE    WAITING  OLDEST  IN FLIGHT  DELAYED  DEAD LETTERS  OLDEST");
-        assert_eq!(lines[1], "orders   3        1m      1          0        0             -");
-        assert_eq!(lines[2], "webhook  -        -       -          -        2 !           2h");
+        assert_eq!(lines[0], "QUEUE   WAITING  OLDEST  IN FLIGHT  DELAYED  DEAD LETTERS  OLDEST");
+        assert_eq!(lines[1], "orders  3        1m      1          0        0             -");
+        assert_eq!(lines[2], "alerts  -        -       -          -        2 !           2h");
         assert!(lines.iter().all(|line| line.chars().count() <= 80));
     }
 }

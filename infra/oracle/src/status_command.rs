@@ -118,9 +118,14 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     let measurements = Measurements::of(deployed);
     checks.push(alarms(measurements.alarms(deployed.name()).await));
     for (name, output, longest) in SCHEDULED {
-        if let Some(function) = deployed.output(output) {
-            checks.push(runs(name, measurements.runs(function, now).await, longest, now));
-        }
+        let Some(function) = deployed.output(output) else { continue };
+        // A schedule that can be switched off has an output that says whether it is.
+        let is_off = deployed.output(&output.replace("FunctionName", "State")) == Some("DISABLED");
+        checks.push(if is_off {
+            Check::new(format!("runs {name}"), State::Ok, "switched off")
+        } else {
+            runs(name, measurements.runs(function, now).await, longest, now)
+        });
     }
     checks
 }
