@@ -1,8 +1,10 @@
 //! What operators are told, through the topics they read.
 
 use crate::world::{CANARY, SOON, World, email, question};
+use domain::{alert::Severity, ports::Alerts};
 use serde_json::{Value, json};
-use tests::{eventually, payment_link_session};
+use tests::{eventually, payment_link_session, unique};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The queues of one test behind the two topics.
 struct Topics {
@@ -118,4 +120,97 @@ async fn a_lost_cache_entry_is_told() {
         let topic = if critical { &topics.critical } else { &topics.ops };
         told(&world, topic, &sale.session, [severity, "CACHE_READ", ""]).await;
     }
+}
+
+/// One process's way to tell alerts, with the table that all processes share.
+fn process(world: &World) -> ::aws::SnsAlerts {
+    let text = |field: &str| world.stack.description[field].as_str().map(str::to_owned);
+    let connection = ::aws::Connection::from_environment(|name| match name {
+        "AWS_ENDPOINT_URL" => text("aws_endpoint"),
+        "AWS_REGION" => text("region"),
+        "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
+        "TABLE_NAME" => Some(world.aws.output("TableName").to_owned()),
+        _ => None,
+    });
+    let topic = |name| world.aws.output(name).to_owned();
+    ::aws::SnsAlerts::new(connection.expect("settings"), topic("OpsTopicArn"), topic("CriticalTopicArn"))
+}
+
+/// Cache Alert, invariant 6, across processes: both see it at the same moment.
+#[tokio::test]
+async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_too() {
+    let world = World::alone().await;
+    let topics = Topics::of(&world).await;
+    let (first, second) = (process(&world), process(&world));
+    let subject = unique();
+    let storm = |severity| {
+        let now = domain::Timestamp::from_millis(0);
+        domain::Alert::about("ORACLE-CACHE-ALERT", severity, now, "CACHE_READ", &subject[subject.len() - 12..], "down")
+    };
+    tokio::join!(first.raise(storm(Severity::Error)), second.raise(storm(Severity::Error)));
+    first.raise(storm(Severity::Warn)).await;
+    assert_eq!(world.aws.alerts(&topics.ops).await.len(), 1);
+    tokio::join!(first.raise(storm(Severity::Critical)), second.raise(storm(Severity::Critical)));
+    assert_eq!(world.aws.alerts(&topics.critical).await.len(), 1, "no lesser alert swallows it");
+    assert_eq!(world.aws.alerts(&topics.ops).await.len(), 1);
+}
+
+/// The functions' roles may write the rows that the test before this one wrote with all rights.
+#[tokio::test]
+async fn a_function_notes_what_it_told_for_the_others() {
+    let world = World::alone().await;
+    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let sale = world.buy("quick").await;
+    world.settled(&sale.session).await;
+    let prefix = &sale.session[..12];
+    eventually("a row of the alert", SOON, async || {
+        let rows = world.aws.table().await;
+        let told = |row: &String| row.contains("ALERT#[ORACLE-VERDICT]|VERDICT|") && row.contains(prefix);
+        rows.iter().any(|row| told(row) && row.contains("Bool(true)")).then_some(())
+    })
+    .await;
+}
+
+/// Reads one request and answers it with 200; its body.
+async fn posted(listener: &tokio::net::TcpListener) -> Value {
+    let (mut stream, _) = listener.accept().await.expect("a connection");
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let lower = head.to_lowercase();
+            let length = lower.split("content-length:").nth(1).and_then(|rest| rest.lines().next());
+            let length: usize = length.and_then(|length| length.trim().parse().ok()).unwrap_or_default();
+            if body.len() >= length {
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    .await
+                    .expect("sent");
+                return serde_json::from_str(body).expect("JSON");
+            }
+        }
+        assert!(stream.read_buf(&mut bytes).await.expect("a request") > 0, "the request ended early");
+    }
+}
+
+/// The topics post to whoever subscribes and confirms. The deployed option takes https only; the emulator has no
+/// certificates, so this is the same subscription over http.
+#[tokio::test]
+async fn a_webhook_that_has_confirmed_gets_the_line() {
+    let world = World::alone().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}/alerts", listener.local_addr().expect("an address"));
+    world.aws.subscribe_webhook("CriticalTopicArn", &address).await;
+    let confirmation = posted(&listener).await;
+    assert_eq!(confirmation["Type"], "SubscriptionConfirmation");
+    let url = confirmation["SubscribeURL"].as_str().expect("an address to visit");
+    assert!(reqwest::get(url).await.expect("the emulator answers").status().is_success());
+    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let sale = world.buy("quick").await;
+    world.settled(&sale.session).await;
+    let notification = posted(&listener).await;
+    assert_eq!(notification["Type"], "Notification");
+    let line = notification["Message"].as_str().expect("the line");
+    assert!(line.starts_with("[ORACLE-VERDICT] CRITICAL | ") && line.contains(&sale.session[..12]), "{line}");
+    world.aws.unsubscribe("CriticalTopicArn", &address).await;
 }

@@ -103,6 +103,23 @@ impl Aws {
         url
     }
 
+    /// Subscribes an address to a topic; it has to confirm that.
+    pub(crate) async fn subscribe_webhook(&self, topic: &str, address: &str) {
+        let subscribe = self.sns.subscribe().topic_arn(self.output(topic)).protocol("http").endpoint(address);
+        subscribe.send().await.expect("a subscription");
+    }
+
+    /// Removes the subscription of an address.
+    pub(crate) async fn unsubscribe(&self, topic: &str, address: &str) {
+        let all = self.sns.list_subscriptions_by_topic().topic_arn(self.output(topic)).send().await;
+        for subscription in all.expect("subscriptions").subscriptions.unwrap_or_default() {
+            if subscription.endpoint.as_deref() == Some(address) {
+                let arn = subscription.subscription_arn.expect("its name");
+                self.sns.unsubscribe().subscription_arn(arn).send().await.expect("unsubscribed");
+            }
+        }
+    }
+
     /// The alerts in a queue that [`Self::subscribe`] made.
     pub(crate) async fn alerts(&self, queue: &str) -> Vec<String> {
         self.peek_at(queue).await

@@ -12,6 +12,7 @@ mod alerts;
 mod audit_log;
 mod aws;
 mod checkout;
+mod console;
 mod hardening;
 mod inbox;
 mod integrity;

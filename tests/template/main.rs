@@ -6,7 +6,9 @@
 // A template that cannot be read is a failed test.
 #![allow(clippy::expect_used)]
 
+mod alarms;
 mod capacity;
+mod dashboard;
 mod delivery;
 mod integrity;
 mod model;

@@ -3,11 +3,19 @@
 use crate::{Ports, Settings, run};
 use audit::Journal;
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts, SqsQueue};
-use runtime::{Environment, System, configuration::ConfigurationError};
+use domain::{
+    Figure,
+    open_work::Work,
+    ports::{Clock, OpenSales, StorageError},
+};
+use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
 use std::{error::Error, sync::Arc, time::Duration};
 
 /// Sales of one kind that one run looks at; the rest is for the next run.
 const MOST: usize = 200;
+
+/// Pages of one list that are counted.
+const COUNTED_PAGES: u32 = 20;
 
 /// The time for one kind: all kinds together, and the last call of each, end before the function's time-out.
 const SHARE: Duration = Duration::from_secs(20);
@@ -72,12 +80,33 @@ impl Function {
         };
         let report = run(ports, self.settings).await;
         tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
+        match waiting(&self.sales).await {
+            Ok(count) => telemetry::show(Figure::WaitingForHumans, count, System.now()),
+            Err(error) => tracing::warn!(%error, "what waits for humans is not counted"),
+        }
         if report.failed == 0 {
             Ok(())
         } else {
             Err(format!("{} of the due could not be dealt with", report.failed).into())
         }
     }
+}
+
+/// How many sales wait for a human, for the dashboard; of one kind, no more than so many pages are counted.
+async fn waiting(open: &dyn OpenSales) -> Result<u64, StorageError> {
+    let mut count = 0;
+    for work in Work::FOR_HUMANS {
+        let mut from: Option<String> = None;
+        for _ in 0..COUNTED_PAGES {
+            let page = open.open(work, None, from.as_deref()).await?;
+            count += page.sessions.len() as u64;
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(count)
 }
 
 /// Reads the switch of the refund by policy: whoever mistypes it must not find out by a refund, or by none.

@@ -361,7 +361,8 @@ async fn save(
             sale.colour = Some(cached.verdict.verdict);
             (Source::Webhook, Status::Ok, None)
         };
-        records.push(Record::pipeline(now, order.received_at, source, status, detail).with_details(details.clone()));
+        let record = Record::pipeline(now, order.received_at, source, status, detail).with_details(details.clone());
+        records.push(record.with_detail("colour", cached.verdict.verdict.word()));
         Change { verdict: Some(Box::new(cached)), ..Change::recorded(records, ()) }
     };
     let (sale, ()) = ports.journal.commit(sale, ready).await?;

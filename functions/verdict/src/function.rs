@@ -2,6 +2,7 @@
 
 use crate::{
     fulfil::{Order, Ports, Settings, fulfil},
+    gauge::Gauged,
     generate::{self, Policy},
 };
 use audit::{AuditKeys, Journal};
@@ -127,7 +128,7 @@ impl Function {
         let journal = Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System };
         let generate = generate::Ports {
             model: &self.model,
-            breakers: &self.sales,
+            breakers: &Gauged(&self.sales),
             alerts: &self.alerts,
             clock: &System,
             randomness: &System,

@@ -4,6 +4,7 @@
 
 mod fulfil;
 mod function;
+mod gauge;
 mod generate;
 mod guard;
 pub mod prompt;

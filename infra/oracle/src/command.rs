@@ -12,7 +12,10 @@ use domain::SessionId;
 use operations::{InvalidWords, Operator};
 use runtime::Environment;
 
-use crate::stack::{Deployed, StackError};
+use crate::{
+    account::Wanted,
+    stack::{Deployed, StackError},
+};
 
 /// How a command ended, apart from failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +62,18 @@ impl CommandError {
 /// Where the stack is, and how to answer.
 #[derive(Args)]
 pub(crate) struct Target {
-    /// The stack: its stack.json, or what `aws cloudformation describe-stacks --stack-name NAME` printed. The
-    /// latter is reached with the usual AWS variables of the environment.
-    #[arg(long, value_name = "FILE", default_value = "target/local/stack.json")]
+    /// A deployed stack, by its name; without this the stack in the file --stack.
+    #[arg(long, value_name = "NAME", conflicts_with = "stack", help_heading = "Stack")]
+    stack_name: Option<String>,
+    /// A stack's file: stack.json, or what `aws cloudformation describe-stacks --stack-name NAME` printed.
+    #[arg(long, value_name = "FILE", default_value = "target/local/stack.json", help_heading = "Stack")]
     stack: PathBuf,
+    /// A profile of your AWS configuration; without this AWS_PROFILE or the usual chain.
+    #[arg(long, value_name = "NAME", help_heading = "Stack")]
+    profile: Option<String>,
+    /// The region; without this AWS_REGION, or that of the profile or the file.
+    #[arg(long, value_name = "REGION", help_heading = "Stack")]
+    region: Option<String>,
     /// Write JSON instead of text for people.
     #[arg(long)]
     pub(crate) json: bool,
@@ -70,7 +81,13 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn open(&self) -> Result<Deployed, CommandError> {
-        Ok(Deployed::open(&self.stack)?)
+        let wanted = Wanted { profile: self.profile.clone(), region: self.region.clone(), emulator: None };
+        wait(async {
+            Ok(match &self.stack_name {
+                Some(name) => Deployed::find(name, &wanted).await?,
+                None => Deployed::open(&self.stack, wanted).await?,
+            })
+        })
     }
 }
 
@@ -96,17 +113,22 @@ impl Signature {
         Operator::parse(&by, self.reason.as_deref()).map_err(CommandError::Reason)
     }
 
-    /// Asks, unless `--yes` was given. Where nobody can answer, that is an error.
+    /// As [`confirm`], unless `--yes` was given.
     pub(crate) fn confirm(&self, question: &str) -> Result<bool, CommandError> {
-        if self.yes {
-            return Ok(true);
-        }
-        let input = io::stdin();
-        if !input.is_terminal() {
-            return Err(CommandError::Unconfirmed);
-        }
-        Ok(ask(question, input.lock(), io::stderr())?)
+        confirm(self.yes, question)
     }
+}
+
+/// Asks, unless there is no need to. Where nobody can answer, that is an error.
+pub(crate) fn confirm(already: bool, question: &str) -> Result<bool, CommandError> {
+    if already {
+        return Ok(true);
+    }
+    let input = io::stdin();
+    if !input.is_terminal() {
+        return Err(CommandError::Unconfirmed);
+    }
+    Ok(ask(question, input.lock(), io::stderr())?)
 }
 
 fn ask(question: &str, mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {

@@ -1,5 +1,6 @@
 //! `oracle`: the operator's command line.
 
+mod account;
 mod audit_command;
 mod audit_report;
 mod command;
@@ -12,10 +13,13 @@ mod json_lines;
 mod list_command;
 mod local_log;
 mod log_reader;
+mod measurements;
 mod output;
+mod pages_command;
 mod progress;
 mod public_key;
 mod quarantine_command;
+mod queues_command;
 mod reattempt_command;
 mod refunds_command;
 mod replies_command;
@@ -23,20 +27,38 @@ mod report_page;
 mod show_command;
 mod smoke_command;
 mod stack;
+mod status_command;
+mod style;
 mod when;
 
 use std::error::Error;
 use std::io::{self, BufWriter, Read};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use command::{CommandError, Ended};
 
+/// What every command's exit code means.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  nothing was done: refused, not there, declined, or what was looked at is wrong
+  2  failed, or called in a way it does not understand
+
+Example:
+  oracle status --stack-name oracle --profile ops
+
+Without --stack-name the stack of `cargo xtask up` is meant. Credentials and region are found as the AWS CLI finds \
+them: environment, profiles of ~/.aws, web identity, container, instance.";
+
 /// The operator's command line of Oracle.
 #[derive(Parser)]
-#[command(name = "oracle", version, about, arg_required_else_help = true)]
+#[command(name = "oracle", version, about, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Arguments {
+    /// Colour on a terminal, always or never; NO_COLOR is respected.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    color: style::ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -67,12 +89,20 @@ enum Command {
     /// what machines ought to have finished by now. An exclamation mark stands where the due time is past.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
     List(list_command::ListArguments),
+    /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
+    #[command(
+        after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: something is wrong, or what should be known is not."
+    )]
+    Status(status_command::StatusArguments),
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
     Show(show_command::ShowArguments),
     /// Mails that were given up: list, show, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
     Deadletters(deadletters_command::DeadLettersCommand),
+    /// Queues and what they gave up: list, redrive.
+    #[command(subcommand, after_help = "Example:\n  oracle queues list")]
+    Queues(queues_command::QueuesCommand),
     /// What the content filter holds: list, show, approve, replace, refund.
     #[command(subcommand, after_help = "Example:\n  oracle quarantine list")]
     Quarantine(quarantine_command::QuarantineCommand),
@@ -101,6 +131,12 @@ enum Command {
         after_help = "Example:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n\nExit code 1: refused."
     )]
     Reattempt(reattempt_command::ReattemptArguments),
+    /// Print the completions for a shell.
+    #[command(after_help = "Example:\n  oracle completions bash > ~/.local/share/bash-completion/completions/oracle")]
+    Completions(pages_command::CompletionsArguments),
+    /// Print the manual page, or write one for every command.
+    #[command(after_help = "Examples:\n  oracle man | man -l -\n  oracle man --dir ~/.local/share/man/man1")]
+    Man(pages_command::ManArguments),
 }
 
 #[derive(Args)]
@@ -134,7 +170,9 @@ enum FilterCommand {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    let arguments = Arguments::parse();
+    style::choose(arguments.color);
+    match run(arguments.command) {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => ExitCode::from(1),
         Ok(Ended::Misconfigured) => ExitCode::from(2),
@@ -150,6 +188,10 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     let output = || BufWriter::new(io::stdout().lock());
     match command {
         Command::List(arguments) => return Ok(list_command::run(&arguments)?),
+        Command::Status(arguments) => return Ok(status_command::run(&arguments)?),
+        Command::Queues(command) => return Ok(queues_command::run(&command)?),
+        Command::Completions(arguments) => return Ok(pages_command::completions(&arguments, Arguments::command())?),
+        Command::Man(arguments) => return Ok(pages_command::man(&arguments, Arguments::command())?),
         Command::Show(arguments) => return Ok(show_command::run(&arguments)?),
         Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
@@ -187,7 +229,6 @@ fn report(error: &dyn Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     /// Every command says what it does with an example, and the ones about sales take --stack and --json.
     #[test]

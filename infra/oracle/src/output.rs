@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use runtime::Environment;
 use serde::Serialize;
 
-use crate::command::CommandError;
+use crate::{command::CommandError, style};
 
 /// The width of a terminal that does not say how wide it is.
 const WIDTH: usize = 80;
@@ -26,39 +26,45 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), CommandError> 
     print(&format!("{}\n", serde_json::to_string(document)?))
 }
 
-/// How many columns a line may have.
+/// How many columns a line may have: what COLUMNS says, or the terminal.
 pub(crate) fn width() -> usize {
-    Environment::of_process().bounded("COLUMNS", WIDTH, 40, 1000).unwrap_or(WIDTH)
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    Environment::of_process().bounded("COLUMNS", terminal.unwrap_or(WIDTH).max(40), 40, 1000).unwrap_or(WIDTH)
 }
 
-/// A table. Columns are as wide as their widest cell; the last one is cut where the line would be too long.
+/// A table. Columns are as wide as their widest cell; lines are cut where they would be too long.
 pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
-    let columns = head.len();
     let lengths = |index: usize| rows.iter().filter_map(move |row| row.cells.get(index)).map(|cell| characters(cell));
     let widths: Vec<usize> = head
         .iter()
         .enumerate()
         .map(|(index, title)| lengths(index).max().unwrap_or(0).max(characters(title)))
         .collect();
-    let line = |cells: Vec<&str>| {
-        let mut line = String::new();
-        for (index, cell) in cells.into_iter().enumerate() {
-            if index + 1 == columns {
-                line.push_str(cell);
-            } else {
-                line.push_str(&format!("{cell:<width$}  ", width = widths[index]));
-            }
-        }
-        format!("{}\n", cut(line.trim_end(), width))
-    };
-    let mut text = line(head.to_vec());
+    let titles: Vec<String> = head.iter().map(|title| (*title).to_owned()).collect();
+    let mut text = line(&titles, &widths, width, |_| style::TITLE);
     for row in rows {
         let cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
-        text.push_str(&line(cells.iter().map(String::as_str).collect()));
+        text.push_str(&line(&cells, &widths, width, style::of_cell));
         if !row.below.is_empty() {
-            text.push_str(&format!("  {}\n", row.below));
+            text.push_str(&format!("  {}\n", style::paint(style::ASIDE, &row.below)));
         }
     }
+    text
+}
+
+/// One line of a table. Colour has no width, so every cell is cut before it is painted.
+fn line(cells: &[String], widths: &[usize], width: usize, style: fn(&str) -> anstyle::Style) -> String {
+    let (mut text, mut column, mut start) = (String::new(), 0, 0);
+    for (index, cell) in cells.iter().enumerate() {
+        let shown = cut(cell.trim_end(), width.saturating_sub(start));
+        if !shown.is_empty() && start < width {
+            text.push_str(&" ".repeat(start - column));
+            column = start + characters(&shown);
+            text.push_str(&style::paint(style(&shown), &shown));
+        }
+        start += widths.get(index).copied().unwrap_or_default() + 2;
+    }
+    text.push('\n');
     text
 }
 
@@ -93,6 +99,16 @@ pub(crate) fn printable(text: &str) -> String {
 /// `2026-04-16T14:23:07.412Z` as `2026-04-16 14:23`.
 pub(crate) fn minute(iso: &str) -> String {
     iso.get(..16).unwrap_or(iso).replace('T', " ")
+}
+
+/// A time span in its greatest unit: `45s`, `12m`, `5h`, `3d`.
+pub(crate) fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
 }
 
 /// An amount in the currency's smallest unit, which for every price here is a hundredth.
@@ -145,6 +161,7 @@ mod tests {
         assert_eq!(amount(Some(&(2500, "cad".into()))), "25.00 CAD");
         assert_eq!(amount(Some(&(-5, "cad".into()))), "-0.05 CAD");
         assert_eq!(amount(None), "unknown");
+        assert_eq!([59, 60, 7_200, 172_799, 172_800].map(age), ["59s", "1m", "2h", "47h", "2d"]);
         assert_eq!(minute("2026-04-16T14:23:07.412Z"), "2026-04-16 14:23");
     }
 }

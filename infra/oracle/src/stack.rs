@@ -1,4 +1,4 @@
-//! Where the stack is: the file that `cargo xtask up` writes, or what the AWS CLI prints of a deployed one.
+//! Where the stack is: the file that `cargo xtask up` writes, the name of a deployed one, or what the AWS CLI prints of it.
 
 use std::{
     collections::BTreeMap,
@@ -8,19 +8,25 @@ use std::{
 
 use audit::Journal;
 use aws::{
-    Connection, DynamoSales, InvalidSetting, KmsKey, S3AuditLog, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
-    SqsLogNotices, SqsQueue,
+    Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, S3AuditLog, S3Digests, S3Quarantine, SecretDocument,
+    SnsAlerts, SqsLogNotices, SqsQueue,
 };
 use domain::{EmailAddress, ports::Notes};
 use runtime::{Environment, System};
 use serde::Deserialize;
 
-use crate::log_reader;
+use crate::{
+    account::{Account, AccountError, Wanted},
+    log_reader,
+};
 
 /// Why a stack cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StackError {
-    #[error("{} cannot be read; name the stack's file with --stack, or start one with `cargo xtask up`", path.display())]
+    #[error(
+        "{} cannot be read; name a deployed stack with --stack-name or a file with --stack, or start one with \
+         `cargo xtask up`", path.display()
+    )]
     Read { path: PathBuf, source: std::io::Error },
     #[error("{} is neither a stack.json nor the output of `aws cloudformation describe-stacks`", path.display())]
     Form { path: PathBuf, source: serde_json::Error },
@@ -31,13 +37,15 @@ pub(crate) enum StackError {
     #[error("the smoke test cannot be set up")]
     Smoke(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
+    Account(#[from] AccountError),
+    #[error(transparent)]
     Setting(#[from] InvalidSetting),
     #[error(transparent)]
     Configuration(#[from] runtime::ConfigurationError),
 }
 
 /// One stack.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stack {
     name: String,
     region: Option<String>,
@@ -122,14 +130,15 @@ impl Stack {
         self.outputs.get(name).cloned().ok_or(StackError::NoOutput(name))
     }
 
-    /// What stands for a variable of the environment. The emulator takes its own keys and nobody's real ones.
-    fn variable(&self, name: &'static str, environment: &Environment) -> Option<String> {
-        let local = self.endpoint.is_some();
+    /// What stands for a variable of a function's environment: what the account has, the table that alerts are noted
+    /// in, and for the rest the variable itself.
+    fn variable(&self, name: &'static str, account: &Account, environment: &Environment) -> Option<String> {
         match name {
-            "AWS_ENDPOINT_URL" if local => self.endpoint.clone(),
-            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" if local => Some("test".to_owned()),
-            "AWS_SESSION_TOKEN" if local => None,
-            "AWS_REGION" if self.region.is_some() => self.region.clone(),
+            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" | "AWS_SESSION_TOKEN" | "AWS_REGION" | "AWS_ENDPOINT_URL" => {
+                account.variable(name)
+            }
+            "TABLE_NAME" => self.outputs.get("TableName").cloned(),
+            "AWS_LAMBDA_FUNCTION_NAME" => None,
             _ => environment.optional(name),
         }
     }
@@ -145,6 +154,7 @@ pub(crate) struct DigestParts {
 
 /// A stack's stores, log and topics.
 pub(crate) struct Deployed {
+    pub(crate) account: Account,
     stack: Stack,
     connection: Connection,
     environment: Environment,
@@ -155,13 +165,26 @@ pub(crate) struct Deployed {
 }
 
 impl Deployed {
-    /// Reads the stack's file. Nothing is called yet.
-    pub(crate) fn open(path: &Path) -> Result<Self, StackError> {
+    /// Reads the stack's file, and looks for the keys to its account.
+    pub(crate) async fn open(path: &Path, wanted: Wanted) -> Result<Self, StackError> {
         let read = |source| StackError::Read { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(read)?;
         let stack = Stack::parse(&text).map_err(|source| StackError::Form { path: path.to_owned(), source })?;
+        let region = wanted.region.clone().or_else(|| stack.region.clone());
+        let account = Account::find(&Wanted { region, emulator: stack.endpoint.clone(), ..wanted }).await?;
+        Self::of(stack, account)
+    }
+
+    /// Asks CloudFormation for a stack.
+    pub(crate) async fn find(name: &str, wanted: &Wanted) -> Result<Self, StackError> {
+        let account = Account::find(wanted).await?;
+        let outputs = account.outputs(name).await?.into_iter().collect();
+        Self::of(Stack { name: name.to_owned(), outputs, ..Stack::default() }, account)
+    }
+
+    fn of(stack: Stack, account: Account) -> Result<Self, StackError> {
         let environment = Environment::of_process();
-        let connection = Connection::from_environment(|name| stack.variable(name, &environment))?;
+        let connection = Connection::from_environment(|name| stack.variable(name, &account, &environment))?;
         let table =
             || Ok::<_, StackError>(DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)));
         Ok(Self {
@@ -169,10 +192,26 @@ impl Deployed {
             notes: Arc::new(table()?),
             log: S3AuditLog::new(connection.clone(), stack.output("AuditBucket")?),
             alerts: SnsAlerts::new(connection.clone(), stack.output("OpsTopicArn")?, stack.output("CriticalTopicArn")?),
+            account,
             connection,
             environment,
             stack,
         })
+    }
+
+    /// The stack's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.stack.name
+    }
+
+    /// An output, if the stack has it.
+    pub(crate) fn output(&self, name: &str) -> Option<&str> {
+        self.stack.outputs.get(name).map(String::as_str)
+    }
+
+    /// The queues, as an operator sees them.
+    pub(crate) fn queues(&self) -> QueueDesk {
+        QueueDesk::new(self.connection.clone())
     }
 
     pub(crate) fn journal(&self) -> Journal<'_> {
@@ -280,14 +319,20 @@ mod tests {
         "aws_endpoint":"http://127.0.0.1:4566","stack":"oracle-local","region":"us-east-1",
         "stripe_webhook_secret":"whsec_x","real_vendors":[],"outputs":{"TableName":"t"}}"#;
 
+    fn account(wanted: Wanted) -> Account {
+        crate::command::wait(async { Ok(Account::find(&wanted).await) }).unwrap().unwrap()
+    }
+
     #[test]
     fn a_local_stack_is_reached_with_the_emulators_own_keys() {
         let stack = Stack::parse(LOCAL).unwrap();
+        let account = account(Wanted { region: stack.region.clone(), emulator: stack.endpoint.clone(), profile: None });
         let environment = Environment::of(&[("AWS_ACCESS_KEY_ID", "real"), ("AWS_SESSION_TOKEN", "real")]);
-        let variable = |name| stack.variable(name, &environment);
+        let variable = |name| stack.variable(name, &account, &environment);
         assert_eq!(variable("AWS_ENDPOINT_URL").as_deref(), Some("http://127.0.0.1:4566"));
         assert_eq!(variable("AWS_ACCESS_KEY_ID").as_deref(), Some("test"));
         assert_eq!((variable("AWS_SESSION_TOKEN"), variable("AWS_REGION").as_deref()), (None, Some("us-east-1")));
+        assert_eq!(variable("TABLE_NAME").as_deref(), Some("t"));
         assert_eq!(stack.stripe.as_deref(), Some("http://127.0.0.1:8090/stripe"));
         assert_eq!(stack.output("TableName").unwrap(), "t");
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
@@ -297,14 +342,12 @@ mod tests {
     }
 
     #[test]
-    fn a_deployed_stack_is_reached_with_the_usual_environment() {
+    fn a_deployed_stack_is_described_by_the_aws_cli() {
         let text = r#"{"Stacks":[{"StackId":"arn:aws:cloudformation:ca-central-1:1:stack/oracle/x","StackName":"oracle",
             "Outputs":[{"OutputKey":"TableName","OutputValue":"t","Description":"d"}]}]}"#;
         let stack = Stack::parse(text).unwrap();
-        let environment = Environment::of(&[("AWS_ACCESS_KEY_ID", "mine")]);
-        assert_eq!(stack.variable("AWS_ACCESS_KEY_ID", &environment).as_deref(), Some("mine"));
-        assert_eq!(stack.variable("AWS_REGION", &environment).as_deref(), Some("ca-central-1"));
-        assert_eq!((stack.variable("AWS_ENDPOINT_URL", &environment), stack.name.as_str()), (None, "oracle"));
+        assert_eq!(stack.region.as_deref(), Some("ca-central-1"));
+        assert_eq!((stack.endpoint.as_deref(), stack.name.as_str()), (None, "oracle"));
         assert_eq!(stack.output("TableName").unwrap(), "t");
         assert!(Stack::parse("{}").is_err());
     }

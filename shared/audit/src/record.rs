@@ -238,4 +238,13 @@ impl Record {
         }
         self
     }
+
+    /// Adds one fact to those of a pipeline event.
+    #[must_use]
+    pub fn with_detail(mut self, name: &str, fact: impl Into<Value>) -> Self {
+        if let Body::Pipeline { details, .. } = &mut self.body {
+            details.get_or_insert_with(|| serde_json::json!({}))[name] = fact.into();
+        }
+        self
+    }
 }

@@ -8,8 +8,9 @@ use crate::{
 use async_trait::async_trait;
 use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
-    CachedVerdict, SessionId, Timestamp,
+    CachedVerdict, Metric, SessionId, Timestamp,
     alert::Severity,
+    metric,
     ports::{AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
@@ -125,6 +126,17 @@ impl S3AuditLog {
     pub const fn new(connection: Connection, bucket: String) -> Self {
         Self(Bucket::new(connection, bucket))
     }
+
+    async fn write(&self, step: Step<'_>, key: &str, line: &str) -> Result<Published, StorageError> {
+        match self.0.put_new(step, key, line).await? {
+            Put::Written => Ok(Published::Written),
+            Put::Exists => match self.0.get(Step { name: "audit read", ..step }, key).await? {
+                Some(found) if found == line.as_bytes() => Ok(Published::AlreadyThere),
+                Some(_) => Ok(Published::Forked),
+                None => Err(storage("audit write", std::io::Error::other("the key is being written by another"))),
+            },
+        }
+    }
 }
 
 #[async_trait]
@@ -134,14 +146,13 @@ impl AuditLog for S3AuditLog {
         // `{day}/{kind}/{subject}/{number}.json`: of a session, the alert tells its prefix.
         let subject = entry.key.split('/').nth(2).unwrap_or("-");
         let step = Step { name: "audit write", operation: "AUDIT_WRITE", subject };
-        match self.0.put_new(step, &entry.key, &line).await? {
-            Put::Written => Ok(Published::Written),
-            Put::Exists => match self.0.get(Step { name: "audit read", ..step }, &entry.key).await? {
-                Some(found) if found == line.as_bytes() => Ok(Published::AlreadyThere),
-                Some(_) => Ok(Published::Forked),
-                None => Err(storage("audit write", std::io::Error::other("the key is being written by another"))),
-            },
+        let published = self.write(step, &entry.key, &line).await;
+        match &published {
+            Ok(Published::Written) => self.0.connection.measure(&metric::of_record(&entry.line)),
+            Ok(Published::AlreadyThere) => {}
+            Ok(Published::Forked) | Err(_) => self.0.connection.measure(&[Metric::AuditWriteFailed.once()]),
         }
+        published
     }
 }
 

@@ -1,6 +1,6 @@
 //! How to reach AWS: region, endpoint, credentials, and how patient to be.
 
-use crate::alerts::Topics;
+use crate::{alerts::Topics, now};
 use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
@@ -11,6 +11,7 @@ use aws_smithy_http_client::{
     tls::{Provider, rustls_provider::CryptoMode},
 };
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
+use domain::metric::{self, Measurement};
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
@@ -99,6 +100,10 @@ pub struct Connection {
     /// Within this time the same alert is sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600,
     /// 60 when unset).
     pub(crate) suppression: Duration,
+    /// The table in which all processes note what they told (`TABLE_NAME`); without one each knows its own alone.
+    pub(crate) shared_table: Option<String>,
+    /// Whether standard output is a function's log, from which CloudWatch makes metrics.
+    pub(crate) is_function: bool,
     /// Who is told when a store fails: set once, by the first [`crate::SnsAlerts`] made with this connection.
     pub(crate) told: Arc<OnceLock<Arc<Topics>>>,
 }
@@ -142,6 +147,8 @@ impl Connection {
             http: Arc::default(),
             patience: Patience::from_environment(&lookup)?,
             suppression: Duration::from_secs(number(&lookup, "ALERT_SUPPRESSION_S", 60, 0, 3_600)?),
+            shared_table: lookup("TABLE_NAME").filter(|name| !name.trim().is_empty()),
+            is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
             told: Arc::default(),
         })
     }
@@ -153,9 +160,17 @@ impl Connection {
         Self { patience, told: Arc::default(), ..self.clone() }
     }
 
+    /// Tells measurements to CloudWatch, from a function; elsewhere standard output is for people.
+    #[allow(clippy::print_stdout)] // CloudWatch reads metrics from a line of their own.
+    pub(crate) fn measure(&self, measurements: &[Measurement]) {
+        if self.is_function && !measurements.is_empty() {
+            println!("{}", metric::line(measurements, now()));
+        }
+    }
+
     /// One pool of connections for all services of the process.
     fn http(&self) -> SharedHttpClient {
-        self.http.get_or_init(|| Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()).clone()
+        self.http.get_or_init(https).clone()
     }
 
     pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {
@@ -187,6 +202,10 @@ impl Connection {
         let path_style = self.endpoint.is_some();
         aws_sdk_s3::Client::from_conf(client_config!(self, aws_sdk_s3).force_path_style(path_style).build())
     }
+}
+
+pub(crate) fn https() -> SharedHttpClient {
+    Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod alerts;
 mod all_sales;
+mod announcements;
 mod attempts;
 mod broadcast;
 mod buckets;
@@ -18,6 +19,7 @@ mod items;
 mod note;
 mod open_sales;
 mod queue;
+mod queue_desk;
 mod reach;
 mod rotation;
 mod sales;
@@ -34,6 +36,7 @@ pub use deployments::CodeDeploy;
 pub use digests::{KmsKey, S3Digests, SqsLogNotices};
 pub use note::DynamoNote;
 pub use queue::SqsQueue;
+pub use queue_desk::{Depth, Move, QueueDesk};
 pub use reach::Reach;
 pub use rotation::Rotation;
 pub use sales::DynamoSales;
@@ -49,6 +52,12 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     StorageError { operation, source: Box::new(error) }
+}
+
+/// The client for HTTPS that all services use, for whoever reaches AWS in a way of its own.
+#[must_use]
+pub fn https() -> aws_sdk_sqs::config::SharedHttpClient {
+    connection::https()
 }
 
 /// The time of an alert and of what is set aside; nothing is decided by it that a test would have to steer.

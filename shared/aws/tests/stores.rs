@@ -4,7 +4,7 @@
 
 mod server;
 
-use aws::{Connection, DynamoSales, S3Archive, SnsAlerts};
+use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts};
 use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
@@ -190,4 +190,126 @@ async fn a_deployment_hears_how_its_hook_has_ended() {
     let server = Server::start([]).await;
     let deployments = aws::CodeDeploy::new(connection(&server.url));
     assert!(deployments.answer("d-1", "e-1", true).await.is_err(), "nobody took the answer");
+}
+
+/// A process of its own, with the table that all processes share.
+fn process(url: &str) -> SnsAlerts {
+    let connection = Connection::from_environment(|name| match name {
+        "AWS_ENDPOINT_URL" => Some(url.to_owned()),
+        "AWS_REGION" => Some("us-east-1".to_owned()),
+        "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
+        "TABLE_NAME" => Some("sales".to_owned()),
+        "CACHE_RETRY_DELAY_MS" => Some("0".to_owned()),
+        _ => None,
+    });
+    SnsAlerts::new(connection.unwrap(), OPS.to_owned(), CRITICAL.to_owned())
+}
+
+fn storm(severity: Severity) -> Alert {
+    Alert::cache(severity, Timestamp::from_millis(0), "CACHE_READ", &session(), "no answer in time")
+}
+
+/// The reply to a conditional write that found this row.
+fn found(rank: u8, told: bool, ends_in_seconds: i64) -> Reply {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let ends = i64::try_from(now).unwrap() + ends_in_seconds * 1_000;
+    let item = format!(r#"{{"severity":{{"N":"{rank}"}},"told":{{"BOOL":{told}}},"ends":{{"N":"{ends}"}}}}"#);
+    let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+    (400, format!(r#"{{"__type":"{kind}","message":"x","Item":{item}}}"#))
+}
+
+#[tokio::test]
+async fn two_processes_that_see_one_storm_tell_it_once() {
+    let server = Server::start([nothing(), published(), nothing(), found(1, true, 30)]).await;
+    let (first, second) = (process(&server.url), process(&server.url));
+    first.raise(storm(Severity::Error)).await;
+    second.raise(storm(Severity::Error)).await;
+    let seen = server.seen();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    assert!(seen[0].contains("ALERT#[ORACLE-CACHE-ALERT]|CACHE_READ|cs_live_abcd"), "{}", seen[0]);
+    assert!(seen[0].contains(r##""told":{"BOOL":false}"##) && seen[2].contains(r##""told":{"BOOL":true}"##));
+    is_alert(&seen[1], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    assert_eq!(seen.iter().filter(|body| body.contains("TopicArn=")).count(), 1);
+}
+
+#[tokio::test]
+async fn whoever_was_to_tell_it_may_have_died() {
+    // The row is there, and nobody ever notes that the alert went out.
+    let under_way = || found(1, false, 4);
+    let server = Server::start([under_way(), under_way(), under_way(), published(), nothing()]).await;
+    process(&server.url).raise(storm(Severity::Error)).await;
+    is_alert(&server.seen()[3], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    // Somebody notes it after a moment.
+    let server = Server::start([under_way(), found(1, true, 60)]).await;
+    process(&server.url).raise(storm(Severity::Error)).await;
+    assert_eq!(server.seen().len(), 2, "it went out, so it is not sent again");
+}
+
+#[tokio::test]
+async fn a_table_that_is_down_or_closed_to_us_keeps_no_alert_back() {
+    let denied = (400, r#"{"__type":"com.amazon.coral.service#AccessDeniedException"}"#.to_owned());
+    for refusal in [down(), denied] {
+        let replies = [refusal.clone(), published(), refusal.clone(), refusal.clone(), published(), refusal];
+        let server = Server::start(replies).await;
+        let (first, second) = (process(&server.url), process(&server.url));
+        for process in [&first, &second, &first] {
+            process.raise(storm(Severity::Critical)).await;
+        }
+        let told = server.seen().iter().filter(|body| body.contains("TopicArn=")).count();
+        assert_eq!(told, 2, "each process tells it, and none tells it twice");
+    }
+}
+
+#[tokio::test]
+async fn an_alert_that_no_topic_took_is_told_when_it_comes_again() {
+    let replies = [nothing(), down(), down(), down(), down(), nothing(), published(), nothing()];
+    let server = Server::start(replies).await;
+    let process = process(&server.url);
+    process.raise(storm(Severity::Error)).await;
+    process.raise(storm(Severity::Error)).await;
+    let seen = server.seen();
+    assert_eq!(seen.len(), 8, "{seen:?}");
+    is_alert(&seen[6], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+}
+
+const DEAD: &str = "http://127.0.0.1/1/orders-dead-letters";
+const LIVE: &str = "http://127.0.0.1/1/orders";
+
+fn answered(body: &str) -> Reply {
+    (200, body.to_owned())
+}
+
+fn attributes() -> Reply {
+    answered(r#"{"Attributes":{"QueueArn":"arn:aws:sqs:us-east-1:1:orders-dead-letters"}}"#)
+}
+
+#[tokio::test]
+async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
+    let server = Server::start([attributes(), answered(r#"{"TaskHandle":"t"}"#)]).await;
+    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap(), Some(()));
+    assert!(server.seen()[1].contains("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
+    let unknown = (400, r#"{"__type":"com.amazonaws.sqs#UnsupportedOperation"}"#.to_owned());
+    let server = Server::start([attributes(), unknown]).await;
+    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap(), None);
+    assert_eq!(server.seen().len(), 2, "that is an answer, which is not asked for again");
+}
+
+#[tokio::test]
+async fn only_what_the_queue_has_taken_is_removed_from_the_dead_letters() {
+    let received = answered(
+        r#"{"Messages":[{"MessageId":"a","ReceiptHandle":"handle-a","Body":"A"},
+            {"MessageId":"b","ReceiptHandle":"handle-b","Body":"B"}]}"#,
+    );
+    let sent = answered(
+        r#"{"Successful":[{"Id":"1","MessageId":"x","MD5OfMessageBody":"m"}],
+            "Failed":[{"Id":"0","SenderFault":false,"Code":"InternalError"}]}"#,
+    );
+    let deleted = answered(r#"{"Successful":[{"Id":"1"}],"Failed":[]}"#);
+    let server = Server::start([received, sent, deleted, answered("{}")]).await;
+    let desk = QueueDesk::new(connection(&server.url));
+    assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 1);
+    let seen = server.seen();
+    assert!(seen[1].contains(LIVE) && seen[1].contains("\"A\"") && seen[1].contains("\"B\""), "{}", seen[1]);
+    assert!(seen[2].contains(DEAD) && seen[2].contains("handle-b") && !seen[2].contains("handle-a"), "{}", seen[2]);
+    assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 0, "there is nothing left");
 }

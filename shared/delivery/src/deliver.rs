@@ -497,7 +497,10 @@ impl Delivery<'_> {
             };
             *sale.letter_mut(letter) = mail.clone();
             sale.chased = 0;
-            let record = failure::with_progress(self.record(status, detail), letter, &progress, None);
+            let mut record = failure::with_progress(self.record(status, detail), letter, &progress, None);
+            if status == Status::EmailSent && letter == Letter::Verdict {
+                record = record.with_detail("order_to_mail_ms", self.now().millis_since(sale.waiting_since));
+            }
             let records = if domain::planted("mail-end-not-recorded") { Vec::new() } else { vec![record] };
             Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(records, ()) }
         };

@@ -47,6 +47,22 @@ impl Severity {
         [Self::Warn, Self::Error, Self::Critical].into_iter().find(|severity| severity.word() == word)
     }
 
+    /// Its place among the others, from 0.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        match self {
+            Self::Warn => 0,
+            Self::Error => 1,
+            Self::Critical => 2,
+        }
+    }
+
+    /// The severity of a rank.
+    #[must_use]
+    pub fn of_rank(rank: u8) -> Option<Self> {
+        [Self::Warn, Self::Error, Self::Critical].into_iter().find(|severity| severity.rank() == rank)
+    }
+
     const fn channel(self) -> Channel {
         match self {
             Self::Warn | Self::Error => Channel::Ops,

@@ -45,6 +45,9 @@ impl Work {
         Self::InFlight,
     ];
 
+    /// What only a human can end.
+    pub const FOR_HUMANS: [Self; 5] = [Self::Review, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail];
+
     /// Its name in the index and in lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -66,6 +66,15 @@ impl Suppression {
         });
         Decision::Send
     }
+
+    /// Forgets an alert that was to be sent and reached nobody: the next one like it is tried again.
+    pub fn forget(&mut self, alert: &Alert) {
+        let Some(matter) = alert.matter() else { return };
+        self.sent.retain(|sent| {
+            (sent.tag.as_str(), sent.operation.as_str(), sent.subject.as_str(), sent.severity)
+                != (matter.tag, matter.operation, matter.subject, matter.severity)
+        });
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +126,16 @@ mod tests {
         assert_eq!(decide(Severity::Critical, "b"), Decision::Send);
         assert_eq!(decide(Severity::Critical, "a"), Decision::Suppress(1));
         assert_eq!(decide(Severity::Error, "c"), Decision::Suppress(1), "the error was told already");
+    }
+
+    #[test]
+    fn what_reached_nobody_is_tried_again() {
+        let mut suppression = Suppression::new(Duration::from_secs(60));
+        let read = alert(Severity::Error, "CACHE_READ", "cs_live_abcdefgh", "x");
+        assert_eq!(suppression.decide(&read, at(0)), Decision::Send);
+        suppression.forget(&read);
+        assert_eq!(suppression.decide(&read, at(1)), Decision::Send);
+        assert_eq!(suppression.decide(&read, at(2)), Decision::Suppress(1));
     }
 
     #[test]

@@ -1,0 +1,57 @@
+//! Tells CloudWatch that a model's circuit breaker is open. A closed one that stays closed tells nothing: the way of
+//! an ordinary sale costs no line.
+
+use async_trait::async_trait;
+use domain::{
+    Gauge,
+    breaker::Breaker,
+    ports::{Breakers, Clock, SaveError, StorageError, Versioned},
+};
+use runtime::{System, telemetry};
+
+/// The breakers behind it, with their gauge.
+pub(crate) struct Gauged<'a>(pub(crate) &'a dyn Breakers);
+
+/// The gauge of a breaker that was read or saved: 1 while it is not closed, 0 when it is closed by this save.
+fn reading(breaker: &Breaker, saved: bool) -> Option<u64> {
+    match (breaker.opened_at.is_some(), saved) {
+        (true, _) => Some(1),
+        (false, true) => Some(0),
+        (false, false) => None,
+    }
+}
+
+fn tell(breaker: &Breaker, saved: bool) {
+    if let Some(value) = reading(breaker, saved) {
+        telemetry::measure(Gauge::BreakerOpen, value, System.now());
+    }
+}
+
+#[async_trait]
+impl Breakers for Gauged<'_> {
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
+        let row = self.0.load(model).await?;
+        tell(&row.value, false);
+        Ok(row)
+    }
+
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
+        self.0.save(model, breaker, expected).await?;
+        tell(breaker, true);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+
+    #[test]
+    fn only_what_is_open_or_has_just_closed_is_told() {
+        let closed = Breaker::default();
+        let open = Breaker { opened_at: Some(Timestamp::from_seconds(1)), ..Breaker::default() };
+        assert_eq!((reading(&closed, false), reading(&closed, true)), (None, Some(0)));
+        assert_eq!((reading(&open, false), reading(&open, true)), (Some(1), Some(1)));
+    }
+}

@@ -1,0 +1,89 @@
+//! An AWS account, reached with the usual chain of credentials: environment, profiles of the shared files, web
+//! identity, container, instance. Only this command line has the chain; functions get their keys from Lambda.
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
+
+/// Why an account cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AccountError {
+    #[error("no region: give --region, set AWS_REGION, or name one in your profile")]
+    NoRegion,
+    #[error(
+        "no credentials: set AWS_PROFILE or give --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for a \
+         profile of IAM Identity Center: eval \"$(aws configure export-credentials --format env)\""
+    )]
+    NoCredentials(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("CloudFormation does not describe a stack {name:?} in {region}")]
+    NoStack { name: String, region: String, source: Box<dyn std::error::Error + Send + Sync> },
+}
+
+/// Which account, and where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) profile: Option<String>,
+    pub(crate) region: Option<String>,
+    /// An emulator, which takes its own keys and nobody's real ones.
+    pub(crate) emulator: Option<String>,
+}
+
+/// Region, endpoint and credentials, as found.
+pub(crate) struct Account {
+    config: SdkConfig,
+    credentials: Credentials,
+    region: String,
+}
+
+impl Account {
+    /// Looks for region and credentials, in the usual places and in their usual order. They are looked for once: a
+    /// command takes minutes, credentials last longer.
+    pub(crate) async fn find(wanted: &Wanted) -> Result<Self, AccountError> {
+        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(aws::https());
+        if let Some(profile) = &wanted.profile {
+            loader = loader.profile_name(profile);
+        }
+        if let Some(region) = &wanted.region {
+            loader = loader.region(Region::new(region.clone()));
+        }
+        if let Some(endpoint) = &wanted.emulator {
+            let keys = Credentials::new("test", "test", None, None, "emulator");
+            loader = loader.endpoint_url(endpoint).credentials_provider(keys);
+        }
+        let config = loader.load().await;
+        let region = config.region().ok_or(AccountError::NoRegion)?.to_string();
+        let missing = |source| AccountError::NoCredentials(source);
+        let provider = config.credentials_provider().ok_or_else(|| missing("there is no provider".into()))?;
+        let credentials = provider.provide_credentials().await.map_err(|error| missing(error.into()))?;
+        let config =
+            config.into_builder().credentials_provider(SharedCredentialsProvider::new(credentials.clone())).build();
+        Ok(Self { config, credentials, region })
+    }
+
+    /// What stands for one of Lambda's own variables.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "AWS_ACCESS_KEY_ID" => Some(self.credentials.access_key_id().to_owned()),
+            "AWS_SECRET_ACCESS_KEY" => Some(self.credentials.secret_access_key().to_owned()),
+            "AWS_SESSION_TOKEN" => self.credentials.session_token().map(str::to_owned),
+            "AWS_REGION" => Some(self.region.clone()),
+            "AWS_ENDPOINT_URL" => self.config.endpoint_url().map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    /// The outputs of a stack, by its name.
+    pub(crate) async fn outputs(&self, name: &str) -> Result<Vec<(String, String)>, AccountError> {
+        let client = aws_sdk_cloudformation::Client::new(&self.config);
+        let no_stack = |source| AccountError::NoStack { name: name.to_owned(), region: self.region.clone(), source };
+        let described = client.describe_stacks().stack_name(name).send().await;
+        let stacks = described.map_err(|error| no_stack(error.into()))?.stacks.unwrap_or_default();
+        let stack = stacks.into_iter().next().ok_or_else(|| no_stack("the answer names no stack".into()))?;
+        let outputs = stack.outputs.unwrap_or_default().into_iter();
+        Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
+    }
+
+    /// Alarms and measurements.
+    pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
+        aws_sdk_cloudwatch::Client::new(&self.config)
+    }
+}

@@ -1,0 +1,262 @@
+//! `oracle queues`.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use aws::{Depth, QueueDesk};
+use clap::{Args, Subcommand};
+use domain::{
+    Timestamp,
+    ports::{Clock, StorageError},
+};
+use runtime::System;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    command::{CommandError, Ended, Target, confirm, wait},
+    measurements::Measurements,
+    output,
+    stack::Deployed,
+};
+
+/// Every queue: its name here, and the outputs that hold its address and that of its dead letters. Alerts that the
+/// webhook did not take come from the topics, not from a queue.
+const QUEUES: [(&str, Option<&str>, &str); 6] = [
+    ("orders", Some("OrdersQueueUrl"), "OrdersDeadLettersUrl"),
+    ("email", Some("EmailQueueUrl"), "EmailDeadLettersUrl"),
+    ("email-retry", Some("EmailRetryQueueUrl"), "EmailRetryDeadLettersUrl"),
+    ("notices", Some("NoticesQueueUrl"), "NoticesDeadLettersUrl"),
+    ("payments", Some("PaymentsQueueUrl"), "PaymentsDeadLettersUrl"),
+    ("alerts", None, "AlertDeadLettersUrl"),
+];
+
+/// How long nothing may move before a redrive is given up, in looks one second apart.
+const PATIENCE: u32 = 60;
+
+#[derive(Subcommand)]
+pub(crate) enum QueuesCommand {
+    /// List every queue: how much waits, is worked on, and was given up, and since when.
+    ///
+    /// Figures are SQS's own, which are about right. The age of what waits is known where CloudWatch can be asked;
+    /// that of dead letters is the time since the oldest of up to ten was sent.
+    #[command(after_help = "Example:\n  oracle queues list --json | jq '.[] | select(.dead_letters > 0)'")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Put what a queue gave up back into it.
+    ///
+    /// Safe to repeat: whoever works on a message claims its sale first, so that nothing happens twice. SQS moves the
+    /// messages itself where it can; otherwise they are sent and then deleted, ten at a time.
+    #[command(
+        after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
+    )]
+    Redrive(RedriveArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct RedriveArguments {
+    /// The queue: orders, email, email-retry, notices or payments.
+    #[arg(value_parser = ["orders", "email", "email-retry", "notices", "payments"], hide_possible_values = true)]
+    queue: String,
+    /// Do not ask before anything is moved.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// One queue, with its dead letters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Row {
+    pub(crate) queue: &'static str,
+    /// What waits, is worked on, and is not to be delivered yet; nothing for dead letters without a queue.
+    waiting: Option<u64>,
+    in_flight: Option<u64>,
+    delayed: Option<u64>,
+    /// Seconds that the oldest message has waited, where that is known.
+    oldest_s: Option<u64>,
+    pub(crate) dead_letters: u64,
+    /// Seconds since the oldest of up to ten dead letters was sent.
+    oldest_dead_letter_s: Option<u64>,
+}
+
+pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {
+    match command {
+        QueuesCommand::List { target } => list(target),
+        QueuesCommand::Redrive(arguments) => redrive(arguments),
+    }
+}
+
+fn list(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let rows = wait(async {
+        let failed = |error| CommandError::failed("the queues cannot be looked at", error);
+        rows(&deployed, System.now()).await.map_err(failed)
+    })?;
+    if target.json {
+        output::print_json(&rows)?;
+    } else {
+        output::print(&table(&rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+/// Every queue that the stack has.
+pub(crate) async fn rows(deployed: &Deployed, now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    let desk = deployed.queues();
+    let measurements = Measurements::of(deployed);
+    let mut rows = Vec::new();
+    for (queue, url, dead) in QUEUES {
+        let Some(dead) = deployed.output(dead) else { continue };
+        let url = url.and_then(|output| deployed.output(output));
+        let depth = match url {
+            Some(url) => Some(desk.depth(url).await?),
+            None => None,
+        };
+        let dead_letters = desk.depth(dead).await?;
+        let is_empty = dead_letters.waiting + dead_letters.in_flight == 0;
+        let oldest = if is_empty { None } else { desk.oldest(dead).await? };
+        let waits = depth.is_some_and(|depth| depth.waiting > 0);
+        let oldest_s = match url.filter(|_| waits) {
+            Some(url) => measurements.oldest_message(url, now).await,
+            None => None,
+        };
+        rows.push(row(queue, depth, oldest_s, dead_letters, oldest.map(|sent| now.since(sent).as_secs())));
+    }
+    Ok(rows)
+}
+
+fn row(queue: &'static str, depth: Option<Depth>, oldest_s: Option<u64>, dead: Depth, oldest: Option<u64>) -> Row {
+    Row {
+        queue,
+        waiting: depth.map(|depth| depth.waiting),
+        in_flight: depth.map(|depth| depth.in_flight),
+        delayed: depth.map(|depth| depth.delayed),
+        oldest_s,
+        dead_letters: dead.waiting + dead.in_flight + dead.delayed,
+        oldest_dead_letter_s: oldest,
+    }
+}
+
+fn table(rows: &[Row], width: usize) -> String {
+    let number = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let age = |seconds: Option<u64>| seconds.map_or_else(|| "-".to_owned(), output::age);
+    let line = |row: &Row| output::Row {
+        cells: vec![
+            row.queue.to_owned(),
+            number(row.waiting),
+            age(row.oldest_s),
+            number(row.in_flight),
+            number(row.delayed),
+            if row.dead_letters == 0 { "0".to_owned() } else { format!("{} !", row.dead_letters) },
+            age(row.oldest_dead_letter_s),
+        ],
+        below: String::new(),
+    };
+    let lines: Vec<_> = rows.iter().map(line).collect();
+    output::table(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DELAYED", "DEAD LETTERS", "OLDEST"], &lines, width)
+}
+
+fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let known = QUEUES.into_iter().find(|(queue, ..)| *queue == arguments.queue);
+    let addresses = known.and_then(|(_, url, dead)| Some((deployed.output(url?)?, deployed.output(dead)?)));
+    let Some((url, dead)) = addresses else {
+        return Err(CommandError::Usage(format!("this stack has no queue {}", arguments.queue)));
+    };
+    let desk = deployed.queues();
+    let failed = |error| CommandError::failed("the queue cannot be looked at", error);
+    let depth = wait(async { desk.depth(dead).await.map_err(failed) })?;
+    let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
+    let moved = if depth.waiting == 0 {
+        0
+    } else if confirm(arguments.yes, &question)? {
+        wait(async { move_back(&desk, url, dead, depth.waiting).await })?
+    } else {
+        return Ok(Ended::Nothing);
+    };
+    if arguments.target.json {
+        output::print_json(&json!({ "queue": arguments.queue, "dead_letters": depth.waiting, "moved": moved }))?;
+    } else if moved == 0 {
+        let hidden = if depth.in_flight > 0 { "; some are hidden at the moment: try again in two minutes" } else { "" };
+        output::print(&format!("{} has no dead letters{hidden}\n", arguments.queue))?;
+    } else {
+        output::print(&format!("{moved} message(s) are back in {}\n", arguments.queue))?;
+    }
+    Ok(if moved == 0 { Ended::Nothing } else { Ended::Done })
+}
+
+/// Moves what is there now: SQS does where it can, and otherwise we do.
+async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
+    let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
+    if desk.start_move(dead).await.map_err(failed)?.is_some() {
+        return followed(desk, dead, expected).await;
+    }
+    let mut moved = 0;
+    // What comes back as a dead letter meanwhile is for the next time.
+    while moved < expected {
+        let some = desk.move_some(dead, url).await.map_err(failed)?;
+        if some == 0 {
+            break;
+        }
+        moved += some;
+        progress(moved, expected);
+    }
+    Ok(moved)
+}
+
+async fn followed(desk: &QueueDesk, dead: &str, expected: u64) -> Result<u64, CommandError> {
+    let failed = |error| CommandError::failed("the move goes on, and cannot be followed", error);
+    let (mut last, mut still) = (0, 0);
+    loop {
+        let latest = desk.latest_move(dead).await.map_err(failed)?;
+        let (status, moved) = latest.as_ref().map_or(("RUNNING", 0), |latest| (latest.status.as_str(), latest.moved));
+        progress(moved, expected);
+        match status {
+            "COMPLETED" => return Ok(moved),
+            "RUNNING" | "CANCELLING" if still < PATIENCE => {}
+            "RUNNING" | "CANCELLING" => return Ok(moved),
+            _ => {
+                let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
+                return Err(CommandError::failed("SQS gave the move up", io::Error::other(why)));
+            }
+        }
+        still = if moved == last { still + 1 } else { 0 };
+        last = moved;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// One line that is written over and over, where somebody watches.
+fn progress(moved: u64, expected: u64) {
+    let mut terminal = io::stderr();
+    if terminal.is_terminal() {
+        let end = if moved >= expected { "\n" } else { "" };
+        // Whoever cannot be shown the progress still gets the result.
+        let _ = write!(terminal, "\r{moved} of {expected}{end}").and_then(|()| terminal.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_one_line_and_dead_letters_stand_out() {
+        let depth = Depth { waiting: 3, in_flight: 1, delayed: 0 };
+        let rows = [
+            row("orders", Some(depth), Some(90), Depth::default(), None),
+            row("alerts", None, None, Depth { waiting: 2, ..Depth::default() }, Some(7_500)),
+        ];
+        let text = table(&rows, 80);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "QUEUE   WAITING  OLDEST  IN FLIGHT  DELAYED  DEAD LETTERS  OLDEST");
+        assert_eq!(lines[1], "orders  3        1m      1          0        0             -");
+        assert_eq!(lines[2], "alerts  -        -       -          -        2 !           2h");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+    }
+}

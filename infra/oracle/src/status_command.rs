@@ -1,0 +1,265 @@
+//! `oracle status`: is anything wrong now? Thin calls, and a plain judgement of what they found.
+
+use std::time::Duration;
+
+use clap::Args;
+use domain::{
+    Timestamp,
+    breaker::Breaker,
+    open_work::Work,
+    ports::{Breakers, Clock},
+};
+use operations::list;
+use runtime::System;
+use serde::Serialize;
+
+use crate::{
+    command::{CommandError, Ended, Target, wait},
+    measurements::{Measurements, Runs},
+    output::{self, minute},
+    queues_command,
+    stack::Deployed,
+};
+
+/// What runs by itself: its name, the output that holds its function's, and how long it may be silent.
+const SCHEDULED: [(&str, &str, Duration); 7] = [
+    ("deadlines", "DeadlinesFunctionName", Duration::from_secs(15 * 60)),
+    ("boot-probe", "BootProbeFunctionName", Duration::from_secs(15 * 60)),
+    ("cache-health", "CacheHealthFunctionName", Duration::from_secs(65 * 60)),
+    ("inbox-watch", "InboxWatchFunctionName", Duration::from_secs(15 * 60)),
+    ("audit-digest", "AuditDigestFunctionName", Duration::from_secs(130 * 60)),
+    ("reconcile", "ReconcileFunctionName", Duration::from_secs(26 * 3600)),
+    ("smoke-test", "SmokeTestFunctionName", Duration::from_secs(26 * 3600)),
+];
+
+#[derive(Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    /// A human has something to do, and time for it.
+    Waiting,
+    /// It could not be asked.
+    Unknown,
+    /// Somebody must look now.
+    Wrong,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    what: String,
+    state: State,
+    detail: String,
+}
+
+impl Check {
+    fn new(what: impl Into<String>, state: State, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), state, detail: detail.into() }
+    }
+}
+
+#[derive(Serialize)]
+struct Status {
+    stack: String,
+    at: String,
+    state: State,
+    checks: Vec<Check>,
+}
+
+pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let now = System.now();
+    let checks = wait(async { Ok(looked_at(&deployed, now).await) })?;
+    let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown);
+    let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
+    if arguments.target.json {
+        output::print_json(&status)?;
+    } else {
+        output::print(&for_people(&status, output::width()))?;
+    }
+    Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
+}
+
+async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match list::everything(deployed.lists(), now).await {
+        Ok(rows) => checks.extend(work(&rows)),
+        Err(error) => checks.push(Check::new("open work", State::Unknown, error.to_string())),
+    }
+    match queues_command::rows(deployed, now).await {
+        Ok(rows) => checks.push(dead_letters(&rows)),
+        Err(error) => checks.push(Check::new("dead letters", State::Unknown, error.to_string())),
+    }
+    let models = deployed.output("GeminiModels").unwrap_or_default();
+    for model in models.split(',').map(str::trim).filter(|model| !model.is_empty()) {
+        checks.push(match Breakers::load(&deployed.sales, model).await {
+            Ok(row) => breaker(model, &row.value),
+            Err(error) => Check::new(format!("model {model}"), State::Unknown, error.to_string()),
+        });
+    }
+    let measurements = Measurements::of(deployed);
+    checks.push(alarms(measurements.alarms(deployed.name()).await));
+    for (name, output, longest) in SCHEDULED {
+        let Some(function) = deployed.output(output) else { continue };
+        // A schedule that can be switched off has an output that says whether it is.
+        let is_off = deployed.output(&output.replace("FunctionName", "State")) == Some("DISABLED");
+        checks.push(if is_off {
+            Check::new(format!("runs {name}"), State::Ok, "switched off")
+        } else {
+            runs(name, measurements.runs(function, now).await, longest, now)
+        });
+    }
+    checks
+}
+
+/// One check for each kind of work that there is; one for all when there is none.
+fn work(rows: &[list::Row]) -> Vec<Check> {
+    let kind = |work: Work| {
+        let rows: Vec<_> = rows.iter().filter(|row| row.work == work).collect();
+        let overdue = rows.iter().filter(|row| row.overdue).count();
+        let oldest = rows.iter().map(|row| row.since.as_str()).min()?;
+        let state = if overdue > 0 { State::Wrong } else { State::Waiting };
+        let detail = format!("{} since {}, {overdue} overdue", rows.len(), minute(oldest));
+        Some(Check::new(format!("open: {}", work.as_str()), state, detail))
+    };
+    let checks: Vec<Check> = Work::ALL.into_iter().filter_map(kind).collect();
+    if checks.is_empty() { vec![Check::new("open work", State::Ok, "nothing waits for a human")] } else { checks }
+}
+
+fn dead_letters(rows: &[queues_command::Row]) -> Check {
+    let full = rows.iter().filter(|row| row.dead_letters > 0);
+    let told: Vec<String> = full.map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
+    if told.is_empty() {
+        Check::new("dead letters", State::Ok, "none")
+    } else {
+        Check::new("dead letters", State::Wrong, format!("{}: oracle queues redrive", told.join(", ")))
+    }
+}
+
+fn breaker(model: &str, breaker: &Breaker) -> Check {
+    let what = format!("model {model}");
+    match (breaker.opened_at, breaker.failures) {
+        (Some(at), _) => Check::new(what, State::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
+        (None, 0) => Check::new(what, State::Ok, "circuit closed"),
+        (None, failures) => Check::new(what, State::Ok, format!("circuit closed, {failures} failure(s) in a row")),
+    }
+}
+
+fn alarms(found: Option<(usize, Vec<String>)>) -> Check {
+    match found {
+        None => Check::new("alarms", State::Unknown, "CloudWatch could not be asked"),
+        Some((0, _)) => Check::new("alarms", State::Unknown, "CloudWatch knows none of this stack"),
+        Some((count, alarming)) if alarming.is_empty() => {
+            Check::new("alarms", State::Ok, format!("{count}, all quiet"))
+        }
+        Some((count, alarming)) => {
+            let detail = format!("{} of {count}: {}", alarming.len(), alarming.join("; "));
+            Check::new("alarms", State::Wrong, detail)
+        }
+    }
+}
+
+fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> Check {
+    let check = |state, detail: String| Check::new(format!("runs {name}"), state, detail);
+    let Some(Runs { last, failed }) = found else {
+        return check(State::Unknown, "CloudWatch could not be asked".to_owned());
+    };
+    let Some(last) = last else {
+        // A stack younger than a day has not met its daily functions yet.
+        let state = if longest >= Duration::from_secs(24 * 3600) { State::Waiting } else { State::Wrong };
+        return check(state, "no run in the last 26 hours".to_owned());
+    };
+    let ago = now.since(last);
+    let failures = if failed == 0 { String::new() } else { format!(", {failed} failed in the last hour") };
+    let state = if ago > longest || failed > 0 { State::Wrong } else { State::Ok };
+    check(state, format!("{} ago{failures}", output::age(ago.as_secs())))
+}
+
+fn for_people(status: &Status, width: usize) -> String {
+    let line = |check: &Check| output::Row {
+        cells: vec![check.what.clone(), check.state.word().to_owned(), check.detail.clone()],
+        below: String::new(),
+    };
+    let rows: Vec<_> = status.checks.iter().map(line).collect();
+    let verdict = match status.state {
+        State::Ok => "nothing is wrong",
+        State::Waiting => "nothing is wrong; something waits",
+        State::Unknown => "not everything is known",
+        State::Wrong => "something is wrong",
+    };
+    let head = format!("{}, {} UTC: {verdict}\n\n", status.stack, minute(&status.at));
+    head + &output::table(&["WHAT", "STATE", "DETAIL"], &rows, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::SessionId;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn waiting(work: Work, overdue: bool) -> list::Row {
+        list::Row {
+            session_id: SessionId::parse("cs_test_1").unwrap(),
+            work,
+            since: "2026-11-20T10:00:00.000Z".to_owned(),
+            due: "2026-11-21T10:00:00.000Z".to_owned(),
+            overdue,
+            tier: None,
+            detail: String::new(),
+        }
+    }
+
+    #[test]
+    fn work_is_wrong_when_it_is_overdue_and_waits_otherwise() {
+        assert_eq!(work(&[])[0].state, State::Ok);
+        let checks = work(&[waiting(Work::Review, false), waiting(Work::Refund, true), waiting(Work::Review, false)]);
+        let told: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
+        assert_eq!(told, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
+        assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue");
+    }
+
+    #[test]
+    fn an_open_circuit_an_alarm_and_a_silent_schedule_are_wrong() {
+        let open = Breaker { opened_at: Some(at(0)), ..Breaker::default() };
+        assert_eq!(breaker("m", &open).state, State::Wrong);
+        assert_eq!(breaker("m", &Breaker::default()).state, State::Ok);
+        assert_eq!(alarms(Some((50, vec!["verdict failed".into()]))).state, State::Wrong);
+        assert_eq!(alarms(Some((50, vec![]))).state, State::Ok);
+        assert_eq!((alarms(None).state, alarms(Some((0, vec![]))).state), (State::Unknown, State::Unknown));
+        let longest = Duration::from_secs(900);
+        let ran = |ago, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
+        assert_eq!((ran(900, 0).state, ran(901, 0).state, ran(1, 2).state), (State::Ok, State::Wrong, State::Wrong));
+        let never = |longest| runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state;
+        assert_eq!((never(longest), never(Duration::from_secs(26 * 3600))), (State::Wrong, State::Waiting));
+    }
+
+    #[test]
+    fn the_screen_says_first_whether_anything_is_wrong_and_fits() {
+        let checks = vec![alarms(Some((50, vec!["x ".repeat(90)]))), Check::new("dead letters", State::Ok, "none")];
+        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: State::Wrong, checks };
+        let text = for_people(&status, 80);
+        assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

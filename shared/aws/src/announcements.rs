@@ -1,0 +1,156 @@
+//! The rows by which all processes know what was told lately. Never in the way of an alert: one short attempt at
+//! each call, and whatever fails means that the alert is sent.
+
+use crate::{
+    Connection, Patience,
+    attempts::{Failure, attempts},
+    items::{Item, number, text_value},
+    now,
+};
+use aws_sdk_dynamodb::{
+    Client,
+    operation::put_item::PutItemError,
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
+};
+use domain::{
+    alert::Severity,
+    announcement::{Announcement, Standing, latest_end},
+};
+use std::{sync::OnceLock, time::Duration};
+
+/// One attempt: a table that does not answer must not delay what it is asked about.
+const PATIENCE: Patience = Patience { timeout: Duration::from_millis(500), retries: 0, delay: Duration::ZERO };
+
+/// How often, and how far apart, the row is looked at while another process is sending.
+const LOOKS: u32 = 3;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+
+/// The rows of one table.
+#[derive(Debug)]
+pub(crate) struct Announcements {
+    connection: Connection,
+    table: String,
+    window: Duration,
+    pause: Duration,
+    client: OnceLock<Client>,
+}
+
+impl Announcements {
+    pub(crate) fn new(connection: &Connection, table: String, window: Duration) -> Self {
+        let pause = BETWEEN_LOOKS.min(connection.patience.delay);
+        Self { connection: connection.untold(PATIENCE), table, window, pause, client: OnceLock::new() }
+    }
+
+    /// Whether another process has told this alert within the window. If not, this one has begun to.
+    pub(crate) async fn is_told(&self, key: &str, severity: Severity) -> bool {
+        for look in 1..=LOOKS {
+            match self.begin(key, severity).await {
+                Ok(Standing::Told) => return true,
+                Ok(Standing::UnderWay) if look < LOOKS => tokio::time::sleep(self.pause).await,
+                Ok(_) => return false,
+                Err(failure) => {
+                    tracing::warn!(cause = %failure.cause, "what other processes told lately is not known");
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// Writes that somebody begins to send an alert, unless the row says that it need not be sent.
+    async fn begin(&self, key: &str, severity: Severity) -> Result<Standing, Failure> {
+        let now = now();
+        let row = item(key, Announcement::begun(severity, now));
+        let put = || async {
+            let put = self.client().put_item().table_name(&self.table).set_item(Some(row.clone()));
+            // The same as [`Announcement::standing`] being open.
+            let put = put
+                .condition_expression(
+                    "attribute_not_exists(pk) OR #ends <= :now OR #ends > :latest OR #severity < :severity",
+                )
+                .expression_attribute_names("#ends", ENDS)
+                .expression_attribute_names("#severity", SEVERITY)
+                .expression_attribute_values(":now", millis(now))
+                .expression_attribute_values(":latest", millis(latest_end(now, self.window)))
+                .expression_attribute_values(":severity", rank(severity))
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+            match put.send().await {
+                Ok(_) => Ok(Standing::Open),
+                Err(error) => match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(refused)) => {
+                        let found = refused.item().and_then(parse);
+                        Ok(found.map_or(Standing::Open, |row| row.standing(severity, now, self.window)))
+                    }
+                    _ => Err(Failure::from(error)),
+                },
+            }
+        };
+        attempts(self.connection.patience, put).await.0
+    }
+
+    /// Writes that a topic has taken an alert, unless one that is worse was sent meanwhile. Should this fail, the
+    /// next process sends it again.
+    pub(crate) async fn told(&self, key: &str, severity: Severity) {
+        let row = item(key, Announcement::told(severity, now(), self.window));
+        let put = || async {
+            let put = self.client().put_item().table_name(&self.table).set_item(Some(row.clone()));
+            let put = put
+                .condition_expression("attribute_not_exists(pk) OR #severity <= :severity")
+                .expression_attribute_names("#severity", SEVERITY)
+                .expression_attribute_values(":severity", rank(severity));
+            put.send().await.map(drop).map_err(Failure::from)
+        };
+        let _ = attempts(self.connection.patience, put).await;
+    }
+
+    fn client(&self) -> &Client {
+        self.client.get_or_init(|| self.connection.dynamodb())
+    }
+}
+
+const SEVERITY: &str = "severity";
+const ENDS: &str = "ends";
+const TOLD: &str = "told";
+
+fn rank(severity: Severity) -> AttributeValue {
+    AttributeValue::N(severity.rank().to_string())
+}
+
+fn millis(at: domain::Timestamp) -> AttributeValue {
+    AttributeValue::N(at.as_millis().to_string())
+}
+
+/// The table forgets the row some time after its end: `expires_at` is in seconds.
+fn item(key: &str, row: Announcement) -> Item {
+    [
+        ("pk", text_value(format!("ALERT#{key}"))),
+        ("sk", text_value("ALERT")),
+        (SEVERITY, rank(row.severity)),
+        (TOLD, AttributeValue::Bool(row.told)),
+        (ENDS, millis(row.ends)),
+        ("expires_at", AttributeValue::N(row.ends.as_seconds().saturating_add(1).to_string())),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+fn parse(item: &Item) -> Option<Announcement> {
+    let severity = Severity::of_rank(u8::try_from(number(item, SEVERITY)?).ok()?)?;
+    let told = *item.get(TOLD)?.as_bool().ok()?;
+    Some(Announcement { severity, told, ends: domain::Timestamp::from_millis(number(item, ENDS)?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        let row = Announcement::told(Severity::Error, Timestamp::from_millis(1_500), Duration::from_secs(60));
+        let written = item("[T]|OP|-", row);
+        assert_eq!(parse(&written), Some(row));
+        assert_eq!(written["expires_at"], AttributeValue::N("62".to_owned()));
+        assert_eq!(parse(&Item::new()), None);
+    }
+}

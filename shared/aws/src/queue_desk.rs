@@ -1,0 +1,196 @@
+//! Queues as an operator sees them: how full they are, and putting dead letters back.
+
+use crate::{
+    Connection,
+    attempts::{Failure, Step},
+};
+use aws_sdk_sqs::{
+    Client,
+    types::{
+        DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName,
+        SendMessageBatchRequestEntry,
+    },
+};
+use domain::{Timestamp, ports::StorageError};
+use std::sync::OnceLock;
+
+/// The most that SQS takes or gives at a time.
+const BATCH: i32 = 10;
+
+/// For how long messages that are being put back are hidden from others, in seconds.
+const HIDDEN: i32 = 120;
+
+/// Any queues of one account.
+#[derive(Debug)]
+pub struct QueueDesk {
+    connection: Connection,
+    client: OnceLock<Client>,
+}
+
+/// How many messages a queue holds, about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Waiting.
+    pub waiting: u64,
+    /// Being worked on, or hidden until they are due.
+    pub in_flight: u64,
+    /// Sent and not to be delivered yet.
+    pub delayed: u64,
+}
+
+/// How a move of dead letters by SQS itself stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// RUNNING, COMPLETED, FAILED, …: SQS's own word.
+    pub status: String,
+    /// Moved so far, about.
+    pub moved: u64,
+    /// Why it failed.
+    pub failure: Option<String>,
+}
+
+const fn step(name: &'static str) -> Step<'static> {
+    Step { name, operation: "QUEUE", subject: "-" }
+}
+
+impl QueueDesk {
+    /// The queues behind this connection.
+    #[must_use]
+    pub const fn new(connection: Connection) -> Self {
+        Self { connection, client: OnceLock::new() }
+    }
+
+    fn client(&self) -> &Client {
+        self.client.get_or_init(|| self.connection.sqs())
+    }
+
+    /// How full a queue is.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn depth(&self, url: &str) -> Result<Depth, StorageError> {
+        let names = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+        ];
+        let get = || async {
+            let get = self.client().get_queue_attributes().queue_url(url);
+            Ok(get.set_attribute_names(Some(names.to_vec())).send().await?.attributes.unwrap_or_default())
+        };
+        let found = self.connection.call(step("queue depth"), get).await?;
+        let number = |name| found.get(name).and_then(|text| text.parse().ok()).unwrap_or_default();
+        Ok(Depth { waiting: number(&names[0]), in_flight: number(&names[1]), delayed: number(&names[2]) })
+    }
+
+    /// When the oldest of some messages was sent. Only for queues whose messages may be received any number of times:
+    /// those of dead letters.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn oldest(&self, url: &str) -> Result<Option<Timestamp>, StorageError> {
+        let messages = self.receive(step("dead letters look"), url, 0).await?;
+        Ok(messages.iter().filter_map(sent_at).min())
+    }
+
+    /// Has SQS move all messages of a queue of dead letters back to the queue they came from; nothing where the
+    /// service has no such call.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn start_move(&self, url: &str) -> Result<Option<()>, StorageError> {
+        let arn = self.arn(url).await?;
+        let start = || async {
+            match self.client().start_message_move_task().source_arn(&arn).send().await {
+                Ok(_) => Ok(Some(())),
+                Err(error) => match Failure::from(error) {
+                    // The service refuses what it does not know, or cannot do with this queue.
+                    Failure { cause: crate::attempts::Cause::Refused(Some(400)), .. } => Ok(None),
+                    failure => Err(failure),
+                },
+            }
+        };
+        self.connection.call(step("dead letters move"), start).await
+    }
+
+    /// How the latest move out of a queue of dead letters stands.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn latest_move(&self, url: &str) -> Result<Option<Move>, StorageError> {
+        let arn = self.arn(url).await?;
+        let list = || async {
+            let list = self.client().list_message_move_tasks().source_arn(&arn).max_results(1);
+            Ok(list.send().await?.results.unwrap_or_default())
+        };
+        let found = self.connection.call(step("dead letters move"), list).await?;
+        Ok(found.into_iter().next().map(|task| Move {
+            status: task.status.unwrap_or_default(),
+            moved: u64::try_from(task.approximate_number_of_messages_moved).unwrap_or_default(),
+            failure: task.failure_reason,
+        }))
+    }
+
+    /// Moves up to ten messages from one queue to another: sent first and deleted after, so that none is lost; one
+    /// whose deletion fails is there twice, which the claims make one of. Answers how many were moved; 0 when there
+    /// was nothing to move.
+    ///
+    /// # Errors
+    /// [`StorageError`]: what was not moved is where it was, hidden for at most two minutes.
+    pub async fn move_some(&self, from: &str, to: &str) -> Result<u64, StorageError> {
+        let messages = self.receive(step("dead letters receive"), from, HIDDEN).await?;
+        let entry = |(index, message): (usize, &Message)| {
+            let entry = SendMessageBatchRequestEntry::builder().id(index.to_string());
+            entry.message_body(message.body.clone().unwrap_or_default()).build().map_err(Failure::other)
+        };
+        let entries = || messages.iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>();
+        if messages.is_empty() {
+            return Ok(0);
+        }
+        let send = || async {
+            Ok(self.client().send_message_batch().queue_url(to).set_entries(Some(entries()?)).send().await?.successful)
+        };
+        let sent = self.connection.call(step("dead letters send"), send).await?;
+        let taken = |index: usize| sent.iter().any(|sent| sent.id == index.to_string());
+        let entry = |(index, message): (usize, &Message)| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(index.to_string());
+            entry.receipt_handle(message.receipt_handle.clone().unwrap_or_default()).build().map_err(Failure::other)
+        };
+        let moved = || messages.iter().enumerate().filter(|(index, _)| taken(*index));
+        if moved().next().is_none() {
+            let refused = std::io::Error::other("the queue took none of the messages");
+            return Err(crate::storage("dead letters send", refused));
+        }
+        let delete = || async {
+            let entries = moved().map(entry).collect::<Result<Vec<_>, _>>()?;
+            self.client().delete_message_batch().queue_url(from).set_entries(Some(entries)).send().await?;
+            Ok(())
+        };
+        self.connection.call(step("dead letters delete"), delete).await?;
+        Ok(moved().count() as u64)
+    }
+
+    async fn receive(&self, step: Step<'_>, url: &str, hidden: i32) -> Result<Vec<Message>, StorageError> {
+        let receive = || async {
+            let receive = self.client().receive_message().queue_url(url).max_number_of_messages(BATCH);
+            let receive = receive.message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
+            // A wait, however short, asks all of SQS's servers; it is within the patience of one attempt.
+            Ok(receive.visibility_timeout(hidden).wait_time_seconds(1).send().await?.messages.unwrap_or_default())
+        };
+        self.connection.call(step, receive).await
+    }
+
+    async fn arn(&self, url: &str) -> Result<String, StorageError> {
+        let get = || async {
+            let get = self.client().get_queue_attributes().queue_url(url);
+            Ok(get.attribute_names(QueueAttributeName::QueueArn).send().await?.attributes.unwrap_or_default())
+        };
+        let mut found = self.connection.call(step("queue look-up"), get).await?;
+        Ok(found.remove(&QueueAttributeName::QueueArn).unwrap_or_default())
+    }
+}
+
+fn sent_at(message: &Message) -> Option<Timestamp> {
+    let sent = message.attributes.as_ref()?.get(&MessageSystemAttributeName::SentTimestamp)?;
+    Some(Timestamp::from_millis(sent.parse().ok()?))
+}

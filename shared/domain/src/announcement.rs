@@ -1,0 +1,131 @@
+//! What all processes know of an alert: a storm that several of them see is told once (Cache Alert, invariant 6).
+//!
+//! Each process first asks its own memory ([`crate::suppression`]), then a row that all share. Who writes the row
+//! first sends the alert, and then notes in the row that it went out. A process that finds the row without that note
+//! waits a moment for it and then sends all the same: whoever wrote it may have died before it sent anything, and an
+//! alert too many is better than one too few.
+
+use crate::{Alert, Timestamp, alert::Severity};
+use std::time::Duration;
+
+/// How long the others wait for whoever is sending an alert.
+pub const UNDER_WAY: Duration = Duration::from_secs(5);
+
+/// The shared row of an alert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The severity that was sent, or is being sent.
+    pub severity: Severity,
+    /// Whether a topic has taken it.
+    pub told: bool,
+    /// Until when the row counts.
+    pub ends: Timestamp,
+}
+
+/// What a row says about an alert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing: send it.
+    Open,
+    /// Somebody is sending it.
+    UnderWay,
+    /// It went out within the window: log it only.
+    Told,
+}
+
+impl Announcement {
+    /// The row of whoever begins to send an alert.
+    #[must_use]
+    pub fn begun(severity: Severity, now: Timestamp) -> Self {
+        Self { severity, told: false, ends: now.plus(UNDER_WAY) }
+    }
+
+    /// The row of an alert that a topic has taken.
+    #[must_use]
+    pub fn told(severity: Severity, now: Timestamp, window: Duration) -> Self {
+        Self { severity, told: true, ends: now.plus(window) }
+    }
+
+    /// Whether an alert of this severity need not be sent. A row that ends later than any that could be written now
+    /// is one of a clock that was wrong: it hides nothing.
+    #[must_use]
+    pub fn standing(self, severity: Severity, now: Timestamp, window: Duration) -> Standing {
+        let counts = now < self.ends && self.ends <= latest_end(now, window);
+        match (counts && self.severity >= severity, self.told) {
+            (false, _) => Standing::Open,
+            (true, false) => Standing::UnderWay,
+            (true, true) => Standing::Told,
+        }
+    }
+}
+
+/// The latest end that a row written now may have.
+#[must_use]
+pub fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
+    now.plus(window.max(UNDER_WAY))
+}
+
+/// Which row an alert has; nothing for lines that name no operation, which are always sent. Critical ones have one
+/// for each detail, as in [`crate::suppression`]: two sales may share twelve characters of their ids.
+#[must_use]
+pub fn key(alert: &Alert) -> Option<(String, Severity)> {
+    let matter = alert.matter()?;
+    let mut key = format!("{}|{}|{}", matter.tag, matter.operation, matter.subject);
+    if matter.severity == Severity::Critical {
+        key.push('|');
+        key.push_str(matter.detail);
+    }
+    Some((key, matter.severity))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SessionId;
+
+    const WINDOW: Duration = Duration::from_secs(60);
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    #[test]
+    fn what_went_out_within_the_window_is_told_and_what_is_worse_is_not() {
+        let row = Announcement::told(Severity::Error, at(100), WINDOW);
+        for severity in [Severity::Warn, Severity::Error] {
+            assert_eq!(row.standing(severity, at(100), WINDOW), Standing::Told);
+            assert_eq!(row.standing(severity, at(159), WINDOW), Standing::Told);
+            assert_eq!(row.standing(severity, at(160), WINDOW), Standing::Open);
+        }
+        assert_eq!(
+            row.standing(Severity::Critical, at(101), WINDOW),
+            Standing::Open,
+            "never swallowed by a lesser one"
+        );
+    }
+
+    #[test]
+    fn what_nobody_finished_sending_is_open_again_soon() {
+        let row = Announcement::begun(Severity::Critical, at(100));
+        assert_eq!(row.standing(Severity::Critical, at(104), WINDOW), Standing::UnderWay);
+        assert_eq!(row.standing(Severity::Critical, at(105), WINDOW), Standing::Open);
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_hides_nothing() {
+        let row = Announcement::told(Severity::Critical, at(9_999), WINDOW);
+        assert_eq!(row.standing(Severity::Critical, at(100), WINDOW), Standing::Open);
+    }
+
+    #[test]
+    fn one_row_for_an_operation_of_a_session_and_for_each_critical_detail() {
+        let session = SessionId::parse("cs_live_abcdefgh").unwrap();
+        let row =
+            |severity, operation, detail| key(&Alert::cache(severity, at(0), operation, &session, detail)).unwrap();
+        assert_eq!(row(Severity::Warn, "CACHE_READ", "a").0, "[ORACLE-CACHE-ALERT]|CACHE_READ|cs_live_abcd");
+        assert_eq!(row(Severity::Warn, "CACHE_READ", "a").0, row(Severity::Error, "CACHE_READ", "b").0);
+        assert_ne!(row(Severity::Warn, "CACHE_READ", "a").0, row(Severity::Warn, "CACHE_WRITE", "a").0);
+        assert_ne!(row(Severity::Critical, "CACHE_READ", "a").0, row(Severity::Critical, "CACHE_READ", "b").0);
+        assert_eq!(key(&Alert { channel: crate::Channel::Critical, line: "[SILENT-DROP] session=x".into() }), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The command line as a whole, on a deployed stack: how the stack is found, what its queues hold, whether anything is
+//! wrong.
+
+use crate::world::{SOON, World};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+use tests::{eventually, unique};
+
+/// The command line, built beside the test program.
+fn program() -> Command {
+    let test = std::env::current_exe().expect("this program has a path");
+    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
+    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
+    let mut command = Command::new(program);
+    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn oracle(world: &World, arguments: &[&str]) -> Output {
+    let mut command = program();
+    command.args(arguments).arg("--stack").arg(world.stack.directory.join("stack.json"));
+    command.output().expect("the command runs")
+}
+
+fn json_of(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    })
+}
+
+/// A configuration as the AWS tools have it: a profile with a region and an endpoint, and its keys in another file.
+fn profile(world: &World) -> (PathBuf, PathBuf) {
+    let text = |field: &str| world.stack.description[field].as_str().expect("a field").to_owned();
+    let directory = std::env::temp_dir().join(format!("oracle-console-{}", unique()));
+    fs::create_dir_all(&directory).expect("a directory");
+    let (config, credentials) = (directory.join("config"), directory.join("credentials"));
+    let settings = format!("[profile ops]\nregion = {}\nendpoint_url = {}\n", text("region"), text("aws_endpoint"));
+    fs::write(&config, settings).expect("a configuration");
+    fs::write(&credentials, "[ops]\naws_access_key_id = test\naws_secret_access_key = test\n").expect("credentials");
+    (config, credentials)
+}
+
+#[tokio::test]
+async fn a_deployed_stack_is_found_by_its_name_with_a_profile() {
+    let world = World::beside_others().await;
+    let (config, credentials) = profile(&world);
+    let name = world.stack.description["stack"].as_str().expect("a name").to_owned();
+    let run = |arguments: &[&str]| {
+        let mut command = program();
+        command.env("AWS_CONFIG_FILE", &config).env("AWS_SHARED_CREDENTIALS_FILE", &credentials);
+        command.args(arguments).output().expect("the command runs")
+    };
+    let queues = json_of(&run(&["queues", "list", "--json", "--stack-name", &name, "--profile", "ops"]));
+    assert!(queues.as_array().expect("queues").iter().any(|row| row["queue"] == "orders"), "{queues}");
+    let listed = run(&["list", "--json", "--stack-name", &name, "--profile", "ops"]);
+    assert_eq!(listed.status.code(), Some(0), "{}", String::from_utf8_lossy(&listed.stderr));
+    for (arguments, expected) in [
+        (["list", "--stack-name", "no-such-stack", "--profile", "ops"], "no-such-stack"),
+        (["list", "--stack-name", &name, "--profile", "nobody"], "nobody"),
+    ] {
+        let output = run(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
+    let world = World::alone().await;
+    world.aws.purge("OrdersDeadLettersUrl").await;
+    let row = || {
+        let rows = json_of(&oracle(&world, &["queues", "list", "--json"]));
+        rows.as_array().expect("rows").iter().find(|row| row["queue"] == "orders").cloned().expect("orders")
+    };
+    let redrive = || oracle(&world, &["queues", "redrive", "orders", "--yes", "--json"]);
+    assert_eq!((&row()["dead_letters"], redrive().status.code()), (&json!(0), Some(1)));
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    let order = json!({ "kind": "order", "v": 1, "session_id": sale.session, "received_at": 1,
+        "ordered_by": "webhook" });
+    // More than SQS gives at a time.
+    for _ in 0..12 {
+        world.aws.send("OrdersDeadLettersUrl", &order).await;
+    }
+    assert_eq!(row()["dead_letters"], 12);
+    assert!(row()["oldest_dead_letter_s"].is_number(), "{}", row());
+    let status = oracle(&world, &["status", "--json"]);
+    let checks = json_of(&status)["checks"].clone();
+    let letters = checks.as_array().expect("checks").iter().find(|check| check["what"] == "dead letters");
+    assert_eq!((&letters.expect("a check")["state"], status.status.code()), (&json!("wrong"), Some(1)));
+    let unanswered = oracle(&world, &["queues", "redrive", "orders"]);
+    assert_eq!(unanswered.status.code(), Some(2), "nobody confirmed it");
+    let done = redrive();
+    assert_eq!((done.status.code(), &json_of(&done)["moved"]), (Some(0), &json!(12)));
+    eventually("no dead letters", SOON, async || (row()["dead_letters"] == 0).then_some(())).await;
+    world.drained().await;
+    assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_dashboard_and_the_alarms_are_deployed() {
+    let world = World::beside_others().await;
+    let status = json_of(&oracle(&world, &["status", "--json"]));
+    let checks = status["checks"].as_array().expect("checks");
+    let what: Vec<&str> = checks.iter().filter_map(|check| check["what"].as_str()).collect();
+    for expected in ["dead letters", "alarms", "runs deadlines", "runs reconcile"] {
+        assert!(what.contains(&expected), "{what:?}");
+    }
+    assert!(what.iter().any(|what| what.starts_with("model ")), "{what:?}");
+    let alarms = checks.iter().find(|check| check["what"] == "alarms").expect("alarms");
+    assert_ne!(alarms["state"], "unknown", "{alarms}");
+}

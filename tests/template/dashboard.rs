@@ -1,0 +1,121 @@
+//! The dashboard: what an operator watches must be there, and nothing on it may be a metric that nobody emits.
+
+use crate::{assert_rule, model::Template};
+use domain::{Figure, Gauge, Metric, metric};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Metrics that AWS publishes, as far as they are used here.
+const PUBLISHED: [(&str, &[&str]); 5] = [
+    ("AWS/ApiGateway", &["4XXError", "5XXError", "Count", "IntegrationLatency", "Latency"]),
+    ("AWS/DynamoDB", &["ReadThrottleEvents", "WriteThrottleEvents"]),
+    ("AWS/Lambda", &["Duration", "Errors", "Invocations", "Throttles"]),
+    ("AWS/SNS", &["NumberOfNotificationsFailed"]),
+    ("AWS/SQS", &["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible", "NumberOfMessagesSent"]),
+];
+
+/// Everything our code emits.
+fn emitted() -> BTreeSet<&'static str> {
+    let counts = Metric::ALL.into_iter().map(Metric::name);
+    let gauges = Gauge::ALL.into_iter().map(Gauge::name);
+    counts.chain(gauges).chain(Figure::ALL.into_iter().map(Figure::name)).collect()
+}
+
+/// The widgets, once the body is JSON with its names in place.
+fn widgets(template: &Template) -> Result<Vec<Value>, String> {
+    let body = &template.resource("Dashboard")["Properties"]["DashboardBody"]["Fn::Sub"];
+    let text = body.as_str().ok_or("Dashboard: its body is no text")?;
+    let body: Value = serde_json::from_str(text).map_err(|error| format!("Dashboard: its body is no JSON: {error}"))?;
+    body["widgets"].as_array().cloned().ok_or_else(|| "Dashboard: it has no widgets".to_owned())
+}
+
+/// Every metric on it: namespace, name, and what it is of.
+fn metrics(widgets: &[Value]) -> Vec<(String, String, String)> {
+    let rows = widgets.iter().flat_map(|widget| widget["properties"]["metrics"].as_array().into_iter().flatten());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    rows.filter(|row| row[0].is_string()).map(|row| (text(&row[0]), text(&row[1]), text(&row[3]))).collect()
+}
+
+fn shows_what_there_is(template: &Template) -> Vec<String> {
+    let widgets = match widgets(template) {
+        Ok(widgets) => widgets,
+        Err(found) => return vec![found],
+    };
+    let mut found = Vec::new();
+    if widgets.first().is_none_or(|first| first["type"] != "alarm") {
+        found.push("Dashboard: the alarms come first".to_owned());
+    }
+    let shown = metrics(&widgets);
+    for (namespace, name, _) in &shown {
+        let published = PUBLISHED.iter().find(|(known, _)| known == namespace);
+        let known = match published {
+            Some((_, names)) => names.contains(&name.as_str()),
+            None => namespace == metric::NAMESPACE && emitted().contains(name.as_str()),
+        };
+        if !known {
+            found.push(format!("Dashboard: nobody emits {namespace} {name}"));
+        }
+    }
+    for figure in Figure::ALL {
+        if !shown.iter().any(|(_, name, _)| name == figure.name()) {
+            found.push(format!("Dashboard: {} is emitted for it, and not on it", figure.name()));
+        }
+    }
+    let mut expect = |namespace: &str, name: &str, of: &str| {
+        if !shown
+            .iter()
+            .any(|metric| (metric.0.as_str(), metric.1.as_str(), metric.2.as_str()) == (namespace, name, of))
+        {
+            found.push(format!("Dashboard: {name} of {of} is not on it"));
+        }
+    };
+    let named = |value: &Value| value["Fn::Sub"].as_str().unwrap_or_default().to_owned();
+    for (_, function) in template.functions() {
+        expect("AWS/Lambda", "Errors", &named(&function["Properties"]["FunctionName"]));
+    }
+    for (_, queue) in template.of_type("AWS::SQS::Queue") {
+        let live = !queue["Properties"]["RedrivePolicy"].is_null();
+        let metric = if live { "ApproximateAgeOfOldestMessage" } else { "ApproximateNumberOfMessagesVisible" };
+        expect("AWS/SQS", metric, &named(&queue["Properties"]["QueueName"]));
+    }
+    let listed = widgets.first().map(|first| first["properties"]["alarms"].to_string()).unwrap_or_default();
+    for (alarm, _) in template.of_type("AWS::CloudWatch::Alarm") {
+        if !listed.contains(&format!("\"${{{alarm}.Arn}}\"")) {
+            found.push(format!("Dashboard: {alarm} is not among its alarms"));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_dashboard_shows_every_alarm_and_only_metrics_that_exist() {
+    let rule = shows_what_there_is;
+    assert_rule(
+        rule,
+        "[\"Oracle\", \"OrderToMail\", {\"stat\": \"p50\"",
+        "[\"Oracle\", \"OrderToMails\", {\"stat\": \"p50\"",
+        "nobody emits",
+    );
+    assert_rule(rule, "\"Count\", \"ApiName\"", "\"Requests\", \"ApiName\"", "nobody emits AWS/ApiGateway Requests");
+    assert_rule(rule, "\"${HeldAlarm.Arn}\", ", "", "HeldAlarm is not among its alarms");
+    assert_rule(rule, "\"start\": \"-P1D\", ", "\"start\": \"-P1D\" ", "no JSON");
+    let errors = "\"Errors\", \"FunctionName\", \"${AWS::StackName}-verdict\"";
+    assert_rule(rule, errors, "\"Errors\", \"FunctionName\", \"verdict\"", "Errors of ${AWS::StackName}-verdict");
+    assert_rule(rule, "{\"type\": \"alarm\"", "{\"type\": \"text\"", "the alarms come first");
+}
+
+/// Widgets lie on CloudWatch's grid of 24 columns, and none on another.
+#[test]
+fn the_widgets_do_not_overlap() {
+    let widgets = widgets(&Template::load()).expect("widgets");
+    let number = |widget: &Value, name: &str| widget[name].as_u64().expect("a number");
+    let mut taken = BTreeSet::new();
+    for widget in &widgets {
+        let (left, top) = (number(widget, "x"), number(widget, "y"));
+        for column in left..left + number(widget, "width") {
+            for row in top..top + number(widget, "height") {
+                assert!(column < 24 && taken.insert((column, row)), "{}", widget["properties"]["title"]);
+            }
+        }
+    }
+}
