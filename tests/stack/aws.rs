@@ -168,14 +168,6 @@ impl Aws {
         got.unwrap_or_else(|error| panic!("{name}: {error:?}")).item
     }
 
-    /// Removes what a scheduled function remembers.
-    pub(crate) async fn remove_note(&self, name: &str) {
-        let (partition, sort) = (AttributeValue::S(format!("NOTE#{name}")), AttributeValue::S("NOTE".to_owned()));
-        let delete = self.dynamodb.delete_item().table_name(self.output("TableName"));
-        let deleted = delete.key("pk", partition).key("sk", sort).send().await;
-        deleted.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-    }
-
     /// Replaces what a scheduled function remembers, if it has ever run.
     pub(crate) async fn replace_note(&self, name: &str, document: &Value) {
         let Some(mut item) = self.note_item(name).await else { return };

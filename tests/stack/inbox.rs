@@ -225,23 +225,6 @@ async fn a_memory_that_cannot_be_read_begins_anew_without_a_flood() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
 }
 
-/// FM-3: somebody has deleted it. What was unread is not answered, and the log goes on.
-#[tokio::test]
-async fn a_memory_that_is_gone_begins_anew_without_a_flood() {
-    let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "x" })).await;
-    watched.world.aws.remove_note(NOTE).await;
-    let before = watched.events("inbox_seeded").await.len();
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
-    assert_eq!(watched.events("inbox_seeded").await.len(), before + 1);
-    watched.put(json!({ "from": sender(), "subject": "y" })).await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
-    let note = watched.world.aws.note(NOTE).await.expect("a note");
-    assert_eq!((&note["outbox"], &note["alerts"]), (&json!([]), &json!([])));
-}
-
 /// FM-5.
 #[tokio::test]
 async fn a_message_without_a_time_hinders_nobody() {
