@@ -4,7 +4,7 @@ use crate::{
     answer,
     memory::{AtHand, Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
 };
-use audit::{AuditKey, Body, Change, CommitError, FunctionJournal, Journal, Notebook, Noted, Record};
+use audit::{AuditKey, CommitError, FunctionJournal, Notebook, Noted};
 use domain::{
     Alert, EmailAddress, Timestamp,
     alert::Severity,
