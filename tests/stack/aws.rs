@@ -12,7 +12,7 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{collections::HashMap, time::SystemTime};
 use tests::Stack;
 
@@ -25,6 +25,7 @@ pub(crate) struct Aws {
     outputs: Value,
     endpoint: String,
     region: String,
+    stack: String,
 }
 
 /// The same settings on every service's own configuration type.
@@ -55,6 +56,7 @@ impl Aws {
             outputs: stack.description["outputs"].clone(),
             endpoint: stack.description["aws_endpoint"].as_str().expect("an endpoint").to_owned(),
             region: stack.description["region"].as_str().expect("a region").to_owned(),
+            stack: stack.description["stack"].as_str().expect("a name").to_owned(),
         }
     }
 
@@ -127,21 +129,47 @@ impl Aws {
     /// Runs a function once and waits for its end, as its schedule would.
     pub(crate) async fn invoke(&self, function: &str, event: &Value) {
         let url = format!("{}/2015-03-31/functions/{}/invocations", self.endpoint, self.output(function));
-        let body = event.to_string().into_bytes();
-        let credentials = Credentials::new("test", "test", None, None, "emulator").into();
-        let signing = v4::SigningParams::builder().identity(&credentials).region(&self.region).name("lambda");
-        let signing = signing.time(SystemTime::now()).settings(SigningSettings::default()).build();
-        let request = SignableRequest::new("POST", &url, std::iter::empty(), SignableBody::Bytes(&body));
-        let signed = sign(request.expect("a request"), &signing.expect("signing parameters").into());
-        let (signature, _) = signed.expect("a signature").into_parts();
-        let mut call = reqwest::Client::new().post(&url).body(body);
-        for (name, value) in signature.headers() {
-            call = call.header(name, value);
-        }
-        let reply = call.send().await.expect("the emulator answers");
+        let reply = self.signed("lambda", &url, &[], event).await;
         let failed = reply.headers().contains_key("x-amz-function-error");
         let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
         assert!(status.is_success() && !failed, "{function}: {status} {text}");
+    }
+
+    /// One of the stack's secret documents.
+    pub(crate) async fn secret(&self, name: &str) -> Value {
+        let reply = self.secrets("GetSecretValue", &json!({ "SecretId": format!("{}/{name}", self.stack) })).await;
+        serde_json::from_str(reply["SecretString"].as_str().expect("a secret")).expect("a document")
+    }
+
+    /// Replaces one of the stack's secret documents.
+    pub(crate) async fn set_secret(&self, name: &str, document: &Value) {
+        let put = json!({ "SecretId": format!("{}/{name}", self.stack), "SecretString": document.to_string() });
+        self.secrets("PutSecretValue", &put).await;
+    }
+
+    async fn secrets(&self, action: &str, body: &Value) -> Value {
+        let target = format!("secretsmanager.{action}");
+        let headers = [("x-amz-target", target.as_str()), ("content-type", "application/x-amz-json-1.1")];
+        let reply = self.signed("secretsmanager", &format!("{}/", self.endpoint), &headers, body).await;
+        let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
+        assert!(status.is_success(), "{action}: {status} {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// A signed call of a service that has no client here.
+    async fn signed(&self, service: &str, url: &str, headers: &[(&str, &str)], body: &Value) -> reqwest::Response {
+        let body = body.to_string().into_bytes();
+        let credentials = Credentials::new("test", "test", None, None, "emulator").into();
+        let signing = v4::SigningParams::builder().identity(&credentials).region(&self.region).name(service);
+        let signing = signing.time(SystemTime::now()).settings(SigningSettings::default()).build();
+        let request = SignableRequest::new("POST", url, headers.iter().copied(), SignableBody::Bytes(&body));
+        let signed = sign(request.expect("a request"), &signing.expect("signing parameters").into());
+        let (signature, _) = signed.expect("a signature").into_parts();
+        let mut call = reqwest::Client::new().post(url).body(body);
+        for (name, value) in headers.iter().copied().chain(signature.headers()) {
+            call = call.header(name, value);
+        }
+        call.send().await.expect("the emulator answers")
     }
 
     /// The item of a session: `SALE` or `VERDICT`.
@@ -233,6 +261,26 @@ impl Aws {
             keys.extend(objects.into_iter().filter_map(|object| object.key).filter(|key| key.contains(part)));
         }
         keys
+    }
+
+    /// Writes an object over another; the version that can be removed again.
+    pub(crate) async fn put_over(&self, bucket: &str, key: &str, text: &str) -> String {
+        let put = self.s3.put_object().bucket(self.output(bucket)).key(key).body(text.as_bytes().to_vec().into());
+        let put = put.send().await.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        put.version_id.expect("a version")
+    }
+
+    /// Hides an object behind a delete marker; the marker's version.
+    pub(crate) async fn hide(&self, bucket: &str, key: &str) -> String {
+        let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}")).version_id.expect("a delete marker")
+    }
+
+    /// Removes one version of an object, past its lock.
+    pub(crate) async fn remove_version(&self, bucket: &str, key: &str, version: &str) {
+        let delete = self.s3.delete_object().bucket(self.output(bucket)).key(key).version_id(version);
+        let deleted = delete.bypass_governance_retention(true).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
     }
 
     /// Removes an object.

@@ -60,8 +60,18 @@ impl Retrieval<'_> {
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
-                CacheEntry::Miss => self.restore(sale, Severity::Error, "write-confirm mismatch: no entry").await,
-                CacheEntry::Corrupt => self.restore(sale, Severity::Critical, "corrupt entry").await,
+                // The smoke test has cleaned up after itself: there is nothing to restore or to make anew.
+                CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke => not_found(),
+                // Taken out for its age: the archive has it, and nothing is wrong.
+                CacheEntry::Removed => self.restore(sale).await,
+                CacheEntry::Miss => {
+                    self.cache_lost(Severity::Error, "write-confirm mismatch: no entry").await;
+                    self.restore(sale).await
+                }
+                CacheEntry::Corrupt => {
+                    self.cache_lost(Severity::Critical, "corrupt entry").await;
+                    self.restore(sale).await
+                }
             },
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {
                 if sale.value.unavailable_until.is_some_and(|until| until > self.asked_at) {
@@ -150,11 +160,14 @@ impl Retrieval<'_> {
         in_review()
     }
 
-    /// The cache lost a verdict: it comes back from the archive, or else is generated once more (Regen
-    /// Consistency, with DESIGN's archive in between).
-    async fn restore(&self, sale: Versioned<Sale>, severity: Severity, detail: &str) -> Reply {
+    async fn cache_lost(&self, severity: Severity, detail: &str) {
         let alert = Alert::cache(severity, self.now(), "CACHE_READ", &self.session_id, detail);
         self.ports.journal.alerts.raise(alert).await;
+    }
+
+    /// The cache has no verdict (any more): it comes back from the archive, or else is generated once more (Regen
+    /// Consistency, with DESIGN's archive in between).
+    async fn restore(&self, sale: Versioned<Sale>) -> Reply {
         let archived = match self.ports.archive.find(&self.session_id).await {
             Ok(archived) => archived,
             Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,

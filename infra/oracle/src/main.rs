@@ -5,17 +5,23 @@ mod audit_report;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
+mod digest_reader;
+mod digests_command;
 mod filter_command;
 mod json_lines;
 mod list_command;
+mod local_log;
 mod log_reader;
 mod output;
+mod progress;
+mod public_key;
 mod quarantine_command;
 mod reattempt_command;
 mod refunds_command;
 mod replies_command;
 mod report_page;
 mod show_command;
+mod smoke_command;
 mod stack;
 mod when;
 
@@ -79,6 +85,14 @@ enum Command {
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
+    /// Try the whole deployed pipeline with an order of its own, in ten stages.
+    ///
+    /// Creates a session in Stripe's test mode, plays its payment, and follows it to its verdict, its page, its mail
+    /// and out of the cache again, within a minute. Needs a test-mode key (sk_test_...) in the stack's secrets.
+    #[command(
+        after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
+    )]
+    Smoke(smoke_command::SmokeArguments),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -123,6 +137,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => ExitCode::from(1),
+        Ok(Ended::Misconfigured) => ExitCode::from(2),
         Err(error) => {
             report(error.as_ref());
             let refused = matches!(error.downcast_ref(), Some(CommandError::Refused(_)));
@@ -142,6 +157,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
+        Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
             let text = text.map_or_else(read_standard_input, Ok)?;

@@ -202,6 +202,9 @@ pub(crate) struct Line<'a> {
     pub(crate) verdict_hash: Option<&'a str>,
     pub(crate) email: Option<&'a str>,
     pub(crate) latency_ms: u64,
+    /// There, and true, only where the sale is the smoke test's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) smoke: bool,
     #[serde(flatten)]
     pub(crate) body: &'a Body,
     pub(crate) v: u8,

@@ -4,12 +4,16 @@
 //! both and one transaction writes both. The record is a JSON document beside the attributes that conditions and
 //! operators need. A model's breaker is at `BREAKER#{model}`, `BREAKER`.
 
-use crate::storage;
+use crate::{
+    cache_items::{counted, list, unlist},
+    storage,
+};
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     CachedVerdict, Sale, SessionId, Timestamp,
     breaker::Breaker,
     ports::{CacheEntry, StorageError, Versioned},
+    smoke,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -28,11 +32,11 @@ pub(crate) const DUE: &str = "due";
 /// A corrupt entry that was set aside may quote a customer, so it expires as quarantined payloads do.
 const CORRUPT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 
-fn string(text: impl Into<String>) -> AttributeValue {
+pub(crate) fn string(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
-fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
+pub(crate) fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
     attributes.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
@@ -97,13 +101,24 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
             (DUE, AttributeValue::N(open.due.as_millis().to_string())),
         ]));
     }
+    // The smoke test makes one a day; a customer's sale never expires.
+    if sale.smoke {
+        let expires = sale.received_at.plus(smoke::KEPT_FOR).as_seconds();
+        stored.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
+    }
     Ok(stored)
 }
 
-pub(crate) fn verdict_item(session: &SessionId, verdict: &CachedVerdict) -> Result<Item, StorageError> {
+/// A verdict that is put into the cache at this moment.
+pub(crate) fn verdict_item(
+    session: &SessionId,
+    verdict: &CachedVerdict,
+    stored_at: Timestamp,
+) -> Result<Item, StorageError> {
     let document = serde_json::to_string(verdict).map_err(|error| storage("verdict write", error))?;
     let mut item = key(session, VERDICT);
     item.insert("document".to_owned(), string(document));
+    list(&mut item, session, stored_at);
     Ok(item)
 }
 
@@ -126,10 +141,12 @@ pub(crate) fn parse_sale(item: &Item) -> Result<Versioned<Sale>, Unreadable> {
     Ok(Versioned { value, version: version(item).ok_or(Unreadable::Incomplete)? })
 }
 
-/// A corrupt entry that was set aside has left its place empty: from then on it is a miss.
+/// A corrupt entry that was set aside has left its place empty: from then on it is a miss. So has one that was taken
+/// out, and nobody need be told of that.
 pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
     match text(item, "document") {
         None if text(item, "set_aside_at").is_some() => CacheEntry::Miss,
+        None if text(item, "removed_at").is_some() => CacheEntry::Removed,
         document => {
             let parsed = document.and_then(|document| serde_json::from_str(document).ok());
             parsed.map_or(CacheEntry::Corrupt, |verdict| CacheEntry::Hit(Box::new(verdict)))
@@ -165,10 +182,13 @@ pub(crate) struct SetAside {
     /// The entry must still be what was found.
     pub(crate) condition: &'static str,
     pub(crate) values: Option<Item>,
+    /// The bytes that the counters know it by.
+    pub(crate) counted: Option<u64>,
 }
 
 pub(crate) fn set_aside(session: &SessionId, corrupt: &Item, now: Timestamp) -> SetAside {
     let mut copy = corrupt.clone();
+    unlist(&mut copy);
     copy.insert("sk".to_owned(), string(format!("CORRUPT#{VERDICT}#{now}")));
     let expires = now.plus(CORRUPT_LIFETIME).as_seconds();
     copy.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
@@ -176,7 +196,8 @@ pub(crate) fn set_aside(session: &SessionId, corrupt: &Item, now: Timestamp) -> 
     emptied.insert("set_aside_at".to_owned(), string(now.to_iso()));
     let found = corrupt.get("document").cloned();
     let condition = if found.is_some() { "document = :found" } else { "attribute_not_exists(document)" };
-    SetAside { copy, emptied, condition, values: found.map(|found| item([(":found", found)])) }
+    let values = found.map(|found| item([(":found", found)]));
+    SetAside { copy, emptied, condition, values, counted: counted(Some(corrupt)) }
 }
 
 #[cfg(test)]
@@ -209,6 +230,7 @@ mod tests {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_millis(1));
         let mut item = sale_item(&sale, 3, "token").unwrap();
         assert_eq!(parse_sale(&item).unwrap(), Versioned { value: sale, version: 3 });
+        assert!(!item.contains_key("expires_at"), "a customer's sale never expires");
         assert!(is_own_write(Some(&item), "token") && !is_own_write(Some(&item), "other"));
         item.remove("version");
         assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));

@@ -14,12 +14,7 @@ use crate::{
     now, storage,
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::{
-    Client,
-    error::BuildError,
-    operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
-    types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem},
-};
+use aws_sdk_dynamodb::{Client, operation::put_item::PutItemError, types::ReturnValuesOnConditionCheckFailure};
 use domain::{
     CachedVerdict, Sale, SessionId,
     alert::Severity,
@@ -43,11 +38,11 @@ enum Write {
 }
 
 /// A conditional write: what, if what holds, and who writes.
-struct Conditional<'a> {
-    item: Item,
-    condition: &'static str,
-    values: Option<Item>,
-    token: &'a str,
+pub(crate) struct Conditional<'a> {
+    pub(crate) item: Item,
+    pub(crate) condition: &'static str,
+    pub(crate) values: Option<Item>,
+    pub(crate) token: &'a str,
 }
 
 impl DynamoSales {
@@ -55,6 +50,11 @@ impl DynamoSales {
     #[must_use]
     pub const fn new(connection: Connection, table: String, randomness: Arc<dyn Randomness>) -> Self {
         Self { connection, table, randomness, client: OnceLock::new() }
+    }
+
+    /// A random token: 32 hexadecimal digits.
+    pub(crate) fn token(&self) -> String {
+        self.randomness.token()
     }
 
     pub(crate) fn table(&self) -> &str {
@@ -103,45 +103,6 @@ impl DynamoSales {
         saved(self.connection.call(step, put).await)
     }
 
-    fn conditional_put(&self, write: &Conditional<'_>) -> Result<TransactWriteItem, BuildError> {
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(write.item.clone()))
-            .condition_expression(write.condition)
-            .set_expression_attribute_values(write.values.clone())
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        Ok(TransactWriteItem::builder().put(put.build()?).build())
-    }
-
-    /// Writes an item on its condition, and another one with it.
-    async fn put_both(&self, step: Step<'_>, write: &Conditional<'_>, with: &Item) -> Result<(), SaveError> {
-        let built = |error| storage(step.name, error);
-        let first = self.conditional_put(write).map_err(built)?;
-        let second = Put::builder().table_name(&self.table).set_item(Some(with.clone())).build().map_err(built)?;
-        let second = TransactWriteItem::builder().put(second).build();
-        let put = || async {
-            let transaction = self.client().transact_write_items().client_request_token(write.token);
-            let sent = transaction.transact_items(first.clone()).transact_items(second.clone()).send().await;
-            let Err(error) = sent else { return Ok(Write::Done) };
-            let reasons: &[CancellationReason] = match error.as_service_error() {
-                Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                    cancelled.cancellation_reasons.as_deref().unwrap_or_default()
-                }
-                _ => &[],
-            };
-            let reason = reasons.first();
-            match reason.and_then(|reason| reason.code.as_deref()) {
-                Some("ConditionalCheckFailed") => {
-                    let found = reason.and_then(|reason| reason.item.as_ref());
-                    Ok(if is_own_write(found, write.token) { Write::Done } else { Write::Conflict })
-                }
-                Some("TransactionConflict") => Ok(Write::Conflict),
-                _ => Err(Failure::from(error)),
-            }
-        };
-        saved(self.connection.call(step, put).await)
-    }
-
     /// Reads the sale of an item. One that cannot be read is left where it is: what it guards against (a second
     /// verdict, a second mail) is worse than a sale that waits for a human.
     async fn sale_of(&self, session: &SessionId, item: &Item) -> Result<Versioned<Sale>, StorageError> {
@@ -159,13 +120,10 @@ impl DynamoSales {
     /// again (Cache Alert, invariant 7 and failure mode 4), and tells of it.
     async fn quarantine(&self, session: &SessionId, corrupt: &Item) {
         let step = Step { name: "verdict read", operation: "CACHE_READ", subject: session.prefix() };
-        let written = set_aside(session, corrupt, now());
-        let token = self.randomness.token();
-        let (condition, values) = (written.condition, written.values);
-        let write = Conditional { item: written.emptied, condition, values, token: &token };
+        let aside = set_aside(session, corrupt, now());
         let moving = Step { name: "setting a corrupt entry aside", operation: "CACHE_WRITE", ..step };
-        match self.put_both(moving, &write, &written.copy).await {
-            Ok(()) => tracing::error!(session = step.subject, key = text(&written.copy, "sk"), "corrupt, set aside"),
+        match self.put_aside(moving, &aside).await {
+            Ok(()) => tracing::error!(session = step.subject, key = text(&aside.copy, "sk"), "corrupt, set aside"),
             Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "corrupt, and somebody moved it"),
             // Told by the call itself. The entry stays where it is, to be met and told of again.
             Err(SaveError::Storage(_)) => {}
@@ -222,7 +180,11 @@ impl SaleStore for DynamoSales {
         let write = Conditional { item: sale_item(sale, version, &token)?, condition, values, token: &token };
         match verdict {
             None => self.put(step, &write).await?,
-            Some(verdict) => self.put_both(step, &write, &verdict_item(&sale.session_id, verdict)?).await?,
+            Some(verdict) => {
+                // Stored when the sale was changed: what is restored is as young as its restoration.
+                let entry = verdict_item(&sale.session_id, verdict, sale.changed_at)?;
+                self.put_with_verdict(step, &write, &entry).await?;
+            }
         }
         Ok(version)
     }

@@ -6,6 +6,7 @@
 pub mod alert;
 pub mod backoff;
 pub mod breaker;
+pub mod cache_entries;
 pub mod checkout_session;
 pub mod inbox;
 pub mod mail;
@@ -20,6 +21,7 @@ pub mod renewable;
 pub mod sale;
 pub mod secret;
 pub mod session_id;
+pub mod smoke;
 pub mod suppression;
 pub mod texts;
 pub mod tier;

@@ -1,6 +1,7 @@
 //! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
 //! ones that fail, duplicate and crash on purpose.
 
+pub use crate::cache_entries::CacheEntries;
 use crate::{
     Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Sale, Secret, SessionId, Submission, Tier, Timestamp,
     breaker::Breaker,
@@ -73,6 +74,8 @@ pub enum CacheEntry {
     Hit(Box<CachedVerdict>),
     /// Nothing.
     Miss,
+    /// It was taken out for its age, or by an operator: nobody need be told that it is not there.
+    Removed,
     /// Something that is not a verdict (Cache Alert, invariant 7).
     Corrupt,
 }
@@ -198,13 +201,60 @@ pub trait AuditRecords: Send + Sync {
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError>;
 }
 
+/// An object as its bucket lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Its key.
+    pub key: String,
+    /// When it was written, as the bucket says.
+    pub written_at: Timestamp,
+}
+
 /// The append-only log as it lies there, for its verification.
 #[async_trait]
 pub trait AuditObjects: Send + Sync {
-    /// One page of the keys that begin so and come after `after`, in order; nothing when there are no more.
-    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError>;
+    /// One page of the objects whose keys begin so and come after `after`, in order; nothing when there are no more.
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError>;
     /// The bytes of an object, if it is there.
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
+}
+
+/// One message of the log's bucket about objects that came into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogNotice {
+    /// What the queue wants to see when the message is removed.
+    pub handle: String,
+    /// What the bucket says.
+    pub body: String,
+}
+
+/// Messages of the log's bucket about objects that came into it: at least once, late, in any order.
+#[async_trait]
+pub trait LogNotices: Send + Sync {
+    /// Some of the messages that wait, which are then hidden for a while; nothing when none does.
+    async fn receive(&self) -> Result<Vec<LogNotice>, StorageError>;
+    /// Removes a message whose work is done.
+    async fn remove(&self, handle: &str) -> Result<(), StorageError>;
+}
+
+/// Digests of the log and their signatures, in a store of their own: nothing there is ever replaced.
+#[async_trait]
+pub trait DigestStore: Send + Sync {
+    /// Stores a document unless its key is taken. Answers what is there then: this one, or the one that was first.
+    async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError>;
+    /// A stored document.
+    async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
+    /// One page of the keys that begin so and come after `after`, in order; nothing when there are no more.
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError>;
+}
+
+/// Signs digests with a key that never leaves the key service.
+#[async_trait]
+pub trait DigestSigner: Send + Sync {
+    /// The key, as the key service names it.
+    fn key(&self) -> &str;
+    /// The signature (ECDSA on P-256, DER) of a document with this SHA-256.
+    async fn sign(&self, sha256: &[u8; 32]) -> Result<Vec<u8>, StorageError>;
 }
 
 /// Raw payloads that the content filter held: erasable, for few eyes.

@@ -84,6 +84,9 @@ pub struct AuditEntry {
 pub struct Sale {
     /// The Stripe session.
     pub session_id: SessionId,
+    /// Whether it is the smoke test's, and no customer's: nobody paid, nobody waits, nobody is to be alerted of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub smoke: bool,
     /// The tier, once Stripe has been asked.
     pub tier: Option<Tier>,
     /// Truncated SHA-256 of the question.
@@ -183,6 +186,7 @@ impl Sale {
     pub const fn ordered(session_id: SessionId, received_at: Timestamp) -> Self {
         Self {
             session_id,
+            smoke: false,
             tier: None,
             query_hash: None,
             verdict_hash: None,

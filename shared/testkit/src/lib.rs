@@ -6,6 +6,7 @@
 //! [`run`] polls it once and tells which. A simulation puts a world into [`world::Surroundings`] instead: effects
 //! then take time, and handlers that overlap are polled in turn.
 
+mod cache;
 pub mod faults;
 pub mod inbox;
 mod ports;

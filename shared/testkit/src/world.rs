@@ -7,10 +7,12 @@ use crate::{
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
+    cache_entries::{CacheDelta, CacheTotals, ListedEntry},
     message::Message,
     money::PaymentId,
     ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
+    smoke::Facts,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -22,14 +24,25 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 41] = [
+pub const BOUNDARIES: [&str; 54] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
     "breaker.load",
     "breaker.save",
     "broadcast.tell",
+    "cache.correct",
+    "cache.documents",
+    "cache.listed",
+    "cache.newest",
+    "cache.remove",
+    "cache.remove_listed",
+    "cache.totals",
     "dead_letters.keep",
+    "digests.find",
+    "digests.keep",
+    "digests.keys",
+    "digests.sign",
     "inbox.create_acknowledgement",
     "inbox.message",
     "inbox.sale_of",
@@ -41,6 +54,8 @@ pub const BOUNDARIES: [&str; 41] = [
     "log.lines",
     "log.object",
     "log.publish",
+    "log_notices.receive",
+    "log_notices.remove",
     "mailbox.create_draft",
     "mailbox.discard_draft",
     "mailbox.draft_exists",
@@ -110,8 +125,21 @@ pub struct State {
     pub corrupt_cache: bool,
     /// Sales whose cache entry cannot be read.
     pub corrupt_entries: BTreeSet<SessionId>,
+    /// When each entry was stored, and its bytes: what the counters count.
+    pub cache_index: BTreeMap<SessionId, (Timestamp, u64)>,
+    pub cache_totals: CacheTotals,
+    /// Entries that were taken out.
+    pub removed_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
+    /// When a record came into the log: those that a test has put there itself came at the beginning of time.
+    pub log_written_at: BTreeMap<String, i64>,
+    /// What the log's bucket says of objects that came into it, by handle, and which of it is hidden.
+    pub log_notices: BTreeMap<String, String>,
+    pub hidden_log_notices: BTreeSet<String>,
+    pub digests: BTreeMap<String, String>,
+    /// Everything that was signed, in order: no two documents of one number may be in here.
+    pub signed: Vec<[u8; 32]>,
     pub quarantine: Vec<(SessionId, String)>,
     /// What was sent, with how long the queue is to keep it back.
     pub queue: VecDeque<(Message, Duration)>,
@@ -133,6 +161,8 @@ pub struct State {
     /// Alerts that no topic took: the adapter's last resort is the function's log.
     pub logged_alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
+    /// What Stripe's test mode says under the smoke test's key.
+    pub smoke_sessions: BTreeMap<SessionId, Facts>,
     pub created: Vec<NewCheckoutSession>,
     pub promotion_codes: BTreeMap<String, String>,
     pub answers: VecDeque<Answer>,
@@ -162,6 +192,45 @@ pub struct State {
     pub boundaries: Vec<&'static str>,
     /// Every effect that was begun, with what it met.
     pub crossings: Vec<Crossing>,
+}
+
+impl State {
+    /// Puts a verdict into the cache, as the store does together with its sale: the counters move with it.
+    pub fn cache_verdict(&mut self, session: &SessionId, verdict: &CachedVerdict, stored_at: Timestamp) {
+        let document = serde_json::to_string(verdict).unwrap_or_default();
+        let after = (stored_at, document.len() as u64);
+        let before = self.cache_index.insert(session.clone(), after).map(|(_, bytes)| bytes);
+        self.cache_totals = self.cache_totals.moved(CacheDelta::between(before, Some(after.1)));
+        self.cache.insert(session.clone(), verdict.clone());
+        self.removed_entries.remove(session);
+        self.corrupt_entries.remove(session);
+    }
+
+    /// Takes an entry out; `false` where there is none.
+    pub(crate) fn uncache(&mut self, session: &SessionId) -> bool {
+        let listed = self.cache_index.remove(session).map(|(_, bytes)| bytes);
+        if listed.is_some() {
+            self.cache_totals = self.cache_totals.moved(CacheDelta::between(listed, None));
+        }
+        let there = self.cache.remove(session).is_some() || listed.is_some();
+        if there {
+            self.removed_entries.insert(session.clone());
+        }
+        there
+    }
+
+    /// The index of ages, oldest first.
+    #[must_use]
+    pub fn listed_entries(&self) -> Vec<ListedEntry> {
+        let listed = |(session, (stored_at, bytes)): (&SessionId, &(Timestamp, u64))| ListedEntry {
+            stored_at: *stored_at,
+            session: session.clone(),
+            bytes: *bytes,
+        };
+        let mut all: Vec<_> = self.cache_index.iter().map(listed).collect();
+        all.sort();
+        all
+    }
 }
 
 /// Everything outside a function.

@@ -1,0 +1,242 @@
+//! Changes of cached verdicts: each is one transaction that moves the counters with it.
+//!
+//! By how much the counters move depends on what the verdict's item was before, so the item's part of the transaction
+//! is conditional on that. Nearly always nothing was there: that is tried first, unread; where it is refused, the
+//! refusal says what is there, and the next try knows. So a sale's verdict costs no request more than it did without
+//! counters.
+
+use crate::{
+    DynamoSales,
+    attempts::{Failure, Step},
+    cache_items::{BYTES, PLACE, counted, totals_key},
+    items::{Item, SetAside, is_own_write, item, string},
+    sales::Conditional,
+    storage,
+};
+use aws_sdk_dynamodb::{
+    error::BuildError,
+    operation::transact_write_items::TransactWriteItemsError,
+    types::{AttributeValue, CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
+};
+use domain::{
+    cache_entries::CacheDelta,
+    ports::{SaveError, StorageError},
+};
+use std::collections::HashMap;
+
+/// How often a transaction is tried that another one met.
+const MOST_MEETINGS: u32 = 8;
+const MET_TOO_OFTEN: &str = "others kept writing the counters";
+
+/// What came of a transaction that could be made.
+pub(crate) enum Transacted {
+    Done,
+    /// Nothing was written, for these reasons, one for each of its items.
+    Cancelled(Vec<CancellationReason>),
+}
+
+/// Why an item of a transaction stood in its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// Its condition does not hold.
+    Condition,
+    /// Another transaction is writing it.
+    Met,
+}
+
+pub(crate) fn obstacle(reasons: &[CancellationReason], index: usize) -> Option<Obstacle> {
+    match reasons.get(index)?.code.as_deref()? {
+        "ConditionalCheckFailed" => Some(Obstacle::Condition),
+        "TransactionConflict" => Some(Obstacle::Met),
+        _ => None,
+    }
+}
+
+fn found(reasons: &[CancellationReason], index: usize) -> Option<&Item> {
+    reasons.get(index)?.item.as_ref()
+}
+
+/// What else must hold of a verdict's item.
+pub(crate) enum Also<'a> {
+    /// It stands at this place in the index of ages.
+    Place(&'a str),
+    /// This condition, with its values.
+    Holds(&'static str, Item),
+}
+
+impl DynamoSales {
+    /// Writes all or nothing. The token makes it once, should a reply get lost.
+    pub(crate) async fn transact(
+        &self,
+        step: Step<'_>,
+        token: &str,
+        items: &[TransactWriteItem],
+    ) -> Result<Transacted, StorageError> {
+        let write = || async {
+            let transaction = self.client().transact_write_items().client_request_token(token);
+            let Err(error) = transaction.set_transact_items(Some(items.to_vec())).send().await else {
+                return Ok(Transacted::Done);
+            };
+            if let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() {
+                let reasons = cancelled.cancellation_reasons.clone().unwrap_or_default();
+                if (0..reasons.len()).any(|index| obstacle(&reasons, index).is_some()) {
+                    return Ok(Transacted::Cancelled(reasons));
+                }
+            }
+            Err(Failure::from(error))
+        };
+        self.connection().call(step, write).await
+    }
+
+    pub(crate) fn conditional_put(&self, write: &Conditional<'_>) -> Result<TransactWriteItem, BuildError> {
+        let put = Put::builder()
+            .table_name(self.table())
+            .set_item(Some(write.item.clone()))
+            .condition_expression(write.condition)
+            .set_expression_attribute_values(write.values.clone())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        Ok(TransactWriteItem::builder().put(put.build()?).build())
+    }
+
+    /// Puts a verdict's item where the counters know `before`. `also` must hold besides.
+    pub(crate) fn entry_put(
+        &self,
+        entry: &Item,
+        before: Option<u64>,
+        also: Option<Also<'_>>,
+    ) -> Result<TransactWriteItem, BuildError> {
+        let (mut condition, mut values) = match before {
+            None => ("attribute_not_exists(#bytes)".to_owned(), Item::new()),
+            Some(bytes) => ("#bytes = :bytes".to_owned(), item([(":bytes", AttributeValue::N(bytes.to_string()))])),
+        };
+        let mut names = HashMap::from([("#bytes".to_owned(), BYTES.to_owned())]);
+        match also {
+            None => {}
+            Some(Also::Place(place)) => {
+                condition += " AND #place = :place";
+                values.insert(":place".to_owned(), string(place));
+                names.insert("#place".to_owned(), PLACE.to_owned());
+            }
+            Some(Also::Holds(more, with)) => {
+                condition = format!("{condition} AND {more}");
+                values.extend(with);
+            }
+        }
+        let put = Put::builder()
+            .table_name(self.table())
+            .set_item(Some(entry.clone()))
+            .condition_expression(condition)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values((!values.is_empty()).then_some(values))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        Ok(TransactWriteItem::builder().put(put.build()?).build())
+    }
+
+    /// Moves the counters.
+    pub(crate) fn totals_move(&self, token: &str, delta: CacheDelta) -> Result<TransactWriteItem, BuildError> {
+        let number = |number: i64| AttributeValue::N(number.to_string());
+        let update = Update::builder()
+            .table_name(self.table())
+            .set_key(Some(totals_key(token)))
+            .update_expression("ADD #entries :entries, #bytes :bytes, #changes :one")
+            .expression_attribute_names("#entries", "entries")
+            .expression_attribute_names("#bytes", "bytes")
+            .expression_attribute_names("#changes", "changes")
+            .expression_attribute_values(":entries", number(delta.entries))
+            .expression_attribute_values(":bytes", number(delta.bytes))
+            .expression_attribute_values(":one", number(1));
+        Ok(TransactWriteItem::builder().update(update.build()?).build())
+    }
+
+    /// Writes a sale on its condition, its verdict with it, and moves the counters by what that changes.
+    pub(crate) async fn put_with_verdict(
+        &self,
+        step: Step<'_>,
+        sale: &Conditional<'_>,
+        verdict: &Item,
+    ) -> Result<(), SaveError> {
+        let built = |error| storage(step.name, error);
+        let bytes = counted(Some(verdict));
+        let mut before = None;
+        for _ in 0..MOST_MEETINGS {
+            let token = self.token();
+            let items = [
+                self.conditional_put(sale).map_err(built)?,
+                self.entry_put(verdict, before, None).map_err(built)?,
+                self.totals_move(&token, CacheDelta::between(before, bytes)).map_err(built)?,
+            ];
+            let Transacted::Cancelled(reasons) = self.transact(step, &token, &items).await? else { return Ok(()) };
+            match obstacle(&reasons, 0) {
+                Some(Obstacle::Condition) if is_own_write(found(&reasons, 0), sale.token) => return Ok(()),
+                Some(_) => return Err(SaveError::Conflict),
+                None => {}
+            }
+            if obstacle(&reasons, 1) == Some(Obstacle::Condition) {
+                before = counted(found(&reasons, 1));
+            }
+            // Otherwise somebody was at the same counter; the next token chooses another.
+        }
+        Err(SaveError::Conflict)
+    }
+
+    /// Moves a corrupt entry aside and out of the counters, if it still is what was found.
+    pub(crate) async fn put_aside(&self, step: Step<'_>, aside: &SetAside) -> Result<(), SaveError> {
+        let built = |error| storage(step.name, error);
+        let copy = Put::builder().table_name(self.table()).set_item(Some(aside.copy.clone())).build().map_err(built)?;
+        for _ in 0..MOST_MEETINGS {
+            let token = self.token();
+            let also = Some(Also::Holds(aside.condition, aside.values.clone().unwrap_or_default()));
+            let mut items = vec![
+                self.entry_put(&aside.emptied, aside.counted, also).map_err(built)?,
+                TransactWriteItem::builder().put(copy.clone()).build(),
+            ];
+            if aside.counted.is_some() {
+                items.push(self.totals_move(&token, CacheDelta::between(aside.counted, None)).map_err(built)?);
+            }
+            match self.transact(step, &token, &items).await? {
+                Transacted::Done => return Ok(()),
+                Transacted::Cancelled(reasons) if obstacle(&reasons, 0).is_some() => return Err(SaveError::Conflict),
+                Transacted::Cancelled(_) => {}
+            }
+        }
+        Err(SaveError::Conflict)
+    }
+
+    /// Puts an empty place where an entry is, if it is still the one at `place` (where given) that the counters know
+    /// by `before`. `false`: it is another one by now.
+    pub(crate) async fn put_removed(
+        &self,
+        step: Step<'_>,
+        empty: &Item,
+        before: Option<u64>,
+        place: Option<&str>,
+    ) -> Result<bool, StorageError> {
+        let built = |error| storage(step.name, error);
+        for _ in 0..MOST_MEETINGS {
+            let token = self.token();
+            let mut items = vec![self.entry_put(empty, before, place.map(Also::Place)).map_err(built)?];
+            if before.is_some() {
+                items.push(self.totals_move(&token, CacheDelta::between(before, None)).map_err(built)?);
+            }
+            match self.transact(step, &token, &items).await? {
+                Transacted::Done => return Ok(true),
+                Transacted::Cancelled(reasons) if obstacle(&reasons, 0).is_some() => return Ok(false),
+                // Somebody was at the same counter; the next token chooses another.
+                Transacted::Cancelled(_) => {}
+            }
+        }
+        Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
+    }
+
+    /// Moves the counters alone.
+    pub(crate) async fn put_totals(&self, step: Step<'_>, delta: CacheDelta) -> Result<(), StorageError> {
+        for _ in 0..MOST_MEETINGS {
+            let token = self.token();
+            let items = [self.totals_move(&token, delta).map_err(|error| storage(step.name, error))?];
+            if let Transacted::Done = self.transact(step, &token, &items).await? {
+                return Ok(());
+            }
+        }
+        Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
+    }
+}
