@@ -6,6 +6,7 @@
 mod acknowledge;
 mod answer;
 mod function;
+mod link;
 mod memory;
 mod watch;
 

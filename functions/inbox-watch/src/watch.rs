@@ -4,11 +4,11 @@ use crate::{
     answer,
     memory::{AtHand, Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
 };
-use audit::{AuditKey, Body, Change, CommitError, FunctionJournal, Journal, Notebook, Noted, Record};
+use audit::{AuditKey, CommitError, FunctionJournal, Notebook, Noted};
 use domain::{
-    Alert, EmailAddress, Sale, SessionId, Timestamp,
+    Alert, EmailAddress, Timestamp,
     alert::Severity,
-    inbox::{Incoming, Order, Reply, ReplyNoted},
+    inbox::{Order, ReceivedAt},
     ports::{Broadcast, Inbox, MailError, Mailbox, SaleStore, StorageError, Versioned},
 };
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ impl Watch<'_> {
     /// The first run, or one without a memory: what is unread is taken as seen, nobody is answered, and that is said
     /// (Inbox Watch, invariant 2, FM-2, FM-3, G7).
     async fn seed(&mut self) -> Result<(), WatchError> {
-        let since = domain::inbox::ReceivedAt::earliest();
+        let since = ReceivedAt::earliest();
         let unread = self.ports.inbox.unread(&since, Order::NewestFirst, MOST_SEEN).await?;
         let (count, more, now) = (unread.messages.len(), unread.more, self.now());
         let seed = |memory: &mut Memory| {
@@ -231,26 +231,6 @@ impl Watch<'_> {
         }
     }
 
-    /// Puts a reply on the sale that it belongs to (Silent Drop, GAP-SD-09).
-    async fn link(&self, id: &str, message: &Incoming, sender: &str) -> Result<(), WatchError> {
-        let Some(conversation) = &message.conversation else { return Ok(()) };
-        let Some(session) = self.ports.inbox.sale_of(conversation).await? else { return Ok(()) };
-        let Some(sale) = self.ports.store.load(&session).await? else {
-            tracing::warn!(session = session.prefix(), "a reply to a mail of a sale that is not known");
-            return Ok(());
-        };
-        let FunctionJournal { log, alerts, clock, .. } = self.ports.journal;
-        let journal = Journal { store: self.ports.store, log, alerts, clock };
-        let now = self.now();
-        let (sale, changed) = journal.commit(sale, |sale| replied(sale, id, sender, now)).await?;
-        if changed {
-            journal.settle(sale).await;
-        } else {
-            journal.flush(sale).await;
-        }
-        Ok(())
-    }
-
     /// Nothing is left to do about a message; the log says how it ended (Inbox Watch, G3).
     pub(crate) async fn finish(
         &mut self,
@@ -326,27 +306,6 @@ fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp
         }
         (Some(_), None) => Some(alert(Severity::Warn, now, "INBOX_READ", "-", "the inbox is watched again")),
     }
-}
-
-/// A reply on its sale. Whether the sale changed.
-fn replied(sale: &mut Sale, message: &str, sender: &str, now: Timestamp) -> Change<bool> {
-    let from_buyer = sale.email_tag.as_deref().map(|buyer| buyer == sender);
-    let reply = Reply { message: message.to_owned(), at: now, from_buyer, settled_at: None };
-    let noted = sale.note_reply(reply);
-    if noted == ReplyNoted::Known {
-        return Change::nothing(false);
-    }
-    let body = Body::CustomerReply { message: digest(message), from_buyer };
-    let detail = match noted {
-        ReplyNoted::Full => "a reply has come, and the sale keeps no more of them: look into the inbox",
-        ReplyNoted::Added | ReplyNoted::Known => "a reply has come: oracle replies show",
-    };
-    let alert = reply_alert(&sale.session_id, now, detail);
-    Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], true).alerting(alert)
-}
-
-fn reply_alert(session: &SessionId, now: Timestamp, detail: &str) -> Alert {
-    Alert::event("ORACLE-INBOX", Severity::Warn, now, "REPLY", session, detail)
 }
 
 /// An alert of this function's; of a message it names the digest at most.

@@ -222,13 +222,26 @@ impl FunctionJournal<'_> {
         for alert in std::mem::take(&mut notebook.alerts) {
             self.alerts.raise(alert).await;
         }
+        let mut renumbered = false;
         while let Some(entry) = notebook.outbox.first() {
             let detail = match self.log.publish(entry).await {
                 Ok(Published::Written | Published::AlreadyThere) => {
                     notebook.outbox.remove(0);
                     continue;
                 }
-                Ok(Published::Forked) => "audit stream forked: the place of a record is taken".to_owned(),
+                Ok(Published::Forked) => {
+                    self.tell("audit stream forked: the place of a record is taken, it goes on at another number")
+                        .await;
+                    // Saved before it is published: a record must not be there under two numbers.
+                    if !renumbered && renumber(&mut notebook, self.clock.now()) {
+                        renumbered = true;
+                        if let Ok(saved) = self.save(&notebook, version).await {
+                            version = saved;
+                            continue;
+                        }
+                    }
+                    break;
+                }
                 Err(error) => format!("audit record not written, kept for the next run: {}", error.operation),
             };
             self.tell(&detail).await;
@@ -246,6 +259,38 @@ impl FunctionJournal<'_> {
         let alert = Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", self.function, detail);
         self.alerts.raise(alert).await;
     }
+}
+
+/// Gives the records that wait numbers that nobody can have taken that day: tenths of its seconds. A function whose
+/// note was lost does not know how far its stream had come; were its records to wait for their old places, none would
+/// ever be written again, and the note would grow without end. The log shows the gap. Whether that was possible.
+fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
+    let Some(head) = notebook.head.as_mut() else { return false };
+    let waiting: Result<Vec<Value>, _> =
+        notebook.outbox.iter().map(|entry| serde_json::from_str(&entry.line)).collect();
+    let Ok(waiting) = waiting else { return false };
+    let tenths = u64::try_from(now.as_seconds().rem_euclid(86_400)).unwrap_or(0) * 10;
+    let (mut seq, mut outbox) = (tenths.max(head.count), Vec::with_capacity(waiting.len()));
+    let mut prev = waiting.first().and_then(|line| line["prev"].as_str()).unwrap_or_default().to_owned();
+    for line in &waiting {
+        let text = |name: &str| line[name].as_str().unwrap_or_default();
+        seq += 1;
+        let renumbered = FunctionLine {
+            timestamp: text("timestamp").to_owned(),
+            function: text("function"),
+            event: text("event"),
+            details: &line["details"],
+            v: chain::VERSION,
+            stream: text("stream"),
+            seq,
+            prev: &prev,
+        };
+        let Ok(renumbered) = serde_json::to_string(&renumbered) else { return false };
+        prev = sha256(renumbered.as_bytes());
+        outbox.push(AuditEntry { key: chain::key(&head.opened, text("stream"), seq), line: renumbered });
+    }
+    (head.count, head.hash, notebook.outbox) = (seq, prev, outbox);
+    true
 }
 
 /// As much of a notebook as the chain needs, where the memory cannot be read.

@@ -113,3 +113,32 @@ fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
     assert_eq!(field(&lines[1].1, "prev"), sha256(lines[0].1.as_bytes()).as_str());
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("begins anew")));
 }
+
+/// Inbox Watch, FM-3: the note is gone, and with it how far the stream had come.
+#[test]
+fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
+    let world = World::at(Timestamp::from_seconds(3600));
+    run(step(&world)).unwrap().unwrap();
+    world.state().notes.clear();
+    for fault in [None, Some(Fault::Fail), Some(Fault::LoseReply), Some(Fault::CrashAfter)] {
+        let boundaries = if fault.is_some() { 8 } else { 1 };
+        for boundary in 0..boundaries {
+            world.advance(Duration::from_secs(60));
+            world.state().notes.clear();
+            let before = lines(&world).len();
+            world.plan(fault.map_or_else(Plan::none, |fault| Plan::at(boundary, fault)));
+            drop(run(step(&world)));
+            world.plan(Plan::none());
+            assert_eq!(run(step(&world)).unwrap().unwrap(), 1, "{fault:?} at {boundary}");
+            assert_eq!(lines(&world).len(), before + 1, "{fault:?} at {boundary}: one record, under one number");
+            let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
+            assert!(!left.has_something_to_tell(), "{fault:?} at {boundary}");
+        }
+    }
+    let all = lines(&world);
+    assert_eq!(
+        (all[0].0.as_str(), &field(&all[1].1, "seq")),
+        ("1970-01-01/function/night-watch/000001.json", &36_601.into())
+    );
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("forked")));
+}

@@ -1,0 +1,110 @@
+//! The inbox against a server on a real connection: what is asked, and what is made of the answers. That pages are
+//! followed is tried against the sandbox, on the deployed stack.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../stripe/tests/server/mod.rs"]
+mod server;
+mod support;
+
+use domain::{
+    EmailAddress, SessionId,
+    inbox::{Acknowledgement, Order, ReceivedAt},
+    ports::{Inbox, MailError},
+};
+use server::{Server, json, json_with};
+use std::time::Duration;
+use support::{TOKEN, parts};
+
+const MAILBOX: &str = "/graph/v1.0/users/oracle%4042sisters.ai";
+
+#[tokio::test]
+async fn every_question_is_asked_as_graph_reads_it() {
+    let list = r#"{"value":[{"id":"A","receivedDateTime":"2026-04-16T10:00:00Z"},{"id":"B","receivedDateTime":null}]}"#;
+    let message = r#"{"from":{"emailAddress":{"address":"a@example.com"}},"subject":"Hi","conversationId":"c'1"}"#;
+    let sent = r#"{"value":[{"sentDateTime":"2026-04-16T10:00:00Z","internetMessageHeaders":[
+        {"name":"x-oracle-session","value":"cs_test_1"}]}]}"#;
+    let server = Server::start([
+        json(200, TOKEN),
+        json(200, list),
+        json(200, message),
+        json(200, r#"{"subject":"Hi","body":{"contentType":"text","content":"Text"}}"#),
+        json(200, sent),
+        json(201, r#"{"id":"D","internetMessageId":"<1@x>"}"#),
+    ])
+    .await;
+    let client = parts(&server.url).client;
+    let since = ReceivedAt::parse("2026-04-16T09:00:00Z").unwrap();
+    let unread = client.unread(&since, Order::OldestFirst, 1000).await.unwrap();
+    assert_eq!((unread.messages.len(), unread.more), (2, false));
+    let message = client.message("A/1").await.unwrap().unwrap();
+    assert_eq!((message.sender.as_str(), message.conversation.as_deref()), ("a@example.com", Some("c'1")));
+    assert_eq!(client.correspondence("A/1").await.unwrap().unwrap().text, "Text");
+    assert_eq!(client.sale_of("c'1").await.unwrap(), SessionId::parse("cs_test_1").ok());
+    let to = EmailAddress::parse("a@example.com").unwrap();
+    let acknowledgement = Acknowledgement { to, subject: "Re: a\r\nBcc: b".into(), body: "Thank you." };
+    assert_eq!(client.create_acknowledgement(&acknowledgement).await.unwrap().id, "D");
+
+    let seen = server.seen();
+    let lines: Vec<_> = seen.iter().skip(1).map(|request| request.line.replace(MAILBOX, "")).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /mailFolders/inbox/messages?$filter=receivedDateTime%20ge%202026-04-16T09:00:00Z%20and%20isRead%20eq\
+             %20false&$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=50 HTTP/1.1",
+            "GET /messages/A%2F1?$select=from,subject,conversationId,internetMessageHeaders HTTP/1.1",
+            "GET /messages/A%2F1?$select=from,subject,body HTTP/1.1",
+            "GET /mailFolders/sentitems/messages?$filter=conversationId%20eq%20%27c%27%271%27\
+             &$select=sentDateTime,internetMessageHeaders&$top=50 HTTP/1.1",
+            "POST /messages HTTP/1.1",
+        ]
+    );
+    let preferences: Vec<_> = seen.iter().skip(1).map(|request| request.header("prefer")).collect();
+    let lasting = r#"IdType="ImmutableId""#;
+    let with_text = r#"IdType="ImmutableId", outlook.body-content-type="text""#;
+    assert_eq!(preferences, [Some(lasting), Some(lasting), Some(with_text), None, None]);
+    let draft: serde_json::Value = serde_json::from_str(&seen[5].body).unwrap();
+    assert_eq!(draft["subject"], "Re: a  Bcc: b");
+    assert_eq!(draft["internetMessageHeaders"][0]["name"], "X-Auto-Response-Suppress");
+}
+
+/// The access token goes along with the address of the next page.
+#[tokio::test]
+async fn a_next_page_elsewhere_is_not_asked_for() {
+    let page = r#"{"value":[],"@odata.nextLink":"https://evil.example/v1.0/users/x/messages"}"#;
+    let server = Server::start([json(200, TOKEN), json(200, page)]).await;
+    let client = parts(&server.url).client;
+    let unread = client.unread(&ReceivedAt::earliest(), Order::NewestFirst, 10).await;
+    assert!(matches!(unread, Err(MailError::Unavailable(200))));
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn no_more_pages_are_asked_for_than_are_wanted() {
+    let page = r#"{"value":[{"id":"A"},{"id":"B"},{"id":"C"}],"@odata.nextLink":"https://evil.example/"}"#;
+    let server = Server::start([json(200, TOKEN), json(200, page)]).await;
+    let unread = parts(&server.url).client.unread(&ReceivedAt::earliest(), Order::NewestFirst, 2).await.unwrap();
+    assert_eq!((unread.messages.len(), unread.more), (2, true));
+    assert!(server.seen()[1].line.contains("desc") && server.seen()[1].line.ends_with("$top=2 HTTP/1.1"));
+}
+
+#[tokio::test]
+async fn refusals_say_how_long_to_wait_and_what_is_gone() {
+    let first = |reply| async {
+        let server = Server::start([json(200, TOKEN), reply]).await;
+        let client = parts(&server.url).client;
+        (server, client)
+    };
+    let (_server, client) = first(json_with(429, "Retry-After: 90\r\n", "{}")).await;
+    let unread = client.unread(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
+    assert!(matches!(unread, Err(MailError::Throttled(wait)) if wait == Duration::from_secs(90)));
+    let (_server, client) = first(json(404, "{}")).await;
+    assert!(client.message("A").await.unwrap().is_none());
+    let (_server, client) = first(json(404, "{}")).await;
+    let unread = client.unread(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
+    assert!(matches!(unread, Err(MailError::Forbidden(404))), "a folder is never missing: the mailbox is");
+    let (_server, client) = first(json(200, "{}")).await;
+    assert!(matches!(client.sale_of("c").await, Err(MailError::Unavailable(200))));
+    let client = parts("http://127.0.0.1:9").client;
+    assert!(client.message("..").await.unwrap().is_none(), "an id that is a step of a path reaches nobody");
+}
