@@ -70,10 +70,45 @@ impl AuditObjects for LocalLog {
     }
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        match fs::read(self.0.join(key)) {
+        let path = self.0.join(key);
+        // On a thread of its own, so that several files are waited for at once.
+        let read = tokio::task::spawn_blocking(move || fs::read(path)).await;
+        match read.map_err(|error| failed(io::Error::other(error)))? {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_listed_in_order_wherever_a_page_begins() {
+        let directory = std::env::temp_dir().join(format!("oracle-local-log-{}", std::process::id()));
+        let keys = ["2026-01-01/session/a/000001.json", "2026-01-01/session/a-b/000001.json", "2026-01-02/x.json"];
+        for key in keys {
+            let path = directory.join(key);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, key).unwrap();
+        }
+        let log = LocalLog::new(directory.clone());
+        let listed = |after: &str| {
+            let after = after.to_owned();
+            let page = crate::command::wait(async { Ok(log.keys("", &after).await.unwrap()) }).unwrap();
+            page.into_iter().map(|object| object.key).collect::<Vec<_>>()
+        };
+        let mut sorted = keys.map(str::to_owned).to_vec();
+        sorted.sort();
+        assert_eq!(listed(""), sorted, "as S3 sorts them: by the whole key");
+        for (index, key) in sorted.iter().enumerate() {
+            assert_eq!(listed(key), sorted[index + 1..]);
+        }
+        assert_eq!(listed("2026-01-02"), ["2026-01-02/x.json"]);
+        let read = |key: &str| crate::command::wait(async { Ok(log.object(key).await.unwrap()) }).unwrap();
+        assert_eq!((read(keys[0]), read("2026-01-03/x.json")), (Some(keys[0].as_bytes().to_vec()), None));
+        fs::remove_dir_all(directory).unwrap();
     }
 }

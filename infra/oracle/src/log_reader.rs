@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Streams that are read at once: the time goes into waiting for replies.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 32;
 
 /// How often a stream that looks bad is read again while its sale goes on.
 const ROUNDS: u32 = 5;

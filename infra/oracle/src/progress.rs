@@ -22,7 +22,6 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// `what` is counted beside the records.
-    #[allow(clippy::disallowed_methods, reason = "a person watches it: nothing is decided by it")]
     pub(crate) fn new(what: &'static str) -> Self {
         Self { what, begun: Instant::now(), shown: None, is_terminal: io::stderr().is_terminal() }
     }

@@ -222,7 +222,7 @@ fn latency(report: &Report) -> String {
              width=\"200\" height=\"12\" aria-hidden=\"true\">{bars}</svg>",
             row.step.words(),
             row.tier.map_or("not known", Tier::name),
-            row.count,
+            grouped(&row.count.to_string()),
             seconds(row.p50_ms),
             seconds(row.p95_ms),
             seconds(row.p99_ms),
@@ -246,8 +246,9 @@ fn bars(parts: Vec<(String, u64)>) -> String {
         let _ = write!(
             html,
             "<dt>{}</dt><dd><svg viewBox=\"0 0 {WIDE} 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-             <rect class=\"bar\" width=\"{wide}\" height=\"10\"/></svg><span>{count} · {}</span></dd>",
+             <rect class=\"bar\" width=\"{wide}\" height=\"10\"/></svg><span>{} · {}</span></dd>",
             escaped(&name),
+            grouped(&count.to_string()),
             share(count, all)
         );
     }

@@ -265,11 +265,11 @@ fn is_within(moment: &str, now: Timestamp, longest: Duration) -> bool {
 }
 
 /// Of what the chain and the digests found in one stream, what comes first; the chain's word where both are of one
-/// record.
+/// record, and before the word that a record is in no digest yet: that must hide no damage.
 #[must_use]
 pub fn first_of(chain: Option<Finding>, digests: Option<Finding>) -> Option<Finding> {
     match (chain, digests) {
-        (Some(chain), Some(digests)) => Some(if digests.key < chain.key { digests } else { chain }),
-        (one, other) => one.or(other),
+        (Some(chain), Some(digests)) if digests.key >= chain.key || digests.damage == Damage::Undigested => Some(chain),
+        (chain, digests) => digests.or(chain),
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     digest::sha256,
     signed_digest::{Document, Entry, Head, Signature, document_key},
     verify::{Damage, Finding, Object},
-    verify_digests::{DigestChain, Digested},
+    verify_digests::{DigestChain, Digested, first_of},
 };
 use domain::Timestamp;
 
@@ -214,6 +214,17 @@ fn a_head_that_was_set_back_is_seen_and_one_at_work_is_not() {
         all.head = before;
     });
     assert_eq!(unsigned, (None, None), "what is not signed yet says nothing of the log");
+}
+
+#[test]
+fn what_is_not_digested_yet_hides_no_damage() {
+    let finding = |number, damage| Some(Finding { key: key(number), damage });
+    let edited = |number| finding(number, Damage::Edited);
+    assert_eq!(first_of(edited(3), finding(1, Damage::Undigested)), edited(3));
+    assert_eq!(first_of(finding(3, Damage::Unlinked), edited(2)), edited(2));
+    assert_eq!(first_of(finding(2, Damage::Unlinked), edited(2)), finding(2, Damage::Unlinked));
+    assert_eq!(first_of(None, edited(2)), edited(2));
+    assert_eq!((first_of(edited(2), None), first_of(None, None)), (edited(2), None));
 }
 
 #[test]
