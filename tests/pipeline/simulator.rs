@@ -191,7 +191,10 @@ impl Simulator {
             mails: world,
             retries: world,
         };
-        run(deadlines::run(ports, deadlines::Settings { refund_held: true, most: 50 }))
+        run(deadlines::run(
+            ports,
+            deadlines::Settings { refund_held: true, most: 50, share: std::time::Duration::from_secs(20) },
+        ))
     }
 
     /// The reconcile function runs once; nothing when the process died.

@@ -183,6 +183,27 @@ impl Aws {
         got.unwrap_or_else(|error| panic!("{session}: {error:?}")).item
     }
 
+    /// What a scheduled function remembers.
+    pub(crate) async fn note(&self, name: &str) -> Option<Value> {
+        let item = self.note_item(name).await?;
+        serde_json::from_str(item["document"].as_s().expect("a document")).ok()
+    }
+
+    async fn note_item(&self, name: &str) -> Option<HashMap<String, AttributeValue>> {
+        let get = self.dynamodb.get_item().table_name(self.output("TableName")).consistent_read(true);
+        let (partition, sort) = (AttributeValue::S(format!("NOTE#{name}")), AttributeValue::S("NOTE".to_owned()));
+        let got = get.key("pk", partition).key("sk", sort).send().await;
+        got.unwrap_or_else(|error| panic!("{name}: {error:?}")).item
+    }
+
+    /// Replaces what a scheduled function remembers, if it has ever run.
+    pub(crate) async fn replace_note(&self, name: &str, document: &Value) {
+        let Some(mut item) = self.note_item(name).await else { return };
+        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item)).send().await;
+        put.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    }
+
     /// The document in an item of a session.
     pub(crate) async fn document(&self, session: &str, sort: &str) -> Option<Value> {
         let item = self.item(session, sort).await?;
@@ -240,6 +261,26 @@ impl Aws {
             keys.extend(objects.into_iter().filter_map(|object| object.key).filter(|key| key.contains(part)));
         }
         keys
+    }
+
+    /// Writes an object over another; the version that can be removed again.
+    pub(crate) async fn put_over(&self, bucket: &str, key: &str, text: &str) -> String {
+        let put = self.s3.put_object().bucket(self.output(bucket)).key(key).body(text.as_bytes().to_vec().into());
+        let put = put.send().await.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        put.version_id.expect("a version")
+    }
+
+    /// Hides an object behind a delete marker; the marker's version.
+    pub(crate) async fn hide(&self, bucket: &str, key: &str) -> String {
+        let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}")).version_id.expect("a delete marker")
+    }
+
+    /// Removes one version of an object, past its lock.
+    pub(crate) async fn remove_version(&self, bucket: &str, key: &str, version: &str) {
+        let delete = self.s3.delete_object().bucket(self.output(bucket)).key(key).version_id(version);
+        let deleted = delete.bypass_governance_retention(true).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
     }
 
     /// Removes an object.

@@ -13,6 +13,8 @@ mod audit_log;
 mod aws;
 mod checkout;
 mod hardening;
+mod integrity;
+mod inbox;
 mod killed;
 mod model_faults;
 mod operators;

@@ -5,14 +5,20 @@ mod audit_report;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
+mod digest_reader;
+mod digests_command;
 mod filter_command;
 mod json_lines;
 mod list_command;
+mod local_log;
 mod log_reader;
 mod output;
+mod progress;
+mod public_key;
 mod quarantine_command;
 mod reattempt_command;
 mod refunds_command;
+mod replies_command;
 mod report_page;
 mod show_command;
 mod smoke_command;
@@ -73,6 +79,9 @@ enum Command {
     /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
+    /// What customers have written back to a sale's mails: list, show, settle.
+    #[command(subcommand, after_help = "Example:\n  oracle replies list")]
+    Replies(replies_command::RepliesCommand),
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
@@ -145,6 +154,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
+        Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),

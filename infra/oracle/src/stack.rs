@@ -7,8 +7,11 @@ use std::{
 };
 
 use audit::Journal;
-use aws::{Connection, DynamoSales, InvalidSetting, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue};
-use domain::EmailAddress;
+use aws::{
+    Connection, DynamoSales, InvalidSetting, KmsKey, S3AuditLog, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
+    SqsLogNotices, SqsQueue,
+};
+use domain::{EmailAddress, ports::Notes};
 use runtime::{Environment, System};
 use serde::Deserialize;
 
@@ -42,8 +45,8 @@ pub(crate) struct Stack {
     endpoint: Option<String>,
     /// Stripe's look-alike, of a local stack that uses it.
     stripe: Option<String>,
-    /// The mailbox's look-alike and its login service, likewise.
-    graph: Option<(String, String)>,
+    /// The sandbox, of a local stack that uses it as the mailbox.
+    mailbox: Option<String>,
     outputs: BTreeMap<String, String>,
 }
 
@@ -98,8 +101,7 @@ impl Stack {
                     region: Some(file.region),
                     endpoint: Some(file.aws_endpoint),
                     stripe: look_alike("stripe").then(|| format!("{}/stripe", file.sandbox)),
-                    graph: look_alike("graph")
-                        .then(|| (format!("{}/graph", file.sandbox), format!("{}/login", file.sandbox))),
+                    mailbox: look_alike("graph").then(|| file.sandbox.clone()),
                     outputs: file.outputs,
                 }
             }
@@ -109,7 +111,7 @@ impl Stack {
                 region: stack.stack_id.split(':').nth(3).map(str::to_owned),
                 endpoint: None,
                 stripe: None,
-                graph: None,
+                mailbox: None,
                 outputs: stack.outputs.into_iter().map(|output| (output.output_key, output.output_value)).collect(),
             },
         })
@@ -132,12 +134,21 @@ impl Stack {
     }
 }
 
+/// The digests of a stack's log.
+pub(crate) struct DigestParts {
+    pub(crate) store: S3Digests,
+    pub(crate) key: KmsKey,
+    pub(crate) log_bucket: String,
+    pub(crate) notices: SqsLogNotices,
+}
+
 /// A stack's stores, log and topics.
 pub(crate) struct Deployed {
     stack: Stack,
     connection: Connection,
     environment: Environment,
     pub(crate) sales: DynamoSales,
+    notes: Arc<DynamoSales>,
     pub(crate) log: S3AuditLog,
     alerts: SnsAlerts,
 }
@@ -150,8 +161,11 @@ impl Deployed {
         let stack = Stack::parse(&text).map_err(|source| StackError::Form { path: path.to_owned(), source })?;
         let environment = Environment::of_process();
         let connection = Connection::from_environment(|name| stack.variable(name, &environment))?;
+        let table =
+            || Ok::<_, StackError>(DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)));
         Ok(Self {
-            sales: DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)),
+            sales: table()?,
+            notes: Arc::new(table()?),
             log: S3AuditLog::new(connection.clone(), stack.output("AuditBucket")?),
             alerts: SnsAlerts::new(connection.clone(), stack.output("OpsTopicArn")?, stack.output("CriticalTopicArn")?),
             connection,
@@ -171,7 +185,23 @@ impl Deployed {
     /// What is read to look through the whole log.
     pub(crate) fn log_ports(self) -> log_reader::Ports {
         let sales = Arc::new(self.sales);
-        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales }
+        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales.clone(), notes: sales }
+    }
+
+    /// What scheduled functions remember.
+    pub(crate) fn notes(&self) -> Arc<dyn Notes> {
+        self.notes.clone()
+    }
+
+    /// Where the digests of the log are; nothing for a stack that was deployed before there were any.
+    pub(crate) fn digests(&self) -> Result<Option<DigestParts>, StackError> {
+        let Ok(bucket) = self.stack.output("DigestsBucket") else { return Ok(None) };
+        Ok(Some(DigestParts {
+            store: S3Digests::new(self.connection.clone(), bucket),
+            key: KmsKey::new(self.connection.clone(), self.stack.output("DigestKeyArn")?),
+            log_bucket: self.stack.output("AuditBucket")?,
+            notices: SqsLogNotices::new(self.connection.clone(), self.stack.output("LogNoticesQueueUrl")?),
+        }))
     }
 
     /// A queue, by the output that holds its URL.
@@ -193,8 +223,8 @@ impl Deployed {
     /// The smoke test of this stack, with the secrets that its functions use.
     pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
         let secret = |name: &str| format!("{}/{name}", self.stack.name);
-        let (graph_base_url, login_base_url) = match &self.stack.graph {
-            Some(urls) => urls.clone(),
+        let (graph_base_url, login_base_url) = match &self.stack.mailbox {
+            Some(sandbox) => (format!("{sandbox}/graph"), format!("{sandbox}/login")),
             None => (smoke::GRAPH_URL.to_owned(), smoke::LOGIN_URL.to_owned()),
         };
         let names = smoke::Names {
@@ -212,6 +242,22 @@ impl Deployed {
             critical_topic: self.stack.output("CriticalTopicArn")?,
         };
         smoke::Wired::new(&self.connection, names).map_err(StackError::Smoke)
+    }
+
+    /// The mailbox, with the consent that the stack's functions use.
+    pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
+        let secret = SecretDocument::new(self.connection.clone(), format!("{}/graph", self.stack.name));
+        let (graph_url, login_url) = match &self.stack.mailbox {
+            Some(sandbox) => (format!("{sandbox}/graph"), format!("{sandbox}/login")),
+            None => (
+                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
+                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
+            ),
+        };
+        let sender = self.stack.output("GraphSender")?;
+        let sender = EmailAddress::parse(&sender).map_err(|_| StackError::NoOutput("GraphSender"))?;
+        let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, Arc::new(secret), tokens, clock))
     }
 
     /// Stripe, with the key that the stack's functions use.
@@ -246,6 +292,7 @@ mod tests {
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
         let real = Stack::parse(&LOCAL.replace("[]", r#"["stripe"]"#)).unwrap();
         assert_eq!(real.stripe, None);
+        assert_eq!(real.mailbox.as_deref(), Some("http://127.0.0.1:8090"));
     }
 
     #[test]

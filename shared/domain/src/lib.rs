@@ -8,6 +8,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;
 pub mod checkout_session;
+pub mod inbox;
 pub mod mail;
 pub mod message;
 pub mod metric;

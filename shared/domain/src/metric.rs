@@ -18,18 +18,24 @@ pub enum Metric {
     AlertUndelivered,
     /// The daily comparison with Stripe came to its end.
     Reconciled,
+    /// What came into the log was digested and signed.
+    Digested,
+    /// The inbox was looked at (Inbox Watch: every two minutes).
+    InboxWatched,
     /// A smoke test came to its end, whatever it found.
     SmokeTested,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
+        Self::Digested,
+        Self::InboxWatched,
         Self::SmokeTested,
     ];
 
@@ -42,6 +48,8 @@ impl Metric {
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
+            Self::Digested => "Digested",
+            Self::InboxWatched => "InboxWatched",
             Self::SmokeTested => "SmokeTested",
         }
     }

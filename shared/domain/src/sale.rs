@@ -8,6 +8,7 @@
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 use crate::{
     Alert, Colour, SessionId, Tier, Timestamp,
+    inbox::Reply,
     money::{Money, PaymentChange},
     verdict::Divergence,
 };
@@ -141,6 +142,9 @@ pub struct Sale {
     pub chased: u32,
     /// How often the verdict was read.
     pub retrievals: u32,
+    /// The customer's replies to its mails, oldest first (Silent Drop, GAP-SD-09).
+    #[serde(default)]
+    pub replies: Vec<Reply>,
     /// The audit stream.
     pub audit: Option<AuditHead>,
     /// Audit records that may not have reached the log yet.
@@ -205,6 +209,7 @@ impl Sale {
             reminded_at: None,
             chased: 0,
             retrievals: 0,
+            replies: Vec::new(),
             audit: None,
             outbox: Vec::new(),
             alerts: Vec::new(),

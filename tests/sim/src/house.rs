@@ -232,7 +232,8 @@ impl<'w> House<'w> {
             mails: &self.mails,
             retries: &self.retries,
         };
-        deadlines::run(ports, deadlines::Settings { refund_held, most: 50 }).await;
+        deadlines::run(ports, deadlines::Settings { refund_held, most: 50, share: std::time::Duration::from_secs(20) })
+            .await;
     }
 
     /// Stripe's paid sessions against ours, once a day.
