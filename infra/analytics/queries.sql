@@ -1,6 +1,7 @@
 -- Questions about the audit log for Athena, where there are too many records for `oracle audit report`.
 -- Database and work group are outputs of the stack (AnalyticsDatabase, AnalyticsWorkGroup). Columns stand in double
--- quotes. "day" is the day (UTC) on which a record's stream was opened: name it in every WHERE, it decides what is read.
+-- quotes. "smoke" is true for the sales of the smoke test, which are nobody's, and null for all others. "day" is the
+-- day (UTC) on which a record's stream was opened: name it in every WHERE, it decides what is read.
 
 -- Sold and taken back, by day of the first verdict and tier, at the tiers' prices in Canadian dollars.
 WITH sales AS (
@@ -11,7 +12,7 @@ WITH sales AS (
     max(CASE WHEN ("event" = 'refund' AND "step" IN ('issued', 'confirmed'))
       OR ("event" = 'payment_change' AND "change" IN ('refunded', 'dispute_lost')) THEN 1 ELSE 0 END) AS refunded
   FROM "records"
-  WHERE "day" >= '2026-11-01' AND "session_id" IS NOT NULL
+  WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "session_id" IS NOT NULL
   GROUP BY "session_id"
 )
 SELECT sold_on, tier, count(*) AS sold, sum(refunded) AS refunds,
@@ -27,14 +28,14 @@ SELECT "tier", "source", "status", count(*) AS events,
   approx_percentile("latency_ms", 0.95) AS p95,
   approx_percentile("latency_ms", 0.99) AS p99
 FROM "records"
-WHERE "day" >= '2026-11-01' AND "event" = 'pipeline'
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "event" = 'pipeline'
 GROUP BY "tier", "source", "status"
 ORDER BY "tier", "source", "status";
 
 -- The most frequent errors.
 SELECT "error_detail", count(*) AS events, max("timestamp") AS last
 FROM "records"
-WHERE "day" >= '2026-11-01' AND "status" IN ('ERROR', 'EMAIL_FAILED')
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "status" IN ('ERROR', 'EMAIL_FAILED')
 GROUP BY "error_detail"
 ORDER BY events DESC
 LIMIT 20;
@@ -42,7 +43,7 @@ LIMIT 20;
 -- What the content filter did, by gate and version of its list.
 SELECT "gate", "outcome", "list_version", count(*) AS runs
 FROM "records"
-WHERE "day" >= '2026-11-01' AND "event" = 'content_filter'
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "event" = 'content_filter'
 GROUP BY "gate", "outcome", "list_version"
 ORDER BY "gate", "outcome", "list_version";
 

@@ -145,13 +145,14 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     assert!(!sale(&sim).smoke);
     let sent: Vec<String> = sim.world.state().sent.iter().map(|(_, mail)| mail.to.clone()).collect();
     assert_eq!(sent, [ADDRESS]);
-    assert!(!sim.world.state().cache[&sale(&sim).session_id].smoke);
+    let id = sale(&sim).session_id;
+    assert!(!sim.world.state().cache[&id].smoke);
     // The other way round: the smoke test's order first, on a session that a customer then pays.
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real."));
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
-    assert!(sim.world.state().cache.is_empty() && sale(&sim).smoke, "the test mode knows no such session");
+    assert!(sale(&sim).smoke && sim.world.state().cache.is_empty(), "the test mode knows no such session");
     sim.stripe_delivers();
     sim.drain();
     assert!(!sale(&sim).smoke && sim.world.state().sent.len() == 1, "who paid gets what was paid for");

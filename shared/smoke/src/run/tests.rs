@@ -1,5 +1,5 @@
 use super::*;
-use domain::{Colour, Query, Tier, Verdict, ports::SaleStore as _};
+use domain::{Colour, Query, Tier, Verdict};
 use std::sync::Mutex;
 use testkit::{World, run as poll};
 
