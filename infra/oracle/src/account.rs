@@ -7,8 +7,8 @@ use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCred
 /// Why an account cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
-    #[error("no region: give --region, set AWS_REGION, or name one in your profile")]
-    NoRegion,
+    #[error("no region: give --region, set AWS_REGION, or name one in the profile {0:?}, if there is such a profile")]
+    NoRegion(String),
     #[error(
         "no credentials: set AWS_PROFILE or give --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for a \
          profile of IAM Identity Center: eval \"$(aws configure export-credentials --format env)\""
@@ -50,7 +50,8 @@ impl Account {
             loader = loader.endpoint_url(endpoint).credentials_provider(keys);
         }
         let config = loader.load().await;
-        let region = config.region().ok_or(AccountError::NoRegion)?.to_string();
+        let profile = wanted.profile.clone().unwrap_or_else(|| "default".to_owned());
+        let region = config.region().ok_or_else(|| AccountError::NoRegion(profile))?.to_string();
         let missing = |source| AccountError::NoCredentials(source);
         let provider = config.credentials_provider().ok_or_else(|| missing("there is no provider".into()))?;
         let credentials = provider.provide_credentials().await.map_err(|error| missing(error.into()))?;

@@ -101,7 +101,9 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
 async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     let mut checks = Vec::new();
     match list::everything(deployed.lists(), now).await {
-        Ok(rows) => checks.extend(work(&rows)),
+        Ok(rows) => {
+            checks.extend(work(&rows.iter().map(|row| (row.work, row.since.as_str(), row.overdue)).collect::<Vec<_>>()))
+        }
         Err(error) => checks.push(Check::new("open work", State::Unknown, error.to_string())),
     }
     match queues_command::rows(deployed, now).await {
@@ -130,12 +132,13 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     checks
 }
 
-/// One check for each kind of work that there is; one for all when there is none.
-fn work(rows: &[list::Row]) -> Vec<Check> {
+/// One check for each kind of work that there is; one for all when there is none. Of each sale: its work, since when,
+/// and whether that is too long.
+fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
     let kind = |work: Work| {
-        let rows: Vec<_> = rows.iter().filter(|row| row.work == work).collect();
-        let overdue = rows.iter().filter(|row| row.overdue).count();
-        let oldest = rows.iter().map(|row| row.since.as_str()).min()?;
+        let rows: Vec<_> = rows.iter().filter(|(of, ..)| *of == work).collect();
+        let overdue = rows.iter().filter(|(.., overdue)| *overdue).count();
+        let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
         let state = if overdue > 0 { State::Wrong } else { State::Waiting };
         let detail = format!("{} since {}, {overdue} overdue", rows.len(), minute(oldest));
         Some(Check::new(format!("open: {}", work.as_str()), state, detail))
@@ -183,9 +186,8 @@ fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> C
         return check(State::Unknown, "CloudWatch could not be asked".to_owned());
     };
     let Some(last) = last else {
-        // A stack younger than a day has not met its daily functions yet.
-        let state = if longest >= Duration::from_secs(24 * 3600) { State::Waiting } else { State::Wrong };
-        return check(state, "no run in the last 26 hours".to_owned());
+        // The stack may be new; that a schedule fell silent is an alarm, and told above.
+        return check(State::Unknown, "CloudWatch knows no run of the last 26 hours".to_owned());
     };
     let ago = now.since(last);
     let failures = if failed == 0 { String::new() } else { format!(", {failed} failed in the last hour") };
@@ -212,22 +214,13 @@ fn for_people(status: &Status, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::SessionId;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_seconds(seconds)
     }
 
-    fn waiting(work: Work, overdue: bool) -> list::Row {
-        list::Row {
-            session_id: SessionId::parse("cs_test_1").unwrap(),
-            work,
-            since: "2026-11-20T10:00:00.000Z".to_owned(),
-            due: "2026-11-21T10:00:00.000Z".to_owned(),
-            overdue,
-            tier: None,
-            detail: String::new(),
-        }
+    fn waiting(work: Work, overdue: bool) -> (Work, &'static str, bool) {
+        (work, "2026-11-20T10:00:00.000Z", overdue)
     }
 
     #[test]
@@ -248,10 +241,10 @@ mod tests {
         assert_eq!(alarms(Some((50, vec![]))).state, State::Ok);
         assert_eq!((alarms(None).state, alarms(Some((0, vec![]))).state), (State::Unknown, State::Unknown));
         let longest = Duration::from_secs(900);
-        let ran = |ago, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
+        let ran =
+            |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
         assert_eq!((ran(900, 0).state, ran(901, 0).state, ran(1, 2).state), (State::Ok, State::Wrong, State::Wrong));
-        let never = |longest| runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state;
-        assert_eq!((never(longest), never(Duration::from_secs(26 * 3600))), (State::Wrong, State::Waiting));
+        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, State::Unknown);
     }
 
     #[test]

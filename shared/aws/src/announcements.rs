@@ -4,7 +4,7 @@
 use crate::{
     Connection, Patience,
     attempts::{Failure, attempts},
-    items::{Item, number, text_value},
+    items::{Item, number, string},
     now,
 };
 use aws_sdk_dynamodb::{
@@ -123,8 +123,8 @@ fn millis(at: domain::Timestamp) -> AttributeValue {
 /// The table forgets the row some time after its end: `expires_at` is in seconds.
 fn item(key: &str, row: Announcement) -> Item {
     [
-        ("pk", text_value(format!("ALERT#{key}"))),
-        ("sk", text_value("ALERT")),
+        ("pk", string(format!("ALERT#{key}"))),
+        ("sk", string("ALERT")),
         (SEVERITY, rank(row.severity)),
         (TOLD, AttributeValue::Bool(row.told)),
         (ENDS, millis(row.ends)),

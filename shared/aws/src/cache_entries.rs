@@ -4,7 +4,7 @@ use crate::{
     DynamoSales,
     attempts::Step,
     cache_items::{AGES, BYTES, CACHED, PLACE, TOTALS, counted, parse_listed, removed, sum},
-    items::{Item, VERDICT, key, text, text_value},
+    items::{Item, VERDICT, key, text, string},
     now, storage,
 };
 use async_trait::async_trait;
@@ -34,8 +34,8 @@ impl DynamoSales {
                 .key_condition_expression("#cached = :cached AND #place > :after")
                 .expression_attribute_names("#cached", CACHED)
                 .expression_attribute_names("#place", PLACE)
-                .expression_attribute_values(":cached", text_value(VERDICT))
-                .expression_attribute_values(":after", text_value(if after.is_empty() { "-" } else { after }))
+                .expression_attribute_values(":cached", string(VERDICT))
+                .expression_attribute_values(":after", string(if after.is_empty() { "-" } else { after }))
                 .scan_index_forward(!newest_first)
                 .limit(i32::try_from(most).unwrap_or(i32::MAX));
             Ok(query.send().await?.items.unwrap_or_default())
@@ -50,7 +50,7 @@ impl CacheEntries for DynamoSales {
     async fn totals(&self) -> Result<CacheTotals, StorageError> {
         let query = || async {
             let query = self.client().query().table_name(self.table()).key_condition_expression("pk = :pk");
-            let query = query.expression_attribute_values(":pk", text_value(TOTALS)).consistent_read(true);
+            let query = query.expression_attribute_values(":pk", string(TOTALS)).consistent_read(true);
             Ok(query.send().await?.items.unwrap_or_default())
         };
         let counters: Vec<Item> = self.connection().call(step("cache totals read", "CACHE_READ"), query).await?;

@@ -6,7 +6,7 @@
 //! at `CACHE`, `TOTALS#{0..f}`, so that sales which end at the same moment rarely meet at one of them; one Query reads
 //! them all.
 
-use crate::items::{Item, VERDICT, item, key, text, text_value};
+use crate::items::{Item, VERDICT, item, key, text, string};
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     SessionId, Timestamp,
@@ -32,8 +32,8 @@ pub(crate) const TOTALS: &str = "CACHE";
 pub(crate) fn list(verdict: &mut Item, session: &SessionId, stored_at: Timestamp) -> u64 {
     let bytes = text(verdict, "document").map_or(0, |document| u64::try_from(document.len()).unwrap_or(u64::MAX));
     verdict.extend(item([
-        (CACHED, text_value(VERDICT)),
-        (PLACE, text_value(place(stored_at, session))),
+        (CACHED, string(VERDICT)),
+        (PLACE, string(place(stored_at, session))),
         (BYTES, AttributeValue::N(bytes.to_string())),
     ]));
     bytes
@@ -54,13 +54,13 @@ pub(crate) fn counted(verdict: Option<&Item>) -> Option<u64> {
 /// What stands where a verdict was taken out.
 pub(crate) fn removed(session: &SessionId, now: Timestamp) -> Item {
     let mut empty = key(session, VERDICT);
-    empty.insert("removed_at".to_owned(), text_value(now.to_iso()));
+    empty.insert("removed_at".to_owned(), string(now.to_iso()));
     empty
 }
 
 /// The key of one of the counters, chosen by a random token.
 pub(crate) fn totals_key(token: &str) -> Item {
-    item([("pk", text_value(TOTALS)), ("sk", text_value(format!("TOTALS#{}", token.get(..1).unwrap_or("0"))))])
+    item([("pk", string(TOTALS)), ("sk", string(format!("TOTALS#{}", token.get(..1).unwrap_or("0"))))])
 }
 
 /// The sum of the counters.
@@ -90,7 +90,7 @@ mod tests {
     fn an_item_is_listed_by_its_age_and_bytes_and_taken_out_again() {
         let session = SessionId::parse("cs_test_1").unwrap();
         let mut verdict = key(&session, VERDICT);
-        verdict.insert("document".to_owned(), text_value("é{}"));
+        verdict.insert("document".to_owned(), string("é{}"));
         let plain = verdict.clone();
         assert_eq!((counted(Some(&verdict)), counted(None), parse_listed(&verdict)), (None, None, None));
         assert_eq!(list(&mut verdict, &session, Timestamp::from_millis(7)), 4);

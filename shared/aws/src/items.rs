@@ -32,7 +32,7 @@ pub(crate) const DUE: &str = "due";
 /// A corrupt entry that was set aside may quote a customer, so it expires as quarantined payloads do.
 const CORRUPT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 
-pub(crate) fn text_value(text: impl Into<String>) -> AttributeValue {
+pub(crate) fn string(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
@@ -42,24 +42,24 @@ pub(crate) fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> I
 
 /// The partition of a session.
 pub(crate) fn partition(session: &SessionId) -> AttributeValue {
-    text_value(format!("SESSION#{}", session.as_str()))
+    string(format!("SESSION#{}", session.as_str()))
 }
 
 pub(crate) fn key(session: &SessionId, sort: &str) -> Item {
-    item([("pk", partition(session)), ("sk", text_value(sort))])
+    item([("pk", partition(session)), ("sk", string(sort))])
 }
 
 pub(crate) fn breaker_key(model: &str) -> Item {
-    item([("pk", text_value(format!("BREAKER#{model}"))), ("sk", text_value("BREAKER"))])
+    item([("pk", string(format!("BREAKER#{model}"))), ("sk", string("BREAKER"))])
 }
 
 pub(crate) fn note_key(name: &str) -> Item {
-    item([("pk", text_value(format!("NOTE#{name}"))), ("sk", text_value("NOTE"))])
+    item([("pk", string(format!("NOTE#{name}"))), ("sk", string("NOTE"))])
 }
 
 pub(crate) fn note_item(name: &str, document: &str) -> Item {
     let mut note = note_key(name);
-    note.insert("document".to_owned(), text_value(document));
+    note.insert("document".to_owned(), string(document));
     note
 }
 
@@ -90,8 +90,8 @@ fn version(item: &Item) -> Option<u64> {
 fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
     key.extend(item([
         ("version", AttributeValue::N(version.to_string())),
-        ("written_by", text_value(token)),
-        ("document", text_value(document)),
+        ("written_by", string(token)),
+        ("document", string(document)),
     ]));
     key
 }
@@ -102,7 +102,7 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
     // The index of open sales is sparse: a sale that has ended is not in it.
     if let Some(open) = sale.open_work() {
         stored.extend(item([
-            (WORK, text_value(open.work.as_str())),
+            (WORK, string(open.work.as_str())),
             (DUE, AttributeValue::N(open.due.as_millis().to_string())),
         ]));
     }
@@ -122,7 +122,7 @@ pub(crate) fn verdict_item(
 ) -> Result<Item, StorageError> {
     let document = serde_json::to_string(verdict).map_err(|error| storage("verdict write", error))?;
     let mut item = key(session, VERDICT);
-    item.insert("document".to_owned(), text_value(document));
+    item.insert("document".to_owned(), string(document));
     list(&mut item, session, stored_at);
     Ok(item)
 }
@@ -194,11 +194,11 @@ pub(crate) struct SetAside {
 pub(crate) fn set_aside(session: &SessionId, corrupt: &Item, now: Timestamp) -> SetAside {
     let mut copy = corrupt.clone();
     unlist(&mut copy);
-    copy.insert("sk".to_owned(), text_value(format!("CORRUPT#{VERDICT}#{now}")));
+    copy.insert("sk".to_owned(), string(format!("CORRUPT#{VERDICT}#{now}")));
     let expires = now.plus(CORRUPT_LIFETIME).as_seconds();
     copy.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
     let mut emptied = key(session, VERDICT);
-    emptied.insert("set_aside_at".to_owned(), text_value(now.to_iso()));
+    emptied.insert("set_aside_at".to_owned(), string(now.to_iso()));
     let found = corrupt.get("document").cloned();
     let condition = if found.is_some() { "document = :found" } else { "attribute_not_exists(document)" };
     let values = found.map(|found| item([(":found", found)]));
@@ -211,7 +211,7 @@ mod tests {
 
     fn verdict(document: Option<&str>) -> Item {
         let mut entry = key(&SessionId::parse("cs_test_1").unwrap(), VERDICT);
-        entry.extend(document.map(|document| ("document".to_owned(), text_value(document))));
+        entry.extend(document.map(|document| ("document".to_owned(), string(document))));
         entry
     }
 
@@ -239,11 +239,11 @@ mod tests {
         assert!(is_own_write(Some(&item), "token") && !is_own_write(Some(&item), "other"));
         item.remove("version");
         assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));
-        item.insert("document".to_owned(), text_value("{"));
+        item.insert("document".to_owned(), string("{"));
         assert!(matches!(parse_sale(&item), Err(Unreadable::Malformed(_))));
         let mut row = breaker_item("m", &Breaker { failures: 2, ..Breaker::default() }, 7, "token").unwrap();
         assert_eq!((parse_breaker(&row).0.value.failures, parse_breaker(&row).1), (2, true));
-        row.insert("document".to_owned(), text_value("{"));
+        row.insert("document".to_owned(), string("{"));
         assert_eq!(parse_breaker(&row), (Versioned { value: Breaker::default(), version: 7 }, false));
     }
 }

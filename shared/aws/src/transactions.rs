@@ -9,7 +9,7 @@ use crate::{
     DynamoSales,
     attempts::{Failure, Step},
     cache_items::{BYTES, PLACE, counted, totals_key},
-    items::{Item, SetAside, is_own_write, item, text_value},
+    items::{Item, SetAside, is_own_write, item, string},
     sales::Conditional,
     storage,
 };
@@ -114,7 +114,7 @@ impl DynamoSales {
             None => {}
             Some(Also::Place(place)) => {
                 condition += " AND #place = :place";
-                values.insert(":place".to_owned(), text_value(place));
+                values.insert(":place".to_owned(), string(place));
                 names.insert("#place".to_owned(), PLACE.to_owned());
             }
             Some(Also::Holds(more, with)) => {
