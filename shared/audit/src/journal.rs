@@ -15,7 +15,7 @@ use domain::{
 };
 
 /// How often a conflicting commit is decided again before it is given up to the queue.
-const MAX_CONFLICTS: u32 = 16;
+pub(crate) const MAX_CONFLICTS: u32 = 16;
 
 /// What a decision wants done.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 pub mod aggregate;
 pub mod chain;
 pub mod digest;
+pub mod function_journal;
 pub mod histogram;
 pub mod journal;
 pub mod record;
@@ -15,11 +16,14 @@ pub mod verify;
 
 pub use aggregate::Aggregate;
 pub use digest::{AuditKey, AuditKeys};
+pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
 pub use journal::{Change, CommitError, Journal};
 pub use record::{Body, Record, RefundStep, Source, Status};
 
 #[cfg(test)]
 mod aggregate_tests;
+#[cfg(test)]
+mod function_journal_tests;
 #[cfg(test)]
 mod journal_tests;
 #[cfg(test)]

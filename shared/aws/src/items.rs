@@ -62,6 +62,17 @@ pub(crate) fn note_item(name: &str, document: &str) -> Item {
     note
 }
 
+/// A note that is saved on condition of its version.
+pub(crate) fn versioned_note_item(name: &str, document: &str, version: u64, token: &str) -> Item {
+    with_document(note_key(name), version, token, document.to_owned())
+}
+
+/// The document of such a note, as found.
+pub(crate) fn parse_note(found: Option<&Item>) -> Versioned<Option<String>> {
+    let value = found.and_then(|item| text(item, "document")).map(str::to_owned);
+    Versioned { value, version: found.and_then(version).unwrap_or(0) }
+}
+
 pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
 }

@@ -7,8 +7,9 @@ use crate::{
     Connection,
     attempts::{Failure, Step},
     items::{
-        Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, parse_breaker, parse_sale,
-        parse_verdict, partition, sale_item, set_aside, text, verdict_item,
+        Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, note_key, parse_breaker,
+        parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, text, verdict_item,
+        versioned_note_item,
     },
     now, storage,
 };
@@ -18,7 +19,7 @@ use domain::{
     CachedVerdict, Sale, SessionId,
     alert::Severity,
     breaker::Breaker,
-    ports::{Breakers, CacheEntry, Randomness, SaleStore, SaveError, StorageError, Versioned},
+    ports::{Breakers, CacheEntry, Notes, Randomness, SaleStore, SaveError, StorageError, Versioned},
 };
 use std::sync::{Arc, OnceLock};
 
@@ -209,5 +210,22 @@ impl Breakers for DynamoSales {
         let (condition, values) = expects(expected);
         let item = breaker_item(model, breaker, expected + 1, &token)?;
         self.put(step, &Conditional { item, condition, values, token: &token }).await
+    }
+}
+
+#[async_trait]
+impl Notes for DynamoSales {
+    async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError> {
+        let step = Step { name: "note read", operation: "NOTE", subject: "-" };
+        Ok(parse_note(self.get(step, &note_key(name)).await?.as_ref()))
+    }
+
+    async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError> {
+        let step = Step { name: "note write", operation: "NOTE", subject: "-" };
+        let (token, version) = (self.randomness.token(), expected + 1);
+        let (condition, values) = expects(expected);
+        let item = versioned_note_item(name, document, version, &token);
+        self.put(step, &Conditional { item, condition, values, token: &token }).await?;
+        Ok(version)
     }
 }

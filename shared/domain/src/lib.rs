@@ -7,6 +7,7 @@ pub mod alert;
 pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;
+pub mod cache_health;
 pub mod checkout_session;
 pub mod mail;
 pub mod message;

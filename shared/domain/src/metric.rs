@@ -18,16 +18,19 @@ pub enum Metric {
     AlertUndelivered,
     /// The daily comparison with Stripe came to its end.
     Reconciled,
+    /// The cache's health was looked at and recorded.
+    CacheHealthRecorded,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
+        Self::CacheHealthRecorded,
     ];
 
     /// Its name in CloudWatch.
@@ -39,6 +42,7 @@ impl Metric {
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
+            Self::CacheHealthRecorded => "CacheHealthRecorded",
         }
     }
 
@@ -56,24 +60,38 @@ pub enum Gauge {
     /// How old the stored refresh token of the mailbox is, in seconds: unused for 90 days it is worth nothing
     /// (Email Retry, INV-07).
     RefreshTokenAge,
+    /// Cached verdicts.
+    CacheEntries,
+    /// Their documents, in bytes.
+    CacheBytes,
 }
 
 impl Gauge {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::RefreshTokenAge];
+    pub const ALL: [Self; 3] = [Self::RefreshTokenAge, Self::CacheEntries, Self::CacheBytes];
 
     /// Its name in CloudWatch.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::RefreshTokenAge => "RefreshTokenAge",
+            Self::CacheEntries => "CacheEntries",
+            Self::CacheBytes => "CacheBytes",
         }
     }
 
-    /// One measurement in seconds, as the line that CloudWatch makes a metric of.
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::RefreshTokenAge => "Seconds",
+            Self::CacheEntries => "Count",
+            Self::CacheBytes => "Bytes",
+        }
+    }
+
+    /// One measurement in its unit, as the line that CloudWatch makes a metric of.
     #[must_use]
-    pub fn line(self, seconds: u64, now: Timestamp) -> String {
-        line(self.name(), "Seconds", seconds, now)
+    pub fn line(self, value: u64, now: Timestamp) -> String {
+        line(self.name(), self.unit(), value, now)
     }
 }
 

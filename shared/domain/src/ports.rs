@@ -157,6 +157,15 @@ pub trait Breakers: Send + Sync {
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError>;
 }
 
+/// What scheduled functions remember from one run to the next: one document per name.
+#[async_trait]
+pub trait Notes: Send + Sync {
+    /// The document, and the version to present when saving it; version 0 and nothing where there is none.
+    async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError>;
+    /// Saves it if its version is still `expected`. Returns the new version.
+    async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError>;
+}
+
 /// First verdicts, kept for ever.
 #[async_trait]
 pub trait VerdictArchive: Send + Sync {

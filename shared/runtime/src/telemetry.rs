@@ -40,10 +40,10 @@ pub fn count(metric: domain::Metric, now: domain::Timestamp) {
     println!("{}", metric.line(now));
 }
 
-/// Tells a measurement, in seconds, to the alarm that watches its metric.
+/// Tells a measurement, in the gauge's unit, to the alarm that watches its metric.
 #[allow(clippy::print_stdout)] // As above.
-pub fn measure(gauge: domain::Gauge, seconds: u64, now: domain::Timestamp) {
-    println!("{}", gauge.line(seconds, now));
+pub fn measure(gauge: domain::Gauge, value: u64, now: domain::Timestamp) {
+    println!("{}", gauge.line(value, now));
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use domain::{
     ports::{
         Alerts, AllSales, AuditLog, AuditObjects, AuditRecords, Breakers, CacheEntry, Clock, CreatedCheckoutSession,
         DeadLetters, Ledger, Listed, MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply,
-        NewCheckoutSession, OpenSales, OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt, Published,
-        Quarantine, Queue, QueueError, Randomness, RefundStatus, SaleStore, SalesPage, SaveError, SecretSource,
-        StorageError, Submissions, VerdictArchive, Versioned,
+        NewCheckoutSession, Notes, OpenSales, OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt,
+        Published, Quarantine, Queue, QueueError, Randomness, RefundStatus, SaleStore, SalesPage, SaveError,
+        SecretSource, StorageError, Submissions, VerdictArchive, Versioned,
     },
     sale::AuditEntry,
 };
@@ -154,6 +154,28 @@ impl Breakers for World {
             Ok(())
         });
         write.await.unwrap_or_else(|_| Err(storage("breaker.save").into()))
+    }
+}
+
+#[async_trait]
+impl Notes for World {
+    async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError> {
+        let read = self.boundary("notes.load", |state| match state.notes.get(name) {
+            Some((document, version)) => Versioned { value: Some(document.clone()), version: *version },
+            None => Versioned { value: None, version: 0 },
+        });
+        read.await.map_err(|_| storage("notes.load"))
+    }
+
+    async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError> {
+        let write = self.boundary("notes.save", |state| {
+            if state.notes.get(name).map_or(0, |(_, version)| *version) != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.notes.insert(name.to_owned(), (document.to_owned(), expected + 1));
+            Ok(expected + 1)
+        });
+        write.await.unwrap_or_else(|_| Err(storage("notes.save").into()))
     }
 }
 

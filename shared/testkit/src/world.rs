@@ -20,7 +20,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 41] = [
+pub const BOUNDARIES: [&str; 43] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -47,6 +47,8 @@ pub const BOUNDARIES: [&str; 41] = [
     "mailbox.send_draft",
     "mailbox.was_sent",
     "model.ask",
+    "notes.load",
+    "notes.save",
     "payments.create_session",
     "payments.promotion_code",
     "payments.session",
@@ -130,6 +132,8 @@ pub struct State {
     /// Payments that went back in another way: there is nothing left that a refund could give.
     pub given_back: BTreeSet<PaymentId>,
     pub breakers: BTreeMap<String, (Breaker, u64)>,
+    /// What scheduled functions remember, by name, with its version.
+    pub notes: BTreeMap<String, (String, u64)>,
     pub alerts: Vec<Alert>,
     /// Alerts that no topic took: the adapter's last resort is the function's log.
     pub logged_alerts: Vec<Alert>,
