@@ -190,7 +190,10 @@ mod tests {
         assert!(!block.to_string().contains("cs_"), "{block}");
         let fields = |block: &Value| block.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(fields(&block), fields(&unknown_block()));
-        assert_eq!((&block["dir_bytes"], &block["status"], &block["stale"]), (&json!(3_145_728), &json!("healthy"), &json!(false)));
+        assert_eq!(
+            (&block["dir_bytes"], &block["status"], &block["stale"]),
+            (&json!(3_145_728), &json!("healthy"), &json!(false))
+        );
     }
 
     #[test]

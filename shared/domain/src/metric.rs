@@ -18,8 +18,8 @@ pub enum Metric {
     AlertUndelivered,
     /// The daily comparison with Stripe came to its end.
     Reconciled,
-    /// The cache's health was looked at and recorded.
-    CacheHealthRecorded,
+    /// A run of cache-health came to its end, whether or not a look was due in it.
+    CacheHealthRan,
 }
 
 impl Metric {
@@ -30,7 +30,7 @@ impl Metric {
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
-        Self::CacheHealthRecorded,
+        Self::CacheHealthRan,
     ];
 
     /// Its name in CloudWatch.
@@ -42,7 +42,7 @@ impl Metric {
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
-            Self::CacheHealthRecorded => "CacheHealthRecorded",
+            Self::CacheHealthRan => "CacheHealthRan",
         }
     }
 
@@ -62,13 +62,13 @@ pub enum Gauge {
     RefreshTokenAge,
     /// Cached verdicts.
     CacheEntries,
-    /// Their documents, in bytes.
-    CacheBytes,
+    /// How much of its budget of bytes the cache has used, in per cent.
+    CacheBudgetUsed,
 }
 
 impl Gauge {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::RefreshTokenAge, Self::CacheEntries, Self::CacheBytes];
+    pub const ALL: [Self; 3] = [Self::RefreshTokenAge, Self::CacheEntries, Self::CacheBudgetUsed];
 
     /// Its name in CloudWatch.
     #[must_use]
@@ -76,7 +76,7 @@ impl Gauge {
         match self {
             Self::RefreshTokenAge => "RefreshTokenAge",
             Self::CacheEntries => "CacheEntries",
-            Self::CacheBytes => "CacheBytes",
+            Self::CacheBudgetUsed => "CacheBudgetUsed",
         }
     }
 
@@ -84,7 +84,7 @@ impl Gauge {
         match self {
             Self::RefreshTokenAge => "Seconds",
             Self::CacheEntries => "Count",
-            Self::CacheBytes => "Bytes",
+            Self::CacheBudgetUsed => "Percent",
         }
     }
 
