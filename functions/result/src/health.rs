@@ -95,7 +95,8 @@ mod tests {
 
     fn remembering(record: &HealthRecord) -> World {
         let world = World::at(record.at);
-        let notebook = Notebook { memory: Remembered { last: Some(record.clone()) }, ..Notebook::default() };
+        let mut notebook: Notebook<Remembered> = Notebook::default();
+        notebook.memory.last = Some(record.clone());
         let document = serde_json::to_string(&notebook).unwrap();
         world.state().notes.insert(FUNCTION.to_owned(), (document, 1));
         world
