@@ -22,4 +22,6 @@ pub use run::{Ports, When, run};
 pub use settings::Settings;
 
 #[cfg(test)]
+mod counting;
+#[cfg(test)]
 mod tests;

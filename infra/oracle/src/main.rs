@@ -2,6 +2,7 @@
 
 mod audit_command;
 mod audit_report;
+mod cache_command;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
@@ -75,6 +76,9 @@ enum Command {
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
+    /// The cached verdicts: status, remove.
+    #[command(subcommand, after_help = "Example:\n  oracle cache status")]
+    Cache(cache_command::CacheCommand),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -136,6 +140,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
+        Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
