@@ -13,3 +13,4 @@ mod money;
 mod operators;
 mod sales;
 mod simulator;
+mod smoke;

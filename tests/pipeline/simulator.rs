@@ -18,6 +18,8 @@ use std::time::Duration;
 use testkit::{Plan, World, run};
 
 pub(crate) const SIGNING_SECRET: &str = "whsec_test";
+/// The smoke test's own secret.
+pub(crate) const SMOKE_SECRET: &str = r#"{"secret_key":"sk_test_smoke","signing_secret":"whsec_smoke"}"#;
 pub(crate) const ADDRESS: &str = "someone@example.com";
 pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 
@@ -146,6 +148,7 @@ impl Simulator {
         let document = Document(r#"{"signing_secrets":["whsec_test"]}"#);
         let ports = webhook::Ports {
             signing_secrets: &document,
+            smoke_secret: &Document(SMOKE_SECRET),
             orders: &self.world,
             notices: &self.world,
             payments: &self.world,
@@ -188,7 +191,10 @@ impl Simulator {
             mails: world,
             retries: world,
         };
-        run(deadlines::run(ports, deadlines::Settings { refund_held: true, most: 50 }))
+        run(deadlines::run(
+            ports,
+            deadlines::Settings { refund_held: true, most: 50, share: std::time::Duration::from_secs(20) },
+        ))
     }
 
     /// The reconcile function runs once; nothing when the process died.
@@ -333,6 +339,7 @@ impl Simulator {
             mails: world,
             notices: world,
             payments: world,
+            smoke: world,
             submissions: world,
             audit_key: &self.key,
         }

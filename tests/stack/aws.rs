@@ -12,7 +12,8 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
 };
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 use std::{collections::HashMap, time::SystemTime};
 use tests::Stack;
 
@@ -25,6 +26,7 @@ pub(crate) struct Aws {
     outputs: Value,
     endpoint: String,
     region: String,
+    stack: String,
 }
 
 /// The same settings on every service's own configuration type.
@@ -55,6 +57,7 @@ impl Aws {
             outputs: stack.description["outputs"].clone(),
             endpoint: stack.description["aws_endpoint"].as_str().expect("an endpoint").to_owned(),
             region: stack.description["region"].as_str().expect("a region").to_owned(),
+            stack: stack.description["stack"].as_str().expect("a name").to_owned(),
         }
     }
 
@@ -126,8 +129,8 @@ impl Aws {
 
     /// Runs a function once and waits for its end, as its schedule would.
     pub(crate) async fn invoke(&self, function: &str, event: &Value) {
-        let path = format!("2015-03-31/functions/{}/invocations", self.output(function));
-        let reply = self.lambda(reqwest::Method::POST, &path, event).await;
+        let url = format!("{}/2015-03-31/functions/{}/invocations", self.endpoint, self.output(function));
+        let reply = self.signed(Method::POST, "lambda", &url, &[], event).await;
         let failed = reply.headers().contains_key("x-amz-function-error");
         let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
         assert!(status.is_success() && !failed, "{function}: {status} {text}");
@@ -135,28 +138,55 @@ impl Aws {
 
     /// Changes one setting of a function.
     pub(crate) async fn configure(&self, function: &str, name: &str, value: &str) {
-        let path = format!("2015-03-31/functions/{}/configuration", self.output(function));
-        let reply = self.lambda(reqwest::Method::GET, &path, &Value::Null).await.text().await.expect("a reply");
+        let url = format!("{}/2015-03-31/functions/{}/configuration", self.endpoint, self.output(function));
+        let reply = self.signed(Method::GET, "lambda", &url, &[], &Value::Null).await.text().await.expect("a reply");
         let configuration: Value = serde_json::from_str(&reply).expect("a configuration");
         let mut variables = configuration["Environment"]["Variables"].clone();
         variables[name] = value.into();
         let change = serde_json::json!({ "Environment": { "Variables": variables } });
-        let reply = self.lambda(reqwest::Method::PUT, &path, &change).await;
+        let reply = self.signed(Method::PUT, "lambda", &url, &[], &change).await;
         assert!(reply.status().is_success(), "{function}: {}", reply.status());
     }
 
-    /// A signed call of Lambda's own interface.
-    async fn lambda(&self, method: reqwest::Method, path: &str, body: &Value) -> reqwest::Response {
-        let url = format!("{}/{path}", self.endpoint);
+    /// One of the stack's secret documents.
+    pub(crate) async fn secret(&self, name: &str) -> Value {
+        let reply = self.secrets("GetSecretValue", &json!({ "SecretId": format!("{}/{name}", self.stack) })).await;
+        serde_json::from_str(reply["SecretString"].as_str().expect("a secret")).expect("a document")
+    }
+
+    /// Replaces one of the stack's secret documents.
+    pub(crate) async fn set_secret(&self, name: &str, document: &Value) {
+        let put = json!({ "SecretId": format!("{}/{name}", self.stack), "SecretString": document.to_string() });
+        self.secrets("PutSecretValue", &put).await;
+    }
+
+    async fn secrets(&self, action: &str, body: &Value) -> Value {
+        let target = format!("secretsmanager.{action}");
+        let headers = [("x-amz-target", target.as_str()), ("content-type", "application/x-amz-json-1.1")];
+        let reply = self.signed(Method::POST, "secretsmanager", &format!("{}/", self.endpoint), &headers, body).await;
+        let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
+        assert!(status.is_success(), "{action}: {status} {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// A signed call of a service that has no client here.
+    async fn signed(
+        &self,
+        method: Method,
+        service: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> reqwest::Response {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let credentials = Credentials::new("test", "test", None, None, "emulator").into();
-        let signing = v4::SigningParams::builder().identity(&credentials).region(&self.region).name("lambda");
+        let signing = v4::SigningParams::builder().identity(&credentials).region(&self.region).name(service);
         let signing = signing.time(SystemTime::now()).settings(SigningSettings::default()).build();
-        let request = SignableRequest::new(method.as_str(), &url, std::iter::empty(), SignableBody::Bytes(&body));
+        let request = SignableRequest::new(method.as_str(), url, headers.iter().copied(), SignableBody::Bytes(&body));
         let signed = sign(request.expect("a request"), &signing.expect("signing parameters").into());
         let (signature, _) = signed.expect("a signature").into_parts();
-        let mut call = reqwest::Client::new().request(method.clone(), &url).body(body.clone());
-        for (name, value) in signature.headers() {
+        let mut call = reqwest::Client::new().request(method.clone(), url).body(body.clone());
+        for (name, value) in headers.iter().copied().chain(signature.headers()) {
             call = call.header(name, value);
         }
         call.send().await.expect("the emulator answers")
@@ -171,6 +201,27 @@ impl Aws {
             .send()
             .await;
         got.unwrap_or_else(|error| panic!("{session}: {error:?}")).item
+    }
+
+    /// What a scheduled function remembers.
+    pub(crate) async fn note(&self, name: &str) -> Option<Value> {
+        let item = self.note_item(name).await?;
+        serde_json::from_str(item["document"].as_s().expect("a document")).ok()
+    }
+
+    async fn note_item(&self, name: &str) -> Option<HashMap<String, AttributeValue>> {
+        let get = self.dynamodb.get_item().table_name(self.output("TableName")).consistent_read(true);
+        let (partition, sort) = (AttributeValue::S(format!("NOTE#{name}")), AttributeValue::S("NOTE".to_owned()));
+        let got = get.key("pk", partition).key("sk", sort).send().await;
+        got.unwrap_or_else(|error| panic!("{name}: {error:?}")).item
+    }
+
+    /// Replaces what a scheduled function remembers, if it has ever run.
+    pub(crate) async fn replace_note(&self, name: &str, document: &Value) {
+        let Some(mut item) = self.note_item(name).await else { return };
+        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item)).send().await;
+        put.unwrap_or_else(|error| panic!("{name}: {error:?}"));
     }
 
     /// The document in an item of a session.
@@ -272,6 +323,26 @@ impl Aws {
             keys.extend(objects.into_iter().filter_map(|object| object.key).filter(|key| key.contains(part)));
         }
         keys
+    }
+
+    /// Writes an object over another; the version that can be removed again.
+    pub(crate) async fn put_over(&self, bucket: &str, key: &str, text: &str) -> String {
+        let put = self.s3.put_object().bucket(self.output(bucket)).key(key).body(text.as_bytes().to_vec().into());
+        let put = put.send().await.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        put.version_id.expect("a version")
+    }
+
+    /// Hides an object behind a delete marker; the marker's version.
+    pub(crate) async fn hide(&self, bucket: &str, key: &str) -> String {
+        let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}")).version_id.expect("a delete marker")
+    }
+
+    /// Removes one version of an object, past its lock.
+    pub(crate) async fn remove_version(&self, bucket: &str, key: &str, version: &str) {
+        let delete = self.s3.delete_object().bucket(self.output(bucket)).key(key).version_id(version);
+        let deleted = delete.bypass_governance_retention(true).send().await;
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
     }
 
     /// Removes an object.

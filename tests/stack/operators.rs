@@ -17,14 +17,14 @@ fn program() -> PathBuf {
     program
 }
 
-fn oracle(world: &World, arguments: &[&str]) -> Output {
+pub(crate) fn oracle(world: &World, arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
     command.args(arguments).arg("--stack").arg(world.stack.directory.join("stack.json"));
     command.output().expect("the command runs")
 }
 
 /// A command that decides something, by an operator, with its exit code.
-fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
     let mut all = arguments.to_vec();
     all.extend(["--by", "dana", "--reason", "asked for by mail", "--yes", "--json"]);
     let output = oracle(world, &all);
@@ -34,7 +34,7 @@ fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Whether a list names the session. The index may lag behind the table.
-async fn listed(world: &World, list: &[&str], session: &str, expected: bool) {
+pub(crate) async fn listed(world: &World, list: &[&str], session: &str, expected: bool) {
     eventually(&format!("{list:?} to name {session}: {expected}"), SOON, async || {
         let mut arguments = list.to_vec();
         arguments.push("--json");

@@ -8,6 +8,7 @@
 
 mod capacity;
 mod delivery;
+mod integrity;
 mod model;
 mod permissions;
 mod privacy;

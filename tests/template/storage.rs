@@ -6,7 +6,8 @@ use crate::{
 };
 use serde_json::Value;
 
-const AUDIT: &str = "AuditBucket";
+/// The audit log, and the digests that show what was done to it.
+const AUDIT: [&str; 2] = ["AuditBucket", "DigestsBucket"];
 const QUARANTINE: &str = "QuarantineBucket";
 /// How long a held-back payload may stay, in days.
 const QUARANTINE_DAYS: u64 = 90;
@@ -16,7 +17,7 @@ fn audit_alone_is_locked(template: &Template) -> Vec<String> {
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {
         let properties = &bucket["Properties"];
         let retention = &properties["ObjectLockConfiguration"]["Rule"]["DefaultRetention"];
-        if id != AUDIT {
+        if !AUDIT.contains(&id) {
             if properties["ObjectLockEnabled"] == true || !retention.is_null() {
                 found.push(format!("{id}: locked, although what is in it may have to be erased"));
             }

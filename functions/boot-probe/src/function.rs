@@ -8,7 +8,7 @@ use crate::{
 use async_trait::async_trait;
 use aws::{Connection, DynamoNote, Patience, Reach, SecretDocument, SnsAlerts};
 use domain::{
-    EmailAddress, Gauge, Secret,
+    EmailAddress, Gauge,
     ports::{Clock, ModelError, SecretSource, StorageError},
 };
 use gemini::ModelList;
@@ -27,15 +27,6 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The boot probe of one process.
 pub struct Function {
     environment: Environment,
-}
-
-/// A refresh token that came with a look at the mailbox is not kept: the one in the secret stays valid, and
-/// email-sender rotates it.
-struct NotKept;
-
-#[async_trait]
-impl graph::RefreshTokenStore for NotKept {
-    async fn rotated(&self, _new: Secret) {}
 }
 
 /// What did not work last time, in the table.
@@ -116,7 +107,7 @@ impl Function {
                 environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
                 sender,
                 graph_secret.clone(),
-                Arc::new(NotKept),
+                Arc::new(graph::NotKept),
                 system,
             ),
             graph_secret,

@@ -13,9 +13,9 @@ use domain::{
 const CRITICAL_FROM: u32 = 3;
 
 /// The messages that its workers ought to have. Each may be one too many: claims make one piece of work of two
-/// messages. None where only records or alerts are left to be written, and none for money that went back.
+/// messages. None where only records or alerts are left to be written, and none for money that went back or a smoke test.
 pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
-    if sale.money != Money::Kept {
+    if sale.money != Money::Kept || sale.smoke {
         return Vec::new();
     }
     let session_id = || sale.session_id.clone();

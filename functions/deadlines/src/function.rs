@@ -4,10 +4,13 @@ use crate::{Ports, Settings, run};
 use audit::Journal;
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts, SqsQueue};
 use runtime::{Environment, System, configuration::ConfigurationError};
-use std::{error::Error, sync::Arc};
+use std::{error::Error, sync::Arc, time::Duration};
 
 /// Sales of one kind that one run looks at; the rest is for the next run.
 const MOST: usize = 200;
+
+/// The time for one kind: all kinds together, and the last call of each, end before the function's time-out.
+const SHARE: Duration = Duration::from_secs(20);
 
 /// The deadlines function of one process.
 pub struct Function {
@@ -47,7 +50,7 @@ impl Function {
             notices: queue(required("NOTICES_QUEUE_URL")?),
             mails: queue(required("EMAIL_QUEUE_URL")?),
             retries: queue(required("EMAIL_RETRY_QUEUE_URL")?),
-            settings: Settings { refund_held: switch(&required("QUARANTINE_AUTO_REFUND")?)?, most: MOST },
+            settings: Settings { refund_held: switch(&required("QUARANTINE_AUTO_REFUND")?)?, most: MOST, share: SHARE },
         })
     }
 
@@ -68,7 +71,7 @@ impl Function {
             retries: &self.retries,
         };
         let report = run(ports, self.settings).await;
-        tracing::info!(due = report.due, failed = report.failed, "deadlines");
+        tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
         if report.failed == 0 {
             Ok(())
         } else {

@@ -13,6 +13,7 @@ use domain::{
     words::InvalidWords,
 };
 use refund::{Decision, RefundError};
+use std::time::Duration;
 
 /// What a run needs from outside.
 #[derive(Clone, Copy)]
@@ -33,8 +34,10 @@ pub struct Ports<'a> {
 pub struct Settings {
     /// Whether what the content filter held for 24 h without a decision is refunded (content filter, GAP-J).
     pub refund_held: bool,
-    /// How many sales of one kind are looked at.
+    /// How many sales of one kind are looked at,
     pub most: usize,
+    /// and how long: while Stripe hangs, the refunds that wait for it must not keep lost orders waiting too.
+    pub share: Duration,
 }
 
 /// What came of a run.
@@ -44,6 +47,8 @@ pub struct Report {
     pub due: usize,
     /// Those, and lists, that could not be dealt with: they stay due.
     pub failed: usize,
+    /// Those that the time of their kind was too short for: they stay due.
+    pub left: usize,
 }
 
 /// Why a sale stays due.
@@ -88,8 +93,14 @@ async fn look_at_all(
     report: &mut Report,
 ) -> Result<(), StorageError> {
     // The whole list first: what is dealt with leaves it, and must not move the pages.
+    let clock = ports.journal.clock;
+    let until = clock.now().plus(settings.share);
     for session in listed(ports, work, settings.most).await? {
         report.due += 1;
+        if clock.now() >= until {
+            report.left += 1;
+            continue;
+        }
         if let Err(error) = look(ports, settings, &session).await {
             report.failed += 1;
             let error = runtime::telemetry::chain(&error);
@@ -130,7 +141,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Refund if domain::planted("refund-not-asked-again") => Ok(()),
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_held(ports, sale).await,
-        Work::Review | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
+        Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
             remind(ports, sale).await
         }
     }
@@ -195,6 +206,7 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<bool> {
     let Some(open) = due(sale, now) else { return Change::nothing(false) };
     let what = match open.work {
         Work::Review => "held by the content filter: approve, replace or refund it",
+        Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
         Work::Failed => "there is no verdict: try again or refund it",

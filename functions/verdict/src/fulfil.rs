@@ -7,7 +7,7 @@ use crate::{
 use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{
-    Alert, CachedVerdict, Query, Sale, SessionId, Submission, Timestamp, Verdict,
+    Alert, CachedVerdict, Query, Sale, SessionId, Submission, Timestamp, Unusable, Verdict,
     alert::Severity,
     mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
@@ -17,6 +17,7 @@ use domain::{
         Versioned,
     },
     sale::{Claim, Fulfilment},
+    smoke::{self, SmokeSessions},
     texts,
     verdict::Divergence,
 };
@@ -36,6 +37,7 @@ pub struct Ports<'a> {
     pub mails: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub payments: &'a dyn Payments,
+    pub smoke: &'a dyn SmokeSessions,
     pub submissions: &'a dyn Submissions,
     pub audit_key: &'a AuditKey,
 }
@@ -93,7 +95,22 @@ pub enum FulfilError {
 pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, FulfilError> {
     let journal = ports.journal;
     let sale = journal.load(&order.session_id, order.received_at).await?;
+    let fresh = Sale::ordered(order.session_id.clone(), order.received_at);
     let claim = |sale: &mut Sale| {
+        if order.ordered_by == OrderedBy::SmokeTest {
+            // The smoke test's sale is one from its very beginning; no other becomes one.
+            sale.smoke = sale.smoke || *sale == fresh;
+            if !sale.smoke {
+                tracing::error!(
+                    session = order.session_id.prefix(),
+                    "a smoke test's order for somebody's sale: dropped"
+                );
+                return Change::nothing(Claim::BusyElsewhere);
+            }
+        } else if sale.smoke && matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
+            // Somebody's after all, it seems: the till decides, and whoever paid has lost nothing by it.
+            sale.fulfilment = Fulfilment::Ordered { at: journal.clock.now() };
+        }
         let claim = sale.claim_generation(&order.message_id, journal.clock.now(), settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
@@ -158,10 +175,15 @@ async fn produce(
     order: &Order,
     sale: Versioned<Sale>,
 ) -> Result<Versioned<Sale>, FulfilError> {
+    let is_smoke = order.ordered_by == OrderedBy::SmokeTest;
+    if is_smoke && let Err(reason) = examined(ports, order).await {
+        return refuse(ports, order, sale, &reason).await;
+    }
     // The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict Pipeline,
-    // invariant 1).
-    let session = ports.payments.session(&order.session_id).await?;
-    if !session.is_paid() && !domain::planted("payment-not-confirmed") {
+    // invariant 1). What the smoke test buys is fixed, so that nothing of a session can choose it.
+    let session = if is_smoke { None } else { Some(ports.payments.session(&order.session_id).await?) };
+    let unpaid = session.as_ref().is_some_and(|session| !session.is_paid());
+    if unpaid && !domain::planted("payment-not-confirmed") {
         // The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the
         // customer's page orders again.
         return end(ports, order, sale, |sale, now| {
@@ -172,9 +194,14 @@ async fn produce(
         })
         .await;
     }
-    let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
+    let address = session.as_ref().and_then(|session| session.email.as_ref());
+    let email_tag = address.map(|address| ports.audit_key.email_tag(address));
     let resubmitted = if sale.value.resubmitted { ports.submissions.find(&order.session_id).await? } else { None };
-    let Submission { tier, query } = match resubmitted.map_or_else(|| session.submission(), Ok) {
+    let submitted = || match &session {
+        Some(session) => session.submission(),
+        None => smoke::submission().map_err(|_| Unusable::Query),
+    };
+    let Submission { tier, query } = match resubmitted.filter(|_| !is_smoke).map_or_else(submitted, Ok) {
         Ok(submission) => submission,
         Err(unusable) => {
             tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
@@ -189,7 +216,7 @@ async fn produce(
             return Ok(sale);
         }
     };
-    let facts = Facts { query_hash: digest::query_hash(&query), email_tag };
+    let facts = Facts { query_hash: digest::query_hash(&query), email_tag, smoke: is_smoke };
     let generated = generate(ports.generate, &settings.policy, &order.session_id, tier, &query).await;
     let now = ports.journal.clock.now();
     let mut records: Vec<Record> =
@@ -251,14 +278,38 @@ async fn produce(
     }
 }
 
+/// Whether the session of a smoke test's order is what it says: by Stripe's test mode, under the smoke test's own key.
+async fn examined(ports: Ports<'_>, order: &Order) -> Result<(), String> {
+    let facts = ports.smoke.facts(&order.session_id).await.map_err(|error| format!("smoke: {error}"))?;
+    smoke::examine(&facts, ports.journal.clock.now()).map_err(|error| error.to_string())
+}
+
+/// Ends a smoke test's sale without a verdict. It is not tried again: its test is over soon.
+async fn refuse(
+    ports: Ports<'_>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    reason: &str,
+) -> Result<Versioned<Sale>, FulfilError> {
+    tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
+    end(ports, order, sale, |sale, now| {
+        sale.fulfilment = Fulfilment::Failed { reason: reason.to_owned(), at: now };
+        let record = Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(reason));
+        Change::recorded(vec![record], ())
+    })
+    .await
+}
+
 /// What the log may know about a sale.
 struct Facts {
     query_hash: String,
     email_tag: Option<String>,
+    smoke: bool,
 }
 
 impl Facts {
     fn note(&self, sale: &mut Sale, tier: domain::Tier) {
+        sale.smoke = self.smoke;
         sale.tier = Some(tier);
         sale.query_hash = Some(self.query_hash.clone());
         sale.email_tag.clone_from(&self.email_tag);
@@ -291,7 +342,8 @@ async fn save(
         sale.verdict_hash = Some(verdict_hash.clone());
         sale.unavailable_until = None;
         sale.chased = 0;
-        sale.fulfilment = Fulfilment::Ready { at: now, archived: false };
+        // What the smoke test leaves is cleaned up: nothing of it is for the archive.
+        sale.fulfilment = Fulfilment::Ready { at: now, archived: sale.smoke };
         let mut cached = original.clone();
         let mut records = records.clone();
         let (source, status, detail) = if sale.regenerated_at.is_some() {

@@ -35,6 +35,7 @@ pub struct Function {
     notices: SqsQueue,
     alerts: SnsAlerts,
     payments: stripe::LazyClient,
+    smoke: stripe::SmokeClient,
     model: gemini::LazyClient,
     audit_keys: SecretDocument,
     settings: Settings,
@@ -64,6 +65,7 @@ impl Function {
         let models = ModelList::parse(&required("GEMINI_MODEL")?)?.names().map(str::to_owned).collect();
         let system = Arc::new(System);
         let site = environment.base_url("SITE_URL", "")?;
+        let stripe_url = environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?;
         Ok(Self {
             sales: DynamoSales::new(connection.clone(), required("TABLE_NAME")?, system.clone()),
             log: S3AuditLog::new(connection.clone(), required("AUDIT_BUCKET")?),
@@ -72,8 +74,15 @@ impl Function {
             mails: SqsQueue::new(connection.clone(), required("EMAIL_QUEUE_URL")?),
             notices: SqsQueue::new(connection.clone(), required("NOTICES_QUEUE_URL")?),
             alerts: SnsAlerts::new(connection.clone(), required("OPS_TOPIC_ARN")?, required("CRITICAL_TOPIC_ARN")?),
+            smoke: stripe::SmokeClient::new(
+                stripe_url.clone(),
+                site.clone(),
+                Arc::new(secret("STRIPE_SMOKE_SECRET_ID")?),
+                system.clone(),
+                system.clone(),
+            ),
             payments: stripe::LazyClient::new(
-                environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?,
+                stripe_url,
                 site,
                 Arc::new(secret("STRIPE_SECRET_ID")?),
                 system.clone(),
@@ -132,6 +141,7 @@ impl Function {
             mails: &self.mails,
             notices: &self.notices,
             payments: &self.payments,
+            smoke: &self.smoke,
             submissions: &DynamoSubmissions(&self.sales),
             audit_key: &audit_key,
         };

@@ -9,6 +9,7 @@ use std::error::Error;
 /// The webhook function of one process.
 pub struct Function {
     signing_secrets: SecretDocument,
+    smoke_secret: SecretDocument,
     orders: SqsQueue,
     notices: SqsQueue,
     payments: SqsQueue,
@@ -24,6 +25,7 @@ impl Function {
         let secret = environment.required("STRIPE_WEBHOOK_SECRET_ID")?;
         Ok(Self {
             signing_secrets: SecretDocument::new(connection.clone(), secret),
+            smoke_secret: SecretDocument::new(connection.clone(), environment.required("STRIPE_SMOKE_SECRET_ID")?),
             orders: SqsQueue::new(connection.clone(), environment.required("ORDERS_QUEUE_URL")?),
             notices: SqsQueue::new(connection.clone(), environment.required("NOTICES_QUEUE_URL")?),
             payments: SqsQueue::new(connection, environment.required("PAYMENTS_QUEUE_URL")?),
@@ -34,6 +36,7 @@ impl Function {
     pub async fn handle(&self, request: Request) -> Response<Body> {
         let ports = Ports {
             signing_secrets: &self.signing_secrets,
+            smoke_secret: &self.smoke_secret,
             orders: &self.orders,
             notices: &self.notices,
             payments: &self.payments,

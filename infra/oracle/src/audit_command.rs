@@ -1,19 +1,24 @@
 //! `oracle audit`.
 
-use std::{
-    io::{self, IsTerminal, Write},
-    path::PathBuf,
-};
+use std::{fmt::Write, path::PathBuf, sync::Arc};
 
 use audit::verify::Verification;
 use clap::{Args, Subcommand};
-use domain::ports::Clock;
+use domain::ports::{AuditObjects, Clock};
 use runtime::System;
 
 use crate::{
     audit_report,
     command::{CommandError, Ended, Target, wait},
-    log_reader, output, report_page, when,
+    digest_reader::{Announced, Digests},
+    digests_command::{self, DigestsCommand},
+    local_log::LocalLog,
+    log_reader, output,
+    progress::Progress,
+    public_key::PublicKey,
+    report_page,
+    stack::Deployed,
+    when,
 };
 
 #[derive(Subcommand)]
@@ -22,9 +27,10 @@ pub(crate) enum AuditCommand {
     ///
     /// Finds edits, deletions, reordering, truncation, forks, foreign files and unreadable lines, and names the
     /// first bad record of each bad stream. The whole table is read once, so that a sale whose records are all gone
-    /// is found too.
+    /// is found too. Then everything is compared with the hourly signed digests: their chain, their signatures, every
+    /// object that they name, and that nothing older than two hours is in none.
     #[command(
-        after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nExit code 0: the log is sound. 1: something is wrong. 2: it could not be read."
+        after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nThe public key is asked of the key service, which whoever owns the account could replace. Keep it, and the heads\nthat the ops topic is told of, somewhere else:\n  oracle audit verify --public-key digests.pem --head 123:9f86d0…\n\nExit code 0: the log is sound. 1: something is wrong. 2: it could not be read."
     )]
     Verify(VerifyArguments),
     /// Sum the log up: revenue, latency, cache, mail, errors, content filter and crosscheck.
@@ -34,6 +40,9 @@ pub(crate) enum AuditCommand {
     /// whether they can be trusted.
     #[command(after_help = "Example:\n  oracle audit report --since 2026-11-01 --html report.html")]
     Report(ReportArguments),
+    /// The signed digests of the log: list them, or have digested what is in none.
+    #[command(subcommand, after_help = "Example:\n  oracle audit digests list")]
+    Digests(DigestsCommand),
 }
 
 #[derive(Args)]
@@ -43,6 +52,9 @@ pub(crate) struct ReportArguments {
     /// Also write a page with charts to this file; it needs nothing else and no network.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Read a copy of the log in this directory (`aws s3 sync s3://BUCKET DIRECTORY`) instead of the stack's.
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
 }
@@ -52,7 +64,48 @@ pub(crate) struct VerifyArguments {
     #[command(flatten)]
     since: Since,
     #[command(flatten)]
+    trust: Trust,
+    /// A digest as operators were told of it, number and hash; may be given more than once. Shows what was set back
+    /// everywhere at once.
+    #[arg(long = "head", value_name = "NUMBER:HASH")]
+    heads: Vec<Announced>,
+    #[command(flatten)]
     target: Target,
+}
+
+/// Whose signatures count.
+#[derive(Args)]
+pub(crate) struct Trust {
+    /// A public key on P-256 (PEM or DER) to check signatures with, instead of the one that the key service names;
+    /// may be given more than once, for keys that were in use before.
+    #[arg(long = "public-key", value_name = "FILE")]
+    keys: Vec<PathBuf>,
+}
+
+impl Trust {
+    /// Where the stack's digests are; nothing where it has none.
+    pub(crate) async fn digests(
+        &self,
+        deployed: &Deployed,
+        announced: Vec<Announced>,
+    ) -> Result<Option<Digests>, CommandError> {
+        let Some(parts) = deployed.digests()? else { return Ok(None) };
+        let mut keys = Vec::new();
+        for file in &self.keys {
+            let failed = |what| format!("{} {what}", file.display());
+            let bytes = std::fs::read(file).map_err(|error| CommandError::failed(&failed("cannot be read"), error))?;
+            let key = PublicKey::parse(&bytes);
+            keys.push(key.map_err(|error| CommandError::failed(&failed("is no public key"), error))?);
+        }
+        if keys.is_empty() {
+            let asked = parts.key.public_key().await;
+            let bytes = asked.map_err(|error| CommandError::failed("the public key cannot be had", error))?;
+            let key = PublicKey::parse(&bytes);
+            keys.push(key.map_err(|error| CommandError::failed("the key service's answer is no public key", error))?);
+        }
+        let (store, notes) = (Arc::new(parts.store), deployed.notes());
+        Ok(Some(Digests { store, notes, bucket: parts.log_bucket, keys, announced }))
+    }
 }
 
 #[derive(Args)]
@@ -74,15 +127,18 @@ pub(crate) fn run(command: &AuditCommand) -> Result<Ended, CommandError> {
     match command {
         AuditCommand::Verify(arguments) => verify(arguments),
         AuditCommand::Report(arguments) => report(arguments),
+        AuditCommand::Digests(command) => digests_command::run(command),
     }
 }
 
 fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
     let since = arguments.since.day()?;
-    let ports = arguments.target.open()?.log_ports();
-    let mut progress = Progress::new();
+    let deployed = arguments.target.open()?;
+    let digests = wait(arguments.trust.digests(&deployed, arguments.heads.clone()))?;
+    let ports = deployed.log_ports();
+    let mut progress = Progress::new("streams");
     let tell = |found: &Verification| progress.tell(found.streams, found.records);
-    let found = wait(log_reader::verify(&ports, &since, tell))?;
+    let found = wait(log_reader::verify(&ports, digests.as_ref(), &since, System.now(), tell))?;
     progress.end();
     if arguments.target.json {
         output::print_json(&found)?;
@@ -94,9 +150,12 @@ fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
 
 fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
     let since = arguments.since.day()?;
-    let ports = arguments.target.open()?.log_ports();
-    let mut progress = Progress::new();
-    let report = wait(log_reader::report(&ports, &since, |sales, records| progress.tell(sales, records)))?;
+    let objects: Arc<dyn AuditObjects> = match &arguments.directory {
+        Some(directory) => Arc::new(LocalLog::new(directory.clone())),
+        None => arguments.target.open()?.log_ports().objects,
+    };
+    let mut progress = Progress::new("sales");
+    let report = wait(log_reader::report(&objects, &since, |sales, records| progress.tell(sales, records)))?;
     progress.end();
     if let Some(file) = &arguments.html {
         let day = Some(since.as_str()).filter(|day| !day.is_empty());
@@ -118,44 +177,24 @@ fn for_people(found: &Verification, width: usize) -> String {
         let unknown = "streams without a sale in the table, whose ends could be compared with nothing";
         text.push_str(&output::wrapped(&format!("{unknown}: {}", found.without_sale), 0, width));
     }
+    match &found.digests {
+        None => text.push_str("digests: the stack has none\n"),
+        Some(report) => {
+            let _ = write!(text, "digests: {}, naming {} objects", report.documents, report.entries);
+            let last = report.last.zip(report.made_at.as_ref());
+            let last = last.map_or_else(String::new, |(last, at)| format!("; the last is {last}, made {at}"));
+            let _ = writeln!(text, "{last}");
+        }
+    }
     if found.is_sound() {
         text.push_str("the log is sound\n");
         return text;
     }
-    text.push_str(&format!("DAMAGED STREAMS: {}; the first bad record of each:\n", found.findings.len()));
+    text.push_str(&format!("DAMAGED: {}; the first bad record of each stream:\n", found.findings.len()));
     for finding in &found.findings {
         text.push_str(&format!("{}\n    {}\n", output::printable(&finding.key), finding.damage.words()));
     }
     text
-}
-
-/// A line on the terminal that says how far the reading is.
-struct Progress {
-    shown: bool,
-}
-
-/// Streams between two lines.
-const STEP: u64 = 50;
-
-impl Progress {
-    const fn new() -> Self {
-        Self { shown: false }
-    }
-
-    fn tell(&mut self, streams: u64, records: u64) {
-        let mut error = io::stderr().lock();
-        if streams.is_multiple_of(STEP) && error.is_terminal() {
-            self.shown = true;
-            // A progress line that cannot be written is no reason to stop.
-            let _ = write!(error, "\r{streams} streams, {records} records read").and_then(|()| error.flush());
-        }
-    }
-
-    fn end(&self) {
-        if self.shown {
-            let _ = writeln!(io::stderr());
-        }
-    }
 }
 
 #[cfg(test)]
@@ -171,6 +210,7 @@ mod tests {
             records: 7,
             without_sale: 1,
             findings: vec![Finding { key: key.clone(), damage: Damage::Edited }],
+            digests: None,
         };
         let text = for_people(&found, 40);
         assert!(text.starts_with("streams: 2, records: 7\nstreams without a sale"), "{text}");

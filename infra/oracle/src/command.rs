@@ -21,6 +21,8 @@ pub(crate) enum Ended {
     Done,
     /// Nothing was done, it was refused, or something is wrong: exit code 1.
     Nothing,
+    /// The smoke test's environment check failed: exit code 2.
+    Misconfigured,
 }
 
 /// Why a command failed: exit code 2, except for a refusal.

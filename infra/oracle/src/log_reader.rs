@@ -1,19 +1,28 @@
 //! Reads the whole audit log, many streams at a time.
 
-use std::{collections::HashSet, future::Future, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    future::Future,
+    sync::Arc,
+};
 
 use audit::{
     Aggregate,
     report::Report,
-    verify::{Known, Object, Verification, session_of_stream, stream_of},
+    verify::{Finding, Known, Object, Verification, function_of_stream, session_of_stream, stream_of, verify_stream},
+    verify_digests::{DIGESTED_WITHIN, DigestedStream, first_of},
+    verify_functions::{Days, verify_days},
 };
 use domain::{
-    Sale, SessionId,
-    ports::{AllSales, AuditObjects, SaleStore, StorageError, Versioned},
+    Sale, SessionId, Timestamp,
+    ports::{AllSales, AuditObjects, ListedObject, Notes, SaleStore, StorageError, Versioned},
 };
 use tokio::task::JoinSet;
 
-use crate::command::CommandError;
+use crate::{
+    command::CommandError,
+    digest_reader::{self, Digests},
+};
 
 /// Streams that are read at once: the time goes into waiting for replies.
 const AT_ONCE: usize = 16;
@@ -27,14 +36,15 @@ pub(crate) struct Ports {
     pub(crate) objects: Arc<dyn AuditObjects>,
     pub(crate) store: Arc<dyn SaleStore>,
     pub(crate) all: Arc<dyn AllSales>,
+    pub(crate) notes: Arc<dyn Notes>,
 }
 
 /// Does `work` for each stream that was opened on `since` or later (all of them where it is empty): the stream's
-/// name and its keys. `done` takes the results, in any order.
+/// name and its objects as listed. `done` takes the results, in any order.
 pub(crate) async fn each_stream<T, Doing>(
     objects: &dyn AuditObjects,
     since: &str,
-    work: impl Fn(String, Vec<String>) -> Doing,
+    mut work: impl FnMut(String, Vec<ListedObject>) -> Doing,
     mut done: impl FnMut(T),
 ) -> Result<(), CommandError>
 where
@@ -42,26 +52,26 @@ where
     Doing: Future<Output = Result<T, StorageError>> + Send + 'static,
 {
     let mut running = JoinSet::new();
-    let (mut stream, mut keys) = (String::new(), Vec::new());
+    let (mut stream, mut listed) = (String::new(), Vec::new());
     let mut after = since.to_owned();
     loop {
         let page = objects.keys("", &after).await.map_err(unreadable)?;
         let is_last = page.is_empty();
         if let Some(last) = page.last() {
-            after.clone_from(last);
+            after.clone_from(&last.key);
         }
-        for key in page {
-            if stream_of(&key) != stream {
-                start(&mut running, work(stream, std::mem::take(&mut keys)), &mut done).await?;
-                stream = stream_of(&key).to_owned();
+        for object in page {
+            if stream_of(&object.key) != stream {
+                start(&mut running, work(stream, std::mem::take(&mut listed)), &mut done).await?;
+                stream = stream_of(&object.key).to_owned();
             }
-            keys.push(key);
+            listed.push(object);
         }
         if is_last {
             break;
         }
     }
-    start(&mut running, work(stream, keys), &mut done).await?;
+    start(&mut running, work(stream, listed), &mut done).await?;
     while let Some(finished) = running.join_next().await {
         done(result(finished)?);
     }
@@ -88,8 +98,8 @@ fn result<T>(finished: Result<Result<T, StorageError>, tokio::task::JoinError>) 
     read.map_err(unreadable)
 }
 
-fn unreadable(error: StorageError) -> CommandError {
-    CommandError::failed("the audit log or the table cannot be read", error)
+pub(crate) fn unreadable(error: StorageError) -> CommandError {
+    CommandError::failed("the audit log, its digests or the table cannot be read", error)
 }
 
 /// The objects with these keys. One that is gone since it was listed is left out.
@@ -103,35 +113,70 @@ pub(crate) async fn fetch(objects: &dyn AuditObjects, keys: Vec<String>) -> Resu
     Ok(found)
 }
 
-/// Verifies the log, and that no sale has lost its whole stream. `progress` hears of every stream.
+/// What one stream turned out to be.
+enum Seen {
+    Judged(Verification),
+    /// A day of a function's stream, which is judged with its other days, and what the digests found in it.
+    Day(Vec<Object>, Option<Finding>),
+}
+
+/// Verifies the log, that no sale has lost its whole stream, and what the digests say. `progress` hears of every
+/// stream.
 pub(crate) async fn verify(
     ports: &Ports,
+    digests: Option<&Digests>,
     since: &str,
+    now: Timestamp,
     mut progress: impl FnMut(&Verification),
 ) -> Result<Verification, CommandError> {
+    // Before the log: what is digested by now must be in the log from now on.
+    let read = match digests {
+        Some(digests) => Some(digest_reader::read(digests, since, now).await?),
+        None => None,
+    };
+    let (report, mut digested) = read.map_or_else(Default::default, |(report, digested)| (Some(report), digested));
+    let limit = is_late_from(report.is_some(), now);
     let mut seen = HashSet::new();
     let mut all = Verification::default();
-    let work = |stream: String, keys: Vec<String>| {
+    let mut functions: BTreeMap<String, (Days, Vec<Finding>)> = BTreeMap::new();
+    let work = |stream: String, listed: Vec<ListedObject>| {
+        let said = Said { digested: digested.take(&stream), limit };
         let ports = ports.clone();
         async move {
-            let verification = examine(&ports, &stream, keys).await?;
+            let verification = examine(&ports, &stream, listed, &said).await?;
             Ok((stream, verification))
         }
     };
-    let done = |(stream, verification): (String, Verification)| {
+    let done = |(stream, found): (String, Seen)| {
+        match found {
+            Seen::Judged(verification) => all.merge(verification),
+            Seen::Day(objects, finding) => {
+                let name = function_of_stream(&stream).unwrap_or_default().to_owned();
+                let (days, findings) = functions.entry(name).or_default();
+                days.insert(stream.clone(), objects);
+                findings.extend(finding);
+            }
+        }
         seen.insert(stream);
-        all.merge(verification);
         progress(&all);
     };
     each_stream(ports.objects.as_ref(), since, work, done).await?;
+    for (name, (days, findings)) in functions {
+        all.merge(examine_function(ports, &name, days, findings, since.is_empty()).await.map_err(unreadable)?);
+    }
     let mut from = None;
     loop {
         let page = ports.all.all(from.as_deref()).await.map_err(unreadable)?;
         for sale in page.sales {
             let Some(head) = sale.audit.as_ref().filter(|head| head.opened.as_str() >= since) else { continue };
             let stream = format!("{}/session/{}", head.opened, sale.session_id.as_str());
-            if Known::of(&sale).published() > 0 && !seen.contains(&stream) {
-                all.merge(examine(ports, &stream, Vec::new()).await.map_err(unreadable)?);
+            if Known::of(&sale).published() > 0 && seen.insert(stream.clone()) {
+                let said = Said { digested: digested.take(&stream), limit };
+                if let Seen::Judged(verification) =
+                    examine(ports, &stream, Vec::new(), &said).await.map_err(unreadable)?
+                {
+                    all.merge(verification);
+                }
             }
         }
         from = page.next;
@@ -139,60 +184,138 @@ pub(crate) async fn verify(
             break;
         }
     }
+    // Streams that neither the log nor the table has any more.
+    for stream in digested.streams() {
+        all.findings.extend(digested.take(&stream).compare(&[], |_| false));
+    }
+    all.findings.extend(report.iter().flat_map(|report| report.findings.iter().cloned()));
+    all.digests = report;
     all.findings.sort();
     Ok(all)
 }
 
+/// What was written before this moment must be digested; nothing where there are no digests.
+fn is_late_from(there_are_digests: bool, now: Timestamp) -> Option<Timestamp> {
+    let within = i64::try_from(DIGESTED_WITHIN.as_millis()).unwrap_or(i64::MAX);
+    there_are_digests.then(|| Timestamp::from_millis(now.as_millis().saturating_sub(within)))
+}
+
+/// What the digests say of a stream.
+struct Said {
+    digested: DigestedStream,
+    /// What was written before must be digested.
+    limit: Option<Timestamp>,
+}
+
+impl Said {
+    fn compare(&self, objects: &[Object], listed: &[ListedObject]) -> Option<Finding> {
+        let written: HashMap<&str, Timestamp> =
+            listed.iter().map(|object| (object.key.as_str(), object.written_at)).collect();
+        let is_late = |key: &str| match (self.limit, written.get(key)) {
+            (Some(limit), Some(written)) => *written < limit,
+            _ => false,
+        };
+        self.digested.compare(objects, is_late)
+    }
+}
+
 /// Sums the log up. `progress` hears of every sale: how many there were, and how many records.
 pub(crate) async fn report(
-    ports: &Ports,
+    objects: &Arc<dyn AuditObjects>,
     since: &str,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Report, CommandError> {
     let mut aggregate = Aggregate::default();
-    let work = |_, keys| {
-        let objects = ports.objects.clone();
-        async move { fetch(objects.as_ref(), keys).await }
+    let work = |stream: String, listed: Vec<ListedObject>| {
+        let objects = objects.clone();
+        async move { Ok((stream, fetch(objects.as_ref(), keys(&listed)).await?)) }
     };
-    let done = |objects: Vec<Object>| {
-        aggregate.add_sale(objects.iter().map(|(_, bytes)| bytes.as_slice()));
+    let done = |(stream, objects): (String, Vec<Object>)| {
+        // Functions have streams of their own, which say nothing of sales.
+        if function_of_stream(&stream).is_none() {
+            aggregate.add_sale(objects.iter().map(|(_, bytes)| bytes.as_slice()));
+        }
         progress(aggregate.sales(), aggregate.records());
     };
-    each_stream(ports.objects.as_ref(), since, work, done).await?;
+    each_stream(objects.as_ref(), since, work, done).await?;
     Ok(aggregate.finish())
+}
+
+fn keys(listed: &[ListedObject]) -> Vec<String> {
+    listed.iter().map(|object| object.key.clone()).collect()
 }
 
 /// Verifies one stream. A sale that goes on while its stream is read looks like damage: what looks bad is read
 /// again, until the sale has stood still meanwhile.
-async fn examine(ports: &Ports, stream: &str, keys: Vec<String>) -> Result<Verification, StorageError> {
-    if stream.is_empty() && keys.is_empty() {
-        return Ok(Verification::default());
+async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &Said) -> Result<Seen, StorageError> {
+    let objects = fetch(ports.objects.as_ref(), keys(&listed)).await?;
+    if stream.is_empty() && listed.is_empty() {
+        return Ok(Seen::Judged(Verification::default()));
     }
-    let mut verification = judge(stream, &fetch(ports.objects.as_ref(), keys).await?, sale(ports, stream).await?);
+    if function_of_stream(stream).is_some() {
+        let finding = said.compare(&objects, &listed);
+        return Ok(Seen::Day(objects, finding));
+    }
+    let mut verification = judge(stream, &objects, sale(ports, stream).await?, said.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
-        return Ok(verification);
+        return Ok(Seen::Judged(verification));
     }
     for _ in 0..ROUNDS {
         if verification.is_sound() {
             break;
         }
         let before = sale(ports, stream).await?;
-        let objects = fetch(ports.objects.as_ref(), keys_of(ports.objects.as_ref(), stream).await?).await?;
+        let listed = list(ports.objects.as_ref(), stream).await?;
+        let objects = fetch(ports.objects.as_ref(), keys(&listed)).await?;
         let after = sale(ports, stream).await?;
         let version = |sale: &Option<Versioned<Sale>>| sale.as_ref().map(|sale| sale.version);
         let stood_still = version(&before) == version(&after);
-        verification = judge(stream, &objects, after);
+        verification = judge(stream, &objects, after, said.compare(&objects, &listed));
         if stood_still {
             break;
         }
     }
-    Ok(verification)
+    Ok(Seen::Judged(verification))
 }
 
-fn judge(stream: &str, objects: &[Object], sale: Option<Versioned<Sale>>) -> Verification {
+fn judge(stream: &str, objects: &[Object], sale: Option<Versioned<Sale>>, by_digests: Option<Finding>) -> Verification {
     let mut verification = Verification::default();
-    verification.add(stream, objects, sale.map(|sale| Known::of(&sale.value)).as_ref());
+    let known = sale.map(|sale| Known::of(&sale.value));
+    let by_chain = verify_stream(stream, objects, known.as_ref()).err();
+    verification.note(objects.len(), known.is_some(), first_of(by_chain, by_digests));
     verification
+}
+
+/// Verifies a function's stream over all its days. One that looks bad is read again, as a sale's is.
+async fn examine_function(
+    ports: &Ports,
+    name: &str,
+    mut days: Days,
+    findings: Vec<Finding>,
+    is_whole: bool,
+) -> Result<Verification, StorageError> {
+    let mut verification = Verification::default();
+    let mut rounds = 0;
+    loop {
+        let note = ports.notes.load(name).await?;
+        let known = note.value.as_deref().and_then(Known::of_note);
+        let found = verify_days(name, &days, known.as_ref(), is_whole).err();
+        let stood_still = rounds > 0 && ports.notes.load(name).await?.version == note.version;
+        if found.is_none() || rounds == ROUNDS || stood_still {
+            let objects = days.values().map(Vec::len).sum();
+            let by_digests = findings.into_iter().min();
+            verification.note(objects, known.is_some(), first_of(found, by_digests));
+            return Ok(verification);
+        }
+        rounds += 1;
+        let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
+        for stream in days.keys().cloned().chain(newest).collect::<HashSet<String>>() {
+            let listed = list(ports.objects.as_ref(), &stream).await?;
+            let objects = fetch(ports.objects.as_ref(), keys(&listed)).await?;
+            days.insert(stream, objects);
+        }
+        days.retain(|_, objects| !objects.is_empty());
+    }
 }
 
 async fn sale(ports: &Ports, stream: &str) -> Result<Option<Versioned<Sale>>, StorageError> {
@@ -202,16 +325,16 @@ async fn sale(ports: &Ports, stream: &str) -> Result<Option<Versioned<Sale>>, St
     }
 }
 
-/// The keys of one stream.
-async fn keys_of(objects: &dyn AuditObjects, stream: &str) -> Result<Vec<String>, StorageError> {
+/// The objects of one stream.
+async fn list(objects: &dyn AuditObjects, stream: &str) -> Result<Vec<ListedObject>, StorageError> {
     let prefix = format!("{stream}/");
-    let mut keys: Vec<String> = Vec::new();
+    let mut listed: Vec<ListedObject> = Vec::new();
     loop {
-        let page = objects.keys(&prefix, keys.last().map_or("", String::as_str)).await?;
+        let page = objects.keys(&prefix, listed.last().map_or("", |object| object.key.as_str())).await?;
         if page.is_empty() {
-            return Ok(keys);
+            return Ok(listed);
         }
-        keys.extend(page);
+        listed.extend(page);
     }
 }
 
@@ -223,8 +346,10 @@ mod tests {
     use std::sync::Arc;
     use testkit::{Fault, Plan, World};
 
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
     fn ports(world: &Arc<World>) -> Ports {
-        Ports { objects: world.clone(), store: world.clone(), all: world.clone() }
+        Ports { objects: world.clone(), store: world.clone(), all: world.clone(), notes: world.clone() }
     }
 
     /// Twenty sales of three records, all published, on two days.
@@ -246,7 +371,7 @@ mod tests {
     }
 
     fn verified(world: &Arc<World>, since: &str) -> Verification {
-        crate::command::wait(verify(&ports(world), since, |_| ())).unwrap()
+        crate::command::wait(verify(&ports(world), None, since, NOW, |_| ())).unwrap()
     }
 
     #[test]
@@ -284,12 +409,12 @@ mod tests {
     #[test]
     fn a_report_reads_every_record_once() {
         let world = world();
-        let whole = crate::command::wait(report(&ports(&world), "", |_, _| ())).unwrap();
+        let whole = crate::command::wait(report(&ports(&world).objects, "", |_, _| ())).unwrap();
         assert_eq!((whole.sales, whole.records, whole.latency[0].count), (20, 60, 60));
-        let second = crate::command::wait(report(&ports(&world), "2027-01-16", |_, _| ())).unwrap();
+        let second = crate::command::wait(report(&ports(&world).objects, "2027-01-16", |_, _| ())).unwrap();
         assert_eq!((second.sales, second.records), (10, 30));
         world.plan(Plan::none().whenever("log.object", Fault::Fail));
-        assert!(crate::command::wait(report(&ports(&world), "", |_, _| ())).is_err());
+        assert!(crate::command::wait(report(&ports(&world).objects, "", |_, _| ())).is_err());
     }
 
     #[test]
@@ -297,7 +422,7 @@ mod tests {
         for name in ["log.keys", "log.object", "store.load", "store.all"] {
             let world = world();
             world.plan(Plan::none().whenever(name, Fault::Fail));
-            let result = crate::command::wait(verify(&ports(&world), "", |_| ()));
+            let result = crate::command::wait(verify(&ports(&world), None, "", NOW, |_| ()));
             assert!(matches!(result, Err(CommandError::Failed { .. })), "{name}");
         }
     }

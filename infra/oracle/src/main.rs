@@ -6,16 +6,23 @@ mod cache_command;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
+mod digest_reader;
+mod digests_command;
 mod filter_command;
 mod json_lines;
 mod list_command;
+mod local_log;
 mod log_reader;
 mod output;
+mod progress;
+mod public_key;
 mod quarantine_command;
 mod reattempt_command;
 mod refunds_command;
+mod replies_command;
 mod report_page;
 mod show_command;
+mod smoke_command;
 mod stack;
 mod when;
 
@@ -73,12 +80,23 @@ enum Command {
     /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
+    /// What customers have written back to a sale's mails: list, show, settle.
+    #[command(subcommand, after_help = "Example:\n  oracle replies list")]
+    Replies(replies_command::RepliesCommand),
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
     /// The cached verdicts: status, remove.
     #[command(subcommand, after_help = "Example:\n  oracle cache status")]
     Cache(cache_command::CacheCommand),
+    /// Try the whole deployed pipeline with an order of its own, in ten stages.
+    ///
+    /// Creates a session in Stripe's test mode, plays its payment, and follows it to its verdict, its page, its mail
+    /// and out of the cache again, within a minute. Needs a test-mode key (sk_test_...) in the stack's secrets.
+    #[command(
+        after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
+    )]
+    Smoke(smoke_command::SmokeArguments),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -123,6 +141,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => ExitCode::from(1),
+        Ok(Ended::Misconfigured) => ExitCode::from(2),
         Err(error) => {
             report(error.as_ref());
             let refused = matches!(error.downcast_ref(), Some(CommandError::Refused(_)));
@@ -139,9 +158,11 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
+        Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
+        Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
             let text = text.map_or_else(read_standard_input, Ok)?;

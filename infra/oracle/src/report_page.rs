@@ -14,7 +14,11 @@ const STYLE: &str = include_str!("report_page.css");
 
 /// The widest a bar is, and the highest a column is, in units of the chart.
 const WIDE: u64 = 420;
-const HIGH: u64 = 160;
+const HIGH: u64 = 180;
+
+/// How wide the columns' chart is, and what stands to the left of its columns.
+const WHOLE: u64 = 900;
+const AXIS: u64 = 60;
 
 /// The page. `made_at` is a moment in ISO 8601, `since` the first day, if there is one.
 pub(crate) fn page(report: &Report, made_at: &str, since: Option<&str>) -> String {
@@ -36,7 +40,8 @@ pub(crate) fn page(report: &Report, made_at: &str, since: Option<&str>) -> Strin
     html.push_str("<section class=\"figures\">");
     for (name, value) in [
         ("Net revenue", money(net(report), report)),
-        ("Verdicts sold", sold.to_string()),
+        ("Verdicts sold", grouped(&sold.to_string())),
+        ("Refunds", grouped(&report.revenue.iter().map(|row| row.refunds).sum::<u64>().to_string())),
         ("Cache hits", share(report.retrievals.cache, retrievals)),
         ("Mail failures", share(report.mails.failed, attempts)),
     ] {
@@ -84,11 +89,27 @@ fn section(html: &mut String, title: &str, content: &str) {
     let _ = writeln!(html, "<section><h2>{title}</h2>{content}</section>");
 }
 
+/// An amount with its thousands apart.
 fn money(cents: i64, report: &Report) -> String {
-    amount(Some(&(cents, report.currency.to_owned())))
+    grouped(&amount(Some(&(cents, report.currency.to_owned()))))
 }
 
-/// A column a day, its parts the tiers; below it the table.
+/// The number at the beginning of a text with its thousands apart.
+fn grouped(text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    let (number, rest) = text.split_at(end);
+    let digits = number.trim_start_matches('-').len();
+    let mut grouped = String::from(if number.starts_with('-') { "-" } else { "" });
+    for (index, digit) in number.trim_start_matches('-').chars().enumerate() {
+        if index > 0 && (digits - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + rest
+}
+
+/// A column a day, its parts the tiers; below it the tiers' sums, and the days folded away.
 fn revenue(report: &Report) -> String {
     let mut days: Vec<&[Revenue]> = report.revenue.chunk_by(|one, other| one.day == other.day).collect();
     if days.is_empty() {
@@ -96,54 +117,78 @@ fn revenue(report: &Report) -> String {
     }
     let total = |rows: &[Revenue]| rows.iter().map(gross).sum::<u64>();
     let greatest = days.iter().map(|rows| total(rows)).max().unwrap_or(0).max(1);
-    let step = (800 / days.len() as u64).clamp(3, 64);
-    let width = step * days.len() as u64;
+    let top = round_up(greatest);
+    let step = ((WHOLE - AXIS) / days.len() as u64).clamp(3, 64);
+    let width = AXIS + step * days.len() as u64;
     let mut svg = format!(
-        "<svg class=\"columns\" viewBox=\"0 0 {} {}\" style=\"max-width:{}px\" role=\"img\" \
+        "<svg class=\"columns\" viewBox=\"0 0 {width} {}\" style=\"max-width:{width}px\" role=\"img\" \
          aria-label=\"Gross revenue by day\">",
-        width + 2,
-        HIGH + 28,
-        width + 2
+        HIGH + 34
     );
+    for quarter in 0..=4 {
+        let (y, value) = (HIGH + 10 - HIGH * quarter / 4, cents(top * quarter / 4) / 100);
+        let _ = write!(
+            svg,
+            "<line x1=\"{AXIS}\" x2=\"{width}\" y1=\"{y}\" y2=\"{y}\"/><text x=\"{}\" y=\"{}\" \
+             text-anchor=\"end\">{}</text>",
+            AXIS - 8,
+            y + 4,
+            grouped(&value.to_string())
+        );
+    }
     for (index, rows) in days.iter().enumerate() {
-        let (left, mut top) = (index as u64 * step, HIGH + 4);
+        let (left, mut above) = (AXIS + index as u64 * step, HIGH + 10);
         let _ = write!(svg, "<g><title>{}: {}</title>", rows[0].day, money(cents(total(rows)), report));
         for row in *rows {
-            let height = gross(row) * HIGH / greatest;
-            top -= height;
-            let (key, wide) = (row.tier.key(), step - step / 6);
+            let height = gross(row) * HIGH / top;
+            above -= height;
+            let (key, wide) = (row.tier.key(), step - step.div_ceil(6));
             let _ =
-                write!(svg, "<rect class=\"{key}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{height}\"/>");
+                write!(svg, "<rect class=\"{key}\" x=\"{left}\" y=\"{above}\" width=\"{wide}\" height=\"{height}\"/>");
         }
         svg.push_str("</g>");
     }
     let (first, last) = (&days[0][0].day, &days[days.len() - 1][0].day);
-    let below = HIGH + 22;
-    if step * days.len() as u64 >= 190 {
-        let _ = write!(svg, "<text x=\"0\" y=\"{below}\">{first}</text>");
+    let below = HIGH + 30;
+    let _ = write!(svg, "<text x=\"{AXIS}\" y=\"{below}\">{first}</text>");
+    if width - AXIS >= 190 {
         let _ = write!(svg, "<text x=\"{width}\" y=\"{below}\" text-anchor=\"end\">{last}</text>");
     }
-    let _ = write!(svg, "<line x1=\"0\" x2=\"{width}\" y1=\"{0}\" y2=\"{0}\"/></svg>", HIGH + 4);
-    svg.push_str("<p class=\"legend\">");
+    svg.push_str("</svg><table><thead><tr><th>Tier<th><th>Sold<th>Gross<th>Refunds<th>Net</thead><tbody>");
     for tier in Tier::ALL {
-        let _ = write!(svg, "<span class=\"{}\">{}</span> ", tier.key(), tier.name());
+        let of_tier = || report.revenue.iter().filter(|row| row.tier == tier);
+        let (sold, refunds) = of_tier().fold((0, 0), |(sold, refunds), row| (sold + row.sold, refunds + row.refunds));
+        let sums = [of_tier().map(|row| row.gross_cents).sum(), of_tier().map(|row| row.net_cents).sum()];
+        let name = format!("<span class=\"{}\">{}</span><td>", tier.key(), tier.name());
+        svg.push_str(&sums_row(&name, sold, sums, refunds, report));
     }
-    svg.push_str("</p><table><thead><tr><th>Day (UTC)<th>Tier<th>Sold<th>Gross<th>Refunds<th>Net</thead><tbody>");
+    svg.push_str("</tbody></table><details><summary>Day by day</summary><table><thead><tr><th>Day (UTC)<th>Tier");
+    svg.push_str("<th>Sold<th>Gross<th>Refunds<th>Net</thead><tbody>");
     days.reverse();
     for row in days.into_iter().flatten() {
-        let _ = write!(
-            svg,
-            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}",
-            row.day,
-            row.tier.name(),
-            row.sold,
-            money(row.gross_cents, report),
-            row.refunds,
-            money(row.net_cents, report)
-        );
+        let name = format!("{}<td>{}", row.day, row.tier.name());
+        svg.push_str(&sums_row(&name, row.sold, [row.gross_cents, row.net_cents], row.refunds, report));
     }
-    svg.push_str("</tbody></table>");
+    svg.push_str("</tbody></table></details>");
     svg
+}
+
+fn sums_row(name: &str, sold: u64, [gross, net]: [i64; 2], refunds: u64, report: &Report) -> String {
+    let (gross, net) = (money(gross, report), money(net, report));
+    format!("<tr><td>{name}<td>{}<td>{gross}<td>{refunds}<td>{net}", grouped(&sold.to_string()))
+}
+
+/// The next number of cents that four equal parts of look well: 1, 2, 4 or 8 and zeros, in whole dollars.
+fn round_up(cents: u64) -> u64 {
+    let mut step = 400;
+    loop {
+        for factor in [1, 2, 4] {
+            if step * factor >= cents || step >= u64::MAX / 40 {
+                return step * factor;
+            }
+        }
+        step *= 10;
+    }
 }
 
 fn gross(row: &Revenue) -> u64 {
@@ -232,11 +277,21 @@ mod tests {
             "97.4 %",
             "230 · 95.8 %",
             "Strategy Session",
+            "<details>",
             "<svg",
         ] {
             assert!(html.contains(present), "{present}");
         }
         assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
+    }
+
+    #[test]
+    fn axes_and_thousands_are_easy_to_read() {
+        let marks = [1, 400, 401, 1_600, 1_601, 5_000, 161_000].map(round_up);
+        assert_eq!(marks, [400, 400, 800, 1_600, 4_000, 8_000, 400_000]);
+        for (text, expected) in [("0", "0"), ("999.00 CAD", "999.00 CAD"), ("-1234567.89 CAD", "-1,234,567.89 CAD")] {
+            assert_eq!(grouped(text), expected);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use operations::{
 use serde_json::Value;
 
 use crate::{
+    audit_report::seconds,
     command::{CommandError, Ended, Target, session, wait},
     output::{self, minute, printable, wrapped},
 };
@@ -26,7 +27,7 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let ports = show::Ports { store: &deployed.sales, records: &deployed.log };
+    let ports = show::Ports { store: &deployed.sales, records: &deployed.log, objects: &deployed.log };
     let overview = wait(async {
         let shown = show::show(ports, &arguments.session).await;
         shown.map_err(|error| CommandError::failed("the sale cannot be read", error))
@@ -43,21 +44,8 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
 }
 
 fn for_people(overview: &Overview, width: usize) -> String {
-    let sale = &overview.sale;
-    let mut lines = vec![
-        ("session", sale.session_id.as_str().to_owned()),
-        ("received", sale.received_at.to_iso()),
-        ("tier", sale.tier.map_or("not known", domain::Tier::key).to_owned()),
-        ("verdict", fulfilment(&sale.fulfilment)),
-        ("money", money(&sale.money)),
-    ];
-    lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
-    lines.push(match &overview.open {
-        Some(open) => ("open", format!("{}, due {}", open.work.as_str(), minute(&open.due.to_iso()))),
-        None => ("open", "nothing".to_owned()),
-    });
     let mut text = String::new();
-    for (title, value) in lines {
+    for (title, value) in state(overview) {
         let _ = writeln!(text, "{title:<16}{}", printable(&value));
     }
     let missing = overview.records.saturating_sub(overview.timeline.len() as u64);
@@ -71,6 +59,31 @@ fn for_people(overview: &Overview, width: usize) -> String {
         text.push_str(&wrapped(&printable(&fields), 4, width));
     }
     text
+}
+
+/// The table's word, line by line.
+fn state(overview: &Overview) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("session", overview.session.as_str().to_owned())];
+    let Some(sale) = &overview.sale else {
+        lines.push(("state", "the table does not know this sale; what follows is the log's word alone".to_owned()));
+        return lines;
+    };
+    lines.extend([
+        ("received", sale.received_at.to_iso()),
+        ("tier", sale.tier.map_or("not known", domain::Tier::key).to_owned()),
+        ("verdict", fulfilment(&sale.fulfilment)),
+        ("money", money(&sale.money)),
+    ]);
+    lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
+    if !sale.replies.is_empty() {
+        let waiting = sale.waiting_replies().count();
+        lines.push(("replies", format!("{waiting} waiting, {} settled", sale.replies.len() - waiting)));
+    }
+    lines.push(match &overview.open {
+        Some(open) => ("open", format!("{}, due {}", open.work.as_str(), minute(&open.due.to_iso()))),
+        None => ("open", "nothing".to_owned()),
+    });
+    lines
 }
 
 const fn mail_title(letter: Letter) -> &'static str {
@@ -134,7 +147,9 @@ fn told(record: &Value) -> (String, String) {
             other => format!("{name}={other}"),
         })
         .collect();
-    (format!("{}  {}", text("timestamp"), text("event")), fields.join(" "))
+    let latency = object.get("latency_ms").and_then(Value::as_u64).filter(|_| text("event") == "pipeline");
+    let latency = latency.map_or_else(String::new, |millis| format!(", after {}", seconds(millis)));
+    (format!("{}  {}{latency}", text("timestamp"), text("event")), fields.join(" "))
 }
 
 #[cfg(test)]
@@ -150,12 +165,18 @@ mod tests {
             "timestamp": "2026-04-16T14:23:07.412Z", "event": "pipeline", "source": "webhook", "status": "ERROR",
             "error_detail": "bad\nline", "seq": 1, "prev": "h", "session_id": "cs_test_1",
         });
-        let overview = Overview { open: sale.open_work(), sale, timeline: vec![record], records: 2, records_in_log: 1 };
+        let session = sale.session_id.clone();
+        let open = sale.open_work();
+        let mut overview =
+            Overview { session, open, sale: Some(sale), timeline: vec![record], records: 2, records_in_log: 1 };
         let text = for_people(&overview, 120);
         assert!(text.contains("verdict         ordered 1970-01-01T00:00:00.000Z\n"), "{text}");
         assert!(text.contains("open            in_flight, due 1970-01-01 00:20\n"), "{text}");
         assert!(text.contains("\n1 RECORDS ARE MISSING\n"), "{text}");
         let lines = "2026-04-16T14:23:07.412Z  pipeline\n    error_detail=bad line source=webhook status=ERROR\n";
         assert!(text.ends_with(lines), "{text}");
+        (overview.sale, overview.open) = (None, None);
+        let text = for_people(&overview, 120);
+        assert!(text.contains("the table does not know this sale") && text.ends_with(lines), "{text}");
     }
 }

@@ -7,7 +7,11 @@ use std::{
 };
 
 use audit::Journal;
-use aws::{Connection, DynamoSales, InvalidSetting, S3AuditLog, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue};
+use aws::{
+    Connection, DynamoSales, InvalidSetting, KmsKey, S3AuditLog, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
+    SqsLogNotices, SqsQueue,
+};
+use domain::{EmailAddress, ports::Notes};
 use runtime::{Environment, System};
 use serde::Deserialize;
 
@@ -22,6 +26,10 @@ pub(crate) enum StackError {
     Form { path: PathBuf, source: serde_json::Error },
     #[error("the stack has no output {0}")]
     NoOutput(&'static str),
+    #[error("the stack's output GraphSender is no e-mail address")]
+    Sender,
+    #[error("the smoke test cannot be set up")]
+    Smoke(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
     #[error(transparent)]
@@ -37,6 +45,8 @@ pub(crate) struct Stack {
     endpoint: Option<String>,
     /// Stripe's look-alike, of a local stack that uses it.
     stripe: Option<String>,
+    /// The mailbox's look-alike and its login service, likewise.
+    graph: Option<(String, String)>,
     outputs: BTreeMap<String, String>,
 }
 
@@ -85,12 +95,14 @@ impl Stack {
     fn parse(text: &str) -> Result<Self, serde_json::Error> {
         Ok(match serde_json::from_str(text)? {
             File::Local(file) => {
-                let look_alike = !file.real_vendors.iter().any(|vendor| vendor == "stripe");
+                let look_alike = |name: &str| !file.real_vendors.iter().any(|vendor| vendor == name);
                 Self {
                     name: file.stack,
                     region: Some(file.region),
                     endpoint: Some(file.aws_endpoint),
-                    stripe: look_alike.then(|| format!("{}/stripe", file.sandbox)),
+                    stripe: look_alike("stripe").then(|| format!("{}/stripe", file.sandbox)),
+                    graph: look_alike("graph")
+                        .then(|| (format!("{}/graph", file.sandbox), format!("{}/login", file.sandbox))),
                     outputs: file.outputs,
                 }
             }
@@ -100,6 +112,7 @@ impl Stack {
                 region: stack.stack_id.split(':').nth(3).map(str::to_owned),
                 endpoint: None,
                 stripe: None,
+                graph: None,
                 outputs: stack.outputs.into_iter().map(|output| (output.output_key, output.output_value)).collect(),
             },
         })
@@ -122,12 +135,21 @@ impl Stack {
     }
 }
 
+/// The digests of a stack's log.
+pub(crate) struct DigestParts {
+    pub(crate) store: S3Digests,
+    pub(crate) key: KmsKey,
+    pub(crate) log_bucket: String,
+    pub(crate) notices: SqsLogNotices,
+}
+
 /// A stack's stores, log and topics.
 pub(crate) struct Deployed {
     stack: Stack,
     connection: Connection,
     environment: Environment,
     pub(crate) sales: DynamoSales,
+    notes: Arc<DynamoSales>,
     pub(crate) log: S3AuditLog,
     alerts: SnsAlerts,
 }
@@ -140,8 +162,11 @@ impl Deployed {
         let stack = Stack::parse(&text).map_err(|source| StackError::Form { path: path.to_owned(), source })?;
         let environment = Environment::of_process();
         let connection = Connection::from_environment(|name| stack.variable(name, &environment))?;
+        let table =
+            || Ok::<_, StackError>(DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)));
         Ok(Self {
-            sales: DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)),
+            sales: table()?,
+            notes: Arc::new(table()?),
             log: S3AuditLog::new(connection.clone(), stack.output("AuditBucket")?),
             alerts: SnsAlerts::new(connection.clone(), stack.output("OpsTopicArn")?, stack.output("CriticalTopicArn")?),
             connection,
@@ -161,7 +186,23 @@ impl Deployed {
     /// What is read to look through the whole log.
     pub(crate) fn log_ports(self) -> log_reader::Ports {
         let sales = Arc::new(self.sales);
-        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales }
+        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales.clone(), notes: sales }
+    }
+
+    /// What scheduled functions remember.
+    pub(crate) fn notes(&self) -> Arc<dyn Notes> {
+        self.notes.clone()
+    }
+
+    /// Where the digests of the log are; nothing for a stack that was deployed before there were any.
+    pub(crate) fn digests(&self) -> Result<Option<DigestParts>, StackError> {
+        let Ok(bucket) = self.stack.output("DigestsBucket") else { return Ok(None) };
+        Ok(Some(DigestParts {
+            store: S3Digests::new(self.connection.clone(), bucket),
+            key: KmsKey::new(self.connection.clone(), self.stack.output("DigestKeyArn")?),
+            log_bucket: self.stack.output("AuditBucket")?,
+            notices: SqsLogNotices::new(self.connection.clone(), self.stack.output("LogNoticesQueueUrl")?),
+        }))
     }
 
     /// A queue, by the output that holds its URL.
@@ -173,13 +214,57 @@ impl Deployed {
         Ok(S3Quarantine::new(self.connection.clone(), self.stack.output("QuarantineBucket")?))
     }
 
+    /// The mailbox, with the consent that the stack's functions use.
+    pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
+        let secret = SecretDocument::new(self.connection.clone(), format!("{}/graph", self.stack.name));
+        let (graph_url, login_url) = match &self.stack.graph {
+            Some(urls) => urls.clone(),
+            None => (
+                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
+                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
+            ),
+        };
+        let sender = self.stack.output("GraphSender")?;
+        let sender = EmailAddress::parse(&sender).map_err(|_| StackError::NoOutput("GraphSender"))?;
+        let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, Arc::new(secret), tokens, clock))
+    }
+
+    fn stripe_url(&self) -> Result<String, StackError> {
+        match &self.stack.stripe {
+            Some(url) => Ok(url.clone()),
+            None => Ok(self.environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?),
+        }
+    }
+
+    /// The smoke test of this stack, with the secrets that its functions use.
+    pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
+        let secret = |name: &str| format!("{}/{name}", self.stack.name);
+        let (graph_base_url, login_base_url) = match &self.stack.graph {
+            Some(urls) => urls.clone(),
+            None => (smoke::GRAPH_URL.to_owned(), smoke::LOGIN_URL.to_owned()),
+        };
+        let names = smoke::Names {
+            site: self.stack.output("SiteUrl")?.trim_end_matches('/').to_owned(),
+            stripe_base_url: self.stripe_url()?,
+            graph_base_url,
+            login_base_url,
+            sender: EmailAddress::parse(&self.stack.output("GraphSender")?).map_err(|_| StackError::Sender)?,
+            smoke_secret: secret("stripe-smoke"),
+            gemini_secret: secret("gemini"),
+            graph_secret: secret("graph"),
+            table: self.stack.output("TableName")?,
+            audit_bucket: self.stack.output("AuditBucket")?,
+            ops_topic: self.stack.output("OpsTopicArn")?,
+            critical_topic: self.stack.output("CriticalTopicArn")?,
+        };
+        smoke::Wired::new(&self.connection, names).map_err(StackError::Smoke)
+    }
+
     /// Stripe, with the key that the stack's functions use.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
         let secret = SecretDocument::new(self.connection.clone(), format!("{}/stripe", self.stack.name));
-        let base = match &self.stack.stripe {
-            Some(url) => url.clone(),
-            None => self.environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?,
-        };
+        let base = self.stripe_url()?;
         let system = Arc::new(System);
         // Only a new session needs the site's address, and operators create none.
         let site = self.stack.output("ApiUrl")?;
@@ -208,6 +293,7 @@ mod tests {
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
         let real = Stack::parse(&LOCAL.replace("[]", r#"["stripe"]"#)).unwrap();
         assert_eq!(real.stripe, None);
+        assert_eq!(real.mailbox.as_deref(), Some("http://127.0.0.1:8090"));
     }
 
     #[test]

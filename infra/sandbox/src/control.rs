@@ -207,6 +207,12 @@ struct NewMessage {
     #[serde(default)]
     is_read: bool,
     internet_message_id: Option<String>,
+    conversation_id: Option<String>,
+    /// The internetMessageId of an accepted mail: the message is a reply to it, in its conversation.
+    in_reply_to: Option<String>,
+    /// Headers as name and value.
+    #[serde(default)]
+    headers: Map<String, Value>,
 }
 
 /// Tells a null from a missing field.
@@ -246,6 +252,20 @@ impl NewMessage {
         if let Some(id) = self.internet_message_id {
             fields.insert("internetMessageId".to_owned(), json!(id));
         }
+        let mut headers: Vec<Value> =
+            self.headers.into_iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+        let mut conversation = self.conversation_id;
+        if let Some(mail) = self.in_reply_to {
+            let mut accepted = state.mailbox.accepted.iter();
+            let found = accepted.find(|accepted| accepted["internet_message_id"] == mail);
+            let found = found.ok_or_else(|| ControlError::bad(format!("no accepted mail {mail:?}")))?;
+            conversation = found["conversation_id"].as_str().map(str::to_owned);
+            headers.push(json!({"name": "In-Reply-To", "value": mail}));
+        }
+        if let Some(conversation) = conversation {
+            fields.insert("conversationId".to_owned(), json!(conversation));
+        }
+        fields.insert("internetMessageHeaders".to_owned(), Value::Array(headers));
         Ok(fields)
     }
 }

@@ -30,6 +30,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("runtime", &["domain"]),
     // What the two functions that carry mail do alike.
     ("delivery", &["audit", "aws", "domain", "filter", "gates", "graph", "runtime", "stripe"]),
+    // The smoke test, which its function and the operators' command line both run.
+    ("smoke", &["audit", "aws", "crosscheck", "domain", "graph", "runtime", "stripe"]),
     ("testkit", &["audit", "domain"]),
     (
         FUNCTION,
@@ -45,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "graph",
             "refund",
             "runtime",
+            "smoke",
             "stripe",
         ],
     ),
@@ -62,6 +65,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "operations",
             "refund",
             "runtime",
+            "smoke",
             "stripe",
         ],
     ),

@@ -308,8 +308,9 @@ fn is_newer(file: &Path, than: &Path) -> bool {
 fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -> BTreeMap<String, String> {
     let mut parameters = vendors.parameters(site, sandbox);
     if vendors.real.is_empty() {
-        // Whoever plans a fault for the next call of a look-alike means a call of their own, not the probe's.
+        // Whoever plans a fault for the next call of a look-alike means a call of their own, not the probe's or the smoke test's.
         parameters.insert("BootProbe".to_owned(), "DISABLED".to_owned());
+        parameters.insert("SmokeTest".to_owned(), "DISABLED".to_owned());
     }
     parameters.extend(options.parameters.iter().cloned());
     parameters

@@ -20,6 +20,9 @@ pub(crate) struct Vendors {
 struct Secrets {
     webhook_secret: String,
     audit_key: String,
+    /// Missing in a file that an older `up` wrote.
+    #[serde(default)]
+    smoke_secret: String,
 }
 
 impl Vendors {
@@ -50,10 +53,13 @@ impl Vendors {
                 )
             })?;
             real.push("stripe".to_owned());
+            set("StripeSmokeSecretKey", key("STRIPE_SMOKE_SECRET_KEY").unwrap_or_else(|| secret_key.clone()));
             set("StripeSecretKey", secret_key);
         } else {
+            set("StripeSmokeSecretKey", "sk_test_sandbox".to_owned());
             set("StripeSecretKey", "sk_test_sandbox".to_owned());
         }
+        set("StripeSmokeSigningSecret", secrets.smoke_secret);
         set("StripeWebhookSecrets", webhook_secret.clone());
 
         if let Some(api_key) = key("GEMINI_API_KEY").or_else(|| key("GOOGLE_API_KEY")) {
@@ -105,15 +111,22 @@ impl Vendors {
 }
 
 fn secrets(dir: &LocalDir) -> Result<Secrets, Error> {
-    if let Some(secrets) = dir.read("secrets.json")? {
-        return Ok(secrets);
-    }
+    let stored: Option<Secrets> = dir.read("secrets.json")?;
     let random = || {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| Error::Refused(format!("no random bytes: {error}")))?;
         Ok::<_, Error>(hex::encode(bytes))
     };
-    let secrets = Secrets { webhook_secret: format!("whsec_{}", random()?), audit_key: random()? };
+    let mut secrets = match stored {
+        Some(secrets) if !secrets.smoke_secret.is_empty() => return Ok(secrets),
+        Some(secrets) => secrets,
+        None => Secrets {
+            webhook_secret: format!("whsec_{}", random()?),
+            audit_key: random()?,
+            smoke_secret: String::new(),
+        },
+    };
+    secrets.smoke_secret = format!("whsec_{}", random()?);
     dir.write("secrets.json", &secrets)?;
     fs::set_permissions(dir.file("secrets.json"), fs::Permissions::from_mode(0o600))
         .map_err(Error::io("protecting secrets.json"))?;
@@ -153,7 +166,11 @@ mod tests {
     use super::*;
 
     fn choose(text: &str) -> Result<Vendors, Error> {
-        let secrets = Secrets { webhook_secret: "whsec_made_up".to_owned(), audit_key: "00".to_owned() };
+        let secrets = Secrets {
+            webhook_secret: "whsec_made_up".to_owned(),
+            audit_key: "00".to_owned(),
+            smoke_secret: "whsec_smoke".to_owned(),
+        };
         Vendors::choose(&parse_dotenv(text)?, secrets)
     }
 
@@ -166,6 +183,8 @@ mod tests {
             assert_eq!(parameters[&format!("{name}BaseUrl")], format!("http://sandbox/{face}"));
         }
         assert_eq!(parameters["StripeWebhookSecrets"], "whsec_made_up");
+        assert_eq!(parameters["StripeSmokeSigningSecret"], "whsec_smoke");
+        assert_eq!(parameters["StripeSmokeSecretKey"], "sk_test_sandbox");
         Ok(())
     }
 

@@ -42,6 +42,7 @@ pub fn append(sale: &mut Sale, record: &Record) {
         verdict_hash: sale.verdict_hash.as_deref(),
         email: sale.email_tag.as_deref(),
         latency_ms: record.timestamp.millis_since(record.triggered_at),
+        smoke: sale.smoke,
         body: &record.body,
         v: VERSION,
         stream: &stream,

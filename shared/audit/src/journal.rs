@@ -112,8 +112,13 @@ impl Journal<'_> {
             for record in &change.records {
                 chain::append(&mut value, record);
             }
-            if !domain::planted("alert-not-in-the-change") {
+            // What there is to tell of a smoke test, its own report tells.
+            if !domain::planted("alert-not-in-the-change") && !value.smoke {
                 value.alerts.extend(change.alerts);
+            }
+            let mut verdict = change.verdict;
+            if let Some(verdict) = &mut verdict {
+                verdict.smoke = value.smoke;
             }
             let late =
                 if domain::planted("alert-after-the-save") { std::mem::take(&mut value.alerts) } else { Vec::new() };
@@ -121,7 +126,7 @@ impl Journal<'_> {
             if domain::planted("records-published-before-the-save") {
                 self.publish(&mut value).await;
             }
-            match self.store.save(&value, version, change.verdict.as_deref()).await {
+            match self.store.save(&value, version, verdict.as_deref()).await {
                 Ok(version) => {
                     value.alerts.extend(late);
                     self.publish(&mut value).await;

@@ -12,7 +12,10 @@ pub mod histogram;
 pub mod journal;
 pub mod record;
 pub mod report;
+pub mod signed_digest;
 pub mod verify;
+pub mod verify_digests;
+pub mod verify_functions;
 
 pub use aggregate::Aggregate;
 pub use digest::{AuditKey, AuditKeys};
@@ -26,5 +29,9 @@ mod aggregate_tests;
 mod function_journal_tests;
 #[cfg(test)]
 mod journal_tests;
+#[cfg(test)]
+mod verify_digests_tests;
+#[cfg(test)]
+mod verify_functions_tests;
 #[cfg(test)]
 mod verify_tests;

@@ -149,6 +149,14 @@ pub enum Body {
         /// Its currency.
         currency: Option<String>,
     },
+    /// The customer has written back to one of the sale's mails (Silent Drop, GAP-SD-09). What was written stays in
+    /// the mailbox.
+    CustomerReply {
+        /// The first 16 hexadecimal digits of the SHA-256 of the mailbox's id of the message.
+        message: String,
+        /// Whether it came from the address that the sale's mails went to; nothing where none went.
+        from_buyer: Option<bool>,
+    },
     /// Another amount than the tier's price was paid: a promotion code, or a mistake in the account.
     AmountDiffers {
         /// What was charged, in the currency's smallest unit.
@@ -194,6 +202,9 @@ pub(crate) struct Line<'a> {
     pub(crate) verdict_hash: Option<&'a str>,
     pub(crate) email: Option<&'a str>,
     pub(crate) latency_ms: u64,
+    /// There, and true, only where the sale is the smoke test's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) smoke: bool,
     #[serde(flatten)]
     pub(crate) body: &'a Body,
     pub(crate) v: u8,

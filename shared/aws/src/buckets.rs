@@ -10,7 +10,7 @@ use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
     CachedVerdict, SessionId, Timestamp,
     alert::Severity,
-    ports::{AuditLog, AuditObjects, AuditRecords, Published, Quarantine, StorageError, VerdictArchive},
+    ports::{AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
 use std::sync::OnceLock;
@@ -73,6 +73,25 @@ impl Bucket {
         }
     }
 
+    /// One page of the objects whose keys begin so and come after `after`, in order.
+    pub(crate) async fn page(
+        &self,
+        step: Step<'_>,
+        prefix: &str,
+        after: &str,
+    ) -> Result<Vec<ListedObject>, StorageError> {
+        let list = || async {
+            let list = self.client().list_objects_v2().bucket(&self.name).prefix(prefix);
+            Ok(list.start_after(after).send().await?)
+        };
+        let page = self.connection.call(step, list).await?;
+        let listed = |object: aws_sdk_s3::types::Object| {
+            let written_at = object.last_modified.and_then(|moment| moment.to_millis().ok()).unwrap_or_default();
+            Some(ListedObject { key: object.key?, written_at: Timestamp::from_millis(written_at) })
+        };
+        Ok(page.contents.unwrap_or_default().into_iter().filter_map(listed).collect())
+    }
+
     /// The texts of the objects whose keys begin so, in the order of their keys.
     async fn texts(&self, step: Step<'_>, prefix: &str) -> Result<Vec<String>, StorageError> {
         let mut texts = Vec::new();
@@ -84,7 +103,7 @@ impl Bucket {
     }
 
     /// The whole object: an attempt's time-out covers its last byte too.
-    async fn get(&self, step: Step<'_>, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+    pub(crate) async fn get(&self, step: Step<'_>, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let get = || async {
             match self.client().get_object().bucket(&self.name).key(key).send().await {
                 Ok(object) => Ok(Some(object.body.collect().await.map_err(Failure::other)?.to_vec())),
@@ -135,14 +154,8 @@ impl AuditRecords for S3AuditLog {
 
 #[async_trait]
 impl AuditObjects for S3AuditLog {
-    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
-        let list = || async {
-            let list = self.0.client().list_objects_v2().bucket(&self.0.name).prefix(prefix);
-            Ok(list.start_after(after).send().await?)
-        };
-        let step = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
-        let page = self.0.connection.call(step, list).await?;
-        Ok(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
+        self.0.page(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, prefix, after).await
     }
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {

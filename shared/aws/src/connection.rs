@@ -170,8 +170,16 @@ impl Connection {
         aws_sdk_secretsmanager::Client::from_conf(client_config!(self, aws_sdk_secretsmanager).build())
     }
 
+    pub(crate) fn kms(&self) -> aws_sdk_kms::Client {
+        aws_sdk_kms::Client::from_conf(client_config!(self, aws_sdk_kms).build())
+    }
+
     pub(crate) fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
         aws_sdk_dynamodb::Client::from_conf(client_config!(self, aws_sdk_dynamodb).build())
+    }
+
+    pub(crate) fn codedeploy(&self) -> aws_sdk_codedeploy::Client {
+        aws_sdk_codedeploy::Client::from_conf(client_config!(self, aws_sdk_codedeploy).build())
     }
 
     pub(crate) fn s3(&self) -> aws_sdk_s3::Client {

@@ -13,6 +13,7 @@ use domain::{
     CachedVerdict, Sale, SessionId, Timestamp,
     breaker::Breaker,
     ports::{CacheEntry, StorageError, Versioned},
+    smoke,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -99,6 +100,11 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
             (WORK, string(open.work.as_str())),
             (DUE, AttributeValue::N(open.due.as_millis().to_string())),
         ]));
+    }
+    // The smoke test makes one a day; a customer's sale never expires.
+    if sale.smoke {
+        let expires = sale.received_at.plus(smoke::KEPT_FOR).as_seconds();
+        stored.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
     }
     Ok(stored)
 }
@@ -224,6 +230,7 @@ mod tests {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_millis(1));
         let mut item = sale_item(&sale, 3, "token").unwrap();
         assert_eq!(parse_sale(&item).unwrap(), Versioned { value: sale, version: 3 });
+        assert!(!item.contains_key("expires_at"), "a customer's sale never expires");
         assert!(is_own_write(Some(&item), "token") && !is_own_write(Some(&item), "other"));
         item.remove("version");
         assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));

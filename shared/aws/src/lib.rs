@@ -6,11 +6,14 @@
 mod alerts;
 mod all_sales;
 mod attempts;
+mod broadcast;
 mod buckets;
 mod cache_entries;
 mod cache_items;
 mod connection;
 mod dead_letters;
+mod deployments;
+mod digests;
 mod items;
 mod note;
 mod open_sales;
@@ -23,9 +26,12 @@ mod submissions;
 mod transactions;
 
 pub use alerts::{BUDGET as ALERT_BUDGET, SnsAlerts};
+pub use broadcast::SnsBroadcast;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, InvalidSetting, Patience};
 pub use dead_letters::S3DeadLetters;
+pub use deployments::CodeDeploy;
+pub use digests::{KmsKey, S3Digests, SqsLogNotices};
 pub use note::DynamoNote;
 pub use queue::SqsQueue;
 pub use reach::Reach;

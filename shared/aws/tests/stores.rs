@@ -260,3 +260,24 @@ async fn an_outage_of_everything_ends_in_the_log_and_blocks_nobody() {
     assert!(SaleStore::load(&sales, &session()).await.is_err());
     alerts.raise(alert(Severity::Critical)).await;
 }
+
+/// Smoke Test, invariant 8: a deployment is answered, also where the first attempts get lost.
+#[tokio::test]
+async fn a_deployment_hears_how_its_hook_has_ended() {
+    for (succeeded, status) in [(true, "Succeeded"), (false, "Failed")] {
+        let reply = (200, r#"{"lifecycleEventHookExecutionId":"e-1"}"#.to_owned());
+        let server = Server::start([down(), reply]).await;
+        let deployments = aws::CodeDeploy::new(connection(&server.url));
+        deployments.answer("d-1", "e-1", succeeded).await.unwrap();
+        let seen = server.seen();
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        let asked: serde_json::Value = serde_json::from_str(&seen[1]).unwrap();
+        let expected = serde_json::json!({
+            "deploymentId": "d-1", "lifecycleEventHookExecutionId": "e-1", "status": status,
+        });
+        assert_eq!(asked, expected);
+    }
+    let server = Server::start([]).await;
+    let deployments = aws::CodeDeploy::new(connection(&server.url));
+    assert!(deployments.answer("d-1", "e-1", true).await.is_err(), "nobody took the answer");
+}

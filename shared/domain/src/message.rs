@@ -22,6 +22,8 @@ pub enum OrderedBy {
     Reconciliation,
     /// An operator.
     Operator,
+    /// The smoke test, with an event that it signed itself.
+    SmokeTest,
 }
 
 /// A queue message.

@@ -20,17 +20,26 @@ pub enum Metric {
     Reconciled,
     /// A run of cache-health came to its end, whether or not a look was due in it.
     CacheHealthRan,
+    /// What came into the log was digested and signed.
+    Digested,
+    /// The inbox was looked at (Inbox Watch: every two minutes).
+    InboxWatched,
+    /// A smoke test came to its end, whatever it found.
+    SmokeTested,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
         Self::CacheHealthRan,
+        Self::Digested,
+        Self::InboxWatched,
+        Self::SmokeTested,
     ];
 
     /// Its name in CloudWatch.
@@ -43,6 +52,9 @@ impl Metric {
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
             Self::CacheHealthRan => "CacheHealthRan",
+            Self::Digested => "Digested",
+            Self::InboxWatched => "InboxWatched",
+            Self::SmokeTested => "SmokeTested",
         }
     }
 

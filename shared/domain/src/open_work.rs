@@ -28,12 +28,22 @@ pub enum Work {
     UnknownMail,
     /// The money is to go back and Stripe has not confirmed.
     Refund,
+    /// The customer has written back: an operator reads it and does what it asks for.
+    Reply,
 }
 
 impl Work {
     /// Every kind, in the order in which they are looked at: what concerns money comes first.
-    pub const ALL: [Self; 7] =
-        [Self::Refund, Self::Review, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail, Self::InFlight];
+    pub const ALL: [Self; 8] = [
+        Self::Refund,
+        Self::Review,
+        Self::Reply,
+        Self::Unusable,
+        Self::Failed,
+        Self::DeadLetter,
+        Self::UnknownMail,
+        Self::InFlight,
+    ];
 
     /// Its name in the index and in lists.
     #[must_use]
@@ -46,6 +56,7 @@ impl Work {
             Self::DeadLetter => "dead_letter",
             Self::UnknownMail => "unknown_mail",
             Self::Refund => "refund",
+            Self::Reply => "reply",
         }
     }
 
@@ -55,8 +66,8 @@ impl Work {
             // Longer than the longest lease and the longest visibility time-out.
             Self::InFlight => 20 * 60,
             Self::Refund => 10 * 60,
-            // Content filter GAP-J: 24 h.
-            Self::Review | Self::Failed | Self::DeadLetter | Self::UnknownMail => 24 * 3600,
+            // Content filter GAP-J: 24 h. Whoever writes is promised a response within 24 h (Inbox Watch).
+            Self::Review | Self::Failed | Self::DeadLetter | Self::UnknownMail | Self::Reply => 24 * 3600,
             // Silent Drop, output 3: 72 h without a reply.
             Self::Unusable => 72 * 3600,
         })
@@ -105,6 +116,10 @@ impl Sale {
     }
 
     fn work(&self) -> Option<(Work, Timestamp)> {
+        if self.smoke {
+            // Its test is over in a minute and has told what there was to tell; only its records are still owed.
+            return (!self.outbox.is_empty()).then_some((Work::InFlight, self.changed_at));
+        }
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
@@ -123,14 +138,26 @@ impl Sale {
     }
 
     fn for_humans(&self) -> Option<(Work, Timestamp)> {
-        if self.money != Money::Kept {
+        let kept = self.money == Money::Kept;
+        if let Fulfilment::InReview { at, .. } = &self.fulfilment
+            && kept
+        {
+            // First of all: what it leads to by policy must not wait for a reply to be read.
+            return Some((Work::Review, *at));
+        }
+        if let Some(reply) = self.waiting_replies().next() {
+            return Some((Work::Reply, reply.at));
+        }
+        if !kept {
             return None;
         }
         match &self.fulfilment {
-            Fulfilment::InReview { at, .. } => return Some((Work::Review, *at)),
             Fulfilment::Failed { at, .. } => return Some((Work::Failed, *at)),
             Fulfilment::Unusable { at } => return Some((Work::Unusable, *at)),
-            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. } => {}
+            Fulfilment::Ordered { .. }
+            | Fulfilment::Generating { .. }
+            | Fulfilment::Ready { .. }
+            | Fulfilment::InReview { .. } => {}
         }
         let mut wanted = Letter::ALL.into_iter().filter(|letter| self.wants(*letter));
         wanted.find_map(|letter| match self.letter(letter) {

@@ -5,6 +5,7 @@ pub use crate::cache_entries::CacheEntries;
 use crate::{
     Alert, CachedVerdict, CheckoutSession, EmailAddress, Query, Sale, Secret, SessionId, Submission, Tier, Timestamp,
     breaker::Breaker,
+    inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
     mail::Letter,
     message::Message,
     money::PaymentId,
@@ -200,13 +201,60 @@ pub trait AuditRecords: Send + Sync {
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError>;
 }
 
+/// An object as its bucket lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Its key.
+    pub key: String,
+    /// When it was written, as the bucket says.
+    pub written_at: Timestamp,
+}
+
 /// The append-only log as it lies there, for its verification.
 #[async_trait]
 pub trait AuditObjects: Send + Sync {
-    /// One page of the keys that begin so and come after `after`, in order; nothing when there are no more.
-    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError>;
+    /// One page of the objects whose keys begin so and come after `after`, in order; nothing when there are no more.
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError>;
     /// The bytes of an object, if it is there.
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
+}
+
+/// One message of the log's bucket about objects that came into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogNotice {
+    /// What the queue wants to see when the message is removed.
+    pub handle: String,
+    /// What the bucket says.
+    pub body: String,
+}
+
+/// Messages of the log's bucket about objects that came into it: at least once, late, in any order.
+#[async_trait]
+pub trait LogNotices: Send + Sync {
+    /// Some of the messages that wait, which are then hidden for a while; nothing when none does.
+    async fn receive(&self) -> Result<Vec<LogNotice>, StorageError>;
+    /// Removes a message whose work is done.
+    async fn remove(&self, handle: &str) -> Result<(), StorageError>;
+}
+
+/// Digests of the log and their signatures, in a store of their own: nothing there is ever replaced.
+#[async_trait]
+pub trait DigestStore: Send + Sync {
+    /// Stores a document unless its key is taken. Answers what is there then: this one, or the one that was first.
+    async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError>;
+    /// A stored document.
+    async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
+    /// One page of the keys that begin so and come after `after`, in order; nothing when there are no more.
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError>;
+}
+
+/// Signs digests with a key that never leaves the key service.
+#[async_trait]
+pub trait DigestSigner: Send + Sync {
+    /// The key, as the key service names it.
+    fn key(&self) -> &str;
+    /// The signature (ECDSA on P-256, DER) of a document with this SHA-256.
+    async fn sign(&self, sha256: &[u8; 32]) -> Result<Vec<u8>, StorageError>;
 }
 
 /// Raw payloads that the content filter held: erasable, for few eyes.
@@ -479,6 +527,29 @@ pub trait Mailbox: Send + Sync {
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
     /// Removes a draft that nobody will send.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+}
+
+/// The mailbox's inbox. Nothing in it is ever changed: no message is marked as read, moved or removed (Inbox Watch,
+/// invariant 8).
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// The unread messages that were received at `since` or later, at most `most`.
+    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
+    /// A message without its body; nothing where it is not there (any more).
+    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
+    /// A message as an operator reads it.
+    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError>;
+    /// The sale of which a mail was sent in this conversation.
+    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError>;
+    /// Creates the draft of an acknowledgement, to be sent as any other draft.
+    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError>;
+}
+
+/// The topic that operators read, for lines that may name a sender: they go there and into no log.
+#[async_trait]
+pub trait Broadcast: Send + Sync {
+    /// Returns once the topic has the line.
+    async fn tell(&self, line: &str) -> Result<(), StorageError>;
 }
 
 /// A secret document, fetched at its first use and kept for the life of the process.

@@ -8,6 +8,7 @@
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 use crate::{
     Alert, Colour, SessionId, Tier, Timestamp,
+    inbox::Reply,
     money::{Money, PaymentChange},
     verdict::Divergence,
 };
@@ -83,6 +84,9 @@ pub struct AuditEntry {
 pub struct Sale {
     /// The Stripe session.
     pub session_id: SessionId,
+    /// Whether it is the smoke test's, and no customer's: nobody paid, nobody waits, nobody is to be alerted of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub smoke: bool,
     /// The tier, once Stripe has been asked.
     pub tier: Option<Tier>,
     /// Truncated SHA-256 of the question.
@@ -138,6 +142,9 @@ pub struct Sale {
     pub chased: u32,
     /// How often the verdict was read.
     pub retrievals: u32,
+    /// The customer's replies to its mails, oldest first (Silent Drop, GAP-SD-09).
+    #[serde(default)]
+    pub replies: Vec<Reply>,
     /// The audit stream.
     pub audit: Option<AuditHead>,
     /// Audit records that may not have reached the log yet.
@@ -179,6 +186,7 @@ impl Sale {
     pub const fn ordered(session_id: SessionId, received_at: Timestamp) -> Self {
         Self {
             session_id,
+            smoke: false,
             tier: None,
             query_hash: None,
             verdict_hash: None,
@@ -201,6 +209,7 @@ impl Sale {
             reminded_at: None,
             chased: 0,
             retrievals: 0,
+            replies: Vec::new(),
             audit: None,
             outbox: Vec::new(),
             alerts: Vec::new(),

@@ -32,6 +32,12 @@ impl SessionId {
         &self.0
     }
 
+    /// Whether Stripe gave it out in test mode.
+    #[must_use]
+    pub fn is_test_mode(&self) -> bool {
+        self.0.strip_prefix("cs_test_").is_some_and(|rest| !rest.is_empty())
+    }
+
     /// The first 12 characters, for logs and alerts.
     #[must_use]
     pub fn prefix(&self) -> &str {

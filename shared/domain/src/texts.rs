@@ -46,3 +46,7 @@ We're sorry for the friction. We hold ourselves to a higher standard.
 — 42 Sisters AI
 oracle@42sisters.ai
 ";
+
+/// The body of the acknowledgement that a sender in the inbox gets (Inbox Watch, canonical autoresponse body).
+pub const ACKNOWLEDGEMENT: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within \
+    24 hours. Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";

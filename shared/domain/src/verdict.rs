@@ -201,8 +201,11 @@ pub struct CachedVerdict {
     /// When it was written, ISO 8601 UTC.
     pub cached_at: String,
     /// Whether it replaces a lost original.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub regen: bool,
+    /// Whether it is the smoke test's, and no customer's (Smoke Test, invariant 2).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub smoke: bool,
     /// Why it was generated again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regen_reason: Option<String>,
@@ -221,6 +224,7 @@ impl CachedVerdict {
             verdict,
             cached_at: now.to_iso(),
             regen: false,
+            smoke: false,
             regen_reason: None,
             notice: None,
         }

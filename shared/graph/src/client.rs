@@ -1,14 +1,15 @@
 //! The mailbox behind [`Mailbox`].
 
 use crate::{
-    encode, message,
+    encode, inbox, message,
     reply::{self, Lost},
     token::{Grant, Tokens},
 };
 use async_trait::async_trait;
 use domain::{
-    EmailAddress,
-    ports::{Clock, MailError, Mailbox, OutgoingMail},
+    EmailAddress, SessionId,
+    inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail},
     sale::Draft,
 };
 use reqwest::{
@@ -75,6 +76,8 @@ pub enum ConfigError {
 pub struct Client {
     http: reqwest::Client,
     tokens: Tokens,
+    /// `{graph}/v1.0/`: what every address begins with that an access token may be sent to.
+    service: String,
     /// `{graph}/v1.0/users/{sender}`.
     mailbox: String,
     timeout: Duration,
@@ -85,8 +88,10 @@ struct Call<'a> {
     /// For logs.
     operation: &'static str,
     method: Method,
-    /// What follows the mailbox.
-    path: String,
+    /// The whole address.
+    url: String,
+    /// How Graph is to write its answer.
+    prefer: Option<&'static str>,
     body: Option<&'a str>,
     /// Whether a lost reply leaves open what happened.
     changes: bool,
@@ -121,9 +126,10 @@ impl Client {
             .build()
             .map_err(ConfigError::Http)?;
         let token_url = format!("{login_url}/{tenant}/oauth2/v2.0/token");
-        let mailbox = format!("{graph_url}/v1.0/users/{}", encode::percent(sender.expose()));
+        let service = format!("{graph_url}/v1.0/");
+        let mailbox = format!("{service}users/{}", encode::percent(sender.expose()));
         let tokens = Tokens::new(http.clone(), token_url, client_id, grant, clock, timeout);
-        Ok(Self { http, tokens, mailbox, timeout })
+        Ok(Self { http, tokens, service, mailbox, timeout })
     }
 
     /// Makes the call, with a fresh token once more if Graph refuses the one we had: 401 means that nothing was
@@ -142,8 +148,11 @@ impl Client {
     }
 
     async fn attempt(&self, call: &Call<'_>, authorization: &HeaderValue) -> Result<reqwest::Response, MailError> {
-        let url = format!("{}{}", self.mailbox, call.path);
-        let request = self.http.request(call.method.clone(), url).header(AUTHORIZATION, authorization);
+        let request = self.http.request(call.method.clone(), &call.url).header(AUTHORIZATION, authorization);
+        let request = match call.prefer {
+            Some(preference) => request.header("prefer", preference),
+            None => request,
+        };
         let request = match call.body {
             Some(body) => request.header(CONTENT_TYPE, "application/json").body(body.to_owned()),
             // The HTTP library says nothing about an empty body, and Graph answers 411 to that.
@@ -151,6 +160,47 @@ impl Client {
             None => request,
         };
         request.timeout(self.timeout).send().await.map_err(|error| lost(call, error))
+    }
+
+    /// A call that changes nothing, about what follows the mailbox in its address.
+    fn asking(&self, operation: &'static str, path: &str) -> Call<'static> {
+        Call { operation, method: Method::GET, url: self.at(path), prefer: None, body: None, changes: false }
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.mailbox)
+    }
+
+    /// Creates a draft of this message.
+    async fn draft(&self, body: &str) -> Result<Draft, MailError> {
+        let (method, url) = (Method::POST, self.at("/messages"));
+        let call = Call { operation: "create_draft", method, url, prefer: None, body: Some(body), changes: true };
+        let response = self.call(&call).await.map_err(|error| match error {
+            // There is no draft to miss yet: it is the mailbox that is not there.
+            MailError::NoSuchDraft => MailError::Forbidden(404),
+            error => error,
+        })?;
+        let body = reply::read(response).await.map_err(|error| lost(&call, error))?;
+        message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
+    }
+
+    /// What is told of one message; nothing where it is not there.
+    async fn about<T>(
+        &self,
+        id: &str,
+        operation: &'static str,
+        select: &str,
+        prefer: &'static str,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, MailError> {
+        let Some(id) = encode::segment(id) else { return Ok(None) };
+        let path = format!("/messages/{id}?$select={select}");
+        let call = Call { prefer: Some(prefer), ..self.asking(operation, &path) };
+        match self.told(&call, read).await {
+            Ok(told) => Ok(Some(told)),
+            Err(MailError::NoSuchDraft) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The body of a reply that only tells something.
@@ -162,25 +212,69 @@ impl Client {
     }
 }
 
+/// Ids that stay the same when a message is moved to another folder: they are remembered for days.
+const LASTING_IDS: &str = r#"IdType="ImmutableId""#;
+
+/// The same, and bodies without markup.
+const LASTING_IDS_AND_TEXT: &str = r#"IdType="ImmutableId", outlook.body-content-type="text""#;
+
+#[async_trait]
+impl Inbox for Client {
+    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
+        let mut url = self.at(&inbox::unread(since, order, most));
+        let mut found = Arrivals::default();
+        loop {
+            let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("unread", "") };
+            let page = self.told(&call, inbox::page).await.map_err(no_mailbox)?;
+            found.messages.extend(page.messages);
+            found.more = found.messages.len() > most || page.next.is_some();
+            found.messages.truncate(most);
+            match page.next.filter(|_| found.messages.len() < most) {
+                // The token goes along, so the address must be of the service we were configured with.
+                Some(next) if next.starts_with(&self.service) => url = next,
+                Some(_) => return Err(MailError::Unavailable(200)),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
+        let select = "from,subject,conversationId,internetMessageHeaders";
+        self.about(id, "message", select, LASTING_IDS, inbox::incoming).await
+    }
+
+    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
+        self.about(id, "correspondence", "from,subject,body", LASTING_IDS_AND_TEXT, inbox::correspondence).await
+    }
+
+    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError> {
+        let call = self.asking("sale_of", &inbox::sent_in(conversation));
+        self.told(&call, inbox::sale).await.map_err(no_mailbox)
+    }
+
+    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
+        self.draft(&message::acknowledgement(mail).to_string()).await
+    }
+}
+
+/// A list of a folder is never missing: it is the mailbox that is not there.
+fn no_mailbox(error: MailError) -> MailError {
+    match error {
+        MailError::NoSuchDraft => MailError::Forbidden(404),
+        error => error,
+    }
+}
+
 #[async_trait]
 impl Mailbox for Client {
     async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
-        let body = message::draft(mail).to_string();
-        let path = "/messages".to_owned();
-        let call = Call { operation: "create_draft", method: Method::POST, path, body: Some(&body), changes: true };
-        let response = self.call(&call).await.map_err(|error| match error {
-            // There is no draft to miss yet: it is the mailbox that is not there.
-            MailError::NoSuchDraft => MailError::Forbidden(404),
-            error => error,
-        })?;
-        let body = reply::read(response).await.map_err(|error| lost(&call, error))?;
-        message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
+        self.draft(&message::draft(mail).to_string()).await
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let id = encode::segment(&draft.id).ok_or(MailError::NoSuchDraft)?;
-        let path = format!("/messages/{id}/send");
-        let call = Call { operation: "send_draft", method: Method::POST, path, body: None, changes: true };
+        let (method, url) = (Method::POST, self.at(&format!("/messages/{id}/send")));
+        let call = Call { operation: "send_draft", method, url, prefer: None, body: None, changes: true };
         // The status says all; a body that breaks off afterwards changes nothing.
         self.call(&call).await.map(drop)
     }
@@ -188,8 +282,7 @@ impl Mailbox for Client {
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
         let Some(id) = encode::segment(&draft.id) else { return Ok(false) };
         let path = format!("/messages/{id}?$select=id,isDraft");
-        let call = Call { operation: "draft_exists", method: Method::GET, path, body: None, changes: false };
-        match self.told(&call, message::is_draft).await {
+        match self.told(&self.asking("draft_exists", &path), message::is_draft).await {
             Err(MailError::NoSuchDraft) => Ok(false),
             outcome => outcome,
         }
@@ -200,8 +293,8 @@ impl Mailbox for Client {
         let path = format!(
             "/mailFolders/sentitems/messages?$filter=internetMessageId%20eq%20{id}&$select=internetMessageId&$top=1"
         );
-        let call = Call { operation: "was_sent", method: Method::GET, path, body: None, changes: false };
-        match self.told(&call, |body| message::lists(body, &draft.internet_message_id)).await {
+        match self.told(&self.asking("was_sent", &path), |body| message::lists(body, &draft.internet_message_id)).await
+        {
             Err(MailError::NoSuchDraft) => Err(MailError::Forbidden(404)),
             outcome => outcome,
         }
@@ -209,8 +302,8 @@ impl Mailbox for Client {
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let Some(id) = encode::segment(&draft.id) else { return Ok(()) };
-        let path = format!("/messages/{id}");
-        let call = Call { operation: "discard_draft", method: Method::DELETE, path, body: None, changes: false };
+        let (method, url) = (Method::DELETE, self.at(&format!("/messages/{id}")));
+        let call = Call { operation: "discard_draft", method, url, prefer: None, body: None, changes: false };
         match self.call(&call).await {
             Ok(_) | Err(MailError::NoSuchDraft) => Ok(()),
             Err(error) => Err(error),

@@ -4,8 +4,9 @@
 use crate::{Client, Config, Grant, RefreshTokenStore, client::DEFAULT_TIMEOUT};
 use async_trait::async_trait;
 use domain::{
-    EmailAddress, MadeFromSecret, RenewableSecret, Secret,
-    ports::{Clock, MailError, Mailbox, OutgoingMail},
+    EmailAddress, MadeFromSecret, RenewableSecret, Secret, SessionId,
+    inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail},
     renewable::{Made, NotMade},
     sale::Draft,
 };
@@ -92,6 +93,54 @@ impl LazyClient {
 
 const fn is_refused<T>(outcome: &Result<T, MailError>) -> bool {
     matches!(outcome, Err(MailError::Forbidden(_) | MailError::ConsentRefused))
+}
+
+#[async_trait]
+impl Inbox for LazyClient {
+    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
+        let client = self.client().await?;
+        let outcome = client.unread(since, order, most).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.unread(since, order, most).await,
+            None => outcome,
+        }
+    }
+
+    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
+        let client = self.client().await?;
+        let outcome = client.message(id).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.message(id).await,
+            None => outcome,
+        }
+    }
+
+    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
+        let client = self.client().await?;
+        let outcome = client.correspondence(id).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.correspondence(id).await,
+            None => outcome,
+        }
+    }
+
+    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError> {
+        let client = self.client().await?;
+        let outcome = client.sale_of(conversation).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.sale_of(conversation).await,
+            None => outcome,
+        }
+    }
+
+    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
+        let client = self.client().await?;
+        let outcome = client.create_acknowledgement(mail).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.create_acknowledgement(mail).await,
+            None => outcome,
+        }
+    }
 }
 
 #[async_trait]

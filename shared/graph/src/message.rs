@@ -1,6 +1,6 @@
 //! A mail as Graph reads and writes it.
 
-use domain::{ports::OutgoingMail, sale::Draft};
+use domain::{inbox::Acknowledgement, ports::OutgoingMail, sale::Draft};
 use serde_json::{Value, json};
 
 /// The header by which a mail can be found again; Graph takes headers of one's own that begin with `x-`.
@@ -8,13 +8,27 @@ pub(crate) const SESSION_HEADER: &str = "x-oracle-session";
 
 /// The body of the call that makes a draft.
 pub(crate) fn draft(mail: &OutgoingMail) -> Value {
-    // A line break in a subject would begin a header of its own.
-    let subject: String = mail.subject.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     json!({
-        "subject": subject,
+        "subject": one_line(&mail.subject),
         "body": {"contentType": "Text", "content": mail.body},
         "toRecipients": [{"emailAddress": {"address": mail.to.expose()}}],
         "internetMessageHeaders": [{"name": SESSION_HEADER, "value": mail.session_id.as_str()}],
+    })
+}
+
+/// A line break in a subject would begin a header of its own.
+fn one_line(subject: &str) -> String {
+    subject.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The body of the call that makes the draft of an acknowledgement. RFC 3834 asks for `Auto-Submitted`, which Graph does
+/// not let us write: only names that begin with `x-`. This one keeps Exchange and what follows it from answering.
+pub(crate) fn acknowledgement(mail: &Acknowledgement) -> Value {
+    json!({
+        "subject": one_line(&mail.subject),
+        "body": {"contentType": "Text", "content": mail.body},
+        "toRecipients": [{"emailAddress": {"address": mail.to.expose()}}],
+        "internetMessageHeaders": [{"name": "X-Auto-Response-Suppress", "value": "All"}],
     })
 }
 

@@ -29,6 +29,14 @@ pub trait RefreshTokenStore: Send + Sync {
     async fn rotated(&self, new: Secret);
 }
 
+/// Keeps no new refresh token: the stored one stays valid, and email-sender rotates it.
+pub struct NotKept;
+
+#[async_trait]
+impl RefreshTokenStore for NotKept {
+    async fn rotated(&self, _new: Secret) {}
+}
+
 /// How access is granted.
 #[derive(Clone)]
 pub enum Grant {

@@ -11,6 +11,7 @@ pub mod quarantine;
 pub mod reattempt;
 pub mod redrive;
 pub mod refunds;
+pub mod replies;
 pub mod settle;
 pub mod show;
 

@@ -3,6 +3,7 @@
 use domain::{
     Sale, SessionId, Tier, Timestamp,
     mail::{Letter, Mail},
+    money::Money,
     open_work::Work,
     ports::{OpenSales, PaymentError, Payments, SaleStore, StorageError},
     sale::Fulfilment,
@@ -34,6 +35,11 @@ pub struct Row {
     pub tier: Option<Tier>,
     /// What is known of the matter, as codes: no text of a customer's.
     pub detail: String,
+    /// How many replies of the customer wait for somebody who reads them.
+    pub replies: usize,
+    /// Whether a decision about the money is open: try again, or give it back.
+    #[serde(skip)]
+    pub(crate) undecided: bool,
 }
 
 /// Everything that waits for a human, most urgent first: every list, and of what machines work on only what is
@@ -50,7 +56,8 @@ pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, St
 /// # Errors
 /// [`StorageError`].
 pub async fn undecided(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    rows(ports, &[Work::Failed, Work::Unusable, Work::Review, Work::Refund], now).await
+    let rows = rows(ports, &[Work::Failed, Work::Unusable, Work::Review, Work::Refund, Work::Reply], now).await?;
+    Ok(rows.into_iter().filter(|row| row.work != Work::Reply || row.undecided).collect())
 }
 
 /// The sales that the content filter holds.
@@ -103,10 +110,38 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
         overdue: open.due <= now,
         tier: sale.tier,
         detail: detail(sale, open.work),
+        replies: sale.waiting_replies().count(),
+        undecided: sale.money == Money::Kept
+            && matches!(sale.fulfilment, Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }),
     })
 }
 
+/// The sales whose customers have written back, whatever else is to be done about them.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    // Machines at work, and a hold, come before a reply on the lists; what has come is there all the same.
+    let mut found = rows(ports, &[Work::Reply, Work::Review, Work::Refund], now).await?;
+    for sale in sales(ports, Work::InFlight, None).await? {
+        found.extend(row(&sale, now));
+    }
+    found.retain(|row| row.replies > 0);
+    found.sort_by(|a, b| (&a.due, &a.session_id).cmp(&(&b.due, &b.session_id)));
+    found.dedup_by(|a, b| a.session_id == b.session_id);
+    Ok(found)
+}
+
 fn detail(sale: &Sale, work: Work) -> String {
+    let detail = detail_of(sale, work);
+    match sale.waiting_replies().count() {
+        0 => detail,
+        1 => format!("1 reply; {detail}"),
+        more => format!("{more} replies; {detail}"),
+    }
+}
+
+fn detail_of(sale: &Sale, work: Work) -> String {
     if work == Work::Refund {
         return "authorised, not confirmed by Stripe".to_owned();
     }
@@ -198,14 +233,14 @@ pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
     Letter::ALL.into_iter().filter_map(dead).collect()
 }
 
-/// Every mail that was given up, oldest first. The mail that asks for a submission is looked for among the
-/// unusable sales: their list comes before that of dead letters.
+/// Every mail that was given up, oldest first. They are looked for among the unusable sales and those whose customers
+/// have replied too: these lists come before that of dead letters.
 ///
 /// # Errors
 /// [`StorageError`].
 pub async fn dead_letters(ports: Ports<'_>, since: Option<Timestamp>) -> Result<Vec<DeadLetter>, StorageError> {
     let mut found = Vec::new();
-    for work in [Work::DeadLetter, Work::Unusable] {
+    for work in [Work::DeadLetter, Work::Unusable, Work::Reply] {
         for sale in sales(ports, work, None).await? {
             found.extend(dead_letters_of(&sale));
         }
@@ -220,7 +255,7 @@ pub async fn dead_letters(ports: Ports<'_>, since: Option<Timestamp>) -> Result<
 mod tests {
     use super::*;
     use crate::testing::{at, sale, world};
-    use domain::{mail::Progress, money::Money};
+    use domain::{inbox::Reply, mail::Progress};
     use serde_json::json;
     use testkit::{World, run};
 
@@ -299,5 +334,25 @@ mod tests {
             ]
         );
         assert_eq!(run(dead_letters(ports(&world), Some(at(-20)))).unwrap().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn whoever_has_written_back_is_found_wherever_the_sale_stands() {
+        let reply = || vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None }];
+        let unusable = Fulfilment::Unusable { at: at(-100) };
+        let world = world_of([
+            Sale { replies: reply(), ..sale() },
+            Sale { replies: reply(), fulfilment: unusable, notice: dead(-90), ..sale() },
+            Sale { replies: reply(), fulfilment: Fulfilment::InReview { gate: 1, at: at(-60) }, ..sale() },
+            Sale { replies: reply(), fulfilment: Fulfilment::Ordered { at: at(-50) }, ..sale() },
+            Sale { replies: reply(), mail: dead(-20), ..sale() },
+            sale(),
+        ]);
+        let rows = run(replied(ports(&world), at(0))).unwrap().unwrap();
+        assert_eq!(rows.len(), 5, "{rows:?}");
+        assert!(rows.iter().all(|row| row.replies == 1 && row.detail.starts_with("1 reply; ")), "{rows:?}");
+        let undecided = run(undecided(ports(&world), at(0))).unwrap().unwrap();
+        assert_eq!(undecided.len(), 2, "a reply takes no sale off the list of money: {undecided:?}");
+        assert_eq!(run(dead_letters(ports(&world), None)).unwrap().unwrap().len(), 2);
     }
 }

@@ -133,6 +133,8 @@ fn order(
     sale.resubmitted = sale.resubmitted || submission.is_some();
     sale.unavailable_until = None;
     sale.chased = 0;
+    // What the customer has written back is what is tried again with.
+    sale.settle_replies(now);
     if domain::planted("reattempt-not-recorded") {
         return Change::save(planned);
     }
@@ -145,6 +147,7 @@ mod tests {
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         Query, Tier,
+        inbox::Reply,
         mail::{Mail, Progress},
         open_work::Work,
     };
@@ -181,6 +184,14 @@ mod tests {
         assert!(state.cache.is_empty(), "no verdict by hand");
         let log: String = state.log.values().cloned().collect();
         assert!(log.contains("\"by\":\"dana\"") && !log.contains("Should I move"), "{log}");
+    }
+
+    #[test]
+    fn trying_again_settles_the_reply_that_asked_for_it() {
+        let reply = Reply { message: "m".into(), at: at(-50), from_buyer: None, settled_at: None };
+        let world = world_with(Sale { replies: vec![reply], ..unusable() });
+        run(go(&world, Some(&submission()))).unwrap().unwrap();
+        assert_eq!(stored(&world).waiting_replies().count(), 0);
     }
 
     #[test]

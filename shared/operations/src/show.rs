@@ -4,7 +4,7 @@ use audit::chain;
 use domain::{
     Sale, SessionId,
     open_work::OpenWork,
-    ports::{AuditRecords, SaleStore, StorageError},
+    ports::{AuditObjects, AuditRecords, SaleStore, StorageError},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -15,13 +15,17 @@ use serde_json::Value;
 pub struct Ports<'a> {
     pub store: &'a dyn SaleStore,
     pub records: &'a dyn AuditRecords,
+    /// The log as it lies there, to look for the stream of a sale that the table has lost.
+    pub objects: &'a dyn AuditObjects,
 }
 
 /// One sale.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overview {
-    /// Its state.
-    pub sale: Sale,
+    /// Its session.
+    pub session: SessionId,
+    /// Its state; nothing where the table has lost it and the log tells of it alone.
+    pub sale: Option<Sale>,
     /// What is left to do, if anything.
     pub open: Option<OpenWork>,
     /// Its audit records in order, those included that are not in the log yet.
@@ -33,12 +37,12 @@ pub struct Overview {
     pub records_in_log: u64,
 }
 
-/// Shows a sale; nothing where nobody has seen it.
+/// Shows a sale; nothing where neither the table nor the log knows of it.
 ///
 /// # Errors
 /// [`StorageError`] when the store or the log could not be read.
 pub async fn show(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overview>, StorageError> {
-    let Some(sale) = ports.store.load(session).await? else { return Ok(None) };
+    let Some(sale) = ports.store.load(session).await? else { return from_the_log(ports, session).await };
     let sale = sale.value;
     let lines = match chain::prefix(&sale) {
         Some(prefix) => ports.records.lines(&prefix).await?,
@@ -51,7 +55,35 @@ pub async fn show(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overvi
     let unseen: Vec<Value> = waiting.filter(|record| !timeline.contains(record)).collect();
     timeline.extend(unseen);
     let records = sale.audit.as_ref().map_or(0, |head| head.count);
-    Ok(Some(Overview { open: sale.open_work(), timeline, records, records_in_log: in_log, sale }))
+    let (session, open) = (session.clone(), sale.open_work());
+    Ok(Some(Overview { session, open, timeline, records, records_in_log: in_log, sale: Some(sale) }))
+}
+
+/// The story of a sale that the table does not know. Which day its stream was opened on is not known either: day by
+/// day is looked at, the newest last, with two requests each.
+async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overview>, StorageError> {
+    let mut after = String::new();
+    while let Some(first) = ports.objects.keys("", &after).await?.first() {
+        let day = first.key.split('/').next().unwrap_or_default();
+        let lines = ports.records.lines(&format!("{day}/session/{}/", session.as_str())).await?;
+        if !lines.is_empty() {
+            let timeline: Vec<Value> = lines.iter().map(|line| parse(line)).collect();
+            // The last number that is there: one that is missing before it shows; what came after it does not.
+            let last = timeline.iter().filter_map(|record| record["seq"].as_u64()).max();
+            let count = lines.len() as u64;
+            return Ok(Some(Overview {
+                session: session.clone(),
+                sale: None,
+                open: None,
+                timeline,
+                records: last.unwrap_or(count).max(count),
+                records_in_log: count,
+            }));
+        }
+        // Behind everything of that day: no key of ours has a tilde.
+        after = format!("{day}/~");
+    }
+    Ok(None)
 }
 
 /// A line that is no JSON is shown as it stands: the log is evidence.
@@ -82,7 +114,7 @@ mod tests {
             run(journal.commit(loaded, note)).unwrap().unwrap();
         }
         world.plan(Plan::none());
-        let ports = Ports { store: &world, records: &world };
+        let ports = Ports { store: &world, records: &world, objects: &world };
         let shown = run(show(ports, &session())).unwrap().unwrap().unwrap();
         assert_eq!((shown.records, shown.records_in_log, shown.timeline.len()), (2, 1, 2));
         assert_eq!((&shown.timeline[0]["seq"], &shown.timeline[1]["seq"]), (&1.into(), &2.into()));
@@ -92,6 +124,25 @@ mod tests {
     #[test]
     fn an_unknown_sale_is_nothing() {
         let world = world();
-        assert!(run(show(Ports { store: &world, records: &world }, &session())).unwrap().unwrap().is_none());
+        let ports = Ports { store: &world, records: &world, objects: &world };
+        assert!(run(show(ports, &session())).unwrap().unwrap().is_none());
+    }
+
+    /// The log tells the story where the table has lost the sale, whichever day it was of.
+    #[test]
+    fn a_sale_that_the_table_has_lost_is_told_from_the_log() {
+        let world = world();
+        for day in 1..=9 {
+            let key = format!("2026-01-0{day}/session/cs_test_other{day}/000001.json");
+            world.state().log.insert(key, "{}".to_owned());
+        }
+        for seq in [1, 2, 4] {
+            let key = format!("2026-01-05/session/{}/{seq:06}.json", session().as_str());
+            world.state().log.insert(key, format!(r#"{{"seq":{seq}}}"#));
+        }
+        let ports = Ports { store: &world, records: &world, objects: &world };
+        let shown = run(show(ports, &session())).unwrap().unwrap().unwrap();
+        assert_eq!((shown.sale, shown.timeline.len()), (None, 3));
+        assert_eq!((shown.records, shown.records_in_log), (4, 3), "the third one is missing");
     }
 }

@@ -97,16 +97,29 @@ impl Client {
             Transport { http, base_url, authorization, attempt_timeout, budget, backoff, pause, randomness };
         Ok(Self { transport, site })
     }
+
+    /// A session, and Stripe's whole reply.
+    pub(crate) async fn retrieve(&self, id: &SessionId) -> Result<(CheckoutSession, Value), PaymentError> {
+        // A session id has no character that means anything in a path.
+        let path = format!("/v1/checkout/sessions/{}", id.as_str());
+        let reply = self.transport.call(&Call::Get { path, query: &[], most_bytes: MAX_REPLY_BYTES }).await?;
+        let session = session::parse(&reply).map_err(CallError::from)?;
+        if session.id == *id { Ok((session, reply)) } else { Err(CallError::Unexpected("another session").into()) }
+    }
+
+    /// Creates the smoke test's session: the object as Stripe answers it, with its id.
+    pub(crate) async fn create_smoke(&self, key: &str) -> Result<(SessionId, Value), PaymentError> {
+        let (path, form) = ("/v1/checkout/sessions", form::smoke(&self.site));
+        let reply =
+            self.transport.call(&Call::Post { path, form: &form, idempotency_key: idempotency_key(key)? }).await?;
+        Ok((created(&reply)?.id, reply))
+    }
 }
 
 #[async_trait]
 impl Payments for Client {
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
-        // A session id has no character that means anything in a path.
-        let path = format!("/v1/checkout/sessions/{}", id.as_str());
-        let reply = self.transport.call(&Call::Get { path, query: &[], most_bytes: MAX_REPLY_BYTES }).await?;
-        let session = session::parse(&reply).map_err(CallError::from)?;
-        if session.id == *id { Ok(session) } else { Err(CallError::Unexpected("another session").into()) }
+        Ok(self.retrieve(id).await?.0)
     }
 
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {

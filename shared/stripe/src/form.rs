@@ -1,11 +1,36 @@
-//! The form that creates a Checkout Session: plain pairs, encoded by the HTTP client.
+//! The forms that create a Checkout Session: plain pairs, encoded by the HTTP client.
 
-use domain::{ports::NewCheckoutSession, tier::CURRENCY};
+use domain::{Tier, ports::NewCheckoutSession, smoke, tier::CURRENCY};
 
 /// The pairs, in a fixed order: with the same idempotency key, Stripe refuses other parameters.
 pub(crate) fn checkout(new: &NewCheckoutSession, site: &str) -> Vec<(String, String)> {
-    let tier = new.tier;
-    let mut pairs: Vec<(String, String)> = [
+    let mut pairs = one_item(new.tier, site);
+    let chunks = new.query.to_metadata().into_iter();
+    pairs.extend(chunks.map(|(name, value)| (format!("metadata[{name}]"), value)));
+    if let Some(code) = &new.promotion_code {
+        pairs.push(("discounts[0][promotion_code]".to_owned(), code.clone()));
+    }
+    pairs
+}
+
+/// The smoke test's pairs: everything in them is fixed (Smoke Test, stage 4).
+pub(crate) fn smoke(site: &str) -> Vec<(String, String)> {
+    let mut pairs = one_item(smoke::TIER, site);
+    let (mark, set) = smoke::MARK;
+    let fixed = [
+        ("metadata[q0]".to_owned(), smoke::QUERY),
+        ("metadata[qn]".to_owned(), "1"),
+        (format!("metadata[{mark}]"), set),
+        (format!("payment_intent_data[metadata][{mark}]"), set),
+        ("customer_email".to_owned(), smoke::EMAIL),
+    ];
+    pairs.extend(fixed.map(|(name, value)| (name, value.to_owned())));
+    pairs
+}
+
+/// What every session has: one item at its tier's price, and where the customer goes afterwards.
+fn one_item(tier: Tier, site: &str) -> Vec<(String, String)> {
+    [
         ("mode", "payment".to_owned()),
         // Stripe replaces the braces and what they hold by the id.
         ("success_url", format!("{site}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}")),
@@ -19,13 +44,7 @@ pub(crate) fn checkout(new: &NewCheckoutSession, site: &str) -> Vec<(String, Str
         ("payment_intent_data[metadata][tier]", tier.key().to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
-    .into();
-    let chunks = new.query.to_metadata().into_iter();
-    pairs.extend(chunks.map(|(name, value)| (format!("metadata[{name}]"), value)));
-    if let Some(code) = &new.promotion_code {
-        pairs.push(("discounts[0][promotion_code]".to_owned(), code.clone()));
-    }
-    pairs
+    .into()
 }
 
 #[cfg(test)]
@@ -72,6 +91,33 @@ mod tests {
             ("discounts[0][promotion_code]", "promo_1"),
         ];
         assert_eq!(pairs, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    /// Stage 4's parameters, and the mark.
+    #[test]
+    fn the_smoke_tests_form_is_fixed() {
+        let decoded = through_the_wire(&smoke("https://oracle.example"));
+        for (name, value) in [
+            ("mode", "payment"),
+            ("line_items[0][price_data][unit_amount]", "100"),
+            ("line_items[0][price_data][currency]", "cad"),
+            ("metadata[tier]", "quick"),
+            ("metadata[q0]", "Is the Oracle pipeline operational? This is an automated smoke test."),
+            ("metadata[qn]", "1"),
+            ("metadata[smoke]", "true"),
+            ("customer_email", "oracle-smoke-test@42sisters.ai"),
+        ] {
+            assert_eq!(decoded.get(name).map(String::as_str), Some(value), "{name}");
+        }
+    }
+
+    /// No question can put on the smoke test's mark.
+    #[test]
+    fn a_customers_form_never_bears_the_mark() {
+        let text = format!("metadata[smoke]=true&smoke=true\u{0} {}", "smoke=true&".repeat(200));
+        for (name, _) in form(Tier::Quick, &text, Some("promo_1")) {
+            assert!(!name.contains("smoke"), "{name}");
+        }
     }
 
     #[test]

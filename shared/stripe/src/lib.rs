@@ -1,4 +1,4 @@
-//! Stripe as far as Oracle uses it: webhook signatures and events, and six calls of its HTTP API.
+//! Stripe as far as Oracle uses it: webhook signatures and events, and seven calls of its HTTP API.
 //!
 //! Replies and events hold customers' questions and addresses, so no error here carries text that a vendor or a
 //! customer wrote: only codes cut down to a known alphabet.
@@ -11,6 +11,7 @@ mod ledger;
 mod reply;
 pub mod session;
 pub mod signature;
+mod smoke;
 mod transport;
 
 pub use client::{BASE_URL, Client, Config, ConfigError};
@@ -18,3 +19,4 @@ pub use event::{Event, EventError, EventKind};
 pub use lazy::LazyClient;
 pub use session::SessionError;
 pub use signature::SignatureError;
+pub use smoke::{Created, SmokeClient, SmokeSecret};

@@ -14,12 +14,14 @@ use domain::{
     open_work::Work,
     ports::{
         Alerts, AllSales, AuditLog, AuditObjects, AuditRecords, Breakers, CacheEntry, Clock, CreatedCheckoutSession,
-        DeadLetters, Ledger, Listed, MAX_QUEUE_DELAY, MailError, Mailbox, Model, ModelError, ModelReply,
-        NewCheckoutSession, Notes, OpenSales, OutgoingMail, PaidSessions, Pause, PaymentError, Payments, Prompt,
-        Published, Quarantine, Queue, QueueError, Randomness, RefundStatus, SaleStore, SalesPage, SaveError,
-        SecretSource, StorageError, Submissions, VerdictArchive, Versioned,
+        DeadLetters, DigestSigner, DigestStore, Ledger, Listed, ListedObject, LogNotice, LogNotices, MAX_QUEUE_DELAY,
+        MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession, Notes, OpenSales, OutgoingMail,
+        PaidSessions, Pause, PaymentError, Payments, Prompt, Published, Quarantine, Queue, QueueError, Randomness,
+        RefundStatus, SaleStore, SalesPage, SaveError, SecretSource, StorageError, Submissions, VerdictArchive,
+        Versioned,
     },
     sale::AuditEntry,
+    smoke::{Facts, SmokeSessions},
 };
 use std::time::Duration;
 
@@ -203,6 +205,7 @@ impl AuditLog for World {
             None if domain::planted("log-write-lost") => Published::Written,
             None => {
                 state.log.insert(entry.key.clone(), entry.line.clone());
+                state.log_written_at.insert(entry.key.clone(), state.now);
                 Published::Written
             }
         });
@@ -224,10 +227,11 @@ impl AuditRecords for World {
 /// An object ends with a line break, as it does in the bucket.
 #[async_trait]
 impl AuditObjects for World {
-    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
         let read = self.boundary("log.keys", |state| {
             let keys = state.log.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
-            keys.take(PAGE).cloned().collect()
+            let written_at = |key| Timestamp::from_millis(state.log_written_at.get(key).copied().unwrap_or(0));
+            keys.take(PAGE).map(|key| ListedObject { key: key.clone(), written_at: written_at(key) }).collect()
         });
         read.await.map_err(|_| storage("log.keys"))
     }
@@ -236,6 +240,65 @@ impl AuditObjects for World {
         let line = |line: &String| format!("{line}\n").into_bytes();
         let read = self.boundary("log.object", |state| state.log.get(key).map(line));
         read.await.map_err(|_| storage("log.object"))
+    }
+}
+
+#[async_trait]
+impl LogNotices for World {
+    async fn receive(&self) -> Result<Vec<LogNotice>, StorageError> {
+        let read = self.boundary("log_notices.receive", |state| {
+            let visible = state.log_notices.iter().filter(|(handle, _)| !state.hidden_log_notices.contains(*handle));
+            let notice = |(handle, body): (&String, &String)| LogNotice { handle: handle.clone(), body: body.clone() };
+            let notices: Vec<LogNotice> = visible.take(PAGE).map(notice).collect();
+            state.hidden_log_notices.extend(notices.iter().map(|notice| notice.handle.clone()));
+            notices
+        });
+        read.await.map_err(|_| storage("log_notices.receive"))
+    }
+
+    async fn remove(&self, handle: &str) -> Result<(), StorageError> {
+        let write = self.boundary("log_notices.remove", |state| drop(state.log_notices.remove(handle)));
+        write.await.map_err(|_| storage("log_notices.remove"))
+    }
+}
+
+#[async_trait]
+impl DigestStore for World {
+    async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError> {
+        let write = self.boundary("digests.keep", |state| {
+            state.digests.entry(key.to_owned()).or_insert_with(|| document.to_owned()).clone().into_bytes()
+        });
+        write.await.map_err(|_| storage("digests.keep"))
+    }
+
+    async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let read = self.boundary("digests.find", |state| state.digests.get(key).map(|text| text.clone().into_bytes()));
+        read.await.map_err(|_| storage("digests.find"))
+    }
+
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("digests.keys", |state| {
+            let keys = state.digests.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
+            keys.take(PAGE).cloned().collect()
+        });
+        read.await.map_err(|_| storage("digests.keys"))
+    }
+}
+
+/// Never the same signature twice, as with ECDSA: the number of the signing, then what was signed.
+#[async_trait]
+impl DigestSigner for World {
+    fn key(&self) -> &str {
+        "the world's key"
+    }
+
+    async fn sign(&self, sha256: &[u8; 32]) -> Result<Vec<u8>, StorageError> {
+        let write = self.boundary("digests.sign", |state| {
+            state.signed.push(*sha256);
+            let number = u8::try_from(state.signed.len()).unwrap_or(u8::MAX);
+            [[number].as_slice(), sha256.as_slice()].concat()
+        });
+        write.await.map_err(|_| storage("digests.sign"))
     }
 }
 
@@ -437,6 +500,14 @@ impl Payments for World {
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
         let read = self.boundary("payments.promotion_code", |state| state.promotion_codes.get(code).cloned());
         read.await.map_err(payment_trouble)
+    }
+}
+
+/// No boundary of its own: nothing of a customer's depends on it.
+#[async_trait]
+impl SmokeSessions for World {
+    async fn facts(&self, id: &SessionId) -> Result<Facts, PaymentError> {
+        self.state().smoke_sessions.get(id).cloned().ok_or(PaymentError::NotFound)
     }
 }
 

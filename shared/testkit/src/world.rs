@@ -1,6 +1,9 @@
 //! Everything outside a function, in memory.
 
-use crate::faults::{Fault, Passage, Plan, Trouble};
+use crate::{
+    faults::{Fault, Passage, Plan, Trouble},
+    inbox::Unread,
+};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
@@ -9,6 +12,7 @@ use domain::{
     money::PaymentId,
     ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
+    smoke::Facts,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -20,12 +24,13 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 43] = [
+pub const BOUNDARIES: [&str; 54] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
     "breaker.load",
     "breaker.save",
+    "broadcast.tell",
     "cache.correct",
     "cache.documents",
     "cache.listed",
@@ -34,6 +39,14 @@ pub const BOUNDARIES: [&str; 43] = [
     "cache.remove_listed",
     "cache.totals",
     "dead_letters.keep",
+    "digests.find",
+    "digests.keep",
+    "digests.keys",
+    "digests.sign",
+    "inbox.create_acknowledgement",
+    "inbox.message",
+    "inbox.sale_of",
+    "inbox.unread",
     "ledger.paid_since",
     "ledger.refund",
     "ledger.session_of",
@@ -41,6 +54,8 @@ pub const BOUNDARIES: [&str; 43] = [
     "log.lines",
     "log.object",
     "log.publish",
+    "log_notices.receive",
+    "log_notices.remove",
     "mailbox.create_draft",
     "mailbox.discard_draft",
     "mailbox.draft_exists",
@@ -117,6 +132,14 @@ pub struct State {
     pub removed_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
+    /// When a record came into the log: those that a test has put there itself came at the beginning of time.
+    pub log_written_at: BTreeMap<String, i64>,
+    /// What the log's bucket says of objects that came into it, by handle, and which of it is hidden.
+    pub log_notices: BTreeMap<String, String>,
+    pub hidden_log_notices: BTreeSet<String>,
+    pub digests: BTreeMap<String, String>,
+    /// Everything that was signed, in order: no two documents of one number may be in here.
+    pub signed: Vec<[u8; 32]>,
     pub quarantine: Vec<(SessionId, String)>,
     /// What was sent, with how long the queue is to keep it back.
     pub queue: VecDeque<(Message, Duration)>,
@@ -138,6 +161,8 @@ pub struct State {
     /// Alerts that no topic took: the adapter's last resort is the function's log.
     pub logged_alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
+    /// What Stripe's test mode says under the smoke test's key.
+    pub smoke_sessions: BTreeMap<SessionId, Facts>,
     pub created: Vec<NewCheckoutSession>,
     pub promotion_codes: BTreeMap<String, String>,
     pub answers: VecDeque<Answer>,
@@ -154,6 +179,14 @@ pub struct State {
     pub sent_at: Vec<i64>,
     /// How long the sent items lag behind, in milliseconds.
     pub sent_items_lag: i64,
+    /// Unread messages.
+    pub inbox: Vec<Unread>,
+    /// The sale of which a mail was sent in a conversation.
+    pub conversations: BTreeMap<String, SessionId>,
+    /// How many drafts of acknowledgements were made.
+    pub acknowledgements: u32,
+    /// Lines that were told to operators.
+    pub broadcasts: Vec<String>,
     pub paused: Vec<Duration>,
     /// Every effect in order: what the run did.
     pub boundaries: Vec<&'static str>,

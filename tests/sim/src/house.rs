@@ -101,6 +101,7 @@ impl<'w> House<'w> {
         let header = stripe::signature::sign(&Secret::new(SIGNING_SECRET), event.as_bytes(), signed_at);
         let ports = webhook::Ports {
             signing_secrets: &self.signing,
+            smoke_secret: &self.signing,
             orders: &self.orders,
             notices: &self.notices,
             payments: &self.payments,
@@ -160,6 +161,7 @@ impl<'w> House<'w> {
             mails: &self.mails,
             notices: &self.notices,
             payments: self.world,
+            smoke: self.world,
             submissions: self.world,
             audit_key: &self.key,
         };
@@ -230,7 +232,8 @@ impl<'w> House<'w> {
             mails: &self.mails,
             retries: &self.retries,
         };
-        deadlines::run(ports, deadlines::Settings { refund_held, most: 50 }).await;
+        deadlines::run(ports, deadlines::Settings { refund_held, most: 50, share: std::time::Duration::from_secs(20) })
+            .await;
     }
 
     /// Stripe's paid sessions against ours, once a day.

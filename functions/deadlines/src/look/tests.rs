@@ -45,9 +45,8 @@ fn world(sales: impl IntoIterator<Item = Sale>) -> World {
     world
 }
 
-/// One run; nothing when the process died.
-fn looked(world: &World, refund_held: bool) -> Option<Report> {
-    let ports = Ports {
+fn ports(world: &World) -> Ports<'_> {
+    Ports {
         journal: Journal { store: world, log: world, alerts: world, clock: world },
         open: world,
         payments: world,
@@ -56,8 +55,12 @@ fn looked(world: &World, refund_held: bool) -> Option<Report> {
         notices: world,
         mails: world,
         retries: world,
-    };
-    testkit::run(run(ports, Settings { refund_held, most: 50 }))
+    }
+}
+
+/// One run; nothing when the process died.
+fn looked(world: &World, refund_held: bool) -> Option<Report> {
+    testkit::run(run(ports(world), Settings { refund_held, most: 50, share: Duration::from_secs(20) }))
 }
 
 fn stored(world: &World) -> Sale {
@@ -73,10 +76,10 @@ fn steps(world: &World) -> Vec<String> {
 fn nothing_happens_before_its_time() {
     let world = world([sale(1)]);
     world.advance(Duration::from_secs(20 * 60 - 1));
-    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: 0 }));
+    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: 0, left: 0 }));
     assert!(world.state().queue.is_empty() && world.state().alerts.is_empty());
     world.advance(Duration::from_secs(1));
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0 }));
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
 }
 
@@ -236,10 +239,10 @@ fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
     world.advance(HOUR);
     // The lists of humans and three pages of this one are read first, then the first sale.
     world.plan(Plan::at(Work::ALL.len() - 1 + 3, Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { due: 5, failed: 1 }));
+    assert_eq!(looked(&world, true), Some(Report { due: 5, failed: 1, left: 0 }));
     assert_eq!(world.state().queue.len(), 4);
     world.plan(Plan::none().whenever("store.open", Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: Work::ALL.len() }));
+    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: Work::ALL.len(), left: 0 }));
 }
 
 #[test]
@@ -260,7 +263,8 @@ fn a_run_is_bounded_and_the_most_urgent_come_first() {
         mails: &world,
         retries: &world,
     };
-    let report = testkit::run(run(ports, Settings { refund_held: true, most: 1 })).unwrap();
+    let report =
+        testkit::run(run(ports, Settings { refund_held: true, most: 1, share: Duration::from_secs(20) })).unwrap();
     assert_eq!(report.due, 1);
     assert_eq!(world.state().queue[0].0.session_id(), Some(&session(5).id));
 }
@@ -288,4 +292,32 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
             assert!(told, "{what}: nobody heard of it");
         }
     }
+}
+
+/// A clock that runs while it is looked at: every look takes a vendor's time-out.
+struct Slow<'w>(&'w World);
+
+impl domain::ports::Clock for Slow<'_> {
+    fn now(&self) -> Timestamp {
+        self.0.advance(Duration::from_secs(5));
+        domain::ports::Clock::now(self.0)
+    }
+}
+
+#[test]
+fn a_kind_of_work_that_hangs_leaves_time_for_the_others() {
+    let refunds = (1..=30).map(|number| {
+        let authorisation = Authorisation::parse("dana", "asked for").unwrap();
+        Sale { money: Money::RefundAuthorised { authorisation, at: START }, ..sale(number) }
+    });
+    let world = world(refunds.chain([sale(31)]));
+    world.advance(HOUR);
+    world.plan(Plan::none().whenever("ledger.refund", Fault::Fail));
+    let clock = Slow(&world);
+    let ports = Ports { journal: Journal { clock: &clock, ..ports(&world).journal }, ..ports(&world) };
+    let share = Duration::from_secs(20);
+    let report = testkit::run(run(ports, Settings { refund_held: true, most: 50, share })).unwrap();
+    assert!(report.left > 20 && report.failed > 0, "{report:?}");
+    let orders = world.state().queue.iter().filter(|(sent, _)| matches!(sent, Message::Order { .. })).count();
+    assert_eq!(orders, 1, "the lost order was sent again all the same");
 }

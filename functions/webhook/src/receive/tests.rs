@@ -39,12 +39,14 @@ impl RenewableSecret for Rolled {
 
 const CONFIGURED: Document = Document(Some(r#"{"signing_secrets":["whsec_test_secret"]}"#));
 
+const SMOKE: Document = Document(Some(r#"{"secret_key":"sk_test_1","signing_secret":"whsec_smoke"}"#));
+
 fn world() -> World {
     World::at(Timestamp::from_seconds(1_763_596_800))
 }
 
 fn ports<'a>(world: &'a World, signing_secrets: &'a dyn RenewableSecret) -> Ports<'a> {
-    Ports { signing_secrets, orders: world, notices: world, payments: world, clock: world }
+    Ports { signing_secrets, smoke_secret: &SMOKE, orders: world, notices: world, payments: world, clock: world }
 }
 
 fn sign(body: &str) -> String {

@@ -174,6 +174,7 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
         "from": message["from"]["emailAddress"]["address"],
         "content_type": message["body"]["contentType"],
         "internet_message_id": message["internetMessageId"],
+        "conversation_id": message["conversationId"],
     }));
     let to_oneself =
         addresses(&message, &recipients).any(|address| address.eq_ignore_ascii_case(&state.config.graph_sender));
@@ -199,6 +200,11 @@ pub(crate) fn put_in_inbox(state: &mut State, given: Map<String, Value>, now: Ti
     message["isDraft"] = json!(false);
     state.mailbox.items.push(Item { folder: Folder::Inbox, message: message.clone() });
     message
+}
+
+/// Whether an unread message is in the inbox.
+pub(crate) fn has_unread(state: &State) -> bool {
+    state.mailbox.items.iter().any(|item| item.folder == Folder::Inbox && item.message["isRead"] == false)
 }
 
 /// The messages of a folder, or of all.

@@ -12,6 +12,16 @@ use crate::login::TokenError;
 use crate::state::State;
 pub(crate) use mailbox::{Mailbox, put_in_inbox};
 
+/// Whether a call only looks into an inbox without unread messages. A watcher does that every few minutes, and must
+/// not use up the fault that somebody has planned for a call of their own.
+pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
+    let segments = request.segments();
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    request.method == hyper::Method::GET
+        && matches!(segments.as_slice(), [_, _, "users", _, "mailFolders", "inbox", "messages"])
+        && !mailbox::has_unread(state)
+}
+
 /// A refused call.
 #[derive(Debug)]
 pub(crate) struct GraphError {

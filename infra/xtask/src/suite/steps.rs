@@ -147,9 +147,9 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     // Nor does a mail wait for hours.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     // Calls of the vendors that no test has made would be counted by one.
-    start.args(["--parameter", "BootProbe=DISABLED"]);
-    // Tests look at the cache by themselves, and count what is told of it.
-    start.args(["--parameter", "CacheHealth=DISABLED"]);
+    for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
+        start.args(["--parameter", &format!("{schedule}=DISABLED")]);
+    }
     run(suite, "cargo xtask up", &mut start)?;
     let outcome = if present.is_empty() {
         Ok(Count::default())

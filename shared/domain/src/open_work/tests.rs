@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     SessionId,
+    inbox::Reply,
     mail::Progress,
     money::Authorisation,
     sale::{AuditEntry, Claim},
@@ -116,4 +117,21 @@ fn money_that_is_to_go_back_comes_first_and_money_that_went_back_ends_it() {
     assert_eq!(open(&asked_twice), Some((Work::Refund, 660 + 2400)), "less and less often");
     assert_eq!(open(&Sale { money: Money::Refunded { at: at(60) }, ..failed.clone() }), None);
     assert_eq!(open(&Sale { money: Money::Disputed { at: at(60), refund: None }, ..failed }), None);
+}
+
+/// Silent Drop, failure mode 6: a reply that nobody reads is a customer who waits for ever.
+#[test]
+fn a_reply_waits_for_a_human_until_it_is_settled() {
+    let reply = Reply { message: "m".into(), at: at(100), from_buyer: Some(true), settled_at: None };
+    let mut replied = Sale { replies: vec![reply], ..delivered() };
+    assert_eq!(open(&replied), Some((Work::Reply, 100 + 24 * HOUR)));
+    let asked =
+        Sale { fulfilment: Fulfilment::Unusable { at: at(5) }, notice: Mail::Sent { at: at(9) }, ..replied.clone() };
+    assert_eq!(open(&asked), Some((Work::Reply, 100 + 24 * HOUR)), "sooner than the 72 h without a reply");
+    let refunded = Sale { money: Money::Refunded { at: at(60) }, ..replied.clone() };
+    assert_eq!(open(&refunded), Some((Work::Reply, 100 + 24 * HOUR)), "whoever was refunded is answered too");
+    let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, ..replied.clone() };
+    assert_eq!(open(&held), Some((Work::Review, 5 + 24 * HOUR)), "a refund by policy does not wait for a reader");
+    replied.settle_replies(at(200));
+    assert_eq!(open(&replied), None);
 }

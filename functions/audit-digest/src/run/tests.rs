@@ -1,0 +1,274 @@
+//! Runs, and deaths at every effect of them.
+
+use super::*;
+use async_trait::async_trait;
+use audit::{
+    Record, Source, Status, chain,
+    signed_digest::Document,
+    verify_digests::{DigestChain, DigestReport, Digested},
+};
+use domain::{Sale, SessionId, Timestamp, ports::Clock, sale::AuditEntry};
+use testkit::{Fault, Plan, World, run as poll};
+
+const LIMITS: Limits = Limits { entries: 10, documents: 5 };
+
+fn ports(world: &World) -> Ports<'_> {
+    let journal = FunctionJournal { function: "audit-digest", notes: world, log: world, alerts: world, clock: world };
+    Ports { journal, bucket: "log", log: world, notices: world, digests: world, signer: world }
+}
+
+/// A record comes into the log, and the bucket tells of it.
+fn publish(world: &World, count: usize) -> Vec<String> {
+    let now = world.now();
+    let session = format!("cs_test_{}", world.state().log.len());
+    let mut sale = Sale::ordered(SessionId::parse(session).unwrap(), now);
+    for _ in 0..count {
+        chain::append(&mut sale, &Record::pipeline(now, now, Source::Webhook, Status::Ok, None));
+    }
+    let mut state = world.state();
+    let mut keys = Vec::new();
+    for AuditEntry { key, line } in sale.outbox {
+        let handle = format!("handle {}", state.log.len());
+        state.log.insert(key.clone(), line);
+        state.log_notices.insert(handle, notice(&key));
+        keys.push(key);
+    }
+    keys
+}
+
+fn notice(key: &str) -> String {
+    format!(r#"{{"Records":[{{"s3":{{"bucket":{{"name":"log"}},"object":{{"key":"{key}"}}}}}}]}}"#)
+}
+
+fn world() -> World {
+    World::at(Timestamp::from_millis(1_776_349_384_565))
+}
+
+fn ran(world: &World) -> Summary {
+    // What an earlier run hid and did not remove has come back by now.
+    world.state().hidden_log_notices.clear();
+    poll(run(ports(world), LIMITS)).unwrap().unwrap()
+}
+
+/// The digests as an operator verifies them. The world signs a document's hash, after the number of the signing.
+fn verified(world: &World) -> (DigestReport, Digested) {
+    let is_signed = |document: &[u8], signature: &str| {
+        let raw = STANDARD.decode(signature).unwrap_or_default();
+        raw.get(1..) == Some(sha256_bytes(document).as_slice())
+    };
+    let document = poll(world_head(world)).unwrap();
+    let mut chain = DigestChain::new("log", document, world.now(), &is_signed);
+    let state = world.state();
+    while let Some(document) = state.digests.get(&document_key(chain.wanted())) {
+        let signature = state.digests.get(&signature_key(chain.wanted()));
+        if !chain.add(document.as_bytes(), signature.map(String::as_bytes)) {
+            break;
+        }
+    }
+    drop(state);
+    chain.end(None)
+}
+
+async fn world_head(world: &World) -> Option<Head> {
+    ports(world).journal.load::<Memory>().await.unwrap().value.memory.head
+}
+
+/// Nothing of the log is missing in the digests, nothing is wrong, and nothing was signed twice differently.
+fn check(world: &World, keys: &[String], context: &str) {
+    world.plan(Plan::none());
+    let (report, mut digested) = verified(world);
+    assert_eq!(report.findings, [], "{context}");
+    let state = world.state();
+    let stored: BTreeSet<[u8; 32]> = state
+        .digests
+        .iter()
+        .filter(|(key, _)| key.starts_with("digests/"))
+        .map(|(_, text)| sha256_bytes(text.as_bytes()))
+        .collect();
+    assert!(state.signed.iter().all(|hash| stored.contains(hash)), "{context}: something else was signed");
+    assert_eq!(state.log_notices.len(), 0, "{context}: messages are left");
+    for key in keys {
+        let stream = audit::verify::stream_of(key);
+        let objects: Vec<_> = state
+            .log
+            .iter()
+            .filter(|(other, _)| audit::verify::stream_of(other) == stream)
+            .map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes()))
+            .collect();
+        let streamed = digested.take(stream);
+        assert!(digested.streams().is_empty() || !objects.is_empty());
+        assert_eq!(streamed.compare(&objects, |_| true), None, "{context}: {key}");
+    }
+}
+
+#[test]
+fn what_is_new_is_digested_once_and_an_empty_hour_too() {
+    let world = world();
+    let keys = publish(&world, 3);
+    assert_eq!(ran(&world), Summary { documents: 1, entries: 3, ..Summary::default() });
+    check(&world, &keys[..1], "first");
+    assert_eq!(ran(&world), Summary { documents: 1, entries: 0, ..Summary::default() });
+    let second = Document::parse(world.state().digests[&document_key(2)].as_bytes()).unwrap();
+    assert_eq!((second.sequence, second.entries.len(), second.log.as_str()), (2, 0, "log"));
+    let first = world.state().digests[&document_key(1)].clone();
+    assert_eq!(second.previous, sha256(first.as_bytes()));
+    let named: Vec<_> = Document::parse(first.as_bytes()).unwrap().entries.into_iter().map(|entry| entry.key).collect();
+    assert_eq!(named, keys, "in the order of the keys");
+}
+
+#[test]
+fn more_than_one_digest_holds_goes_into_several() {
+    let world = world();
+    let keys: Vec<String> = (0..7).flat_map(|_| publish(&world, 5)).collect();
+    let summary = ran(&world);
+    assert_eq!(summary.entries, 35);
+    assert!(summary.documents > 1, "{summary:?}");
+    for stream in keys.chunks(5) {
+        check(&world, &stream[..1], "several");
+    }
+}
+
+#[test]
+fn what_one_run_does_is_bounded_and_the_next_goes_on() {
+    let world = world();
+    (0..20).for_each(|_| drop(publish(&world, 5)));
+    let first = ran(&world);
+    assert_eq!(first.documents, LIMITS.documents as u64);
+    let left = world.state().log_notices.len();
+    assert_eq!(left as u64, 100 - first.entries);
+    while !world.state().log_notices.is_empty() {
+        ran(&world);
+    }
+    assert_eq!(verified(&world).0.entries, 100);
+}
+
+/// A run dies, or an effect fails, at every effect and at every pair of effects; further runs follow.
+#[test]
+fn no_death_loses_a_record_or_signs_twice_differently() {
+    let faults = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+    let untroubled = world();
+    publish(&untroubled, 3);
+    ran(&untroubled);
+    let effects = untroubled.passed();
+    assert!(effects > 8, "{effects}");
+    for fault in faults {
+        for at in 0..effects {
+            for second in std::iter::once(None).chain((0..effects).map(Some)) {
+                let world = world();
+                let mut keys = publish(&world, 3);
+                world.plan(Plan::at(at, fault));
+                let _ = poll(run(ports(&world), LIMITS));
+                world.plan(Plan::none());
+                keys.extend(publish(&world, 2));
+                world.state().hidden_log_notices.clear();
+                if let Some(second) = second {
+                    world.plan(Plan::at(second, fault));
+                    let _ = poll(run(ports(&world), LIMITS));
+                    world.plan(Plan::none());
+                }
+                ran(&world);
+                ran(&world);
+                check(&world, &[keys[0].clone(), keys[3].clone()], &format!("{fault:?} at {at}, then at {second:?}"));
+            }
+        }
+    }
+}
+
+/// Another run is quicker: its digest takes the place of ours.
+struct Quicker<'w> {
+    world: &'w World,
+    theirs: String,
+}
+
+#[async_trait]
+impl DigestStore for Quicker<'_> {
+    async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError> {
+        if key == document_key(1) {
+            DigestStore::keep(self.world, key, &self.theirs).await?;
+        }
+        DigestStore::keep(self.world, key, document).await
+    }
+    async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        DigestStore::find(self.world, key).await
+    }
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        DigestStore::keys(self.world, prefix, after).await
+    }
+}
+
+#[test]
+fn two_runs_at_once_forget_nothing_that_only_one_of_them_has_seen() {
+    let world = world();
+    let (theirs, ours) = (publish(&world, 1), publish(&world, 1));
+    let bytes = format!("{}\n", world.state().log[&theirs[0]]).into_bytes();
+    let document = Document::following(None, "log", world.now(), vec![Entry::of(&theirs[0], Some(&bytes))]);
+    let quicker = Quicker { world: &world, theirs: document.bytes() };
+    let summary = poll(run(Ports { digests: &quicker, ..ports(&world) }, LIMITS)).unwrap().unwrap();
+    assert!(summary.overtaken);
+    assert_eq!(world.state().log_notices.len(), 1, "only what is in the digest is forgotten");
+    ran(&world);
+    check(&world, &[theirs[0].clone(), ours[0].clone()], "overtaken");
+}
+
+/// Nothing is signed because it lies there: not a digest of another past, of another log, or of other records.
+#[test]
+fn what_somebody_else_put_in_its_place_is_not_signed() {
+    let head = Head { sequence: 0, hash: sha256(b"x"), signature: String::new(), made_at: String::new() };
+    let epoch = Timestamp::from_millis(0);
+    let forged = |keys: &[String]| vec![Entry::of(&keys[0], Some(b"forged"))];
+    type Plant<'a> = &'a dyn Fn(&[String]) -> String;
+    let plants: [Plant<'_>; 4] = [
+        &|_| "{}".to_owned(),
+        &|_| Document::following(Some(&head), "log", epoch, Vec::new()).bytes(),
+        &|_| Document::following(None, "other", epoch, Vec::new()).bytes(),
+        &|keys| Document::following(None, "log", epoch, forged(keys)).bytes(),
+    ];
+    for plant in plants {
+        let world = world();
+        let keys = publish(&world, 1);
+        world.state().digests.insert(document_key(1), plant(&keys));
+        let ended = poll(run(ports(&world), LIMITS)).unwrap();
+        assert!(matches!(ended, Err(RunError::Foreign(1))), "{ended:?}");
+        assert!(world.state().signed.is_empty());
+        assert_eq!(world.state().log_notices.len(), 1);
+    }
+}
+
+#[test]
+fn a_record_that_is_gone_already_is_told_and_stays_on_record() {
+    let world = world();
+    let keys = publish(&world, 2);
+    world.state().log.remove(&keys[1]);
+    ran(&world);
+    let document = Document::parse(world.state().digests[&document_key(1)].as_bytes()).unwrap();
+    assert_eq!(document.entries[1], Entry { key: keys[1].clone(), sha256: None, size: 0 });
+    let alerts = world.state().alerts.clone();
+    assert!(alerts.iter().any(|alert| alert.line.contains("CRITICAL") && alert.line.contains("1 record(s) were gone")));
+}
+
+#[test]
+fn the_head_is_announced_once_a_day() {
+    let world = world();
+    let announced = |world: &World| {
+        let state = world.state();
+        state.alerts.iter().filter(|alert| alert.line.contains("head of the log's digests")).count()
+    };
+    ran(&world);
+    ran(&world);
+    assert_eq!(announced(&world), 1);
+    world.advance(std::time::Duration::from_secs(24 * 3600));
+    ran(&world);
+    assert_eq!(announced(&world), 2);
+    let head = poll(world_head(&world)).unwrap().unwrap();
+    let last = world.state().alerts.last().unwrap().line.clone();
+    assert!(last.ends_with(&format!("3:{}", head.hash)), "{last}");
+}
+
+#[test]
+fn messages_that_say_nothing_are_told_apart() {
+    let world = world();
+    world.state().log_notices.insert("test".into(), r#"{"Service":"Amazon S3","Event":"s3:TestEvent"}"#.into());
+    world.state().log_notices.insert("odd".into(), "hello".into());
+    assert_eq!(ran(&world).unreadable, 1);
+    assert_eq!(world.state().log_notices.keys().collect::<Vec<_>>(), ["odd"]);
+}

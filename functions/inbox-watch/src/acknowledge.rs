@@ -1,0 +1,81 @@
+//! The acknowledgement of one message: a draft that was recorded, sent once, as customers' mails are
+//! (infra/decisions/mail-drafts.md).
+
+use crate::{
+    answer,
+    memory::{Ended, Memory, digest},
+    watch::{Watch, WatchError, alert},
+};
+use audit::Noted;
+use domain::{EmailAddress, alert::Severity, inbox::Acknowledgement, mail::Draft, ports::MailError};
+
+impl Watch<'_> {
+    /// Drafts it, records the draft, and sends that.
+    pub(crate) async fn acknowledge(&mut self, id: &str, to: EmailAddress, subject: &str) -> Result<(), WatchError> {
+        let mail = Acknowledgement { to, subject: answer::subject(subject), body: answer::BODY };
+        let draft = match self.ports.inbox.create_acknowledgement(&mail).await {
+            Ok(draft) => draft,
+            Err(error @ MailError::Throttled(_)) => return Err(error.into()),
+            // Whether or not the mailbox made one: a draft that nobody recorded is never sent.
+            Err(error) => return self.not_sent(id, &error).await,
+        };
+        match self.note(|memory: &mut Memory| Noted::save(memory.drafted(id, &draft))).await {
+            Ok(true) => {}
+            // Another run has the message.
+            Ok(false) | Err(WatchError::Overtaken) => {
+                self.discard(id, &draft).await;
+                return Err(WatchError::Overtaken);
+            }
+            // It may be recorded all the same: then the next run sends it, and otherwise nobody does.
+            Err(error) => return Err(error),
+        }
+        match self.ports.mailbox.send_draft(&draft).await {
+            Ok(()) => self.sent(id).await,
+            Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle(id, &draft).await,
+            Err(error @ MailError::Throttled(_)) => Err(error.into()),
+            Err(error) => self.dropped(id, &draft, &error).await,
+        }
+    }
+
+    /// Finds out what became of a recorded draft before anything else is done with it.
+    pub(crate) async fn settle(&mut self, id: &str, draft: &Draft) -> Result<(), WatchError> {
+        if self.ports.mailbox.draft_exists(draft).await? {
+            match self.ports.mailbox.send_draft(draft).await {
+                Ok(()) => return self.sent(id).await,
+                // An earlier attempt to send it was still under way: now it is done.
+                Err(MailError::NoSuchDraft) => {}
+                Err(error @ (MailError::Throttled(_) | MailError::OutcomeUnknown(_))) => return Err(error.into()),
+                Err(error) => return self.dropped(id, draft, &error).await,
+            }
+        }
+        if self.ports.mailbox.was_sent(draft).await? {
+            return self.sent(id).await;
+        }
+        // Sent items lag behind: the next run looks again, and at last it is announced as unknown.
+        Err(MailError::NoSuchDraft.into())
+    }
+
+    async fn sent(&mut self, id: &str) -> Result<(), WatchError> {
+        self.finish(id, "sent", Ended::Well, None).await
+    }
+
+    /// The mailbox refused to send a draft: it is certainly not sent, and must not be later.
+    async fn dropped(&mut self, id: &str, draft: &Draft, error: &MailError) -> Result<(), WatchError> {
+        self.discard(id, draft).await;
+        self.not_sent(id, error).await
+    }
+
+    /// Removes a draft that nobody will send.
+    async fn discard(&self, id: &str, draft: &Draft) {
+        if self.ports.mailbox.discard_draft(draft).await.is_err() {
+            tracing::warn!(message = digest(id), "a draft that will not be sent could not be removed");
+        }
+    }
+
+    /// Inbox Watch, FM-4 and G5: it is announced, and not tried again.
+    async fn not_sent(&mut self, id: &str, error: &MailError) -> Result<(), WatchError> {
+        let detail = format!("an acknowledgement was not sent ({}): it is not tried again", error.code());
+        let alert = alert(Severity::Error, self.now(), "AUTORESPONSE", &digest(id), &detail);
+        self.finish(id, "not_sent", Ended::NotSent, Some(alert)).await
+    }
+}

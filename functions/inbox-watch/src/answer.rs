@@ -1,0 +1,181 @@
+//! Who is told what: plain functions over one message.
+
+use domain::{EmailAddress, inbox::Incoming, texts};
+
+/// Senders that get no acknowledgement (Inbox Watch, AUTORESPOND_SKIP).
+const SKIPPED: [&str; 4] = ["oracle@42sisters.ai", "noreply@stripe.com", "no-reply@stripe.com", "receipts@stripe.com"];
+
+/// How many characters of a subject and of a sender go into a line or a mail.
+const MOST: usize = 200;
+
+/// Why a message gets no acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// Its sender is on the list, or is this mailbox itself (Inbox Watch, invariants 4 and 6).
+    Listed,
+    /// Its sender's address begins with "no-reply" (invariant 5).
+    NoReply,
+    /// A machine sent it: two machines that answer each other never end (RFC 3834).
+    Automatic,
+    /// Its sender is no address.
+    NoAddress,
+}
+
+impl Unanswered {
+    /// The code in the audit log.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::Listed => "skipped_listed",
+            Self::NoReply => "skipped_no_reply",
+            Self::Automatic => "skipped_automatic",
+            Self::NoAddress => "skipped_no_address",
+        }
+    }
+}
+
+/// Whom an acknowledgement goes to, if to anybody. `own` is the mailbox's own address.
+pub(crate) fn recipient(message: &Incoming, own: &EmailAddress) -> Result<EmailAddress, Unanswered> {
+    let sender = message.sender.to_lowercase();
+    if SKIPPED.contains(&sender.as_str()) || sender == own.expose().to_lowercase() {
+        return Err(Unanswered::Listed);
+    }
+    if sender.starts_with("no-reply") {
+        return Err(Unanswered::NoReply);
+    }
+    let address = EmailAddress::parse(&message.sender).map_err(|_| Unanswered::NoAddress)?;
+    let by_machine = ["mailer-daemon@", "postmaster@"].iter().any(|start| sender.starts_with(start));
+    if by_machine || message.headers.iter().any(|(name, value)| is_automatic(name, value)) {
+        return Err(Unanswered::Automatic);
+    }
+    Ok(address)
+}
+
+/// Whether a header says that no person waits for an answer (RFC 3834, section 2; RFC 2919; Exchange's own).
+fn is_automatic(name: &str, value: &str) -> bool {
+    let value = value.trim().to_lowercase();
+    match name.to_lowercase().as_str() {
+        "auto-submitted" => value.split(';').next().unwrap_or_default().trim() != "no",
+        "x-auto-response-suppress" => value.split(',').any(|what| matches!(what.trim(), "all" | "autoreply" | "oof")),
+        "list-id" => true,
+        "precedence" => matches!(value.as_str(), "bulk" | "list" | "junk" | "auto_reply"),
+        "return-path" => matches!(value.as_str(), "" | "<>"),
+        _ => false,
+    }
+}
+
+/// The subject of an acknowledgement: "Re: " before it, unless it begins with "Re:" in this case (invariant 9).
+pub(crate) fn subject(original: &str) -> String {
+    let original = one_line(original);
+    if original.starts_with("Re:") { original } else { format!("Re: {original}") }
+}
+
+/// Its body.
+pub(crate) const BODY: &str = texts::ACKNOWLEDGEMENT;
+
+/// The line that operators get of every message (Inbox Watch, broadcast format). It names a sender: it goes to the
+/// topic only, and into no log.
+pub(crate) fn broadcast(message: &Incoming) -> String {
+    format!("Incoming: from {} — subject: {}", one_line(&message.sender), one_line(&message.subject))
+}
+
+/// The text without what could begin another line, and not longer than a line.
+fn one_line(text: &str) -> String {
+    let text: String = text.chars().map(|c| if is_break(c) { ' ' } else { c }).take(MOST).collect();
+    text.trim().to_owned()
+}
+
+/// Control characters, Unicode's own line breaks, and what turns the direction of writing.
+fn is_break(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(sender: &str) -> Incoming {
+        Incoming { sender: sender.into(), subject: "Hello".into(), conversation: None, headers: Vec::new() }
+    }
+
+    fn judged(message: &Incoming) -> Result<String, Unanswered> {
+        let own = EmailAddress::parse("Box@example.org").unwrap();
+        recipient(message, &own).map(|address| address.expose().to_owned())
+    }
+
+    /// V3 to V6.
+    #[test]
+    fn who_is_answered() {
+        assert_eq!(judged(&message("user@example.com")), Ok("user@example.com".into()));
+        for listed in SKIPPED.into_iter().chain(["NoReply@Stripe.com", "box@EXAMPLE.org"]) {
+            assert_eq!(judged(&message(listed)), Err(Unanswered::Listed), "{listed}");
+        }
+        for guarded in ["no-reply@anything.com", "NO-REPLY@anything.com", "no-reply-7@anything.com"] {
+            assert_eq!(judged(&message(guarded)), Err(Unanswered::NoReply), "{guarded}");
+        }
+        for other in ["noreply@anything.com", "someone.no-reply@anything.com"] {
+            assert!(judged(&message(other)).is_ok(), "{other}: the guard is a prefix, as the spec has it");
+        }
+        for none in ["", "Jane Doe", "a@b, c@d", "/o=exchange/cn=x"] {
+            assert_eq!(judged(&message(none)), Err(Unanswered::NoAddress), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn machines_are_not_answered() {
+        let with = |name: &str, value: &str| {
+            judged(&Incoming { headers: vec![(name.into(), value.into())], ..message("user@example.com") })
+        };
+        for (name, value) in [
+            ("Auto-Submitted", "auto-replied"),
+            ("auto-submitted", "auto-generated; x=1"),
+            ("X-Auto-Response-Suppress", "DR, AutoReply"),
+            ("X-Auto-Response-Suppress", "All"),
+            ("List-ID", "<news.example.com>"),
+            ("Precedence", "Bulk"),
+            ("Return-Path", "<>"),
+        ] {
+            assert_eq!(with(name, value), Err(Unanswered::Automatic), "{name}: {value}");
+        }
+        for (name, value) in
+            [("Auto-Submitted", "no"), ("X-Auto-Response-Suppress", "DR"), ("Return-Path", "<user@example.com>")]
+        {
+            assert!(with(name, value).is_ok(), "{name}: {value}");
+        }
+        for sender in ["MAILER-DAEMON@example.com", "postmaster@example.com"] {
+            assert_eq!(judged(&message(sender)), Err(Unanswered::Automatic), "{sender}");
+        }
+    }
+
+    /// V9.
+    #[test]
+    fn a_subject_begins_with_re_once() {
+        for (original, expected) in [
+            ("Hello", "Re: Hello"),
+            ("Re: Hello", "Re: Hello"),
+            ("Re:Hello", "Re:Hello"),
+            ("RE: Hello", "Re: RE: Hello"),
+            ("re: Hello", "Re: re: Hello"),
+            ("", "Re: "),
+            ("Hi\r\nBcc: x@example.com", "Re: Hi  Bcc: x@example.com"),
+        ] {
+            assert_eq!(subject(original), expected);
+        }
+        assert!(subject(&"x".repeat(5000)).chars().count() < 210);
+    }
+
+    #[test]
+    fn a_broadcast_is_one_line_in_the_words_of_the_spec() {
+        assert_eq!(broadcast(&message("user@example.com")), "Incoming: from user@example.com — subject: Hello");
+        let odd = Incoming { subject: "a\nIncoming: from b\u{2028}c\u{202e}d".into(), ..message("x\ny") };
+        assert_eq!(broadcast(&odd), "Incoming: from x y — subject: a Incoming: from b c d");
+    }
+
+    #[test]
+    fn the_body_is_the_canonical_one() {
+        assert_eq!(
+            BODY,
+            "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within 24 hours. Thank you \
+             for reaching out. — 42 Sisters AI · oracle@42sisters.ai"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! From the schedule to [`run`].
+
+use crate::{Ports, Report, Settings, run, watch::FUNCTION};
+use audit::{AuditKeys, FunctionJournal};
+use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts, SnsBroadcast};
+use domain::{
+    EmailAddress, Metric,
+    ports::{Clock, SecretSource},
+};
+use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
+use std::{error::Error, sync::Arc, time::Duration};
+
+/// One run has the right to work this long: longer than the function's time-out (100 s), and shorter than the two
+/// minutes to the next run.
+const LEASE: Duration = Duration::from_secs(110);
+
+/// No message is begun later than this in a run: the slowest one still ends before the time-out.
+const BUDGET: Duration = Duration::from_secs(50);
+
+/// The inbox-watch function of one process.
+pub struct Function {
+    sales: DynamoSales,
+    log: S3AuditLog,
+    alerts: SnsAlerts,
+    broadcast: SnsBroadcast,
+    mailbox: graph::LazyClient,
+    audit_keys: SecretDocument,
+    settings: Settings,
+}
+
+impl Function {
+    /// Reads and validates the configuration.
+    ///
+    /// # Errors
+    /// One that names the variable that is missing or malformed.
+    pub fn from_environment(environment: &Environment) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let connection = Connection::from_environment(|name| environment.optional(name))?;
+        let required = |name| environment.required(name);
+        let own = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
+            name: "GRAPH_SENDER",
+            expected: "an e-mail address".to_owned(),
+        })?;
+        let system = Arc::new(System);
+        let ops = required("OPS_TOPIC_ARN")?;
+        Ok(Self {
+            sales: DynamoSales::new(connection.clone(), required("TABLE_NAME")?, system.clone()),
+            log: S3AuditLog::new(connection.clone(), required("AUDIT_BUCKET")?),
+            alerts: SnsAlerts::new(connection.clone(), ops.clone(), required("CRITICAL_TOPIC_ARN")?),
+            broadcast: SnsBroadcast::new(connection.clone(), ops),
+            mailbox: graph::LazyClient::new(
+                environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
+                environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
+                own.clone(),
+                Arc::new(SecretDocument::new(connection.clone(), required("GRAPH_SECRET_ID")?)),
+                Arc::new(graph::NotKept),
+                system,
+            ),
+            audit_keys: SecretDocument::new(connection, required("AUDIT_SECRET_ID")?),
+            settings: Settings { own, lease: LEASE, budget: BUDGET },
+        })
+    }
+
+    /// Looks at the inbox once. Nothing that goes wrong makes the invocation fail (Inbox Watch, invariant 1): what is
+    /// missing then is the metric, and its alarm tells when no run has come to its end for ten minutes.
+    pub async fn handle(&self, request_id: &str) {
+        match self.watch(request_id).await {
+            Ok(report) => {
+                let Report { looked, new, finished, failed } = report;
+                tracing::info!(looked, new, finished, failed, "inbox watched");
+                if looked {
+                    telemetry::count(Metric::InboxWatched, System.now());
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = telemetry::chain(error.as_ref()), "the inbox was not watched to the end");
+            }
+        }
+    }
+
+    async fn watch(&self, request_id: &str) -> Result<Report, Box<dyn Error + Send + Sync>> {
+        let audit_key = AuditKeys::parse(&self.audit_keys.document().await?)?.current()?;
+        let journal = FunctionJournal {
+            function: FUNCTION,
+            notes: &self.sales,
+            log: &self.log,
+            alerts: &self.alerts,
+            clock: &System,
+        };
+        let ports = Ports {
+            journal,
+            store: &self.sales,
+            inbox: &self.mailbox,
+            mailbox: &self.mailbox,
+            broadcast: &self.broadcast,
+            audit_key: &audit_key,
+        };
+        // Behind a pointer: the compiler gives up on the layout of futures nested this deep.
+        Ok(Box::pin(run(ports, &self.settings, request_id)).await?)
+    }
+}

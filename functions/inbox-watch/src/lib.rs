@@ -1,0 +1,16 @@
+//! The inbox-watch function: every two minutes it looks for new messages in the oracle's mailbox (Inbox Watch).
+//!
+//! Operators hear of each; whoever wrote gets one acknowledgement a day; a reply to one of a sale's mails is put on
+//! that sale, where an operator finds it. Nothing in the inbox is changed, and nothing is sent twice.
+
+mod acknowledge;
+mod answer;
+mod function;
+mod memory;
+mod watch;
+
+pub use function::Function;
+pub use watch::{Ports, Report, Settings, WatchError, run};
+
+#[cfg(test)]
+mod tests;

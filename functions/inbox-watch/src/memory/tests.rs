@@ -1,0 +1,177 @@
+use super::*;
+
+const LEASE: Duration = Duration::from_secs(110);
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
+
+/// A time on one day, in seconds from its beginning.
+fn received(second: usize) -> ReceivedAt {
+    let text = format!("2026-04-16T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60);
+    ReceivedAt::parse(text).unwrap()
+}
+
+fn arrival(second: usize, id: &str) -> Arrival {
+    Arrival { received_at: Some(received(second)), id: id.to_owned() }
+}
+
+fn arrivals(messages: Vec<Arrival>) -> Arrivals {
+    Arrivals { messages, more: false }
+}
+
+fn seeded() -> Memory {
+    let mut memory = Memory::default();
+    assert_eq!(memory.begin("a", at(0), LEASE), Begun::Seed);
+    memory.seed(&Arrivals::default(), at(0));
+    memory
+}
+
+/// Works through everything that is at hand.
+fn finish_all(memory: &mut Memory) {
+    for at_hand in memory.at_hand.clone() {
+        memory.finish(&at_hand.id, Ended::Well);
+    }
+}
+
+#[test]
+fn one_run_at_a_time_and_a_dead_one_is_followed() {
+    let mut memory = seeded();
+    assert_eq!(memory.begin("b", at(109), LEASE), Begun::Busy);
+    assert_eq!(memory.begin("b", at(110), LEASE), Begun::Go);
+    assert!(memory.is_run("b") && !memory.is_run("a"));
+    memory.end(at(111), None);
+    assert!(!memory.is_run("b"));
+    assert_eq!(memory.begin("c", at(112), LEASE), Begun::Go);
+    memory.end(at(113), Some(Duration::from_secs(60)));
+    assert_eq!(memory.begin("d", at(172), LEASE), Begun::Waiting, "429: as long as the mailbox asked for");
+    assert_eq!(memory.begin("d", at(173), LEASE), Begun::Go);
+}
+
+/// V7, with more unread messages than the list has entries: none of them ever becomes new again.
+#[test]
+fn the_list_keeps_the_newest_500_and_forgets_none() {
+    let mut memory = seeded();
+    let all: Vec<Arrival> = (0..600).map(|second| arrival(second, &format!("m{second}"))).collect();
+    let mut taken = 0;
+    for _ in 0..30 {
+        taken += memory.take(&arrivals(all.clone()));
+        finish_all(&mut memory);
+        assert!(memory.seen.len() <= MOST_SEEN && memory.seen.is_sorted());
+    }
+    assert_eq!(taken, 600);
+    assert_eq!(memory.seen.len(), MOST_SEEN);
+    assert_eq!((memory.seen[0].received_at.clone(), memory.since()), (received(100), received(99)));
+    assert_eq!(memory.take(&arrivals(all)), 0);
+}
+
+#[test]
+fn a_stored_list_that_is_too_long_is_cut_at_the_next_run() {
+    let key = |second| Key { received_at: received(second), message: digest("m") };
+    let mut memory = Memory { seeded_at: Some(at(0)), seen: (0..600).rev().map(key).collect(), ..Memory::default() };
+    memory.begin("a", at(1), LEASE);
+    assert_eq!((memory.seen.len(), &memory.seen[0]), (MOST_SEEN, &key(100)));
+    assert_eq!(memory.take(&arrivals(vec![arrival(50, "x"), arrival(550, "m"), arrival(550, "y")])), 1);
+}
+
+/// G6, and the end of the list falling into a second in which many messages came.
+#[test]
+fn messages_of_one_second_are_told_apart() {
+    let mut memory = seeded();
+    let all: Vec<Arrival> = (0..700).map(|number| arrival(7, &format!("m{number}"))).collect();
+    let mut taken = 0;
+    for _ in 0..40 {
+        taken += memory.take(&arrivals(all.clone()));
+        finish_all(&mut memory);
+    }
+    assert_eq!((taken, memory.seen.len()), (700, MOST_SEEN));
+}
+
+#[test]
+fn a_run_takes_up_what_there_is_room_for_oldest_first() {
+    let mut memory = seeded();
+    let all = arrivals((0..50).rev().map(|second| arrival(second, &format!("m{second}"))).collect());
+    assert_eq!((memory.take(&all), memory.take(&all)), (MOST_AT_HAND, 0));
+    assert_eq!((memory.at_hand[0].id.as_str(), memory.at_hand[19].id.as_str()), ("m0", "m19"));
+    memory.finish("m3", Ended::Well);
+    assert_eq!(memory.take(&all), 1);
+    assert_eq!(memory.at_hand[19].id, "m20");
+}
+
+/// FM-5.
+#[test]
+fn a_message_without_a_time_is_taken_up_once_and_hinders_nobody() {
+    let mut memory = seeded();
+    let undated = Arrival { received_at: None, id: "u".into() };
+    let both = arrivals(vec![undated.clone(), arrival(5, "m")]);
+    assert_eq!((memory.take(&both), memory.take(&both)), (2, 0));
+    finish_all(&mut memory);
+    assert_eq!(memory.take(&arrivals(vec![undated])), 0);
+    memory.take(&arrivals(Vec::new()));
+    assert!(memory.undated.is_empty(), "what was read does not come again");
+    let many: Vec<Arrival> = (0..600).map(|n| Arrival { received_at: None, id: format!("u{n}") }).collect();
+    for _ in 0..40 {
+        memory.take(&arrivals(many.clone()));
+        finish_all(&mut memory);
+    }
+    assert_eq!(memory.undated.len(), MOST_UNDATED);
+}
+
+#[test]
+fn what_was_unread_before_the_first_run_stays_unanswered_however_much_it_is() {
+    let mut memory = Memory::default();
+    memory.begin("a", at(0), LEASE);
+    let newest: Vec<Arrival> = (100..600).rev().map(|second| arrival(second, &format!("m{second}"))).collect();
+    memory.seed(&Arrivals { messages: newest, more: true }, at(0));
+    let all: Vec<Arrival> = (0..600).map(|second| arrival(second, &format!("m{second}"))).collect();
+    assert_eq!(memory.take(&arrivals(all)), 0);
+    assert_eq!(memory.take(&arrivals(vec![arrival(600, "new")])), 1);
+}
+
+/// G1.
+#[test]
+fn a_sender_is_acknowledged_once_in_24_hours() {
+    let mut memory = seeded();
+    memory.take(&arrivals((1..=4).map(|n| arrival(n, &format!("m{n}"))).collect()));
+    let day = 24 * 3600;
+    assert_eq!(memory.claim_answer("m1", "tag", at(0)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m1", "tag", at(5)), Claimed::Granted, "the claim of a run that died");
+    assert_eq!(memory.claim_answer("m2", "tag", at(day - 1)), Claimed::Cooldown);
+    assert_eq!(memory.claim_answer("m3", "other", at(day - 1)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m4", "tag", at(day)), Claimed::Granted);
+    assert_eq!(memory.finish("m3", Ended::NotSent).as_deref(), Some("other"));
+    assert_eq!(memory.claim_answer("m2", "other", at(day)), Claimed::Granted, "the first one certainly did not go");
+}
+
+#[test]
+fn the_cooldown_is_bounded() {
+    let mut memory = seeded();
+    memory.take(&arrivals(vec![arrival(1, "m")]));
+    memory.answered = (0..MOST_ANSWERED).map(|n| (format!("t{n}"), at(0))).collect();
+    assert_eq!(memory.claim_answer("m", "new", at(1)), Claimed::Full);
+    memory.end(at(24 * 3600), None);
+    assert!(memory.answered.is_empty());
+}
+
+#[test]
+fn only_the_first_recorded_draft_may_be_sent() {
+    let mut memory = seeded();
+    memory.take(&arrivals(vec![arrival(1, "m")]));
+    let draft = |id: &str| Draft { id: id.into(), internet_message_id: format!("<{id}>") };
+    assert!(!memory.drafted("m", &draft("a")), "nobody has claimed the answer");
+    memory.claim_answer("m", "tag", at(0));
+    assert!(memory.drafted("m", &draft("a")) && memory.drafted("m", &draft("a")));
+    assert!(!memory.drafted("m", &draft("b")));
+    assert!(!memory.drafted("gone", &draft("a")));
+}
+
+#[test]
+fn a_full_memory_fits_into_an_item_of_the_table() {
+    let mut memory = seeded();
+    memory.seen = (0..MOST_SEEN).map(|n| Key { received_at: received(n), message: digest("m") }).collect();
+    memory.undated = (0..MOST_UNDATED).map(|n| digest(&n.to_string())).collect();
+    let tag = |n| (format!("hmac-sha256:v1:{n:032}"), at(1_800_000_000));
+    memory.answered = (0..MOST_ANSWERED).map(tag).collect();
+    let bytes = serde_json::to_string(&memory).unwrap().len();
+    assert!(bytes < 250_000, "{bytes}");
+}

@@ -1,0 +1,90 @@
+//! From events to [`smoke`] and back.
+
+use crate::hook::{self, Deployments, Execution, Status};
+use async_trait::async_trait;
+use aws::{CodeDeploy, Connection};
+use domain::{EmailAddress, Metric, ports::Clock, ports::StorageError};
+use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
+use smoke::{Ending, Names, Trigger, Wired};
+use std::error::Error;
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// The smoke-test function of one process.
+pub struct Function {
+    environment: Environment,
+    connection: Connection,
+}
+
+struct Asking(CodeDeploy);
+
+#[async_trait]
+impl Deployments for Asking {
+    async fn answer(&self, execution: &Execution, status: Status) -> Result<(), StorageError> {
+        self.0.answer(&execution.deployment, &execution.hook, status == Status::Succeeded).await
+    }
+}
+
+impl Function {
+    /// Reads what is needed to answer a deployment; the rest of the configuration is read with each run, so that a
+    /// deployment hears also of a mistake in it.
+    ///
+    /// # Errors
+    /// One that names the variable that is missing or malformed.
+    pub fn from_environment(environment: Environment) -> Result<Self, Failed> {
+        let connection = Connection::from_environment(|name| environment.optional(name))?;
+        Ok(Self { environment, connection })
+    }
+
+    /// Handles one event: CodeDeploy's question, or the schedule's.
+    ///
+    /// # Errors
+    /// When the test could not be set up, or a deployment could not be answered.
+    pub async fn handle(&self, event: &serde_json::Value) -> Result<(), Failed> {
+        match hook::execution(event) {
+            Some(execution) => {
+                let deployments = Asking(CodeDeploy::new(self.connection.clone()));
+                let run = async { self.run(Trigger::Deploy).await.map_err(|error| telemetry::chain(error.as_ref())) };
+                hook::answer(&deployments, &System, &execution, run).await?;
+            }
+            None => drop(self.run(Trigger::Cron).await?),
+        }
+        Ok(())
+    }
+
+    async fn run(&self, trigger: Trigger) -> Result<Ending, Failed> {
+        let log = format!("log group {}", self.environment.required("LOG_GROUP")?);
+        let report = Wired::new(&self.connection, self.names()?)?.run(trigger, &log).await;
+        let mut text = report.text(&log);
+        if let Some(session) = &report.session {
+            // Whoever holds a whole session id may read its verdict: logs have twelve characters of it.
+            text = text.replace(session.as_str(), session.prefix());
+        }
+        tracing::info!(report = text, passed = report.passed(), "smoke test");
+        telemetry::count(Metric::SmokeTested, System.now());
+        Ok(report.ending())
+    }
+
+    fn names(&self) -> Result<Names, Failed> {
+        let environment = &self.environment;
+        let required = |name| environment.required(name);
+        let sender = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
+            name: "GRAPH_SENDER",
+            expected: "an e-mail address".to_owned(),
+        })?;
+        Ok(Names {
+            site: environment.base_url("SITE_URL", "")?,
+            stripe_base_url: environment.base_url("STRIPE_BASE_URL", smoke::STRIPE_URL)?,
+            graph_base_url: environment.base_url("GRAPH_BASE_URL", smoke::GRAPH_URL)?,
+            login_base_url: environment.base_url("LOGIN_BASE_URL", smoke::LOGIN_URL)?,
+            sender,
+            smoke_secret: required("STRIPE_SMOKE_SECRET_ID")?,
+            gemini_secret: required("GEMINI_SECRET_ID")?,
+            graph_secret: required("GRAPH_SECRET_ID")?,
+            table: required("TABLE_NAME")?,
+            audit_bucket: required("AUDIT_BUCKET")?,
+            ops_topic: required("OPS_TOPIC_ARN")?,
+            critical_topic: required("CRITICAL_TOPIC_ARN")?,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+-- Questions about the audit log for Athena, where there are too many records for `oracle audit report`.
+-- Database and work group are outputs of the stack (AnalyticsDatabase, AnalyticsWorkGroup). Columns stand in double
+-- quotes. "day" is the day (UTC) on which a record's stream was opened: name it in every WHERE, it decides what is read.
+
+-- Sold and taken back, by day of the first verdict and tier, at the tiers' prices in Canadian dollars.
+WITH sales AS (
+  SELECT
+    "session_id",
+    max("tier") AS tier,
+    min(CASE WHEN "source" = 'webhook' AND "status" = 'OK' THEN substr("timestamp", 1, 10) END) AS sold_on,
+    max(CASE WHEN ("event" = 'refund' AND "step" IN ('issued', 'confirmed'))
+      OR ("event" = 'payment_change' AND "change" IN ('refunded', 'dispute_lost')) THEN 1 ELSE 0 END) AS refunded
+  FROM "records"
+  WHERE "day" >= '2026-11-01' AND "session_id" IS NOT NULL
+  GROUP BY "session_id"
+)
+SELECT sold_on, tier, count(*) AS sold, sum(refunded) AS refunds,
+  sum((1 - refunded) * CASE tier WHEN 'quick' THEN 1 WHEN 'full' THEN 5 WHEN 'strategy' THEN 25 END) AS net_cad
+FROM sales
+WHERE sold_on IS NOT NULL
+GROUP BY sold_on, tier
+ORDER BY sold_on, tier;
+
+-- Latency by tier and step, in milliseconds.
+SELECT "tier", "source", "status", count(*) AS events,
+  approx_percentile("latency_ms", 0.50) AS p50,
+  approx_percentile("latency_ms", 0.95) AS p95,
+  approx_percentile("latency_ms", 0.99) AS p99
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "event" = 'pipeline'
+GROUP BY "tier", "source", "status"
+ORDER BY "tier", "source", "status";
+
+-- The most frequent errors.
+SELECT "error_detail", count(*) AS events, max("timestamp") AS last
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "status" IN ('ERROR', 'EMAIL_FAILED')
+GROUP BY "error_detail"
+ORDER BY events DESC
+LIMIT 20;
+
+-- What the content filter did, by gate and version of its list.
+SELECT "gate", "outcome", "list_version", count(*) AS runs
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "event" = 'content_filter'
+GROUP BY "gate", "outcome", "list_version"
+ORDER BY "gate", "outcome", "list_version";
+
+-- One sale's story. Its day is in the key of its first record; `oracle show` tells the same without Athena.
+SELECT "timestamp", "seq", "event", "source", "status", "error_detail", "details"
+FROM "records"
+WHERE "day" = '2026-11-21' AND "session_id" = 'cs_live_…'
+ORDER BY "seq";

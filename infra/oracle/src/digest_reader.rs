@@ -1,0 +1,169 @@
+//! Reads the signed digests, many at a time.
+
+use std::{num::NonZeroU64, str::FromStr, sync::Arc};
+
+use audit::{
+    signed_digest::{Document, Head, document_key, sequence_of, signature_key},
+    verify::Damage,
+    verify_digests::{DigestChain, DigestReport, Digested},
+};
+use domain::{
+    Timestamp,
+    ports::{DigestStore, Notes, StorageError},
+};
+use tokio::task::JoinSet;
+
+use crate::{command::CommandError, log_reader::unreadable, public_key::PublicKey};
+
+/// The function whose note holds the head.
+const FUNCTION: &str = "audit-digest";
+
+/// Digests that are fetched at once.
+const AT_ONCE: u64 = 16;
+
+/// How often digests that look bad are read again while the function goes on.
+const ROUNDS: u32 = 3;
+
+/// Where digests are, and what is trusted.
+pub(crate) struct Digests {
+    pub(crate) store: Arc<dyn DigestStore>,
+    pub(crate) notes: Arc<dyn Notes>,
+    /// The log's bucket.
+    pub(crate) bucket: String,
+    pub(crate) keys: Vec<PublicKey>,
+    /// Digests that operators were told of.
+    pub(crate) announced: Vec<Announced>,
+}
+
+/// A digest that operators were told of, as the alert writes it: `{number}:{hash}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Announced {
+    sequence: NonZeroU64,
+    hash: String,
+}
+
+impl FromStr for Announced {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let form = "not a head as operators are told of it: 123:9f86d081… (64 hexadecimal digits)";
+        let (sequence, hash) = text.split_once(':').ok_or(form)?;
+        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if !is_hash {
+            return Err(form);
+        }
+        Ok(Self { sequence: sequence.parse().map_err(|_| form)?, hash: hash.to_owned() })
+    }
+}
+
+/// One digest as it is stored.
+pub(crate) struct Stored {
+    pub(crate) sequence: u64,
+    pub(crate) document: Vec<u8>,
+    pub(crate) signature: Option<Vec<u8>>,
+}
+
+impl Digests {
+    /// Whether a signature is one of a trusted key's.
+    pub(crate) fn is_signed(&self, document: &[u8], signature: &str) -> bool {
+        self.keys.iter().any(|key| key.verifies(document, signature))
+    }
+
+    /// The head, as the function's note has it.
+    pub(crate) async fn head(&self) -> Result<Option<Head>, CommandError> {
+        let note = self.notes.load(FUNCTION).await.map_err(unreadable)?;
+        let Some(document) = note.value else { return Ok(None) };
+        Head::of_note(&document)
+            .map_err(|error| CommandError::failed("the digest function's note cannot be read", error))
+    }
+
+    /// Hands over the digests from this number on, in order, until one is not there.
+    pub(crate) async fn each(&self, first: u64, mut take: impl FnMut(Stored) -> bool) -> Result<(), CommandError> {
+        let mut from = first;
+        loop {
+            let mut running = JoinSet::new();
+            for sequence in from..from + AT_ONCE {
+                let store = self.store.clone();
+                running.spawn(async move { stored(store.as_ref(), sequence).await.map(|found| (sequence, found)) });
+            }
+            let mut found = Vec::new();
+            for read in running.join_all().await {
+                found.push(read.map_err(unreadable)?);
+            }
+            found.sort_by_key(|(sequence, _)| *sequence);
+            for (_, stored) in found {
+                let Some(stored) = stored else { return Ok(()) };
+                if !take(stored) {
+                    return Ok(());
+                }
+            }
+            from += AT_ONCE;
+        }
+    }
+}
+
+async fn stored(store: &dyn DigestStore, sequence: u64) -> Result<Option<Stored>, StorageError> {
+    let Some(document) = store.find(&document_key(sequence)).await? else { return Ok(None) };
+    let signature = store.find(&signature_key(sequence)).await?;
+    Ok(Some(Stored { sequence, document, signature }))
+}
+
+/// Verifies the digests: all of them, or those that were made on the day `since` or later. Answers what they say of
+/// objects whose keys are of that day or later.
+pub(crate) async fn read(
+    digests: &Digests,
+    since: &str,
+    now: Timestamp,
+) -> Result<(DigestReport, Digested), CommandError> {
+    let mut rounds = 0;
+    loop {
+        let read = read_once(digests, since, now).await?;
+        // While it is read the function may store, sign and note the next one.
+        let may_go_on = |damage| matches!(damage, Damage::Truncated | Damage::Unnoted | Damage::Unsigned);
+        let again = read.0.findings.iter().any(|finding| may_go_on(finding.damage));
+        rounds += 1;
+        if !again || rounds == ROUNDS {
+            return Ok(read);
+        }
+    }
+}
+
+async fn read_once(digests: &Digests, since: &str, now: Timestamp) -> Result<(DigestReport, Digested), CommandError> {
+    let head = digests.head().await?;
+    let first = first_since(digests, head.as_ref(), since).await?;
+    let is_signed = |document: &[u8], signature: &str| digests.is_signed(document, signature);
+    let announced = digests.announced.iter().map(|told| (told.sequence.get(), told.hash.clone())).collect();
+    let mut chain = DigestChain::new(&digests.bucket, head, now, &is_signed).since(first, since).announced(announced);
+    let mut last = first - 1;
+    let take = |stored: Stored| {
+        last = stored.sequence;
+        chain.add(&stored.document, stored.signature.as_deref())
+    };
+    digests.each(first, take).await?;
+    let later = digests.store.keys("digests/", &document_key(last)).await.map_err(unreadable)?;
+    Ok(chain.end(later.iter().find_map(|key| sequence_of(key))))
+}
+
+/// The number of the first digest that was made on that day or later, by halving: they are made one after the other.
+async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Result<u64, CommandError> {
+    let (mut first, mut beyond) = (1, head.map_or(0, |head| head.sequence) + 1);
+    if since.is_empty() {
+        return Ok(1);
+    }
+    while first < beyond {
+        let middle = first + (beyond - first) / 2;
+        let document = digests.store.find(&document_key(middle)).await.map_err(unreadable)?;
+        let document = document.and_then(|document| Document::parse(&document).ok());
+        // One that is not there or cannot be read is for the verification of all of them to tell.
+        let Some(document) = document else { return Ok(1) };
+        if document.made_at.as_str() < since {
+            first = middle + 1;
+        } else {
+            beyond = middle;
+        }
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! How far a long reading is, on a terminal.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::{Duration, Instant},
+};
+
+/// Between two looks of the line.
+const STEP: Duration = Duration::from_millis(100);
+
+/// The moving part of the bar.
+const WIDE: u64 = 24;
+
+/// A line on standard error that says how far the reading is. How much there is nobody knows before it is read, so the
+/// bar moves to and fro and does not fill.
+pub(crate) struct Progress {
+    what: &'static str,
+    begun: Instant,
+    shown: Option<Instant>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// `what` is counted beside the records.
+    #[allow(clippy::disallowed_methods, reason = "a person watches it: nothing is decided by it")]
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self { what, begun: Instant::now(), shown: None, is_terminal: io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn tell(&mut self, count: u64, records: u64) {
+        let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= STEP);
+        if !self.is_terminal || !is_due {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let line = line(self.what, count, records, self.begun.elapsed());
+        let mut error = io::stderr().lock();
+        // A progress line that cannot be written is no reason to stop.
+        let _ = write!(error, "\r\u{1b}[2K{line}").and_then(|()| error.flush());
+    }
+
+    pub(crate) fn end(&self) {
+        if self.shown.is_some() {
+            let _ = write!(io::stderr(), "\r\u{1b}[2K");
+        }
+    }
+}
+
+fn line(what: &str, count: u64, records: u64, elapsed: Duration) -> String {
+    let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
+    let round = millis / 60 % (2 * WIDE);
+    let at = if round < WIDE { round } else { 2 * WIDE - 1 - round };
+    let bar: String = (0..WIDE).map(|place| if place.abs_diff(at) <= 1 { '█' } else { '░' }).collect();
+    let each_second = records.saturating_mul(1000) / millis;
+    format!("{bar} {records} records, {count} {what}, {each_second} a second")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_moves_and_the_counts_are_told() {
+        let at = |millis| line("sales", 7, 40, Duration::from_millis(millis));
+        assert!(at(2000).ends_with("40 records, 7 sales, 20 a second"), "{}", at(2000));
+        assert_ne!(at(0), at(600));
+        for millis in (0..6000).step_by(17) {
+            assert_eq!(at(millis).chars().take(24).filter(|c| matches!(c, '█' | '░')).count(), 24);
+        }
+    }
+}

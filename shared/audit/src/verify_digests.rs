@@ -1,0 +1,275 @@
+//! Finds what somebody did to the digests, and what the digests show of the log.
+
+use crate::{
+    digest::sha256,
+    signed_digest::{Document, Entry, Head, Signature, document_key},
+    verify::{Damage, Finding, Object, stream_of},
+};
+use domain::Timestamp;
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
+
+/// What is in the log for longer than this must be in a digest: they are made hourly.
+pub const DIGESTED_WITHIN: Duration = Duration::from_secs(2 * 3600);
+
+/// A digest that is stored and not yet signed, or signed and not yet noted, is at work for no longer than this.
+const AT_WORK: Duration = Duration::from_secs(20 * 60);
+
+/// Whether a signature (base64) fits the document's bytes, by a key that is trusted.
+pub type IsSigned<'a> = dyn Fn(&[u8], &str) -> bool + Send + Sync + 'a;
+
+/// What was said of a key in the digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Said {
+    Once(Option<String>),
+    /// Twice, and not the same: somebody wrote a second object under the key.
+    Differently,
+}
+
+/// Every object that signed digests name, by stream.
+#[derive(Clone, Debug, Default)]
+pub struct Digested(HashMap<String, DigestedStream>);
+
+/// What digests say of one stream's objects, by key.
+#[derive(Clone, Debug, Default)]
+pub struct DigestedStream(BTreeMap<String, Said>);
+
+impl Digested {
+    fn take_in(&mut self, entries: Vec<Entry>) {
+        for Entry { key, sha256, .. } in entries {
+            let said = Said::Once(sha256);
+            if !self.0.contains_key(stream_of(&key)) {
+                self.0.insert(stream_of(&key).to_owned(), DigestedStream::default());
+            }
+            let Some(stream) = self.0.get_mut(stream_of(&key)) else { continue };
+            let before = stream.0.entry(key).or_insert_with(|| said.clone());
+            if *before != said {
+                *before = Said::Differently;
+            }
+        }
+    }
+
+    /// What is said of a stream, which is then no longer in here.
+    pub fn take(&mut self, stream: &str) -> DigestedStream {
+        self.0.remove(stream).unwrap_or_default()
+    }
+
+    /// The streams that nobody has taken.
+    #[must_use]
+    pub fn streams(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+}
+
+impl DigestedStream {
+    /// The first object of a stream that is not what the digests say. `objects` are all of the stream, in the order
+    /// of their keys; `is_late` says of a key whether its object is in the log for longer than [`DIGESTED_WITHIN`].
+    #[must_use]
+    pub fn compare(&self, objects: &[Object], is_late: impl Fn(&str) -> bool) -> Option<Finding> {
+        let there: BTreeMap<&str, &[u8]> =
+            objects.iter().map(|(key, bytes)| (key.as_str(), bytes.as_slice())).collect();
+        let last = there.keys().next_back().copied();
+        let keys: BTreeSet<&str> = self.0.keys().map(String::as_str).chain(there.keys().copied()).collect();
+        keys.into_iter().find_map(|key| {
+            let damage = match (self.0.get(key), there.get(key)) {
+                (Some(_), None) if last.is_some_and(|last| last > key) => Damage::Deleted,
+                (Some(_), None) => Damage::Truncated,
+                (Some(Said::Once(Some(hash))), Some(bytes)) if *hash == sha256(bytes) => return None,
+                (Some(Said::Once(_)), Some(_)) => Damage::Edited,
+                (Some(Said::Differently), Some(_)) => Damage::Forked,
+                (None, Some(_)) if is_late(key) => Damage::Undigested,
+                (None, _) => return None,
+            };
+            Some(Finding { key: key.to_owned(), damage })
+        })
+    }
+}
+
+/// What the verification of the digests found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DigestReport {
+    /// Digests that were read.
+    pub documents: u64,
+    /// Objects that they name.
+    pub entries: u64,
+    /// The last of them.
+    pub last: Option<u64>,
+    /// When that was made.
+    pub made_at: Option<String>,
+    /// The first bad one.
+    pub findings: Vec<Finding>,
+}
+
+/// Reads digests one after the other, in the order of their numbers.
+pub struct DigestChain<'a> {
+    is_signed: &'a IsSigned<'a>,
+    log: String,
+    since: String,
+    now: Timestamp,
+    /// The number that comes next, and the hash that it must name: unknown for a reading that does not begin with
+    /// the first.
+    next: u64,
+    previous: Option<String>,
+    head: Option<Head>,
+    /// Numbers and hashes of digests that operators were told of.
+    announced: Vec<(u64, String)>,
+    /// The last one, with whether it is signed.
+    last: Option<(u64, bool)>,
+    digested: Digested,
+    report: DigestReport,
+}
+
+impl<'a> DigestChain<'a> {
+    /// Begins with the first digest. `log` is the bucket that they must speak of, `head` the last digest as it was
+    /// kept elsewhere.
+    #[must_use]
+    pub fn new(log: &str, head: Option<Head>, now: Timestamp, is_signed: &'a IsSigned<'a>) -> Self {
+        Self {
+            is_signed,
+            log: log.to_owned(),
+            since: String::new(),
+            now,
+            next: 1,
+            previous: Some(sha256(b"")),
+            head,
+            announced: Vec::new(),
+            last: None,
+            digested: Digested::default(),
+            report: DigestReport::default(),
+        }
+    }
+
+    /// Begins with a later one, whose past is believed, and takes in only keys that come after `since`.
+    #[must_use]
+    pub fn since(mut self, first: u64, since: &str) -> Self {
+        self.next = first;
+        self.previous = self.previous.filter(|_| first == 1);
+        self.since = since.to_owned();
+        self
+    }
+
+    /// Compares with digests that operators were told of: the number and the hash of each.
+    #[must_use]
+    pub fn announced(mut self, announced: Vec<(u64, String)>) -> Self {
+        self.announced = announced;
+        self
+    }
+
+    /// The number of the digest that is wanted next.
+    #[must_use]
+    pub const fn wanted(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes the next digest in; `false` once one was bad: what comes after it proves nothing.
+    pub fn add(&mut self, document: &[u8], signature: Option<&[u8]>) -> bool {
+        if !self.report.findings.is_empty() {
+            return false;
+        }
+        if let Err(damage) = self.examine(document, signature) {
+            self.found(document_key(self.next), damage);
+            return false;
+        }
+        true
+    }
+
+    fn examine(&mut self, bytes: &[u8], signature: Option<&[u8]>) -> Result<(), Damage> {
+        let document = Document::parse(bytes).map_err(|_| Damage::Unreadable)?;
+        let hash = sha256(bytes);
+        let is_fresh = is_within(&document.made_at, self.now, AT_WORK);
+        let is_signed = match signature {
+            Some(signature) => {
+                let signature = Signature::parse(signature).map_err(|_| Damage::Unreadable)?;
+                if signature.document != hash || !(self.is_signed)(bytes, &signature.signature) {
+                    return Err(Damage::Edited);
+                }
+                true
+            }
+            None if is_fresh => false,
+            None => return Err(Damage::Unsigned),
+        };
+        if document.sequence != self.next {
+            return Err(Damage::Reordered);
+        }
+        if document.log != self.log {
+            return Err(Damage::Moved);
+        }
+        if self.previous.as_ref().is_some_and(|previous| *previous != document.previous) {
+            return Err(Damage::Forked);
+        }
+        // One that is not signed proves nothing yet, and nothing can follow it.
+        if self.last.is_some_and(|(_, signed)| !signed) {
+            return Err(Damage::Unsigned);
+        }
+        let head = self.head.iter().map(|head| (head.sequence, head.hash.as_str()));
+        let mut told = head.chain(self.announced.iter().map(|(sequence, hash)| (*sequence, hash.as_str())));
+        if told.any(|(sequence, told)| sequence == self.next && told != hash) {
+            return Err(Damage::Forked);
+        }
+        self.report.documents += 1;
+        self.report.last = Some(self.next);
+        self.report.made_at = Some(document.made_at);
+        self.report.entries += document.entries.len() as u64;
+        self.last = Some((self.next, is_signed));
+        if is_signed {
+            let mut entries = document.entries;
+            entries.retain(|entry| entry.key >= self.since);
+            self.digested.take_in(entries);
+        }
+        self.previous = Some(hash);
+        self.next += 1;
+        Ok(())
+    }
+
+    fn found(&mut self, key: String, damage: Damage) {
+        self.report.findings.push(Finding { key, damage });
+    }
+
+    /// Ends the reading. `later` is the number of a digest after a gap, if there is one.
+    #[must_use]
+    pub fn end(mut self, later: Option<u64>) -> (DigestReport, Digested) {
+        if self.report.findings.is_empty() {
+            let last = self.next - 1;
+            let head = self.head.as_ref().map_or(0, |head| head.sequence);
+            if later.is_some_and(|later| later > last) {
+                self.found(document_key(self.next), Damage::Deleted);
+            } else if head > last || self.announced.iter().any(|(announced, _)| *announced > last) {
+                self.found(document_key(self.next), Damage::Truncated);
+            } else if last > head && !self.is_at_work(last, head) {
+                // Signed, and not noted: whoever keeps the head was set back.
+                self.found(document_key(head + 1), Damage::Unnoted);
+            } else if !self.is_recent() {
+                self.found(document_key(self.next), Damage::Overdue);
+            }
+        }
+        (self.report, self.digested)
+    }
+
+    fn is_at_work(&self, last: u64, head: u64) -> bool {
+        last == head + 1 && self.report.made_at.as_deref().is_some_and(|made_at| is_within(made_at, self.now, AT_WORK))
+    }
+
+    /// Digests are made hourly, empty ones too. One that was never made is told by the objects that are in none.
+    fn is_recent(&self) -> bool {
+        self.report.made_at.as_deref().is_none_or(|made_at| is_within(made_at, self.now, DIGESTED_WITHIN))
+    }
+}
+
+/// Whether a moment is no longer ago than this. Times as [`Timestamp::to_iso`] writes them compare as texts.
+fn is_within(moment: &str, now: Timestamp, longest: Duration) -> bool {
+    let millis = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
+    moment >= Timestamp::from_millis(now.as_millis().saturating_sub(millis)).to_iso().as_str()
+}
+
+/// Of what the chain and the digests found in one stream, what comes first; the chain's word where both are of one
+/// record.
+#[must_use]
+pub fn first_of(chain: Option<Finding>, digests: Option<Finding>) -> Option<Finding> {
+    match (chain, digests) {
+        (Some(chain), Some(digests)) => Some(if digests.key < chain.key { digests } else { chain }),
+        (one, other) => one.or(other),
+    }
+}

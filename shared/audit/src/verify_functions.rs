@@ -1,0 +1,57 @@
+//! Verifies the streams of scheduled functions: one chain over all days, whose numbers begin anew each day.
+
+use crate::{
+    chain,
+    digest::sha256,
+    verify::{Around, Damage, Finding, Known, Object, Place, previous_of, verify_part},
+};
+use std::collections::BTreeMap;
+
+/// The objects of one function's stream: what lies under each day's prefix (`{day}/function/{name}`), in order.
+pub type Days = BTreeMap<String, Vec<Object>>;
+
+/// Verifies one function's stream. `is_whole` says that `days` begins with the first day there ever was; without
+/// `known` the end is compared with nothing.
+///
+/// # Errors
+/// The [`Finding`] of the first bad record.
+pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: bool) -> Result<(), Finding> {
+    let mut days = days.clone();
+    // A record that waits in the note is as good as published; it may be of an earlier day than the last.
+    for entry in known.iter().flat_map(|known| &known.waiting) {
+        let bytes = format!("{}\n", entry.line).into_bytes();
+        let stream = crate::verify::stream_of(&entry.key);
+        let objects = days.entry(stream.to_owned()).or_default();
+        match objects.binary_search_by(|(key, _)| key.as_str().cmp(&entry.key)) {
+            Ok(index) if objects[index].1 == bytes => {}
+            Ok(_) => return Err(Finding { key: entry.key.clone(), damage: Damage::Forked }),
+            Err(index) => objects.insert(index, (entry.key.clone(), bytes)),
+        }
+    }
+    let known = known.map(|known| Known { head: known.head.clone(), waiting: Vec::new() });
+    let last = known.as_ref().map(|known| format!("{}/function/{name}", known.head.opened));
+    if let Some(last) = &last {
+        days.entry(last.clone()).or_default();
+    }
+    let mut before = is_whole.then(|| sha256(b""));
+    let streams: Vec<(&String, &Vec<Object>)> = days.iter().collect();
+    for (index, (stream, objects)) in streams.iter().enumerate() {
+        if last.as_ref().is_some_and(|last| *stream > last) {
+            let first = |(key, _): &Object| Finding { key: key.clone(), damage: Damage::Forked };
+            return Err(objects.first().map_or_else(|| nothing(stream), first));
+        }
+        // Only the first record of a day speaks of the day before.
+        let first = streams.get(index + 1).and_then(|(_, objects)| objects.first());
+        let first = first.filter(|(key, _)| Place::parse(key).is_some_and(|place| place.seq == 1));
+        let after = first.and_then(previous_of);
+        let known = known.as_ref().filter(|_| last.as_ref() == Some(*stream));
+        let around = Around { before: before.as_deref(), known, after: after.as_deref() };
+        before = verify_part(stream, objects, around)?.or(before);
+    }
+    Ok(())
+}
+
+fn nothing(stream: &str) -> Finding {
+    let (day, name) = stream.split_once('/').unwrap_or(("", stream));
+    Finding { key: chain::key(day, name, 1), damage: Damage::Forked }
+}

@@ -1,0 +1,35 @@
+//! Lines for the ops topic that may name a sender. An alert is logged first, so that it cannot get lost; these are not
+//! logged at all, and whoever sends one keeps what it takes to send it again.
+
+use crate::{Connection, attempts::Step};
+use async_trait::async_trait;
+use domain::ports::{Broadcast, StorageError};
+use std::sync::OnceLock;
+
+/// The topic.
+#[derive(Debug)]
+pub struct SnsBroadcast {
+    connection: Connection,
+    topic: String,
+    client: OnceLock<aws_sdk_sns::Client>,
+}
+
+impl SnsBroadcast {
+    /// Lines to this topic.
+    #[must_use]
+    pub const fn new(connection: Connection, topic: String) -> Self {
+        Self { connection, topic, client: OnceLock::new() }
+    }
+}
+
+#[async_trait]
+impl Broadcast for SnsBroadcast {
+    async fn tell(&self, line: &str) -> Result<(), StorageError> {
+        let client = self.client.get_or_init(|| self.connection.sns());
+        let publish = || async {
+            client.publish().topic_arn(&self.topic).subject("Oracle: inbox").message(line).send().await?;
+            Ok(())
+        };
+        self.connection.call(Step { name: "broadcast", operation: "BROADCAST", subject: "-" }, publish).await
+    }
+}

@@ -1,0 +1,108 @@
+//! Customers' replies to a sale's mails: read on demand, and settled by an operator (Silent Drop, GAP-SD-09).
+
+use crate::Operator;
+use audit::{Change, CommitError, Journal};
+use domain::{
+    Sale, SessionId, Timestamp,
+    inbox::{Correspondence, Reply},
+    ports::{Inbox, MailError, SaleStore, StorageError},
+};
+
+/// Why a reply was neither shown nor settled.
+#[derive(Debug, thiserror::Error)]
+pub enum RepliesError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The mailbox failed.
+    #[error(transparent)]
+    Mailbox(#[from] MailError),
+}
+
+/// A reply with its text, which is fetched for this and kept nowhere.
+#[derive(Clone)]
+pub struct Shown {
+    /// What the sale knows of it.
+    pub reply: Reply,
+    /// What it says; nothing where the mailbox does not have it any more.
+    pub says: Option<Correspondence>,
+}
+
+/// The replies of a sale that wait, oldest first.
+///
+/// # Errors
+/// [`RepliesError`].
+pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId) -> Result<Vec<Shown>, RepliesError> {
+    let sale = store.load(session).await?.ok_or(RepliesError::NoSale)?;
+    let mut shown = Vec::new();
+    for reply in sale.value.waiting_replies() {
+        shown.push(Shown { reply: reply.clone(), says: inbox.correspondence(&reply.message).await? });
+    }
+    Ok(shown)
+}
+
+/// Notes that an operator has done what the replies of a sale asked for. Returns how many waited.
+///
+/// # Errors
+/// [`RepliesError`]. Repeating is safe: what was settled is not settled again.
+pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<usize, RepliesError> {
+    let sale = journal.store.load(session).await?.ok_or(RepliesError::NoSale)?;
+    let now = journal.clock.now();
+    let (sale, settled) = journal.commit(sale, |sale| settled(sale, operator, now)).await?;
+    crate::tidy(journal, sale).await;
+    Ok(settled)
+}
+
+fn settled(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<usize> {
+    match sale.settle_replies(now) {
+        0 => Change::nothing(0),
+        count => Change::recorded(vec![operator.record("settle replies", now)], count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use domain::inbox::{Arrival, Incoming};
+    use testkit::{World, inbox::Unread, run};
+
+    fn replied() -> Sale {
+        let reply = |id: &str| Reply { message: id.into(), at: at(-9), from_buyer: Some(true), settled_at: None };
+        Sale { replies: vec![reply("m1"), reply("m2")], ..sale() }
+    }
+
+    #[test]
+    fn a_reply_is_fetched_when_it_is_read_and_kept_nowhere() {
+        let world = world_with(replied());
+        let arrival = Arrival { received_at: None, id: "m1".into() };
+        let message = Incoming {
+            sender: "buyer@example.com".into(),
+            subject: "Re: Your verdict".into(),
+            conversation: None,
+            headers: Vec::new(),
+        };
+        world.state().inbox.push(Unread { arrival, message });
+        let shown = run(show(&world, &world, &session())).unwrap().unwrap();
+        let says: Vec<_> = shown.iter().map(|shown| shown.says.as_ref().map(|says| says.sender.as_str())).collect();
+        assert_eq!(says, [Some("buyer@example.com"), None]);
+        assert_eq!(stored(&world), replied());
+    }
+
+    #[test]
+    fn whatever_breaks_replies_are_settled_once() {
+        let fresh = || -> &'static World { Box::leak(Box::new(world_with(replied()))) };
+        let by: &'static Operator = Box::leak(Box::new(operator()));
+        let go = |world: &'static World| async move { settle(journal(world), by, &session()).await };
+        whatever_breaks(fresh, go, |world, what| {
+            assert_eq!(stored(world).open_work(), None, "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+        });
+    }
+}

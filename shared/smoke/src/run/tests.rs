@@ -1,0 +1,309 @@
+use super::*;
+use domain::{Colour, Query, Tier, Verdict, ports::SaleStore as _};
+use std::sync::Mutex;
+use testkit::{World, run as poll};
+
+/// The system under test: a pipeline that works, unless it is told otherwise.
+struct Pipeline {
+    world: World,
+    /// What the smoke test's secret holds, and Gemini's.
+    key: &'static str,
+    site: Mutex<SiteSays>,
+    calls: Mutex<Vec<&'static str>>,
+    /// Whether the entry cannot be removed.
+    stuck: bool,
+}
+
+/// What the site does.
+#[derive(Clone, Copy, PartialEq)]
+enum SiteSays {
+    Fine,
+    Sick,
+    Unreachable,
+    /// The order is taken and the sale ends in this way.
+    NoVerdict,
+    /// The order is taken and nothing happens.
+    Silence,
+    /// The order is taken, the verdict made, and the mail given up.
+    NoMail,
+    Hangs,
+}
+
+const GOOD_KEY: &str = r#"{"secret_key":"sk_test_1","signing_secret":"whsec_smoke"}"#;
+const LIVE_KEY: &str = r#"{"secret_key":"sk_live_1","signing_secret":"whsec_smoke"}"#;
+const GEMINI: &str = r#"{"api_key":"g"}"#;
+const SESSION: &str = "cs_test_abc123";
+
+fn session() -> SessionId {
+    SessionId::parse(SESSION).unwrap()
+}
+
+fn verdict() -> CachedVerdict {
+    let verdict = Verdict {
+        verdict: Colour::Green,
+        summary: "It runs as it should.".to_owned(),
+        breakdown: None,
+        strategy: None,
+    };
+    let query = Query::parse(smoke::QUERY).unwrap();
+    let cached = CachedVerdict::first(Tier::Quick, &query, verdict, Timestamp::from_seconds(1_776_322_800));
+    CachedVerdict { smoke: true, ..cached }
+}
+
+impl Pipeline {
+    fn new(site: SiteSays) -> Self {
+        let world = World::at(Timestamp::from_seconds(1_776_322_800));
+        Self { world, key: GOOD_KEY, site: Mutex::new(site), calls: Mutex::default(), stuck: false }
+    }
+
+    fn says(&self) -> SiteSays {
+        *self.site.lock().unwrap()
+    }
+
+    fn called(&self, name: &'static str) {
+        self.calls.lock().unwrap().push(name);
+    }
+
+    fn run(&self, leftovers: &[SessionId]) -> Report {
+        let (smoke_secret, gemini_secret) = (self.world.secret(self.key), self.world.secret(GEMINI));
+        let ports = Ports {
+            smoke_secret: &smoke_secret,
+            gemini_secret: &gemini_secret,
+            network: self,
+            site: self,
+            mailbox: &self.world,
+            till: self,
+            store: &self.world,
+            entries: self,
+            clock: &self.world,
+            pause: &self.world,
+            randomness: &self.world,
+        };
+        let settings = Settings { addresses: vec!["https://site".to_owned()], leftovers: leftovers.to_vec() };
+        poll(run(ports, &settings)).unwrap()
+    }
+}
+
+#[async_trait]
+impl Network for Pipeline {
+    async fn connect(&self, _url: &str) -> Result<(), Unreachable> {
+        self.called("connect");
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Till for Pipeline {
+    async fn create(&self, _key: &str) -> Result<Created, PaymentError> {
+        self.called("create");
+        let metadata = json!({ "tier": "quick", "q0": smoke::QUERY, "qn": "1", "smoke": "true" });
+        let object = json!({ "id": SESSION, "payment_status": "unpaid", "status": "open", "metadata": metadata });
+        Ok(Created { id: session(), object })
+    }
+}
+
+#[async_trait]
+impl Site for Pipeline {
+    async fn health(&self) -> Result<Reply, Unreachable> {
+        self.called("health");
+        match self.says() {
+            SiteSays::Unreachable => Err(Unreachable("refused".to_owned())),
+            SiteSays::Sick => Ok(Reply { status: 503, body: json!({ "status": "failed", "phi": 0.042 }) }),
+            SiteSays::Hangs => std::future::pending().await,
+            _ => Ok(Reply { status: 200, body: json!({ "status": "resonant", "phi": 0.042 }) }),
+        }
+    }
+
+    async fn webhook(&self, body: &str, header: &str) -> Result<Reply, Unreachable> {
+        self.called("webhook");
+        if self.says() == SiteSays::Unreachable {
+            return Err(Unreachable("refused".to_owned()));
+        }
+        if self.says() == SiteSays::Hangs {
+            std::future::pending().await
+        }
+        let secret = [Secret::new("whsec_smoke")];
+        let verified = signature::verify(header, body.as_bytes(), &secret, self.world.now());
+        assert_eq!(verified, Ok(()), "the event bears the smoke test's signature");
+        let event: Value = serde_json::from_str(body).unwrap();
+        assert_eq!((&event["livemode"], &event["data"]["object"]["payment_status"]), (&json!(false), &json!("paid")));
+        let mut sale = Sale::ordered(session(), self.world.now());
+        let now = self.world.now();
+        sale.smoke = true;
+        match self.says() {
+            SiteSays::Silence => {}
+            SiteSays::NoVerdict => {
+                sale.fulfilment = Fulfilment::Failed { reason: "the model answered 503".to_owned(), at: now };
+            }
+            says => {
+                sale.fulfilment = Fulfilment::Ready { at: now, archived: true };
+                let progress = domain::mail::Progress { failures: vec!["503".to_owned()], ..Default::default() };
+                let dead = Mail::Dead { at: now, progress };
+                sale.mail = if says == SiteSays::NoMail { dead } else { Mail::Sent { at: now } };
+                self.world.state().cache.insert(session(), verdict());
+            }
+        }
+        self.world.state().sales.insert(session(), (sale, 1));
+        Ok(Reply { status: 200, body: json!({ "received": true }) })
+    }
+
+    async fn verdict(&self, session: &SessionId) -> Result<Reply, Unreachable> {
+        self.called("verdict");
+        let cached = self.world.load_with_verdict(session).await.map_err(|error| Unreachable(error.to_string()))?.1;
+        match cached {
+            CacheEntry::Hit(cached) => Ok(Reply { status: 200, body: serde_json::to_value(cached).unwrap() }),
+            _ => Ok(Reply { status: 404, body: Value::Null }),
+        }
+    }
+}
+
+#[async_trait]
+impl Entries for Pipeline {
+    async fn remove(&self, session: &SessionId) -> Result<bool, StorageError> {
+        self.called("remove");
+        if self.stuck {
+            return Err(StorageError { operation: "verdict removal", source: "down".into() });
+        }
+        Ok(self.world.state().cache.remove(session).is_some())
+    }
+}
+
+fn words(report: &Report) -> Vec<&'static str> {
+    report.stages.iter().map(|(_, outcome)| outcome.word()).collect()
+}
+
+fn error(report: &Report, stage: Stage) -> String {
+    match &report.stages[stage.number() - 1].1 {
+        Outcome::Fail(failure) => failure.error.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Verification criterion 1, and the clean-up: nothing is cached afterwards.
+#[test]
+fn a_healthy_pipeline_passes_ten_stages_and_is_left_clean_twice() {
+    let pipeline = Pipeline::new(SiteSays::Fine);
+    for _ in 0..2 {
+        let report = pipeline.run(&[]);
+        assert_eq!(words(&report), ["PASS"; 10], "{:?}", report.stages);
+        assert!(report.leftovers.is_empty() && report.warnings.is_empty());
+        assert!(pipeline.world.state().cache.is_empty());
+        let text = report.text("log");
+        for line in [
+            "PASS  session_id=cs_test_abc123\n",
+            "PASS  verdict=GREEN\n",
+            "PASS  GET /cache/cs_test_abc123 → 200\n",
+            "PASS  tier=quick query_match=true\n",
+            "PASS  status=sent\n",
+            "PASS  C=1.0000 approved=true\n",
+            "PASS  cs_test_abc123 deleted\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}
+
+/// Invariant 1, verification criterion 3: nobody at all is called.
+#[test]
+fn with_a_production_key_nobody_is_called() {
+    let pipeline = Pipeline { key: LIVE_KEY, ..Pipeline::new(SiteSays::Fine) };
+    let report = pipeline.run(&[session()]);
+    assert_eq!(error(&report, Stage::EnvironmentCheck), "FATAL: production Stripe key in smoke test — aborting.");
+    assert_eq!(report.ending().exit_code(), 2);
+    assert_eq!(words(&report)[1..], ["SKIP"; 9]);
+    assert_eq!(*pipeline.calls.lock().unwrap(), Vec::<&str>::new());
+    assert_eq!(pipeline.world.state().boundaries, ["secrets.document", "secrets.document"]);
+    assert_eq!(report.leftovers, [session()], "what was left is not forgotten");
+}
+
+/// Verification criterion 2: a sick service fails its own stage and no other.
+#[test]
+fn a_sick_service_fails_its_own_stage() {
+    let report = Pipeline::new(SiteSays::Sick).run(&[]);
+    let mut expected = ["PASS"; 10];
+    expected[1] = "FAIL";
+    assert_eq!((words(&report), report.ending().exit_code()), (expected.to_vec(), 1));
+}
+
+#[test]
+fn an_unreachable_site_fails_what_needs_it_and_the_others_are_tried() {
+    let report = Pipeline::new(SiteSays::Unreachable).run(&[]);
+    let expected = ["PASS", "FAIL", "PASS", "PASS", "FAIL", "SKIP", "SKIP", "SKIP", "SKIP", "SKIP"];
+    assert_eq!(words(&report), expected);
+}
+
+#[test]
+fn without_a_verdict_the_stages_that_need_one_are_skipped_and_the_reason_is_told() {
+    let pipeline = Pipeline::new(SiteSays::NoVerdict);
+    let report = pipeline.run(&[]);
+    let expected = ["PASS", "PASS", "PASS", "PASS", "FAIL", "SKIP", "SKIP", "SKIP", "SKIP", "SKIP"];
+    assert_eq!(words(&report), expected);
+    assert_eq!(error(&report, Stage::WebhookSimulation), "no verdict: the model answered 503");
+    assert_eq!(report.text("log").matches("RESULT: 4/10 PASS").count(), 1);
+    assert_eq!((report.leftovers.as_slice(), report.warnings.len()), ([session()].as_slice(), 1));
+}
+
+/// Invariant 6: a pipeline that takes longer is degraded, and the test ends all the same.
+#[test]
+fn a_silent_pipeline_costs_thirty_seconds_and_its_late_entry_goes_with_the_next_run() {
+    let pipeline = Pipeline::new(SiteSays::Silence);
+    let report = pipeline.run(&[]);
+    assert_eq!(error(&report, Stage::WebhookSimulation), "no answer within 30 s");
+    assert_eq!(report.took, Duration::from_secs(30));
+    assert_eq!(report.leftovers, [session()]);
+    // One that came after all goes with the next run.
+    let late = SessionId::parse("cs_test_late").unwrap();
+    pipeline.world.state().cache.insert(late.clone(), verdict());
+    let next = pipeline.run(std::slice::from_ref(&late));
+    assert!(pipeline.world.state().cache.is_empty() && !next.leftovers.contains(&late));
+}
+
+#[test]
+fn services_that_hang_are_given_up_and_the_whole_ends_within_a_minute() {
+    let report = Pipeline::new(SiteSays::Hangs).run(&[]);
+    assert_eq!(words(&report)[..5], ["PASS", "FAIL", "PASS", "PASS", "FAIL"]);
+    assert_eq!(error(&report, Stage::TollHealth), "no answer within 10 s");
+    assert_eq!(error(&report, Stage::WebhookSimulation), "no answer within 30 s");
+    assert!(report.took <= LIMIT, "{:?}", report.took);
+}
+
+#[test]
+fn a_mail_that_was_given_up_fails_stage_eight_alone() {
+    let report = Pipeline::new(SiteSays::NoMail).run(&[]);
+    let mut expected = ["PASS"; 10];
+    expected[7] = "FAIL";
+    assert_eq!(words(&report), expected);
+    assert_eq!(error(&report, Stage::EmailSend), "the mail was given up");
+}
+
+#[test]
+fn an_entry_that_cannot_be_removed_is_a_failure_and_remembered() {
+    let pipeline = Pipeline { stuck: true, ..Pipeline::new(SiteSays::Fine) };
+    let report = pipeline.run(&[]);
+    assert_eq!(error(&report, Stage::CacheCleanup), "verdict removal failed: down");
+    assert_eq!(report.leftovers, [session()]);
+    // One that an earlier run has left is only a warning.
+    let other = SessionId::parse("cs_test_earlier").unwrap();
+    pipeline.world.state().cache.insert(other.clone(), verdict());
+    let report = pipeline.run(std::slice::from_ref(&other));
+    assert!(report.leftovers.contains(&other));
+    assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+}
+
+/// Invariant 2.
+#[test]
+fn a_customers_entry_is_never_removed() {
+    let pipeline = Pipeline::new(SiteSays::Fine);
+    let customers = SessionId::parse("cs_live_1").unwrap();
+    pipeline.world.state().cache.insert(customers.clone(), CachedVerdict { smoke: false, ..verdict() });
+    pipeline.run(std::slice::from_ref(&customers));
+    assert!(pipeline.world.state().cache.contains_key(&customers));
+}
+
+#[test]
+fn times_are_told_from_other_texts() {
+    assert!(is_timestamp("2026-04-16T14:23:07.412Z"));
+    for text in ["", "yesterday", "2026-04-16", "2026-04-16T14:23:07", "2026-04-16 14:23:07Z"] {
+        assert!(!is_timestamp(text), "{text}");
+    }
+}

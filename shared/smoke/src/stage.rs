@@ -1,0 +1,153 @@
+//! The ten stages, as data, and how one can end.
+
+use serde_json::Value;
+use std::time::Duration;
+
+/// A stage (Smoke Test, stage definitions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Stage {
+    EnvironmentCheck,
+    TollHealth,
+    EmailServiceHealth,
+    SessionCreation,
+    WebhookSimulation,
+    CacheWrite,
+    VerdictRoute,
+    EmailSend,
+    Crosscheck,
+    CacheCleanup,
+}
+
+/// No stage has longer than this: 30 seconds.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The two health checks have 10 seconds.
+const HEALTH: Duration = Duration::from_secs(10);
+
+impl Stage {
+    /// Every stage, in order.
+    pub const ALL: [Self; 10] = [
+        Self::EnvironmentCheck,
+        Self::TollHealth,
+        Self::EmailServiceHealth,
+        Self::SessionCreation,
+        Self::WebhookSimulation,
+        Self::CacheWrite,
+        Self::VerdictRoute,
+        Self::EmailSend,
+        Self::Crosscheck,
+        Self::CacheCleanup,
+    ];
+
+    /// Its number, from 1.
+    #[must_use]
+    pub const fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    /// Its line up to how it ended, verbatim from the spec's report.
+    #[must_use]
+    pub const fn head(self) -> &'static str {
+        match self {
+            Self::EnvironmentCheck => "[STAGE 1] Environment check .......................",
+            Self::TollHealth => "[STAGE 2] oracle_toll health .....................",
+            Self::EmailServiceHealth => "[STAGE 3] oracle_email_service health .............",
+            Self::SessionCreation => "[STAGE 4] Stripe test session creation ...........",
+            Self::WebhookSimulation => "[STAGE 5] Webhook simulation .....................",
+            Self::CacheWrite => "[STAGE 6] Cache write verification ...............",
+            Self::VerdictRoute => "[STAGE 7] Verdict route retrieval ................",
+            Self::EmailSend => "[STAGE 8] Email service send validation ..........",
+            Self::Crosscheck => "[STAGE 9] TMM crosscheck on test verdict .........",
+            Self::CacheCleanup => "[STAGE 10] Cache cleanup .........................",
+        }
+    }
+
+    /// Its name in alerts and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EnvironmentCheck => "environment check",
+            Self::TollHealth => "oracle_toll health",
+            Self::EmailServiceHealth => "oracle_email_service health",
+            Self::SessionCreation => "Stripe test session creation",
+            Self::WebhookSimulation => "webhook simulation",
+            Self::CacheWrite => "cache write verification",
+            Self::VerdictRoute => "verdict route retrieval",
+            Self::EmailSend => "email service send validation",
+            Self::Crosscheck => "TMM crosscheck on test verdict",
+            Self::CacheCleanup => "cache cleanup",
+        }
+    }
+
+    /// How long it may take.
+    #[must_use]
+    pub const fn limit(self) -> Duration {
+        match self {
+            Self::TollHealth | Self::EmailServiceHealth => HEALTH,
+            _ => LONGEST,
+        }
+    }
+}
+
+/// What was wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// For people; no question, no address, twelve characters of a session.
+    pub error: String,
+    /// What was received instead, where that helps.
+    pub payload: Option<Value>,
+}
+
+impl Failure {
+    /// Without a payload.
+    pub fn new(error: impl Into<String>) -> Self {
+        Self { error: error.into(), payload: None }
+    }
+
+    /// With what was received.
+    pub fn with(error: impl Into<String>, payload: Value) -> Self {
+        Self { error: error.into(), payload: Some(payload) }
+    }
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It passed; what stands behind PASS.
+    Pass(String),
+    /// It failed.
+    Fail(Failure),
+    /// It could not be tried, because an earlier one failed.
+    Skip(String),
+}
+
+impl Outcome {
+    /// Its word in the report.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Pass(_) => "PASS",
+            Self::Fail(_) => "FAIL",
+            Self::Skip(_) => "SKIP",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_bear_their_numbers() {
+        for (index, stage) in Stage::ALL.into_iter().enumerate() {
+            assert_eq!(stage.number(), index + 1);
+            assert!(
+                stage.head().starts_with(&format!("[STAGE {}] ", index + 1))
+                    && stage.head().ends_with(" .........".trim_start()),
+                "{}",
+                stage.head()
+            );
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Stripe's test mode, for the smoke test: created and read with a key of its own, which must be one of the test mode.
+
+use crate::{Client, Config};
+use async_trait::async_trait;
+use domain::{
+    MadeFromSecret, RenewableSecret, Secret, SessionId,
+    ports::{Pause, PaymentError, Randomness},
+    renewable::{Made, NotMade},
+    smoke::{self, Facts, SmokeSessions},
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The stored form: what the smoke test needs of Stripe. Both are empty where no smoke test is set up.
+#[derive(Clone, Deserialize)]
+pub struct SmokeSecret {
+    /// The secret key of the test mode.
+    pub secret_key: Secret,
+    /// What signs the smoke test's own event. Stripe need not know it.
+    pub signing_secret: Secret,
+}
+
+/// The document is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the smoke test's secret is not a document with secret_key and signing_secret")]
+pub struct InvalidSmokeSecret;
+
+impl SmokeSecret {
+    /// Reads the stored document.
+    ///
+    /// # Errors
+    /// [`InvalidSmokeSecret`].
+    pub fn parse(document: &Secret) -> Result<Self, InvalidSmokeSecret> {
+        let trimmed = |secret: Secret| Secret::new(secret.expose().trim());
+        let Self { secret_key, signing_secret } =
+            serde_json::from_str(document.expose()).map_err(|_| InvalidSmokeSecret)?;
+        Ok(Self { secret_key: trimmed(secret_key), signing_secret: trimmed(signing_secret) })
+    }
+}
+
+/// A created session.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// Its id.
+    pub id: SessionId,
+    /// The session as Stripe answers it.
+    pub object: Value,
+}
+
+/// Stripe's test mode, made at its first use.
+pub struct SmokeClient {
+    base_url: String,
+    site: String,
+    pause: Arc<dyn Pause>,
+    randomness: Arc<dyn Randomness>,
+    client: MadeFromSecret<Client>,
+}
+
+impl SmokeClient {
+    /// A client whose key is in `secret`: a document as of [`SmokeSecret`]. With a key that is not one of the test
+    /// mode nothing is ever called.
+    #[must_use]
+    pub fn new(
+        base_url: String,
+        site: String,
+        secret: Arc<dyn RenewableSecret>,
+        pause: Arc<dyn Pause>,
+        randomness: Arc<dyn Randomness>,
+    ) -> Self {
+        Self { base_url, site, pause, randomness, client: MadeFromSecret::new(secret) }
+    }
+
+    /// Creates the smoke test's session; everything in it is fixed.
+    ///
+    /// # Errors
+    /// [`PaymentError`], also where the key is not one of the test mode.
+    pub async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError> {
+        let (id, object) = self.client().await?.create_smoke(idempotency_key).await?;
+        Ok(Created { id, object })
+    }
+
+    async fn client(&self) -> Result<Made<Client>, PaymentError> {
+        self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
+    }
+
+    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
+        let SmokeSecret { secret_key, .. } = SmokeSecret::parse(document)?;
+        if !smoke::is_test_key(secret_key.expose()) {
+            return Err("the smoke test's Stripe key is not a secret key of the test mode".into());
+        }
+        let config = Config::new(&self.base_url, secret_key, &self.site);
+        Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&self.pause), Arc::clone(&self.randomness))?)
+    }
+}
+
+#[async_trait]
+impl SmokeSessions for SmokeClient {
+    async fn facts(&self, id: &SessionId) -> Result<Facts, PaymentError> {
+        if !id.is_test_mode() {
+            return Err(PaymentError::NotFound);
+        }
+        let (session, reply) = self.client().await?.retrieve(id).await?;
+        Ok(Facts { session, livemode: reply["livemode"].as_bool() })
+    }
+}

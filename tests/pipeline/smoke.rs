@@ -1,0 +1,230 @@
+//! The smoke test's door beside the till: what it lets through, and that nothing else of it ever comes.
+
+use crate::simulator::{ADDRESS, SMOKE_SECRET, Simulator, body, paid_session, quick};
+use domain::{
+    CheckoutSession, PaymentStatus, Secret, SessionId, Timestamp,
+    mail::Mail,
+    message::{Message, OrderedBy, VERSION},
+    ports::Clock,
+    sale::Fulfilment,
+    smoke::{self, Facts},
+};
+use serde_json::json;
+use std::time::Duration;
+use testkit::run;
+
+const ID: &str = "cs_test_simulated_1";
+
+fn facts(now: Timestamp) -> Facts {
+    let metadata = [("tier", "quick"), ("q0", smoke::QUERY), ("qn", "1"), smoke::MARK];
+    let session = CheckoutSession {
+        payment_status: PaymentStatus::Unpaid,
+        open: true,
+        metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        amount_total: Some(100),
+        payment: None,
+        created: Some(now),
+        ..paid_session(ID, "quick", None)
+    };
+    Facts { session, livemode: Some(false) }
+}
+
+/// A world where only the smoke test's key knows the session: as with a production key.
+fn world(change: impl Fn(&mut Facts)) -> Simulator {
+    let sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "It runs as it should."));
+    let id = SessionId::parse(ID).unwrap();
+    let mut told = facts(sim.world.now());
+    change(&mut told);
+    sim.world.state().sessions.clear();
+    sim.world.state().smoke_sessions.insert(id, told);
+    sim
+}
+
+fn order(sim: &Simulator, ordered_by: OrderedBy) {
+    let session_id = SessionId::parse(ID).unwrap();
+    let received_at = sim.world.now();
+    let order = Message::Order { v: VERSION, session_id, received_at, ordered_by };
+    sim.world.state().queue.push_back((order, Duration::ZERO));
+}
+
+fn sale(sim: &Simulator) -> domain::Sale {
+    sim.world.state().sales[&SessionId::parse(ID).unwrap()].0.clone()
+}
+
+#[test]
+fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace_of_a_customer() {
+    let mut sim = world(|_| {});
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    let sale = sale(&sim);
+    assert!(sale.smoke && matches!(sale.fulfilment, Fulfilment::Ready { .. }), "{sale:?}");
+    assert!(matches!(sale.mail, Mail::Sent { .. }) && sale.open_work().is_none());
+    {
+        let state = sim.world.state();
+        let entry = serde_json::to_value(&state.cache[&sale.session_id]).unwrap();
+        assert_eq!((&entry["smoke"], &entry["regen"]), (&json!(true), &json!(false)));
+        assert!(state.archive.is_empty(), "nothing of it is archived");
+        let to: Vec<&str> = state.sent.iter().map(|(_, mail)| mail.to.as_str()).collect();
+        assert_eq!(to, [smoke::EMAIL]);
+        assert!(!state.boundaries.contains(&"payments.session"), "the production key is not asked");
+        assert!(state.log.values().all(|line| line.contains("\"smoke\":true")), "{:?}", state.log);
+        assert!(state.alerts.is_empty(), "{:?}", state.alerts);
+    }
+    // The report of revenue and latencies knows nothing of it.
+    let mut aggregate = audit::Aggregate::default();
+    let lines: Vec<String> = sim.world.state().log.values().cloned().collect();
+    aggregate.add_sale(lines.iter().map(String::as_bytes));
+    assert_eq!((aggregate.sales(), aggregate.records()), (0, 0));
+    // After the clean-up its page is nobody's, and whatever comes late ends.
+    sim.world.state().cache.clear();
+    assert_eq!(sim.page().unwrap().status(), 404);
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    assert!(sim.world.state().cache.is_empty() && sim.dead.is_empty());
+    assert_eq!(sim.world.state().prompts.len(), 1);
+    assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// Each of these would be a free verdict.
+#[test]
+fn no_other_session_gets_a_verdict_without_payment() {
+    let metadata = |facts: &mut Facts, name: &str, value: &str| {
+        facts.session.metadata.insert(name.to_owned(), value.to_owned());
+    };
+    let changes: [&dyn Fn(&mut Facts); 9] = [
+        &|facts| facts.livemode = Some(true),
+        &|facts| facts.livemode = None,
+        &|facts| facts.session.payment_status = PaymentStatus::Paid,
+        &|facts| facts.session.open = false,
+        &|facts| metadata(facts, "smoke", "no"),
+        &|facts| metadata(facts, "q0", "Should I open a second shop?"),
+        &|facts| metadata(facts, "tier", "strategy"),
+        &|facts| facts.session.created = Some(Timestamp::from_seconds(1)),
+        &|facts| facts.session.amount_total = Some(2500),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut sim = world(change);
+        order(&sim, OrderedBy::SmokeTest);
+        sim.drain();
+        let state = sim.world.state();
+        assert!(state.cache.is_empty() && state.prompts.is_empty() && state.sent.is_empty(), "change {number}");
+        drop(state);
+        let sale = sale(&sim);
+        assert!(matches!(sale.fulfilment, Fulfilment::Failed { .. }), "change {number}: {sale:?}");
+        assert!(sale.open_work().is_none() && sim.dead.is_empty(), "nobody is troubled by it");
+    }
+}
+
+/// The door is for the smoke test's own orders: the same session ordered in any other way is asked about at the till.
+#[test]
+fn only_the_smoke_tests_own_order_reaches_the_door() {
+    for ordered_by in [OrderedBy::Webhook, OrderedBy::ResultPage, OrderedBy::Deadlines, OrderedBy::Operator] {
+        let mut sim = world(|_| {});
+        // In a stack whose own key is one of the test mode too, the till knows the session, and that nobody paid it.
+        let session = facts(sim.world.now()).session;
+        sim.world.state().sessions.insert(session.id.clone(), session);
+        order(&sim, ordered_by);
+        sim.drain();
+        assert!(sim.world.state().cache.is_empty() && sim.world.state().prompts.is_empty(), "{ordered_by:?}");
+        assert!(!sale(&sim).smoke);
+    }
+}
+
+#[test]
+fn a_customers_sale_never_becomes_the_smoke_tests() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real."));
+    // A customer's order is at work; somebody who has the smoke test's signing secret orders the same session.
+    sim.stripe_delivers();
+    let told = facts(sim.world.now());
+    sim.world.state().smoke_sessions.insert(told.session.id.clone(), told);
+    sim.drain();
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    assert!(!sale(&sim).smoke);
+    let sent: Vec<String> = sim.world.state().sent.iter().map(|(_, mail)| mail.to.clone()).collect();
+    assert_eq!(sent, [ADDRESS]);
+    assert!(!sim.world.state().cache[&sale(&sim).session_id].smoke);
+    // The other way round: the smoke test's order first, on a session that a customer then pays.
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real."));
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    assert!(sim.world.state().cache.is_empty() && sale(&sim).smoke, "the test mode knows no such session");
+    sim.stripe_delivers();
+    sim.drain();
+    assert!(!sale(&sim).smoke && sim.world.state().sent.len() == 1, "who paid gets what was paid for");
+}
+
+#[test]
+fn a_model_that_is_down_fails_the_smoke_test_and_wakes_nobody() {
+    let mut sim = world(|_| {});
+    sim.world.state().answers.clear();
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    let sale = sale(&sim);
+    assert!(matches!(sale.fulfilment, Fulfilment::Failed { .. }) && sale.open_work().is_none(), "{sale:?}");
+    assert!(sim.world.state().alerts.is_empty(), "{:?}", sim.world.state().alerts);
+    assert!(sim.world.state().archive.is_empty() && sim.world.state().dead_letters.is_empty());
+}
+
+#[test]
+fn a_mailbox_that_is_down_ends_the_smoke_tests_mail_at_once() {
+    let mut sim = world(|_| {});
+    let down = || Some(domain::ports::MailError::Unavailable(503));
+    sim.world.state().mailbox_says = (0..9).map(|_| down()).collect();
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    let sale = sale(&sim);
+    assert!(matches!(&sale.mail, Mail::Dead { progress, .. } if progress.failures.len() == 2), "{:?}", sale.mail);
+    let state = sim.world.state();
+    assert!(state.dead_letters.is_empty() && state.alerts.is_empty() && sale.open_work().is_none());
+}
+
+/// What the webhook takes with the smoke test's signature.
+#[test]
+fn the_smoke_tests_signature_orders_the_smoke_tests_session_and_nothing_else() {
+    let sim = Simulator::new("quick");
+    let signing: serde_json::Value = serde_json::from_str(SMOKE_SECRET).unwrap();
+    let secret = Secret::new(signing["signing_secret"].as_str().unwrap());
+    let deliver = |object: serde_json::Value, kind: &str| {
+        let event = json!({ "id": "evt_1", "type": kind, "data": { "object": object } }).to_string();
+        let header = stripe::signature::sign(&secret, event.as_bytes(), sim.world.now());
+        let documents = (sim.world.secret(r#"{"signing_secrets":["whsec_test"]}"#), sim.world.secret(SMOKE_SECRET));
+        let ports = webhook::Ports {
+            signing_secrets: &documents.0,
+            smoke_secret: &documents.1,
+            orders: &sim.world,
+            notices: &sim.world,
+            payments: &sim.world,
+            clock: &sim.world,
+        };
+        run(webhook::receive(ports, Some(&header), event.as_bytes())).unwrap()
+    };
+    let metadata = json!({ "tier": "quick", "q0": smoke::QUERY, "qn": "1", "smoke": "true" });
+    let good = json!({ "id": ID, "payment_status": "paid", "metadata": metadata });
+    let reply = deliver(good.clone(), "checkout.session.completed");
+    assert_eq!((reply.status(), body(&reply)), (200, json!({ "received": true })));
+    let queued = sim.world.state().queue.pop_front().unwrap().0;
+    assert!(matches!(queued, Message::Order { ordered_by: OrderedBy::SmokeTest, .. }), "{queued:?}");
+    let changed = |name: &str, value: serde_json::Value| {
+        let mut object = good.clone();
+        object[name] = value;
+        object
+    };
+    for (object, kind) in [
+        (changed("id", json!("cs_live_1")), "checkout.session.completed"),
+        (changed("payment_status", json!("unpaid")), "checkout.session.completed"),
+        (changed("metadata", json!({ "tier": "quick", "q0": smoke::QUERY, "qn": "1" })), "checkout.session.completed"),
+        (
+            changed("metadata", json!({ "tier": "full", "q0": "Should I?", "qn": "1", "smoke": "true" })),
+            "checkout.session.completed",
+        ),
+        (good.clone(), "checkout.session.async_payment_succeeded"),
+        (json!({ "payment_intent": "pi_1", "refunded": true }), "charge.refunded"),
+    ] {
+        let reply = deliver(object, kind);
+        assert_eq!((reply.status(), sim.world.state().queue.len()), (400, 0), "{kind}");
+    }
+}

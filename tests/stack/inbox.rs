@@ -1,0 +1,347 @@
+//! The inbox: what is new in it is told, acknowledged once, and linked to its sale (Inbox Watch, V1 to V10).
+
+use crate::{
+    operators::{decide, listed, oracle},
+    world::{CANARY, SOON, World, email, question},
+};
+use serde_json::{Value, json};
+use tests::{eventually, payment_link_session};
+
+const NOTE: &str = "inbox-watch";
+const FUNCTION: &str = "InboxWatchFunctionName";
+const BODY: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within 24 hours. \
+    Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
+
+/// The stack for one test alone, with the ops topic behind a queue.
+struct Watched {
+    world: World,
+    ops: String,
+}
+
+impl Watched {
+    /// Before the first run: the function remembers nothing.
+    async fn fresh() -> Self {
+        let world = World::alone().await;
+        let ops = world.aws.subscribe("OpsTopicArn").await;
+        let watched = Self { world, ops };
+        watched.remember(json!({})).await;
+        watched
+    }
+
+    /// After a first run on an empty inbox, of which nobody has to hear any more.
+    async fn seeded() -> Self {
+        let mut watched = Self::fresh().await;
+        watched.look().await;
+        watched.ops = watched.world.aws.subscribe("OpsTopicArn").await;
+        watched
+    }
+
+    async fn look(&self) {
+        self.world.aws.invoke(FUNCTION, &json!({})).await;
+    }
+
+    /// Puts a message into the inbox; answers it.
+    async fn put(&self, message: Value) -> Value {
+        self.world.stack.control("inbox", message).await
+    }
+
+    async fn memory(&self) -> Value {
+        self.world.aws.note(NOTE).await.map(|note| note["memory"].clone()).unwrap_or_default()
+    }
+
+    /// Replaces what the function remembers, its place in the log excepted.
+    async fn remember(&self, memory: Value) {
+        let mut note = self.world.aws.note(NOTE).await.unwrap_or_else(|| json!({ "head": null }));
+        note["memory"] = memory;
+        self.world.aws.replace_note(NOTE, &note).await;
+    }
+
+    async fn lines(&self, start: &str) -> Vec<String> {
+        let mut lines = self.world.aws.alerts(&self.ops).await;
+        lines.retain(|line| line.starts_with(start));
+        lines
+    }
+
+    async fn broadcasts(&self) -> Vec<String> {
+        self.lines("Incoming: ").await
+    }
+
+    async fn mails(&self) -> Vec<Value> {
+        self.world.mails("").await
+    }
+
+    /// The function's records in the log of this kind, the latest last.
+    async fn events(&self, event: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        for key in self.world.aws.keys("AuditBucket", "/function/inbox-watch/").await {
+            let line = self.world.aws.text("AuditBucket", &key).await;
+            assert!(!line.contains('@'), "the log holds an address: {line}");
+            events.push(serde_json::from_str::<Value>(&line).expect("a line of JSON"));
+        }
+        events.retain(|record| record["event"] == event);
+        events
+    }
+
+    async fn last_outcome(&self) -> Value {
+        self.events("auto_response").await.pop().map(|event| event["details"]["outcome"].clone()).unwrap_or_default()
+    }
+}
+
+fn sender() -> String {
+    email()
+}
+
+/// V1, and G7: it is said.
+#[tokio::test]
+async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
+    let watched = Watched::fresh().await;
+    for number in 0..60 {
+        let received = format!("2026-04-16T10:{:02}:00Z", number % 60);
+        watched.put(json!({ "from": sender(), "subject": "old", "receivedDateTime": received })).await;
+    }
+    let before = watched.events("inbox_seeded").await.len();
+    watched.look().await;
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
+    assert_eq!(watched.memory().await["seen"].as_array().expect("a list").len(), 60, "two pages");
+    let said = watched.lines("[ORACLE-INBOX] WARN").await;
+    assert!(said.len() == 1 && said[0].contains("first run: 60 unread message(s)"), "{said:?}");
+    assert_eq!(watched.events("inbox_seeded").await.len(), before + 1);
+}
+
+/// V2, V3, V9, V10.
+#[tokio::test]
+async fn every_new_message_is_told_and_acknowledged_once() {
+    let watched = Watched::seeded().await;
+    let new = [("Hello", "Re: Hello"), ("Re: Hello", "Re: Hello"), ("RE: shout", "Re: RE: shout")];
+    let mut expected = Vec::new();
+    for (number, (subject, _)) in new.iter().enumerate() {
+        let (from, received) = (sender(), format!("2026-04-16T11:00:0{number}Z"));
+        watched.put(json!({ "from": from, "subject": subject, "receivedDateTime": received })).await;
+        expected.push(format!("Incoming: from {from} — subject: {subject}"));
+    }
+    watched.look().await;
+    watched.look().await;
+    let mut broadcasts = watched.broadcasts().await;
+    broadcasts.sort();
+    expected.sort();
+    assert_eq!(broadcasts, expected);
+    let mails = watched.mails().await;
+    let subjects: Vec<&str> = mails.iter().map(|mail| mail["subject"].as_str().expect("a subject")).collect();
+    assert_eq!(subjects, new.map(|(_, answer)| answer));
+    for mail in &mails {
+        assert_eq!((&mail["body"], &mail["headers"]["X-Auto-Response-Suppress"]), (&json!(BODY), &json!("All")));
+    }
+    let seen = watched.memory().await["seen"].to_string();
+    for number in 0..3 {
+        assert!(seen.contains(&format!("2026-04-16T11:00:0{number}Z")), "{seen}");
+    }
+    assert_eq!(watched.last_outcome().await, "sent");
+    let calls = watched.world.calls("graph", "").await;
+    assert!(!calls.is_empty());
+    for call in calls {
+        let (method, path) = (call["method"].as_str().expect("a method"), call["path"].as_str().expect("a path"));
+        let drafts_only = path.ends_with("/messages") || path.ends_with("/send");
+        assert!(method == "GET" || method == "POST" && drafts_only, "the inbox is read only: {method} {path}");
+    }
+}
+
+/// V4, V5, V6, and what else must not be answered.
+#[tokio::test]
+async fn whoever_must_not_be_answered_is_told_of_all_the_same() {
+    let watched = Watched::seeded().await;
+    for from in ["noreply@stripe.com", "no-reply@anything.com", "NO-REPLY@anything.com", "oracle@42sisters.ai"] {
+        watched.put(json!({ "from": from, "subject": "x" })).await;
+    }
+    let automatic =
+        json!({ "from": sender(), "subject": "Out of office", "headers": { "Auto-Submitted": "auto-replied" } });
+    watched.put(automatic).await;
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (5, 0));
+    assert!(watched.memory().await["at_hand"] == json!([]));
+}
+
+/// V7.
+#[tokio::test]
+async fn the_seen_list_keeps_its_newest_500_entries() {
+    let watched = Watched::seeded().await;
+    let time = |n: usize| format!("2026-04-16T{:02}:{:02}:{:02}Z", n / 3600, n / 60 % 60, n % 60);
+    let seen: Vec<Value> = (0..600).map(|n| json!({ "received_at": time(n), "message": format!("{n:016}") })).collect();
+    watched.remember(json!({ "seeded_at": 1, "seen": seen })).await;
+    watched.look().await;
+    let seen = watched.memory().await["seen"].clone();
+    let seen = seen.as_array().expect("a list");
+    assert_eq!(
+        (seen.len(), &seen[0]["received_at"], &seen[499]["received_at"]),
+        (500, &json!(time(100)), &json!(time(599)))
+    );
+}
+
+/// V8, FM-1: the invocation succeeds ([`World::aws`]'s `invoke` fails otherwise), operators hear of it once.
+#[tokio::test]
+async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
+    let watched = Watched::seeded().await;
+    watched.put(json!({ "from": sender(), "subject": "kept" })).await;
+    let before = watched.memory().await["seen"].clone();
+    watched.world.stack.faults("graph", json!([{ "status": 503 }, { "status": 500 }])).await;
+    watched.look().await;
+    assert_eq!(watched.memory().await["seen"], before);
+    watched.look().await;
+    watched.world.faults_are_used_up().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+    let said = watched.lines("[ORACLE-INBOX]").await;
+    assert!(said.iter().any(|line| line.contains("cannot be watched (503)")), "{said:?}");
+}
+
+/// G4: a mailbox that is throttled is left alone for as long as it asks.
+#[tokio::test]
+async fn a_throttled_mailbox_is_left_alone() {
+    let watched = Watched::seeded().await;
+    watched.put(json!({ "from": sender(), "subject": "later" })).await;
+    watched.world.stack.faults("graph", json!([{ "status": 429, "headers": { "Retry-After": "120" } }])).await;
+    watched.look().await;
+    let calls = watched.world.calls("graph", "").await.len();
+    watched.look().await;
+    assert_eq!(watched.world.calls("graph", "").await.len(), calls, "no call within the time it asked for");
+    let mut memory = watched.memory().await;
+    memory["wait_until"] = json!(1);
+    watched.remember(memory).await;
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+}
+
+/// FM-2: what cannot be read is no memory.
+#[tokio::test]
+async fn a_memory_that_cannot_be_read_begins_anew_without_a_flood() {
+    let watched = Watched::seeded().await;
+    watched.put(json!({ "from": sender(), "subject": "x" })).await;
+    watched.remember(json!("garbage")).await;
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
+    watched.put(json!({ "from": sender(), "subject": "y" })).await;
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+}
+
+/// FM-5.
+#[tokio::test]
+async fn a_message_without_a_time_hinders_nobody() {
+    let watched = Watched::seeded().await;
+    watched.put(json!({ "from": sender(), "subject": "undated", "receivedDateTime": null })).await;
+    watched.put(json!({ "from": sender(), "subject": "dated" })).await;
+    watched.look().await;
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (2, 2));
+}
+
+/// FM-6, G1: once in 24 hours; operators hear of every message.
+#[tokio::test]
+async fn a_sender_is_acknowledged_once_a_day() {
+    let watched = Watched::seeded().await;
+    let from = sender();
+    for subject in ["one", "two", "three"] {
+        watched.put(json!({ "from": from, "subject": subject })).await;
+        watched.look().await;
+    }
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (3, 1));
+    assert_eq!(watched.last_outcome().await, "skipped_cooldown");
+    assert!(!watched.memory().await.to_string().contains('@'), "addresses are keyed hashes");
+}
+
+/// FM-4, G5: a lost reply leads to no second mail, a refusal to none at all, and that is told.
+#[tokio::test]
+async fn an_acknowledgement_is_never_sent_twice() {
+    let watched = Watched::seeded().await;
+    watched.put(json!({ "from": sender(), "subject": "lost" })).await;
+    // List, message, sale, draft; then the reply to the sending is lost.
+    watched.world.stack.faults("graph", json!([{}, {}, {}, {}, { "drop": true }])).await;
+    watched.look().await;
+    watched.look().await;
+    watched.world.faults_are_used_up().await;
+    assert_eq!((watched.mails().await.len(), watched.last_outcome().await), (1, json!("sent")));
+
+    watched.put(json!({ "from": sender(), "subject": "refused" })).await;
+    watched.world.stack.faults("graph", json!([{}, {}, {}, { "status": 400 }])).await;
+    watched.look().await;
+    watched.look().await;
+    assert_eq!((watched.mails().await.len(), watched.last_outcome().await), (1, json!("not_sent")));
+    let said = watched.lines("[ORACLE-INBOX] ERROR").await;
+    assert!(said.len() == 1 && said[0].contains("was not sent (400): it is not tried again"), "{said:?}");
+}
+
+/// FM-8.
+#[tokio::test]
+async fn runs_that_overlap_tell_and_answer_once() {
+    let watched = Watched::seeded().await;
+    watched.put(json!({ "from": sender(), "subject": "once" })).await;
+    tokio::join!(watched.look(), watched.look(), watched.look(), watched.look());
+    watched.look().await;
+    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+}
+
+/// Silent Drop, GAP-SD-09: the reply is on an operator's list, can be read, and trying again settles it.
+#[tokio::test]
+async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
+    let watched = Watched::seeded().await;
+    let (world, address) = (&watched.world, email());
+    let mut object = payment_link_session("quick", &question(), &address);
+    object["metadata"]["tier"] = json!("gold");
+    let session = world.stack.plant(&object).await;
+    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
+    world.stack.control("stripe/event", event).await;
+    let mail = eventually("the mail that asks", SOON, async || world.mails(&address).await.pop()).await;
+    world.settled(&session).await;
+    eventually("the notice on record", SOON, async || {
+        let sale = world.aws.document(&session, "SALE").await?;
+        (sale["notice"]["state"] == "sent").then_some(())
+    })
+    .await;
+
+    let text = format!("Should I sell the {CANARY}? Quick Take please.");
+    let subject = "Re: We received your payment — please reply with your question";
+    let reply = json!({ "from": address, "subject": subject, "body": text, "inReplyTo": mail["internet_message_id"] });
+    watched.put(reply).await;
+    watched.look().await;
+    listed(world, &["list"], &session, true).await;
+    listed(world, &["replies", "list"], &session, true).await;
+    let shown = oracle(world, &["replies", "show", &session]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains(&text) && shown.contains("from the buyer's address"), "{shown}");
+    assert_eq!(world.mails(&address).await.len(), 2, "who is linked is acknowledged too");
+    for item in world.aws.table().await {
+        assert!(!item.contains("sell the"), "a reply's text is kept: {item}");
+    }
+    let story = oracle(world, &["show", &session]);
+    assert!(String::from_utf8_lossy(&story.stdout).contains("customer_reply"));
+
+    let file = world.stack.directory.join("reply.txt");
+    std::fs::write(&file, question()).expect("a file");
+    let file = file.to_str().expect("a path");
+    let (code, text) = decide(world, &["reattempt", &session, "--tier", "quick", "--query-file", file]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(world.answered(&session).await.status, 200);
+    listed(world, &["replies", "list"], &session, false).await;
+}
+
+/// A reply to a verdict is settled by an operator.
+#[tokio::test]
+async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
+    let watched = Watched::seeded().await;
+    let world = &watched.world;
+    let sale = world.buy("strategy").await;
+    world.delivered(&sale).await;
+    let mail = world.mails(&sale.email).await.pop().expect("the verdict's mail");
+    let stranger = sender();
+    watched.put(json!({ "from": stranger, "subject": "Re: x", "inReplyTo": mail["internet_message_id"] })).await;
+    watched.look().await;
+    listed(world, &["replies", "list"], &sale.session, true).await;
+    let shown = oracle(world, &["replies", "show", &sale.session]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("NOT from the buyer's address"));
+    let (code, text) = decide(world, &["replies", "settle", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    listed(world, &["replies", "list"], &sale.session, false).await;
+    listed(world, &["list"], &sale.session, false).await;
+    assert_eq!(decide(world, &["replies", "settle", &sale.session]).0, Some(1), "nothing waits any more");
+}

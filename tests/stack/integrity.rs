@@ -1,0 +1,135 @@
+//! The log's signed digests, verified with the command line: what somebody does to log or digests is found.
+//!
+//! Damage is done by the account's own keys, past the Object Lock where need be, and taken back afterwards: the log is
+//! everybody's.
+
+use crate::{
+    operators::oracle,
+    world::{Sale, World},
+};
+use audit::signed_digest::{Document, document_key};
+use serde_json::{Value, json};
+
+/// What `oracle audit verify` says: its exit code, and the keys and damages it names.
+fn verified(world: &World) -> (Option<i32>, Vec<(String, String)>) {
+    let output = oracle(world, &["audit", "verify", "--json"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
+    let word = |finding: &Value, name: &str| finding[name].as_str().expect("a word").to_owned();
+    let findings = report["findings"].as_array().expect("findings").iter();
+    (output.status.code(), findings.map(|finding| (word(finding, "key"), word(finding, "damage"))).collect())
+}
+
+async fn digest(world: &World) {
+    world.aws.invoke("AuditDigestFunctionName", &json!({})).await;
+}
+
+/// The last digest.
+async fn last(world: &World) -> (u64, Document) {
+    let keys = world.aws.keys("DigestsBucket", "digests/").await;
+    let key = keys.last().expect("a digest");
+    let document = Document::parse(world.aws.text("DigestsBucket", key).await.as_bytes()).expect("a digest");
+    (document.sequence, document)
+}
+
+async fn bought(world: &World) -> (Sale, Vec<String>) {
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    world.drained().await;
+    let keys = world.aws.keys("AuditBucket", &sale.session).await;
+    (sale, keys)
+}
+
+#[tokio::test]
+async fn what_is_new_is_digested_signed_and_verified() {
+    let world = World::alone().await;
+    let (_, keys) = bought(&world).await;
+    digest(&world).await;
+    let (sequence, document) = last(&world).await;
+    for key in &keys {
+        assert!(document.keys().contains(key.as_str()), "{key} is in no digest");
+    }
+    // An hour without sales has a digest too, and what the function itself wrote is in the next one.
+    digest(&world).await;
+    let (next, document) = last(&world).await;
+    assert_eq!(next, sequence + 1);
+    assert!(document.entries.iter().all(|entry| !keys.contains(&entry.key)), "nothing is digested again");
+    assert!(document.entries.iter().any(|entry| entry.key.contains("/function/audit-digest/")), "{document:?}");
+    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    let output = oracle(&world, &["audit", "digests", "list", "--json"]);
+    let lines: Value = serde_json::from_slice(&output.stdout).expect("a list");
+    let lines = lines.as_array().expect("a list");
+    assert_eq!(lines.len() as u64, next);
+    assert!(lines.iter().all(|line| line["signature_ok"] == true), "{lines:?}");
+    let others = oracle(&world, &["audit", "verify", "--head", &format!("{next}:{}", "0".repeat(64)), "--json"]);
+    assert_eq!(others.status.code(), Some(1), "a head that operators were told of and that is another now");
+}
+
+/// Every damage to the log is named, by the digests also where the table was changed with it.
+#[tokio::test]
+async fn damage_to_the_log_is_named() {
+    let world = World::alone().await;
+    let (sale, keys) = bought(&world).await;
+    digest(&world).await;
+    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    let named = |key: &str, damage: &str| (Some(1), vec![(key.to_owned(), damage.to_owned())]);
+    // A second version over a record; the lock keeps the first one.
+    let edited = world.aws.text("AuditBucket", &keys[1]).await.replace("cs_test", "cs_tset");
+    let version = world.aws.put_over("AuditBucket", &keys[1], &edited).await;
+    assert_eq!(verified(&world).0, Some(1));
+    assert_eq!(verified(&world).1[0].0, keys[1]);
+    world.aws.remove_version("AuditBucket", &keys[1], &version).await;
+    // One in the middle, and the last ones, hidden behind delete markers.
+    let marker = world.aws.hide("AuditBucket", &keys[0]).await;
+    assert_eq!(verified(&world), named(&keys[0], "deleted"));
+    world.aws.remove_version("AuditBucket", &keys[0], &marker).await;
+    let tail = keys.last().expect("a record");
+    let marker = world.aws.hide("AuditBucket", tail).await;
+    assert_eq!(verified(&world), named(tail, "truncated"));
+    // The same, and the table says that there never was such a record: only the digests know.
+    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
+    let whole = world.aws.document(&sale.session, "SALE").await.expect("a sale");
+    let mut shorter = whole.clone();
+    shorter["audit"]["count"] = json!(keys.len() - 1);
+    let text = world.aws.text("AuditBucket", &keys[keys.len() - 2]).await;
+    shorter["audit"]["hash"] = json!(audit::digest::sha256(text.trim_end().as_bytes()));
+    world.aws.replace_sale(item, &shorter).await;
+    assert_eq!(verified(&world), named(tail, "truncated"));
+    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
+    world.aws.replace_sale(item, &whole).await;
+    world.aws.remove_version("AuditBucket", tail, &marker).await;
+    assert_eq!(verified(&world), (Some(0), Vec::new()));
+}
+
+/// So is damage to the digests, and to both at once.
+#[tokio::test]
+async fn damage_to_the_digests_is_named() {
+    let world = World::alone().await;
+    let (_, keys) = bought(&world).await;
+    digest(&world).await;
+    digest(&world).await;
+    let (sequence, _) = last(&world).await;
+    let named = |sequence: u64, damage: &str| (document_key(sequence), damage.to_owned());
+    let marker = world.aws.hide("DigestsBucket", &document_key(sequence)).await;
+    let (code, findings) = verified(&world);
+    assert_eq!((code, findings.contains(&named(sequence, "truncated"))), (Some(1), true), "{findings:?}");
+    // Log and digests cut off together: the head in the table is of neither.
+    let also = world.aws.hide("DigestsBucket", &document_key(sequence - 1)).await;
+    let tail = keys.last().expect("a record");
+    let record = world.aws.hide("AuditBucket", tail).await;
+    let (code, findings) = verified(&world);
+    assert_eq!((code, findings.contains(&named(sequence - 1, "truncated"))), (Some(1), true), "{findings:?}");
+    world.aws.remove_version("AuditBucket", tail, &record).await;
+    world.aws.remove_version("DigestsBucket", &document_key(sequence), &marker).await;
+    // A gap.
+    let (code, findings) = verified(&world);
+    assert_eq!((code, findings.contains(&named(sequence - 1, "deleted"))), (Some(1), true), "{findings:?}");
+    world.aws.remove_version("DigestsBucket", &document_key(sequence - 1), &also).await;
+    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    // Nothing there can be removed. (That nobody but the function writes there is for the template's tests: the emulator
+    // holds the account's own keys to no bucket policy.)
+    let head = world.aws.s3.head_object().bucket(world.aws.output("DigestsBucket")).key(document_key(sequence));
+    let version = head.send().await.expect("a digest").version_id.expect("a version");
+    let delete = world.aws.s3.delete_object().bucket(world.aws.output("DigestsBucket")).key(document_key(sequence));
+    assert!(delete.version_id(version).send().await.is_err(), "a digest could be deleted");
+}

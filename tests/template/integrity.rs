@@ -1,0 +1,220 @@
+//! The audit log's digests, and the log as a table.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, pairs, target},
+};
+use audit::{Body, FunctionJournal, Noted, Record, RefundStep, Source, Status, chain};
+use crosscheck::crosscheck;
+use domain::{
+    Colour, Sale, SessionId, Tier, Timestamp,
+    money::{PaymentChange, PaymentId},
+};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Who may do this to that, as the roles say.
+fn may<'a>(template: &'a Template, action: &str, resource: &str) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        for policy in list(&role["Properties"]["Policies"]) {
+            for statement in list(&policy["PolicyDocument"]["Statement"]) {
+                let acts = list(&statement["Action"]).into_iter().any(|name| name == action);
+                let on = list(&statement["Resource"]).into_iter().filter_map(target).any(|name| name == resource);
+                if acts && on {
+                    found.insert(id);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn digests_are_one_functions(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut expect = |holds: bool, what: &str| {
+        if !holds {
+            found.push(what.to_owned());
+        }
+    };
+    let only = BTreeSet::from(["AuditDigestRole"]);
+    expect(may(template, "kms:Sign", "DigestKey") == only, "another role may sign digests");
+    expect(may(template, "s3:PutObject", "DigestsBucket") == only, "another role may store digests");
+    let policies = template.of_type("AWS::S3::BucketPolicy");
+    let refuses =
+        policies.iter().filter(|(_, policy)| target(&policy["Properties"]["Bucket"]) == Some("DigestsBucket"));
+    let refuses =
+        refuses.flat_map(|(_, policy)| list(&policy["Properties"]["PolicyDocument"]["Statement"])).any(|it| {
+            it["Effect"] == "Deny"
+                && it["Action"] == "s3:PutObject"
+                && target(&it["Condition"]["ArnNotLike"]["aws:PrincipalArn"][0]) == Some("AuditDigestRole")
+        });
+    expect(refuses, "the bucket of digests takes them from anybody");
+    let key = &template.resource("DigestKey")["Properties"];
+    expect(key["KeySpec"] == "ECC_NIST_P256" && key["KeyUsage"] == "SIGN_VERIFY", "the key signs nothing");
+    expect(template.resource("DigestKey")["DeletionPolicy"] == "Retain", "the key goes with the stack");
+    let log = template.resource("AuditBucket");
+    let told = &log["Properties"]["NotificationConfiguration"]["QueueConfigurations"][0];
+    expect(target(&told["Queue"]) == Some("LogNoticesQueue"), "nobody is told what is new in the log");
+    expect(told["Event"] == "s3:ObjectCreated:*", "some of what is new is not told");
+    expect(told["Filter"].is_null(), "only a part of the log is digested");
+    expect(list(&log["DependsOn"]).iter().any(|id| **id == "LogNoticesQueuePolicy"), "the queue refuses the bucket");
+    let runs = template.resource("AuditDigestFunction")["Properties"]["Events"].clone();
+    expect(pairs(&runs).iter().any(|(key, value)| *key == "Schedule" && **value == "rate(1 hour)"), "not hourly");
+    found
+}
+
+#[test]
+fn digests_are_made_hourly_by_one_function_that_alone_can_sign_and_store_them() {
+    let rule = digests_are_one_functions;
+    let grant = "Action: [s3:PutObject, s3:GetObject]\n                Resource: !Sub ${ArchiveBucket.Arn}/*";
+    assert_rule(rule, grant, &grant.replace("Archive", "Digests"), "may store digests");
+    let grant = "Action: [sns:Publish]\n                Resource:\n";
+    let sign = "Action: [kms:Sign]\n                Resource:\n                  - !GetAtt DigestKey.Arn\n";
+    assert_rule(rule, grant, sign, "may sign digests");
+    assert_rule(rule, "ArnNotLike", "ArnLike", "takes them from anybody");
+    assert_rule(rule, "ECC_NIST_P256", "SYMMETRIC_DEFAULT", "signs nothing");
+    assert_rule(rule, "    DependsOn: LogNoticesQueuePolicy\n", "", "refuses the bucket");
+    assert_rule(rule, "s3:ObjectCreated:*", "s3:ObjectCreated:Copy", "is not told");
+    assert_rule(rule, "Schedule: rate(1 hour)", "Schedule: rate(1 day)", "not hourly");
+}
+
+/// One record of every kind. Whoever adds a kind is asked for it here, and for the table's columns below.
+fn kinds() -> Vec<Body> {
+    let facts = Some(json!({}));
+    let money = || (Some(500), Some("cad".to_owned()));
+    let ((amount_total, currency), decision) = (money(), json!(crosscheck("{}", Tier::Quick)));
+    let payment = PaymentId::parse("pi_1").expect("an id");
+    let all = vec![
+        Body::Pipeline { source: Source::Webhook, status: Status::Error, error_detail: None, details: facts },
+        Body::TmmCrosscheck { phi: 0.042, decision },
+        Body::ContentFilter {
+            gate: 1,
+            outcome: "PASS".to_owned(),
+            list_version: "1".to_owned(),
+            list_hash: "h".to_owned(),
+            hits: json!([]),
+        },
+        Body::regen_divergence_check(Some(Colour::Red), Colour::Green),
+        Body::SilentDrop { amount_total, currency: currency.clone(), reason: "r".to_owned() },
+        Body::Operator { action: "approve".to_owned(), by: "dana".to_owned(), reason: None },
+        Body::Refund {
+            step: RefundStep::Failed,
+            by: "policy".to_owned(),
+            reason: "r".to_owned(),
+            amount_total,
+            currency: currency.clone(),
+            error: Some("e".to_owned()),
+        },
+        Body::PaymentChange { payment, change: PaymentChange::Refunded, amount_total, currency: currency.clone() },
+        Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
+        Body::AmountDiffers { amount_total, currency, price: 500 },
+    ];
+    for body in &all {
+        match body {
+            Body::Pipeline { .. }
+            | Body::TmmCrosscheck { .. }
+            | Body::ContentFilter { .. }
+            | Body::RegenDivergenceCheck { .. }
+            | Body::SilentDrop { .. }
+            | Body::Operator { .. }
+            | Body::Refund { .. }
+            | Body::PaymentChange { .. }
+            | Body::CustomerReply { .. }
+            | Body::AmountDiffers { .. } => {}
+        }
+    }
+    all
+}
+
+/// Every record as it is written: a sale's, and a scheduled function's.
+fn lines() -> Vec<Value> {
+    let now = Timestamp::from_millis(1_776_349_384_565);
+    let mut sale = Sale::ordered(SessionId::parse("cs_test_1").expect("an id"), now);
+    for body in kinds() {
+        chain::append(&mut sale, &Record { timestamp: now, triggered_at: now, body });
+    }
+    let world = testkit::World::at(now);
+    let journal =
+        FunctionJournal { function: "audit-digest", notes: &world, log: &world, alerts: &world, clock: &world };
+    let noted = testkit::run(async {
+        let loaded = journal.load::<()>().await.expect("a memory");
+        journal.commit(loaded, |()| Noted::save(()).recording("it_ran", json!({}))).await.map(drop)
+    });
+    noted.expect("an end").expect("a record");
+    let of_functions: Vec<String> = world.state().log.values().cloned().collect();
+    let lines = sale.outbox.into_iter().map(|entry| entry.line).chain(of_functions);
+    lines.map(|line| serde_json::from_str(&line).expect("a line of JSON")).collect()
+}
+
+/// Whether a column of this type can hold the value.
+fn fits(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => !value.is_number() && !value.is_boolean(),
+        "boolean" => value.is_boolean() || value.is_null(),
+        "int" | "bigint" => value.is_i64() || value.is_null(),
+        "double" => value.is_number() || value.is_null(),
+        "array<string>" => value.is_array() || value.is_null(),
+        _ => false,
+    }
+}
+
+fn table_has_every_field(template: &Template) -> Vec<String> {
+    let table = &template.resource("AnalyticsTable")["Properties"]["TableInput"];
+    let columns: Vec<(&str, &str)> = list(&table["StorageDescriptor"]["Columns"])
+        .into_iter()
+        .filter_map(|column| Some((column["Name"].as_str()?, column["Type"].as_str()?)))
+        .collect();
+    let mut found = BTreeSet::new();
+    let mut used = BTreeSet::new();
+    for line in lines() {
+        for (field, value) in line.as_object().into_iter().flatten() {
+            used.insert(field.clone());
+            match columns.iter().find(|(name, _)| name == field) {
+                None => drop(found.insert(format!("records have {field}, the table has no such column"))),
+                Some((_, kind)) if !fits(kind, value) => drop(found.insert(format!("{field}: {value} is no {kind}"))),
+                Some(_) => {}
+            }
+        }
+    }
+    let unused = columns.iter().filter(|(name, _)| !used.contains(*name));
+    found.extend(unused.map(|(name, _)| format!("the table has {name}, no record does")));
+    let parameters = &table["Parameters"];
+    if parameters["projection.enabled"] != "true" || parameters["projection.day.type"] != "date" {
+        found.insert("days are not projected: every question reads the whole log".to_owned());
+    }
+    let days = &parameters["storage.location.template"]["Fn::Sub"];
+    if days.as_str().is_none_or(|template| !template.ends_with("${AuditBucket}/${!day}/")) {
+        found.insert("the table's days are not where the log's are".to_owned());
+    }
+    let work = &template.resource("AnalyticsWorkGroup")["Properties"]["WorkGroupConfiguration"];
+    if work["EnforceWorkGroupConfiguration"] != true || work["BytesScannedCutoffPerQuery"].is_null() {
+        found.insert("a question may read without bounds".to_owned());
+    }
+    found.into_iter().collect()
+}
+
+#[test]
+fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
+    let rule = table_has_every_field;
+    assert_rule(rule, "            - {Name: hits, Type: string}\n", "", "records have hits");
+    assert_rule(rule, "{Name: seq, Type: bigint}", "{Name: seq, Type: string}", "seq: ");
+    assert_rule(rule, "{Name: prev,", "{Name: previous,", "the table has previous");
+    assert_rule(rule, "projection.day.type: date", "projection.day.type: enum", "not projected");
+    assert_rule(rule, "${AuditBucket}/${!day}/", "${AuditBucket}/", "not where the log's are");
+    assert_rule(rule, "BytesScannedCutoffPerQuery: 10737418240", "RequesterPaysEnabled: false", "without bounds");
+}
+
+/// The questions to begin with ask for columns that there are.
+#[test]
+fn the_questions_to_begin_with_are_about_this_table() {
+    let text = std::fs::read_to_string(crate::model::root().join("infra/analytics/queries.sql")).expect("questions");
+    let template = Template::load();
+    let table = &template.resource("AnalyticsTable")["Properties"]["TableInput"];
+    let columns: BTreeSet<&str> =
+        list(&table["StorageDescriptor"]["Columns"]).into_iter().filter_map(|column| column["Name"].as_str()).collect();
+    let quoted = text.split('"').skip(1).step_by(2);
+    let unknown: Vec<&str> =
+        quoted.filter(|name| !columns.contains(name) && !["day", "records"].contains(name)).collect();
+    assert!(text.matches(';').count() >= 3 && unknown.is_empty(), "{unknown:?}");
+}
