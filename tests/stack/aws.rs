@@ -12,6 +12,7 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
 };
+use reqwest::Method;
 use serde_json::{Value, json};
 use std::{collections::HashMap, time::SystemTime};
 use tests::Stack;
@@ -146,10 +147,22 @@ impl Aws {
     /// Runs a function once and waits for its end, as its schedule would.
     pub(crate) async fn invoke(&self, function: &str, event: &Value) {
         let url = format!("{}/2015-03-31/functions/{}/invocations", self.endpoint, self.output(function));
-        let reply = self.signed("lambda", &url, &[], event).await;
+        let reply = self.signed(Method::POST, "lambda", &url, &[], event).await;
         let failed = reply.headers().contains_key("x-amz-function-error");
         let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
         assert!(status.is_success() && !failed, "{function}: {status} {text}");
+    }
+
+    /// Changes one setting of a function.
+    pub(crate) async fn configure(&self, function: &str, name: &str, value: &str) {
+        let url = format!("{}/2015-03-31/functions/{}/configuration", self.endpoint, self.output(function));
+        let reply = self.signed(Method::GET, "lambda", &url, &[], &Value::Null).await.text().await.expect("a reply");
+        let configuration: Value = serde_json::from_str(&reply).expect("a configuration");
+        let mut variables = configuration["Environment"]["Variables"].clone();
+        variables[name] = value.into();
+        let change = serde_json::json!({ "Environment": { "Variables": variables } });
+        let reply = self.signed(Method::PUT, "lambda", &url, &[], &change).await;
+        assert!(reply.status().is_success(), "{function}: {}", reply.status());
     }
 
     /// One of the stack's secret documents.
@@ -167,22 +180,29 @@ impl Aws {
     async fn secrets(&self, action: &str, body: &Value) -> Value {
         let target = format!("secretsmanager.{action}");
         let headers = [("x-amz-target", target.as_str()), ("content-type", "application/x-amz-json-1.1")];
-        let reply = self.signed("secretsmanager", &format!("{}/", self.endpoint), &headers, body).await;
+        let reply = self.signed(Method::POST, "secretsmanager", &format!("{}/", self.endpoint), &headers, body).await;
         let (status, text) = (reply.status(), reply.text().await.unwrap_or_default());
         assert!(status.is_success(), "{action}: {status} {text}");
         serde_json::from_str(&text).expect("JSON")
     }
 
     /// A signed call of a service that has no client here.
-    async fn signed(&self, service: &str, url: &str, headers: &[(&str, &str)], body: &Value) -> reqwest::Response {
-        let body = body.to_string().into_bytes();
+    async fn signed(
+        &self,
+        method: Method,
+        service: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> reqwest::Response {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let credentials = Credentials::new("test", "test", None, None, "emulator").into();
         let signing = v4::SigningParams::builder().identity(&credentials).region(&self.region).name(service);
         let signing = signing.time(SystemTime::now()).settings(SigningSettings::default()).build();
-        let request = SignableRequest::new("POST", url, headers.iter().copied(), SignableBody::Bytes(&body));
+        let request = SignableRequest::new(method.as_str(), url, headers.iter().copied(), SignableBody::Bytes(&body));
         let signed = sign(request.expect("a request"), &signing.expect("signing parameters").into());
         let (signature, _) = signed.expect("a signature").into_parts();
-        let mut call = reqwest::Client::new().post(url).body(body);
+        let mut call = reqwest::Client::new().request(method.clone(), url).body(body.clone());
         for (name, value) in headers.iter().copied().chain(signature.headers()) {
             call = call.header(name, value);
         }
@@ -257,6 +277,48 @@ impl Aws {
                 self.dynamodb.delete_item().table_name(table).set_key(Some(item)).send().await.expect("no verdict");
             }
         }
+    }
+
+    /// Changes one attribute of a cached verdict and leaves its others as they are.
+    async fn change_verdict(&self, session: &str, name: &str, value: String) {
+        let mut item = self.item(session, "VERDICT").await.expect("a verdict");
+        item.insert(name.to_owned(), AttributeValue::S(value));
+        let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item));
+        put.send().await.expect("a changed verdict");
+    }
+
+    /// Makes a cached verdict unreadable where it lies.
+    pub(crate) async fn spoil_verdict(&self, session: &str) {
+        self.change_verdict(session, "document", "not JSON".to_owned()).await;
+    }
+
+    /// Makes a cached verdict as old as if it had been stored at this moment, in milliseconds.
+    pub(crate) async fn age_verdict(&self, session: &str, stored_at: u128) {
+        self.change_verdict(session, "place", format!("{stored_at:016}#{session}")).await;
+    }
+
+    /// Entries and bytes, by the counters of the cache.
+    pub(crate) async fn cache_totals(&self) -> (i64, i64) {
+        let query = self.dynamodb.query().table_name(self.output("TableName")).key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", AttributeValue::S("CACHE".to_owned()));
+        let counters = query.consistent_read(true).send().await.expect("the counters").items.unwrap_or_default();
+        let sum = |name: &str| -> i64 {
+            counters.iter().map(|item| item[name].as_n().expect("a number").parse::<i64>().expect("a number")).sum()
+        };
+        (sum("entries"), sum("bytes"))
+    }
+
+    /// Lets a scheduled function forget when it cleaned up last: only its memory, not its place in the log.
+    pub(crate) async fn forget_function(&self, name: &str) {
+        let table = self.output("TableName");
+        let key = [("pk", format!("NOTE#{name}")), ("sk", "NOTE".to_owned())];
+        let key = HashMap::from(key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
+        let got = self.dynamodb.get_item().table_name(table).set_key(Some(key)).send().await.expect("a note");
+        let Some(mut item) = got.item else { return };
+        let mut document: Value = serde_json::from_str(item["document"].as_s().expect("text")).expect("JSON");
+        document["memory"] = serde_json::json!({});
+        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        self.dynamodb.put_item().table_name(table).set_item(Some(item)).send().await.expect("a note");
     }
 
     /// Every item of the table, as text.

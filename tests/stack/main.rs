@@ -11,6 +11,7 @@
 mod alerts;
 mod audit_log;
 mod aws;
+mod cache_health;
 mod checkout;
 mod console;
 mod hardening;

@@ -1,28 +1,40 @@
-//! GET /health: whether sales can be read.
+//! GET /health: whether sales can be read, and how the cache was when it was looked at last (Cache Health, outputs 2).
+//!
+//! The two are told apart (invariant 5): `service` is what this very request found out, `cache` is the last record of
+//! the cache-health function. That function asks here whether the service is alive and goes by `service` alone, so what
+//! it wrote about the cache can never become a reason for itself.
 
+use audit::Notebook;
 use domain::{
-    SessionId,
-    ports::{Clock, SaleStore},
+    Timestamp,
+    cache_health::{FUNCTION, Health, HealthRecord, unknown_block},
+    ports::{Clock, Notes},
 };
 use runtime::{http::Reply, telemetry};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-/// Probes the store with one read of an item that does not exist.
-pub async fn health(store: &dyn SaleStore, clock: &dyn Clock) -> Reply {
-    let started = clock.now();
-    let probe = match SessionId::parse("cs_health_probe") {
-        Ok(probe) => store.load(&probe).await.map(drop).map_err(|error| telemetry::chain(&error)),
-        Err(error) => Err(error.to_string()),
-    };
+/// As much of what cache-health remembers as is shown here.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Remembered {
+    last: Option<HealthRecord>,
+}
+
+/// Reads the last record of the cache's health: one consistent read, which shows at the same time that sales can be
+/// read.
+pub async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
+    let read = notes.load(FUNCTION).await.map_err(|error| telemetry::chain(&error));
     let now = clock.now();
-    let (code, status) = match &probe {
-        Ok(()) => (200, "resonant"),
+    let (alive, record) = match read {
+        Ok(note) => (true, note.value.and_then(|document| last_record(&document))),
         Err(error) => {
             tracing::error!(error, "health probe failed");
-            (503, "failed")
+            (false, None)
         }
     };
-    let cache = json!({ "reachable": probe.is_ok(), "response_ms": now.millis_since(started) });
+    let status = status(alive, record.as_ref(), now);
+    let code = if status == "failed" { 503 } else { 200 };
+    let cache: Value = record.map_or_else(unknown_block, |record| record.block(now));
     Reply::json(
         code,
         &json!({
@@ -30,24 +42,101 @@ pub async fn health(store: &dyn SaleStore, clock: &dyn Clock) -> Reply {
             "phi": crosscheck::constants::PHI,
             "timestamp": now.to_iso(),
             "dry_run": false,
+            "service": if alive { "resonant" } else { "failed" },
             "cache": cache,
         }),
     )
 }
 
+fn last_record(document: &str) -> Option<HealthRecord> {
+    let notebook: Notebook<Remembered> = serde_json::from_str(document).ok()?;
+    notebook.memory.last
+}
+
+/// Both together. Before the first look nothing is known to be wrong; a record that nobody renews is not to be relied
+/// on.
+fn status(alive: bool, record: Option<&HealthRecord>, now: Timestamp) -> &'static str {
+    match record {
+        _ if !alive => "failed",
+        None => "resonant",
+        Some(record) if record.is_stale(now) => "degraded",
+        Some(record) => match record.cache {
+            Health::Healthy => "resonant",
+            Health::Degraded => "degraded",
+            Health::Failed => "failed",
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::cache_health::ServiceProbe;
+    use std::time::Duration;
     use testkit::{Fault, Plan, World, run};
 
+    fn record(cache: Health) -> HealthRecord {
+        HealthRecord {
+            at: Timestamp::from_seconds(1000),
+            service: ServiceProbe::default(),
+            measures: None,
+            budget_bytes: 1,
+            corrupt: None,
+            cache,
+            overall: Health::Failed,
+            interval_s: 60,
+        }
+    }
+
+    fn asked(world: &World) -> (u16, Value) {
+        let reply = run(health(world, world)).unwrap();
+        (reply.status(), serde_json::from_str(reply.body()).unwrap())
+    }
+
+    fn remembering(record: &HealthRecord) -> World {
+        let world = World::at(record.at);
+        let mut notebook: Notebook<Remembered> = Notebook::default();
+        notebook.memory.last = Some(record.clone());
+        let document = serde_json::to_string(&notebook).unwrap();
+        world.state().notes.insert(FUNCTION.to_owned(), (document, 1));
+        world
+    }
+
     #[test]
-    fn it_tells_whether_the_store_answers_and_no_more() {
+    fn it_tells_whether_the_store_answers_with_one_read() {
         let world = World::default();
-        let reply = run(health(&world, &world)).unwrap();
-        assert!(reply.status() == 200 && reply.body().contains(r#""status":"resonant""#));
+        let (code, body) = asked(&world);
+        assert_eq!((code, &body["status"], &body["service"]), (200, &json!("resonant"), &json!("resonant")));
+        assert_eq!((&body["cache"]["stale"], &body["cache"]["verdicts_count"]), (&json!(true), &Value::Null));
+        assert_eq!(world.state().boundaries, ["notes.load"]);
         world.plan(Plan::at(0, Fault::Fail));
-        let reply = run(health(&world, &world)).unwrap();
-        assert!(reply.status() == 503 && reply.body().contains(r#""status":"failed""#));
-        assert!(!reply.body().contains("planned"));
+        let (code, body) = asked(&world);
+        assert_eq!((code, &body["status"], &body["service"]), (503, &json!("failed"), &json!("failed")));
+        assert!(!body.to_string().contains("planned"));
+    }
+
+    #[test]
+    fn the_cache_is_told_apart_from_the_service() {
+        let expected = [
+            (Health::Healthy, 200, "resonant", "healthy"),
+            (Health::Degraded, 200, "degraded", "degraded"),
+            (Health::Failed, 503, "failed", "failed"),
+        ];
+        for (cache, code, status, told) in expected {
+            let (found, body) = asked(&remembering(&record(cache)));
+            assert_eq!((found, &body["status"]), (code, &json!(status)));
+            // The record itself says that the service had failed when it was probed: that is not repeated here.
+            assert_eq!((&body["service"], &body["cache"]["status"]), (&json!("resonant"), &json!(told)));
+        }
+    }
+
+    #[test]
+    fn a_record_that_nobody_renews_is_told_to_be_stale() {
+        let world = remembering(&record(Health::Healthy));
+        world.advance(Duration::from_secs(181));
+        let (code, body) = asked(&world);
+        assert_eq!((code, &body["status"], &body["cache"]["stale"]), (200, &json!("degraded"), &json!(true)));
+        world.state().notes.insert(FUNCTION.to_owned(), ("nonsense".to_owned(), 2));
+        assert_eq!(asked(&world).1["status"], "resonant");
     }
 }

@@ -3,6 +3,7 @@
 mod account;
 mod audit_command;
 mod audit_report;
+mod cache_command;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
@@ -115,6 +116,9 @@ enum Command {
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
+    /// The cached verdicts: status, remove.
+    #[command(subcommand, after_help = "Example:\n  oracle cache status")]
+    Cache(cache_command::CacheCommand),
     /// Try the whole deployed pipeline with an order of its own, in ten stages.
     ///
     /// Creates a session in Stripe's test mode, plays its payment, and follows it to its verdict, its page, its mail
@@ -198,6 +202,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
+        Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,

@@ -2,6 +2,7 @@
 
 pub(crate) mod corpus;
 mod forward;
+mod health;
 mod lambda;
 mod size;
 mod start;
@@ -24,8 +25,13 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 4] =
-    [("size", size::size), ("start", start::start), ("requests", forward::requests), ("filter", forward::filter)];
+const ALL: [(&str, Run); 5] = [
+    ("size", size::size),
+    ("start", start::start),
+    ("requests", forward::requests),
+    ("health", health::health),
+    ("filter", forward::filter),
+];
 
 /// Runs one benchmark, or all.
 pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {

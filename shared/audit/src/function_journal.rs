@@ -42,7 +42,10 @@ pub struct Notebook<T> {
 }
 
 impl<T> Notebook<T> {
-    pub(crate) fn has_something_to_tell(&self) -> bool {
+    /// Whether records or alerts wait that have not reached the log or operators: nobody may count on their being
+    /// there yet.
+    #[must_use]
+    pub const fn has_something_to_tell(&self) -> bool {
         !self.outbox.is_empty() || !self.alerts.is_empty()
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     DynamoSales,
     attempts::Step,
     cache_items::{AGES, BYTES, CACHED, PLACE, TOTALS, counted, parse_listed, removed, sum},
-    items::{Item, VERDICT, key, text, string},
+    items::{Item, VERDICT, key, string, text},
     now, storage,
 };
 use async_trait::async_trait;

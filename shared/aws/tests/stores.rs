@@ -6,10 +6,11 @@ mod server;
 
 use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts};
 use domain::{
-    Alert, SessionId, Timestamp,
+    Alert, CachedVerdict, SessionId, Timestamp,
     alert::Severity,
-    ports::{Alerts, CacheEntry, Randomness, SaleStore, VerdictArchive},
+    ports::{Alerts, CacheEntries, CacheEntry, Randomness, SaleStore, VerdictArchive},
 };
+use serde_json::{Value, json};
 use server::{Reply, Server, nobody};
 use std::sync::Arc;
 
@@ -125,6 +126,95 @@ async fn a_corrupt_entry_is_set_aside_and_critical() {
     let moved = ["CORRUPT#VERDICT#", "set_aside_at", "document = :found", "0123456789abcdef"];
     assert!(moved.iter().all(|part| seen[1].contains(part)), "{}", seen[1]);
     is_alert(&seen[2], CRITICAL, &["[ORACLE-CACHE-ALERT] CRITICAL | ", " | CACHE_READ | cs_live_abcd | corrupt entry"]);
+}
+
+fn cancelled(reasons: &str) -> Reply {
+    let kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+    (400, format!("{{\"__type\":\"{kind}\",\"CancellationReasons\":[{reasons}]}}"))
+}
+
+/// Saves a sale with its verdict at a server that replies so; what came of it, and what the server was asked.
+async fn cached(replies: impl IntoIterator<Item = Reply>) -> (Result<u64, domain::ports::SaveError>, Vec<Value>) {
+    let server = Server::start(replies).await;
+    let (sales, _alerts) = table(&server.url);
+    let sale = domain::Sale {
+        changed_at: Timestamp::from_millis(7),
+        ..domain::Sale::ordered(session(), Timestamp::from_millis(1))
+    };
+    let verdict = json!({ "verdict": "GREEN", "summary": "Yes." });
+    let verdict = json!({ "tier": "quick", "query": "q", "verdict": verdict, "cached_at": "t" });
+    let verdict: CachedVerdict = serde_json::from_value(verdict).unwrap();
+    let saved = SaleStore::save(&sales, &sale, 0, Some(&verdict)).await;
+    (saved, server.seen().iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect())
+}
+
+/// By how many entries and bytes a transaction moves the counters.
+fn moves(transaction: &Value) -> (String, i64) {
+    let values = &transaction["TransactItems"][2]["Update"]["ExpressionAttributeValues"];
+    let bytes = values[":bytes"]["N"].as_str().unwrap().parse().unwrap();
+    (values[":entries"]["N"].as_str().unwrap().to_owned(), bytes)
+}
+
+#[tokio::test]
+async fn a_new_verdict_is_one_request_that_lists_and_counts_it() {
+    let (saved, seen) = cached([nothing()]).await;
+    assert_eq!((saved.unwrap(), seen.len()), (1, 1));
+    let item = &seen[0]["TransactItems"][1]["Put"]["Item"];
+    let length = item["document"]["S"].as_str().unwrap().len();
+    assert_eq!(moves(&seen[0]), ("1".to_owned(), i64::try_from(length).unwrap()));
+    assert_eq!(item["place"]["S"], "0000000000000007#cs_live_abcdefghijkl", "as old as the change of its sale");
+    assert_eq!(item["bytes"]["N"], length.to_string());
+}
+
+#[tokio::test]
+async fn a_verdict_over_another_moves_the_counters_by_the_difference() {
+    let there = r#"{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"bytes":{"N":"10"}}},{"Code":"None"}"#;
+    let (saved, seen) = cached([cancelled(there), nothing()]).await;
+    assert_eq!((saved.unwrap(), seen.len()), (1, 2));
+    assert_eq!(moves(&seen[1]), ("0".to_owned(), moves(&seen[0]).1 - 10));
+    assert_eq!(seen[1]["TransactItems"][1]["Put"]["ExpressionAttributeValues"][":bytes"]["N"], "10");
+}
+
+#[tokio::test]
+async fn sales_that_meet_at_a_counter_try_again_and_a_changed_sale_is_a_conflict() {
+    let met = r#"{"Code":"None"},{"Code":"None"},{"Code":"TransactionConflict"}"#;
+    let (saved, seen) = cached([cancelled(met), nothing()]).await;
+    assert_eq!((saved.unwrap(), seen.len()), (1, 2));
+    assert_eq!(moves(&seen[0]), moves(&seen[1]));
+    for code in ["ConditionalCheckFailed", "TransactionConflict"] {
+        let changed = format!(r#"{{"Code":"{code}"}},{{"Code":"None"}},{{"Code":"None"}}"#);
+        let (saved, seen) = cached([cancelled(&changed)]).await;
+        assert!(matches!(saved, Err(domain::ports::SaveError::Conflict)) && seen.len() == 1, "{saved:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_got_lost_is_asked_for_with_the_same_token() {
+    let (saved, seen) = cached([down(), nothing(), published()]).await;
+    assert_eq!(saved.unwrap(), 1);
+    assert_eq!(seen[0], seen[1], "the very same transaction, which the service makes once");
+    assert!(seen[0]["ClientRequestToken"].is_string());
+}
+
+#[tokio::test]
+async fn an_entry_that_is_taken_out_is_taken_off_the_counters_and_one_that_is_not_there_is_not() {
+    let item =
+        r#"{"Item":{"document":{"S":"{}"},"bytes":{"N":"2"},"place":{"S":"0000000000000007#cs_live_abcdefghijkl"}}}"#;
+    let server = Server::start([(200, item.to_owned()), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    assert!(sales.remove(&session()).await.unwrap());
+    let seen: Value = serde_json::from_str(&server.seen()[1]).unwrap();
+    let put = &seen["TransactItems"][0]["Put"];
+    assert!(put["Item"]["removed_at"].is_object() && put["Item"]["document"].is_null(), "{put}");
+    assert_eq!(put["ConditionExpression"], "#bytes = :bytes AND #place = :place");
+    let values = &seen["TransactItems"][1]["Update"]["ExpressionAttributeValues"];
+    assert_eq!((&values[":entries"]["N"], &values[":bytes"]["N"]), (&json!("-1"), &json!("-2")));
+    for nothing_there in ["{}", r#"{"Item":{"removed_at":{"S":"t"}}}"#, r#"{"Item":{"set_aside_at":{"S":"t"}}}"#] {
+        let server = Server::start([(200, nothing_there.to_owned())]).await;
+        let (sales, _alerts) = table(&server.url);
+        assert!(!sales.remove(&session()).await.unwrap(), "{nothing_there}");
+        assert_eq!(server.seen().len(), 1);
+    }
 }
 
 #[tokio::test]

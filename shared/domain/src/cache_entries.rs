@@ -3,6 +3,7 @@
 
 use crate::{SessionId, Timestamp, ports::StorageError};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How much is in the cache, by counters that every change of an entry moves in its own transaction. They are read as
@@ -19,7 +20,7 @@ pub struct CacheTotals {
 }
 
 /// How one change of the cache moves the counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheDelta {
     /// Entries more (or less).
     pub entries: i64,
@@ -50,7 +51,7 @@ impl CacheTotals {
 }
 
 /// An entry as the index of ages lists it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ListedEntry {
     /// When it was put into the cache; an entry that was restored is as young as its restoration.
     pub stored_at: Timestamp,

@@ -8,6 +8,7 @@ pub mod announcement;
 pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;
+pub mod cache_health;
 pub mod checkout_session;
 pub mod inbox;
 pub mod mail;

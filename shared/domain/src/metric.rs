@@ -20,6 +20,8 @@ pub enum Metric {
     AlertUndelivered,
     /// The daily comparison with Stripe came to its end.
     Reconciled,
+    /// A run of cache-health came to its end, whether or not a look was due in it.
+    CacheHealthRan,
     /// What came into the log was digested and signed.
     Digested,
     /// An audit record could not be written; it is kept in its sale and written later (Audit Trail, failure mode 1).
@@ -34,12 +36,13 @@ pub enum Metric {
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
+        Self::CacheHealthRan,
         Self::Digested,
         Self::AuditWriteFailed,
         Self::Held,
@@ -56,6 +59,7 @@ impl Metric {
             Self::CheckoutUnavailable => "CheckoutUnavailable",
             Self::AlertUndelivered => "AlertUndelivered",
             Self::Reconciled => "Reconciled",
+            Self::CacheHealthRan => "CacheHealthRan",
             Self::Digested => "Digested",
             Self::AuditWriteFailed => "AuditWriteFailed",
             Self::Held => "Held",
@@ -85,11 +89,15 @@ pub enum Gauge {
     RefreshTokenAge,
     /// 1 while the circuit breaker of a model is not closed, 0 once it closes; nothing where it stays closed.
     BreakerOpen,
+    /// Cached verdicts.
+    CacheEntries,
+    /// How much of its budget of bytes the cache has used, in per cent.
+    CacheBudgetUsed,
 }
 
 impl Gauge {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::RefreshTokenAge, Self::BreakerOpen];
+    pub const ALL: [Self; 4] = [Self::RefreshTokenAge, Self::BreakerOpen, Self::CacheEntries, Self::CacheBudgetUsed];
 
     /// Its name in CloudWatch.
     #[must_use]
@@ -97,13 +105,16 @@ impl Gauge {
         match self {
             Self::RefreshTokenAge => "RefreshTokenAge",
             Self::BreakerOpen => "BreakerOpen",
+            Self::CacheEntries => "CacheEntries",
+            Self::CacheBudgetUsed => "CacheBudgetUsed",
         }
     }
 
     const fn unit(self) -> Unit {
         match self {
             Self::RefreshTokenAge => Unit::Seconds,
-            Self::BreakerOpen => Unit::Count,
+            Self::BreakerOpen | Self::CacheEntries => Unit::Count,
+            Self::CacheBudgetUsed => Unit::Percent,
         }
     }
 
@@ -187,6 +198,7 @@ impl Figure {
 #[allow(missing_docs)]
 pub enum Unit {
     Count,
+    Percent,
     Seconds,
     Milliseconds,
 }

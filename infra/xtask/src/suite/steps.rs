@@ -147,7 +147,7 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     // Nor does a mail wait for hours.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     // Calls of the vendors that no test has made would be counted by one.
-    for schedule in ["BootProbe", "InboxWatch", "SmokeTest"] {
+    for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
         start.args(["--parameter", &format!("{schedule}=DISABLED")]);
     }
     run(suite, "cargo xtask up", &mut start)?;

@@ -1,0 +1,167 @@
+//! Entries past their age are taken out (Cache Health, output 4 and invariants 2, 4, 8).
+//!
+//! First they are listed and the list is saved and written to the log; only when it is there is the first of them taken
+//! out. Each is taken out on condition that it is still the entry that was listed, so one that was restored meanwhile
+//! stays. An entry is taken out only if the archive holds the very same verdict: the customer who comes back gets it
+//! from there, and it is then as young as on its first day. Whoever dies in between is followed by a look that finishes
+//! the list.
+
+use crate::{
+    Memory, Ports, Settings,
+    memory::{Cleanup, Plan},
+};
+use audit::{CommitError, Notebook, Noted};
+use domain::{
+    CachedVerdict, Timestamp,
+    cache_entries::{ListedEntry, Removal},
+    ports::{StorageError, Versioned},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Entries that one look lists and takes out.
+pub(crate) const MOST: u32 = 100;
+
+/// From the end of one pass over what is old to the next: what has to stay is looked at again no oftener.
+const BETWEEN_PASSES: Duration = Duration::from_secs(3600);
+
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
+type Current = Versioned<Notebook<Memory>>;
+
+/// What was listed in one look.
+struct Listing {
+    removable: Vec<ListedEntry>,
+    /// Old, and not (or not like this) in the archive.
+    kept: u64,
+    cleanup: Cleanup,
+}
+
+/// Goes on with the cleanup, if there is anything to clean up.
+pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current) -> Result<Current, CommitError> {
+    if current.value.memory.cleanup.plan.is_some() {
+        return carry_out(ports, settings, current).await;
+    }
+    let now = ports.clock.now();
+    let Some(cutoff) = cutoff(&current.value.memory, settings, now) else { return Ok(current) };
+    let before = current.value.memory.cleanup.clone();
+    let listing = match list(ports, &before, cutoff, now).await {
+        Ok(listing) => listing,
+        Err(error) => return Ok(told(&error, current)),
+    };
+    let decide = |memory: &mut Memory| {
+        if memory.cleanup != before {
+            return Noted::nothing(());
+        }
+        memory.cleanup = listing.cleanup.clone();
+        let noted = Noted::save(());
+        if memory.cleanup.plan.is_none() {
+            return noted;
+        }
+        noted.recording("cache_cleanup_planned", manifest(&listing, settings, cutoff, now))
+    };
+    let (current, ()) = ports.journal.commit(current, decide).await?;
+    carry_out(ports, settings, current).await
+}
+
+/// Which entries are old enough, if it is time to look for them: at once when the budget of bytes is passed, else when
+/// the oldest is past its age and the last pass is an hour ago.
+fn cutoff(memory: &Memory, settings: Settings, now: Timestamp) -> Option<Timestamp> {
+    let measures = memory.last.as_ref()?.measures?;
+    let cutoff = Timestamp::from_millis(now.as_millis() - i64::try_from(settings.staleness().as_millis()).ok()?);
+    let something_old = measures.oldest.is_some_and(|oldest| oldest < cutoff);
+    let over_budget = measures.bytes > settings.budget_bytes;
+    let due = memory.cleanup.next_pass.is_none_or(|next| next <= now);
+    (something_old && (over_budget || due)).then_some(cutoff)
+}
+
+async fn list(ports: &Ports<'_>, before: &Cleanup, cutoff: Timestamp, now: Timestamp) -> Result<Listing, StorageError> {
+    let page = ports.cache.listed(&before.place, MOST).await?;
+    let full = page.len() as u64 == u64::from(MOST);
+    let old: Vec<ListedEntry> = page.iter().filter(|entry| entry.stored_at < cutoff).cloned().collect();
+    let more = full && old.len() == page.len();
+    let sessions: Vec<_> = old.iter().map(|entry| entry.session.clone()).collect();
+    let documents = if sessions.is_empty() { Default::default() } else { ports.cache.documents(&sessions).await? };
+    let mut removable = Vec::new();
+    let mut kept = 0;
+    for entry in &old {
+        let Some(document) = documents.get(&entry.session) else { continue };
+        let cached: Option<CachedVerdict> = serde_json::from_str(document).ok();
+        let archived = ports.archive.find(&entry.session).await?;
+        if cached.is_some() && cached == archived {
+            removable.push(entry.clone());
+        } else {
+            kept += 1;
+        }
+    }
+    let cleanup = Cleanup {
+        plan: (!removable.is_empty()).then(|| Plan { at: now, entries: removable.clone() }),
+        place: old.last().filter(|_| more).map(ListedEntry::place).unwrap_or_default(),
+        next_pass: if more { before.next_pass } else { Some(now.plus(BETWEEN_PASSES)) },
+    };
+    Ok(Listing { removable, kept, cleanup })
+}
+
+/// Takes out what is planned, once the list is in the log.
+async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> Result<Current, CommitError> {
+    let Some(plan) = current.value.memory.cleanup.plan.clone() else { return Ok(current) };
+    if current.value.has_something_to_tell() {
+        tracing::warn!("the list of what is to be removed is not in the log yet: nothing is removed");
+        return Ok(current);
+    }
+    tracing::info!(line = cleanup_line(&plan.entries, settings, plan.at), "cleanup begins");
+    let (mut gone, mut renewed) = (Vec::new(), 0);
+    for entry in &plan.entries {
+        match ports.cache.remove_listed(entry).await {
+            Ok(Removal::Gone) => gone.push(entry.clone()),
+            Ok(Removal::Renewed) => renewed += 1,
+            // The list stays: the next look goes through it again.
+            Err(error) => return Ok(told(&error, current)),
+        }
+    }
+    let now = ports.clock.now();
+    let finished = |memory: &mut Memory| {
+        if memory.cleanup.plan.as_ref() != Some(&plan) {
+            return Noted::nothing(());
+        }
+        memory.cleanup.plan = None;
+        let facts = json!({
+            "line": cleanup_line(&gone, settings, now),
+            "removed": gone.len(),
+            "renewed": renewed,
+            "bytes": bytes(&gone),
+            "planned_at": plan.at.to_iso(),
+        });
+        Noted::save(()).recording("cache_cleanup", facts)
+    };
+    Ok(ports.journal.commit(current, finished).await?.0)
+}
+
+/// The store has told operators already; the cleanup waits for the next look.
+fn told(error: &StorageError, current: Current) -> Current {
+    tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next look");
+    current
+}
+
+fn bytes(entries: &[ListedEntry]) -> u64 {
+    entries.iter().map(|entry| entry.bytes).sum()
+}
+
+/// `[CLEANUP] <time> removed <N> entries older than <X> days. Freed <Y> MB.` (output 4)
+#[allow(clippy::cast_precision_loss)]
+fn cleanup_line(entries: &[ListedEntry], settings: Settings, at: Timestamp) -> String {
+    let megabytes = bytes(entries) as f64 / MEBIBYTE;
+    let (count, days) = (entries.len(), settings.staleness_days);
+    format!("[CLEANUP] {at} removed {count} entries older than {days} days. Freed {megabytes:.3} MB.")
+}
+
+/// What is written before the first entry is taken out (invariant 8).
+fn manifest(listing: &Listing, settings: Settings, cutoff: Timestamp, now: Timestamp) -> Value {
+    let entry = |entry: &ListedEntry| json!({ "session_id": entry.session, "stored_at": entry.stored_at.to_iso(), "bytes": entry.bytes });
+    json!({
+        "line": cleanup_line(&listing.removable, settings, now),
+        "stored_before": cutoff.to_iso(),
+        "kept_for_want_of_an_archived_copy": listing.kept,
+        "entries": listing.removable.iter().map(entry).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,71 @@
+//! From the schedule to [`run`].
+
+use crate::{Ports, Settings, When, probe::Site, run};
+use audit::FunctionJournal;
+use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, SnsAlerts};
+use domain::{Gauge, Metric, cache_health, ports::Clock};
+use runtime::{Environment, System, telemetry};
+use std::{error::Error, sync::Arc};
+
+/// The cache-health function of one process.
+pub struct Function {
+    table: DynamoSales,
+    log: S3AuditLog,
+    archive: S3Archive,
+    alerts: SnsAlerts,
+    site: Site,
+    settings: Settings,
+}
+
+impl Function {
+    /// Reads and validates the configuration.
+    ///
+    /// # Errors
+    /// One that names the variable that is missing or malformed.
+    pub fn from_environment(environment: &Environment) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let connection = Connection::from_environment(|name| environment.optional(name))?;
+        let required = |name| environment.required(name);
+        Ok(Self {
+            table: DynamoSales::new(connection.clone(), required("TABLE_NAME")?, Arc::new(System)),
+            log: S3AuditLog::new(connection.clone(), required("AUDIT_BUCKET")?),
+            archive: S3Archive::new(connection.clone(), required("ARCHIVE_BUCKET")?),
+            alerts: SnsAlerts::new(connection, required("OPS_TOPIC_ARN")?, required("CRITICAL_TOPIC_ARN")?),
+            site: Site::new(&environment.base_url("SITE_URL", "")?)?,
+            settings: Settings::from_environment(environment)?,
+        })
+    }
+
+    /// Takes the looks that are due; an event `{"look":"now"}` asks for one at once.
+    ///
+    /// # Errors
+    /// When a look could not be put on record, so that the function's alarm shows it.
+    pub async fn handle(&self, event: &serde_json::Value) -> Result<(), lambda_runtime::Error> {
+        let journal = FunctionJournal {
+            function: cache_health::FUNCTION,
+            notes: &self.table,
+            log: &self.log,
+            alerts: &self.alerts,
+            clock: &System,
+        };
+        let ports = Ports {
+            journal,
+            service: &self.site,
+            cache: &self.table,
+            archive: &self.archive,
+            randomness: &System,
+            clock: &System,
+            pause: &System,
+        };
+        let when = if event["look"] == "now" { When::Now } else { When::Due };
+        for record in run(ports, self.settings, when).await? {
+            tracing::info!(overall = ?record.overall, cache = ?record.cache, service = record.service.reachable, "looked");
+            if let Some(measures) = record.measures {
+                telemetry::measure(Gauge::CacheEntries, measures.entries, record.at);
+                let used = measures.bytes.saturating_mul(100) / self.settings.budget_bytes;
+                telemetry::measure(Gauge::CacheBudgetUsed, used, record.at);
+            }
+        }
+        telemetry::count(Metric::CacheHealthRan, System.now());
+        Ok(())
+    }
+}

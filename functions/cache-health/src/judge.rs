@@ -1,0 +1,158 @@
+//! What a look means: the record, and what operators are told. Plain data in, plain data out.
+
+use crate::{
+    Settings,
+    look::Seen,
+    memory::{Memory, Problem},
+};
+use audit::Noted;
+use domain::{
+    Alert, SessionId, Timestamp,
+    alert::Severity,
+    cache_health::{Health, HealthRecord},
+};
+use std::collections::BTreeSet;
+
+/// Corrupt entries that are remembered: each is read again at every look.
+const MOST_REMEMBERED: usize = 40;
+
+/// Takes a look into the memory, records it, and tells operators of what has changed since the last one.
+pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: Timestamp) -> Noted<HealthRecord> {
+    let count = |failures: u32, works: bool| if works { 0 } else { failures.saturating_add(1) };
+    memory.service_failures = count(memory.service_failures, seen.service.reachable);
+    memory.cache_failures = count(memory.cache_failures, seen.cache.is_some());
+    let new = seen.cache.as_ref().map(|cache| remember(memory, &cache.corrupt, &cache.mended)).unwrap_or_default();
+    let record = record(memory, seen, settings, now);
+    let problems = problems(memory, &record, settings);
+    let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
+    for session in &new {
+        noted = noted.alerting(corrupt_alert(now, session));
+    }
+    for problem in problems.difference(&memory.told).filter(|problem| **problem != Problem::Corrupt) {
+        noted = noted.alerting(told(*problem, memory, &record, settings, now));
+    }
+    for problem in memory.told.difference(&problems) {
+        noted = noted.alerting(recovered(*problem, &problems, now));
+    }
+    memory.told = problems;
+    memory.last = Some(record);
+    noted
+}
+
+/// Keeps what is corrupt, forgets what is mended, and answers what nobody was told of yet.
+pub(crate) fn remember(
+    memory: &mut Memory,
+    corrupt: &BTreeSet<SessionId>,
+    mended: &BTreeSet<SessionId>,
+) -> Vec<SessionId> {
+    memory.corrupt.retain(|session| !mended.contains(session));
+    let mut new = Vec::new();
+    for session in corrupt {
+        if memory.corrupt.len() < MOST_REMEMBERED && memory.corrupt.insert(session.clone()) {
+            new.push(session.clone());
+        }
+    }
+    new
+}
+
+fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> HealthRecord {
+    let measures = seen.cache.as_ref().map(|cache| cache.measures);
+    let cache = match measures {
+        None => Health::Failed,
+        Some(found) if found.entries > settings.count_critical || found.bytes > settings.budget_bytes => Health::Failed,
+        Some(found) if found.entries > settings.count_warn || !memory.corrupt.is_empty() => Health::Degraded,
+        // None at all is healthy too (invariant 7).
+        Some(_) => Health::Healthy,
+    };
+    let overall = if seen.service.reachable { cache } else { Health::Failed };
+    HealthRecord {
+        at: now,
+        service: seen.service,
+        measures,
+        budget_bytes: settings.budget_bytes,
+        corrupt: memory.corrupt.first().cloned(),
+        cache,
+        overall,
+        interval_s: settings.interval.as_secs(),
+    }
+}
+
+/// What is to be told of, once each: nothing on a first failure (Cache Alert, severity levels).
+fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTreeSet<Problem> {
+    let mut problems = BTreeSet::new();
+    let mut add = |problem, holds| {
+        if holds {
+            problems.insert(problem);
+        }
+    };
+    add(Problem::Service, memory.service_failures >= settings.failures_critical);
+    add(Problem::Cache, memory.cache_failures >= settings.failures_critical);
+    match record.measures {
+        Some(found) => {
+            let too_many = found.entries > settings.count_critical;
+            add(Problem::TooMany, too_many);
+            add(Problem::Many, found.entries > settings.count_warn && !too_many);
+            add(Problem::Bytes, found.bytes > settings.budget_bytes);
+        }
+        // Nobody knows: what was told still holds.
+        None => {
+            for problem in [Problem::TooMany, Problem::Many, Problem::Bytes] {
+                add(problem, memory.told.contains(&problem));
+            }
+        }
+    }
+    add(Problem::Corrupt, !memory.corrupt.is_empty());
+    problems
+}
+
+fn alert(severity: Severity, now: Timestamp, subject: &str, detail: &str) -> Alert {
+    Alert::about("ORACLE-CACHE-ALERT", severity, now, "HEALTH_PROBE", subject, detail)
+}
+
+pub(crate) fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
+    alert(Severity::Critical, now, session.prefix(), "corrupt entry")
+}
+
+fn told(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {
+    let entries = record.measures.map_or(0, |found| found.entries);
+    let bytes = record.measures.map_or(0, |found| found.bytes);
+    let (severity, detail) = match problem {
+        Problem::Service => {
+            let answer =
+                record.service.http_status.map_or("no answer".to_owned(), |status| format!("answered {status}"));
+            let failures = memory.service_failures;
+            (Severity::Critical, format!("service unreachable: {failures} consecutive probes failed, {answer}"))
+        }
+        Problem::Cache => {
+            (Severity::Critical, format!("cache not readable: {} consecutive looks failed", memory.cache_failures))
+        }
+        Problem::Many => {
+            (Severity::Warn, format!("{entries} entries, more than {} (warn threshold)", settings.count_warn))
+        }
+        Problem::TooMany => {
+            let most = settings.count_critical;
+            (Severity::Error, format!("{entries} entries, more than {most} (critical threshold)"))
+        }
+        Problem::Bytes => {
+            let budget = settings.budget_bytes;
+            (Severity::Critical, format!("{bytes} bytes, budget {budget} passed: entries past their age are taken out"))
+        }
+        Problem::Corrupt => (Severity::Critical, "corrupt entry".to_owned()),
+    };
+    alert(severity, now, problem.subject(), &detail)
+}
+
+/// Word that something works again (HEALTH-GAP-05). Its subject is not the problem's: a window that holds back
+/// repetitions must not hold back the all-clear.
+fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> Alert {
+    let detail = match problem {
+        Problem::Service => "recovered: the service answers again",
+        Problem::Cache => "recovered: the cache can be read again",
+        Problem::Many if problems.contains(&Problem::TooMany) => "more than the warn threshold: now the critical one",
+        Problem::TooMany if problems.contains(&Problem::Many) => "recovered: below the critical threshold of entries",
+        Problem::Many | Problem::TooMany => "recovered: the number of entries is below its thresholds",
+        Problem::Bytes => "recovered: within the budget of bytes",
+        Problem::Corrupt => "recovered: no corrupt entry is left",
+    };
+    alert(Severity::Warn, now, &format!("ok:{}", problem.subject()), detail)
+}

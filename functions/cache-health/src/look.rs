@@ -1,0 +1,77 @@
+//! One look: what is asked of the service and of the cache. Nothing is changed by it (invariant 3).
+
+use crate::{Ports, Settings, memory::Memory, sample};
+use domain::{
+    SessionId,
+    cache_health::{CacheMeasures, ServiceProbe},
+    ports::StorageError,
+};
+use std::collections::BTreeSet;
+
+/// What a look found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seen {
+    pub(crate) service: ServiceProbe,
+    /// Nothing where the cache could not be read.
+    pub(crate) cache: Option<SeenCache>,
+}
+
+/// What a look at the cache found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SeenCache {
+    pub(crate) measures: CacheMeasures,
+    /// Entries that were read whole and are no verdicts.
+    pub(crate) corrupt: BTreeSet<SessionId>,
+    /// Entries that were known to be corrupt and are no longer: read again and whole, or no longer there.
+    pub(crate) mended: BTreeSet<SessionId>,
+}
+
+pub(crate) async fn look(ports: &Ports<'_>, settings: Settings, memory: &Memory) -> Seen {
+    let service = ports.service.probe().await;
+    let cache = match look_at_cache(ports, settings, &memory.corrupt).await {
+        Ok(cache) => Some(cache),
+        Err(error) => {
+            tracing::error!(error = %runtime::telemetry::chain(&error), "the cache could not be read");
+            None
+        }
+    };
+    Seen { service, cache }
+}
+
+async fn look_at_cache(
+    ports: &Ports<'_>,
+    settings: Settings,
+    known: &BTreeSet<SessionId>,
+) -> Result<SeenCache, StorageError> {
+    let totals = ports.cache.totals().await?;
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    let oldest = ports.cache.listed("", 1).await?.pop();
+    let newest = ports.cache.newest().await?;
+    let mut sessions = match (&oldest, &newest) {
+        (Some(oldest), Some(newest)) => {
+            // The index has at least the two, whatever a drifted counter says.
+            let entries = count(totals.entries).max(if oldest == newest { 1 } else { 2 });
+            let size = sample::size(entries, settings.count_warn);
+            let span = (oldest.stored_at, newest.stored_at);
+            sample::draw(ports.cache, ports.randomness, size, entries, span).await?
+        }
+        _ => BTreeSet::new(),
+    };
+    let sampled = u32::try_from(sessions.len()).unwrap_or(u32::MAX);
+    sessions.extend(known.iter().cloned());
+    let wanted: Vec<SessionId> = sessions.into_iter().collect();
+    let documents = if wanted.is_empty() { Default::default() } else { ports.cache.documents(&wanted).await? };
+    let corrupt = documents.iter().filter(|(_, document)| !sample::is_entry(document));
+    let corrupt: BTreeSet<SessionId> = corrupt.map(|(session, _)| session.clone()).collect();
+    Ok(SeenCache {
+        measures: CacheMeasures {
+            entries: count(totals.entries),
+            bytes: count(totals.bytes),
+            oldest: oldest.map(|entry| entry.stored_at),
+            newest: newest.map(|entry| entry.stored_at),
+            sampled,
+        },
+        mended: known.difference(&corrupt).cloned().collect(),
+        corrupt,
+    })
+}

@@ -1,0 +1,113 @@
+//! What the function remembers from one look to the next.
+
+use domain::{
+    SessionId, Timestamp,
+    cache_entries::{CacheDelta, ListedEntry},
+    cache_health::HealthRecord,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The memory: it is saved with the records of the look that changed it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// The last look.
+    pub last: Option<HealthRecord>,
+    /// Probes of the service that failed one after the other.
+    pub service_failures: u32,
+    /// Looks at the cache that failed one after the other.
+    pub cache_failures: u32,
+    /// What operators were told of and has not ended.
+    pub told: BTreeSet<Problem>,
+    /// Entries that are no verdicts: looked at again each time, so that none is forgotten because the next sample
+    /// misses it.
+    pub corrupt: BTreeSet<SessionId>,
+    /// The cleanup.
+    pub cleanup: Cleanup,
+    /// The Sunday scan.
+    pub scan: FullScan,
+}
+
+/// What operators are told of once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// The service does not answer.
+    Service,
+    /// The cache cannot be read.
+    Cache,
+    /// More entries than the warn threshold.
+    Many,
+    /// More entries than the critical threshold.
+    TooMany,
+    /// More bytes than the budget.
+    Bytes,
+    /// Entries that are no verdicts.
+    Corrupt,
+}
+
+impl Problem {
+    pub(crate) const fn subject(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Cache => "cache",
+            Self::Many | Self::TooMany => "entries",
+            Self::Bytes => "bytes",
+            Self::Corrupt => "corrupt",
+        }
+    }
+}
+
+/// How far the cleanup is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cleanup {
+    /// Entries whose removal is on record and not finished.
+    pub plan: Option<Plan>,
+    /// Where the current pass goes on.
+    pub place: String,
+    /// When the next pass begins, unless the budget is passed before.
+    pub next_pass: Option<Timestamp>,
+}
+
+/// Entries that are to be taken out: they are on record before the first of them is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// When it was made.
+    pub at: Timestamp,
+    /// The entries.
+    pub entries: Vec<ListedEntry>,
+}
+
+/// How far the scan of all entries is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FullScan {
+    /// The Sunday 02:00 UTC that was dealt with last, or is being.
+    pub due: Option<Timestamp>,
+    /// A scan that is not finished.
+    pub slice: Option<Slice>,
+    /// A recount that is not finished.
+    pub recount: Option<Recount>,
+}
+
+/// A scan that is not finished.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Where it goes on.
+    pub place: String,
+    /// Entries read so far.
+    pub entries: u64,
+    /// Those of them that are no verdicts.
+    pub corrupt: u64,
+}
+
+/// A recount that is not finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recount {
+    /// How often it was tried.
+    pub tries: u32,
+    /// By how much the counters were off the last time: believed when the next count says the same.
+    pub suspected: Option<CacheDelta>,
+}

@@ -1,0 +1,89 @@
+//! Whether the site's service answers (Cache Health, inputs 1).
+
+use async_trait::async_trait;
+use domain::{cache_health::ServiceProbe, ports::Clock};
+use runtime::{System, telemetry};
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long the service has to answer (Cache Health, inputs 1).
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The service that is probed.
+#[async_trait]
+pub trait Service: Send + Sync {
+    /// Asks it once.
+    async fn probe(&self) -> ServiceProbe;
+}
+
+/// The site, over HTTP.
+pub(crate) struct Site {
+    pub(crate) client: reqwest::Client,
+    pub(crate) url: String,
+}
+
+impl Site {
+    /// # Errors
+    /// When no client can be made.
+    pub(crate) fn new(base_url: &str) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).build()?;
+        Ok(Self { client, url: format!("{base_url}/health") })
+    }
+}
+
+#[async_trait]
+impl Service for Site {
+    async fn probe(&self) -> ServiceProbe {
+        let begun = System.now();
+        let answer = async {
+            let reply = self.client.get(&self.url).send().await?;
+            let status = reply.status().as_u16();
+            Ok::<_, reqwest::Error>((status, reply.text().await?))
+        };
+        let answer = answer.await;
+        let response_ms = System.now().millis_since(begun);
+        match answer {
+            Ok((status, body)) => {
+                ServiceProbe { reachable: is_alive(status, &body), response_ms, http_status: Some(status) }
+            }
+            Err(error) => {
+                tracing::warn!(error = %telemetry::chain(&error.without_url()), "the service did not answer");
+                ServiceProbe { reachable: false, response_ms, http_status: None }
+            }
+        }
+    }
+}
+
+/// Whether a reply of `GET /health` says that the service is alive. What it says of the cache does not count: that is
+/// what this function wrote itself, and a failed cache must not make its own service fail for ever (invariant 5).
+pub(crate) fn is_alive(status: u16, body: &str) -> bool {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    matches!(status, 200 | 503)
+        && body["service"] == "resonant"
+        && body["phi"] == crosscheck::constants::PHI
+        && body["timestamp"].is_string()
+        && body["dry_run"].is_boolean()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_failed_cache_is_not_a_failed_service() {
+        let body = |service: &str, status: &str| {
+            let cache = json!({ "status": status });
+            json!({ "service": service, "status": status, "phi": 0.042, "timestamp": "t", "dry_run": false, "cache": cache })
+                .to_string()
+        };
+        for cache in ["resonant", "degraded", "failed"] {
+            assert!(is_alive(200, &body("resonant", cache)) && is_alive(503, &body("resonant", cache)), "{cache}");
+            assert!(!is_alive(503, &body("failed", cache)), "{cache}");
+        }
+        assert!(!is_alive(500, &body("resonant", "resonant")) && !is_alive(302, &body("resonant", "resonant")));
+        for nonsense in ["", "{}", "<html>", &body("resonant", "resonant").replace("0.042", "0.5")] {
+            assert!(!is_alive(200, nonsense), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One run of the schedule: as many looks as are due within its minute.
+//!
+//! EventBridge's rates are whole minutes, and the interval may be anything from 30 s to an hour. So the function runs
+//! every minute, and each run takes the looks whose time comes before the next run: with 30 s two of them, with 60 s
+//! one, with an hour mostly none.
+
+use crate::{Memory, Service, Settings, cleanup, full_scan, judge, look};
+use audit::{CommitError, FunctionJournal, Notebook};
+use domain::{
+    cache_health::HealthRecord,
+    ports::{CacheEntries, Clock, Pause, Randomness, VerdictArchive, Versioned},
+};
+use std::time::Duration;
+
+/// From the beginning of one run to that of the next, less what a look may take.
+const RUN: Duration = Duration::from_secs(55);
+
+/// A look may come this much early (verification criterion 1: ± 5 s): schedules are not exact.
+const EARLY: Duration = Duration::from_secs(5);
+
+/// What a run needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: FunctionJournal<'a>,
+    pub service: &'a dyn Service,
+    pub cache: &'a dyn CacheEntries,
+    pub archive: &'a dyn VerdictArchive,
+    pub randomness: &'a dyn Randomness,
+    pub clock: &'a dyn Clock,
+    pub pause: &'a dyn Pause,
+}
+
+/// When a run looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// When the interval says so.
+    Due,
+    /// Once, and at once: somebody asked for it.
+    Now,
+}
+
+/// Takes the looks that are due in this run, and answers their records.
+///
+/// # Errors
+/// [`CommitError`] when the memory could not be read or saved: the look is not on record.
+pub async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec<HealthRecord>, CommitError> {
+    if when == When::Now {
+        let notebook = ports.journal.load().await?;
+        return Ok(step(&ports, settings, notebook).await?.into_iter().collect());
+    }
+    let begun = ports.clock.now();
+    let mut records = Vec::new();
+    loop {
+        let notebook = ports.journal.load::<Memory>().await?;
+        let now = ports.clock.now();
+        let due = notebook.value.memory.last.as_ref().map_or(now, |last| last.at.plus(settings.interval));
+        // A clock that was set back would otherwise wait for the time it once showed.
+        let due = if due > now.plus(settings.interval) { now } else { due };
+        if due > begun.plus(RUN) {
+            return Ok(records);
+        }
+        if due > now.plus(EARLY) {
+            ports.pause.pause(due.since(now)).await;
+        }
+        let before = records.len();
+        records.extend(step(&ports, settings, notebook).await?);
+        // Another run took this look, and will take the next ones.
+        if records.len() == before {
+            return Ok(records);
+        }
+    }
+}
+
+/// One look and what follows from it.
+async fn step(
+    ports: &Ports<'_>,
+    settings: Settings,
+    notebook: Versioned<Notebook<Memory>>,
+) -> Result<Option<HealthRecord>, CommitError> {
+    let seen = look::look(ports, settings, &notebook.value.memory).await;
+    let now = ports.clock.now();
+    let last = notebook.value.memory.last.as_ref().map(|last| last.at);
+    let judged = |memory: &mut Memory| {
+        // Two runs at the same time look twice and record once.
+        if memory.last.as_ref().map(|last| last.at) != last {
+            return audit::Noted::nothing(None);
+        }
+        let noted = judge::judge(memory, &seen, settings, now);
+        audit::Noted { events: noted.events, alerts: noted.alerts, save: noted.save, answer: Some(noted.answer) }
+    };
+    let (notebook, record) = ports.journal.commit(notebook, judged).await?;
+    let Some(record) = record else { return Ok(None) };
+    if record.measures.is_some() {
+        let notebook = cleanup::step(ports, settings, notebook).await?;
+        full_scan::step(ports, notebook).await?;
+    }
+    Ok(Some(record))
+}

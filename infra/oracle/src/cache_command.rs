@@ -1,0 +1,152 @@
+//! `oracle cache`: how the cached verdicts are, and taking one out.
+
+use audit::{Change, Notebook};
+use clap::{Args, Subcommand};
+use domain::{
+    SessionId,
+    cache_health::{FUNCTION, HealthRecord},
+    ports::{CacheEntries, Clock, Notes, SaleStore},
+    sale::Fulfilment,
+};
+use runtime::System;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    command::{CommandError, Ended, Signature, Target, session, wait},
+    output::{self, minute},
+    stack::Deployed,
+};
+
+/// The cached verdicts.
+#[derive(Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Show how the cache was at the last look, and its counters as they stand now.
+    #[command(
+        after_help = "Example:\n  oracle cache status --json | jq .last.overall\n\nExit code 1: nobody has looked, or not for a while, or something is wrong."
+    )]
+    Status(StatusArguments),
+    /// Take one cached verdict out. The archive keeps it, and the page restores it when somebody asks.
+    #[command(
+        after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
+    )]
+    Remove(RemoveArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct RemoveArguments {
+    /// The sale's Stripe session.
+    #[arg(value_parser = session)]
+    session: SessionId,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// As much of what cache-health remembers as is shown here.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Remembered {
+    last: Option<HealthRecord>,
+}
+
+pub(crate) fn run(command: &CacheCommand) -> Result<Ended, CommandError> {
+    match command {
+        CacheCommand::Status(arguments) => status(arguments),
+        CacheCommand::Remove(arguments) => remove(arguments),
+    }
+}
+
+fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let (last, totals) = wait(async {
+        let unreadable = |error| CommandError::failed("the cache's state cannot be read", error);
+        let note = Notes::load(&deployed.sales, FUNCTION).await.map_err(unreadable)?;
+        let notebook = note.value.map(|document| serde_json::from_str::<Notebook<Remembered>>(&document));
+        let last = notebook.transpose()?.and_then(|notebook| notebook.memory.last);
+        Ok((last, deployed.sales.totals().await.map_err(unreadable)?))
+    })?;
+    let stale = last.as_ref().is_none_or(|record| record.is_stale(System.now()));
+    let line = last.as_ref().map(HealthRecord::line);
+    if arguments.target.json {
+        let now = json!({ "entries": totals.entries, "bytes": totals.bytes });
+        output::print_json(&json!({ "last": line, "stale": stale, "now": now }))?;
+    } else {
+        output::print(&text(line.as_ref(), stale))?;
+        output::print(&format!("now: {} entries, {} bytes\n", totals.entries, totals.bytes))?;
+    }
+    let fine = !stale && line.is_some_and(|line| line["overall"] == "healthy");
+    Ok(if fine { Ended::Done } else { Ended::Nothing })
+}
+
+fn text(line: Option<&Value>, stale: bool) -> String {
+    let Some(line) = line else { return "nobody has looked at the cache yet\n".to_owned() };
+    let word = |name: &str| line[name].as_str().map_or_else(|| line[name].to_string(), str::to_owned);
+    let late = if stale { " - the next look is overdue" } else { "" };
+    let rows = [
+        ("overall", format!("{}{late}", word("overall"))),
+        ("looked at", minute(&word("ts"))),
+        ("service", format!("reachable {}, {} ms", word("service_reachable"), word("service_response_ms"))),
+        ("cache", word("cache")),
+        ("entries", word("verdicts_count")),
+        ("bytes", format!("{}, {} MiB of the budget left", word("verdicts_dir_bytes"), word("disk_free_mb"))),
+        ("ages", format!("{} to {} days", word("newest_entry_age_days"), word("oldest_entry_age_days"))),
+        ("sample", format!("{} of {} read", word("sample_integrity"), word("sampled"))),
+    ];
+    rows.iter().map(|(name, value)| format!("{name:<10} {}\n", output::printable(value))).collect()
+}
+
+fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
+    let operator = arguments.signature.operator()?;
+    let deployed: Deployed = arguments.target.open()?;
+    let session = &arguments.session;
+    if !arguments.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
+        return Ok(Ended::Nothing);
+    }
+    let removed = wait(async {
+        let failed = |error| CommandError::failed("it is not out for certain", error);
+        let sale = SaleStore::load(&deployed.sales, session).await.map_err(failed)?;
+        let sale = sale.ok_or_else(|| CommandError::Refused("there is no such sale".to_owned()))?;
+        // Without an archived copy the customer would be given another verdict.
+        if !matches!(sale.value.fulfilment, Fulfilment::Ready { archived: true, .. }) {
+            return Err(CommandError::Refused("its verdict is not in the archive".to_owned()));
+        }
+        let record = operator.record("remove_cached_verdict", System.now());
+        let decided = deployed.journal().commit(sale, |_| Change::recorded(vec![record.clone()], ())).await;
+        let (sale, ()) = decided.map_err(|error| CommandError::failed("the decision is not on record", error))?;
+        deployed.journal().settle(sale).await;
+        deployed.sales.remove(session).await.map_err(failed)
+    })?;
+    if arguments.target.json {
+        output::print_json(&json!({ "session_id": session, "removed": removed }))?;
+    } else {
+        let told = if removed { "is out of the cache" } else { "was not in the cache" };
+        output::print(&format!("{} {told}\n", session.as_str()))?;
+    }
+    Ok(if removed { Ended::Done } else { Ended::Nothing })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_for_people() {
+        assert_eq!(text(None, true), "nobody has looked at the cache yet\n");
+        let line = json!({
+            "overall": "degraded", "ts": "2026-04-16T14:23:07.412Z", "service_reachable": true,
+            "service_response_ms": 3, "cache": "degraded", "verdicts_count": 7, "verdicts_dir_bytes": 9,
+            "disk_free_mb": 1, "newest_entry_age_days": 0.1, "oldest_entry_age_days": 2.5, "sampled": 7,
+            "sample_integrity": "corrupt:cs_1",
+        });
+        let shown = text(Some(&line), true);
+        assert!(shown.contains("overall    degraded - the next look is overdue\n"), "{shown}");
+        assert!(shown.contains("looked at  2026-04-16 14:23\n") && shown.contains("corrupt:cs_1 of 7 read"), "{shown}");
+    }
+}

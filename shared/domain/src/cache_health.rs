@@ -1,0 +1,207 @@
+//! How the cache is: the record that cache-health writes at each look, and that `GET /health` and operators read
+//! (Cache Health, outputs 1 and 2).
+
+use crate::{SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The name of the function whose note holds the last record.
+pub const FUNCTION: &str = "cache-health";
+
+/// How something is, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// As it ought to be.
+    Healthy,
+    /// Somebody should look.
+    Degraded,
+    /// It does not do its work, or soon will not.
+    Failed,
+}
+
+/// What looking at the service found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceProbe {
+    /// Whether it answered as it ought to.
+    pub reachable: bool,
+    /// How long that took, in milliseconds.
+    pub response_ms: u64,
+    /// The status it answered with, if it answered.
+    pub http_status: Option<u16>,
+}
+
+/// What looking at the cache found; where it could not be read, nothing is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CacheMeasures {
+    /// Cached verdicts.
+    pub entries: u64,
+    /// Their documents, in bytes.
+    pub bytes: u64,
+    /// When the oldest was put in.
+    pub oldest: Option<Timestamp>,
+    /// When the youngest was.
+    pub newest: Option<Timestamp>,
+    /// How many entries were read whole.
+    pub sampled: u32,
+}
+
+/// One look.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HealthRecord {
+    /// When.
+    pub at: Timestamp,
+    /// The service.
+    pub service: ServiceProbe,
+    /// The cache.
+    pub measures: Option<CacheMeasures>,
+    /// Bytes it may hold.
+    pub budget_bytes: u64,
+    /// An entry that is no verdict, if one is known.
+    pub corrupt: Option<SessionId>,
+    /// How the cache is, the service apart (invariant 5).
+    pub cache: Health,
+    /// How both are.
+    pub overall: Health,
+    /// From one look to the next, in seconds.
+    pub interval_s: u64,
+}
+
+const MEBIBYTE: u64 = 1024 * 1024;
+const DAY_MS: f64 = 86_400_000.0;
+
+impl HealthRecord {
+    /// Whether the next look is overdue: two were left out, and a minute besides.
+    #[must_use]
+    pub fn is_stale(&self, now: Timestamp) -> bool {
+        now.since(self.at) > Duration::from_secs(2 * self.interval_s + 60)
+    }
+
+    fn age_days(&self, moment: Option<Timestamp>) -> Option<f64> {
+        let days = self.at.since(moment?).as_secs_f64() * 1000.0 / DAY_MS;
+        Some((days * 10_000.0).round() / 10_000.0)
+    }
+
+    /// The record in the form of outputs 1. `disk_free_mb` is what is left of the budget of bytes, in MiB.
+    #[must_use]
+    pub fn line(&self) -> Value {
+        let integrity = match (&self.measures, &self.corrupt) {
+            (_, Some(session)) => json!(format!("corrupt:{}", session.as_str())),
+            (Some(_), None) => json!("ok"),
+            (None, None) => Value::Null,
+        };
+        let mut line = self.figures();
+        let rest = json!({
+            "ts": self.at.to_iso(),
+            "service_reachable": self.service.reachable,
+            "service_response_ms": self.service.response_ms,
+            "http_status": self.service.http_status,
+            "verdicts_dir_bytes": line["dir_bytes"],
+            "sampled": self.measures.map(|measures| measures.sampled),
+            "sample_integrity": integrity,
+            "cache": self.cache,
+            "overall": self.overall,
+        });
+        if let (Value::Object(line), Value::Object(rest)) = (&mut line, rest) {
+            line.remove("dir_bytes");
+            line.extend(rest);
+        }
+        line
+    }
+
+    /// The `cache` block of outputs 2. No session is named in it: anybody may read it.
+    #[must_use]
+    pub fn block(&self, now: Timestamp) -> Value {
+        let mut block = self.figures();
+        if let Value::Object(block) = &mut block {
+            block.insert("verdicts_dir".to_owned(), json!("dynamodb"));
+            block.insert("status".to_owned(), json!(self.cache));
+            block.insert("checked_at".to_owned(), json!(self.at.to_iso()));
+            block.insert("stale".to_owned(), json!(self.is_stale(now)));
+        }
+        block
+    }
+
+    fn figures(&self) -> Value {
+        let of = |value: fn(&CacheMeasures) -> u64| self.measures.as_ref().map(value);
+        json!({
+            "verdicts_count": of(|measures| measures.entries),
+            "dir_bytes": of(|measures| measures.bytes),
+            "oldest_entry_age_days": self.age_days(self.measures.and_then(|measures| measures.oldest)),
+            "newest_entry_age_days": self.age_days(self.measures.and_then(|measures| measures.newest)),
+            "disk_free_mb": of(|measures| measures.bytes).map(|bytes| self.budget_bytes.saturating_sub(bytes) / MEBIBYTE),
+        })
+    }
+}
+
+/// The `cache` block before the first look.
+#[must_use]
+pub fn unknown_block() -> Value {
+    json!({
+        "verdicts_dir": "dynamodb",
+        "verdicts_count": null,
+        "dir_bytes": null,
+        "oldest_entry_age_days": null,
+        "newest_entry_age_days": null,
+        "disk_free_mb": null,
+        "status": Health::Degraded,
+        "checked_at": null,
+        "stale": true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> HealthRecord {
+        HealthRecord {
+            at: Timestamp::from_millis(207_360_000),
+            service: ServiceProbe { reachable: true, response_ms: 12, http_status: Some(200) },
+            measures: Some(CacheMeasures {
+                entries: 42,
+                bytes: 3 * MEBIBYTE,
+                oldest: Some(Timestamp::from_millis(0)),
+                newest: Some(Timestamp::from_millis(206_496_000)),
+                sampled: 10,
+            }),
+            budget_bytes: 10 * MEBIBYTE,
+            corrupt: None,
+            cache: Health::Healthy,
+            overall: Health::Healthy,
+            interval_s: 60,
+        }
+    }
+
+    #[test]
+    fn the_line_and_the_block_have_the_fields_of_the_spec() {
+        let expected = json!({
+            "ts": "1970-01-03T09:36:00.000Z", "service_reachable": true, "service_response_ms": 12, "http_status": 200,
+            "verdicts_count": 42, "verdicts_dir_bytes": 3_145_728, "disk_free_mb": 7, "oldest_entry_age_days": 2.4,
+            "newest_entry_age_days": 0.01, "sampled": 10, "sample_integrity": "ok", "cache": "healthy",
+            "overall": "healthy",
+        });
+        assert_eq!(record().line(), expected);
+        let session = SessionId::parse("cs_live_abcdefghijklmnop").unwrap();
+        let corrupt = HealthRecord { corrupt: Some(session), ..record() };
+        assert_eq!(corrupt.line()["sample_integrity"], "corrupt:cs_live_abcdefghijklmnop");
+        let block = corrupt.block(corrupt.at);
+        assert!(!block.to_string().contains("cs_"), "{block}");
+        let fields = |block: &Value| block.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(fields(&block), fields(&unknown_block()));
+        assert_eq!(
+            (&block["dir_bytes"], &block["status"], &block["stale"]),
+            (&json!(3_145_728), &json!("healthy"), &json!(false))
+        );
+    }
+
+    #[test]
+    fn a_record_is_stale_when_two_looks_were_left_out() {
+        let record = record();
+        assert!(!record.is_stale(record.at.plus(Duration::from_secs(180))));
+        assert!(record.is_stale(record.at.plus(Duration::from_secs(181))));
+        let full = HealthRecord { budget_bytes: 5, measures: None, ..record };
+        assert_eq!((&full.line()["disk_free_mb"], &full.line()["sample_integrity"]), (&Value::Null, &Value::Null));
+    }
+}

@@ -1,0 +1,185 @@
+//! The cached verdicts on the deployed stack: looked at, cleaned up by age, counted.
+
+use crate::world::{SOON, Sale, World};
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tests::eventually;
+
+const FUNCTION: &str = "CacheHealthFunctionName";
+
+async fn look(world: &World) -> Value {
+    world.aws.invoke(FUNCTION, &json!({ "look": "now" })).await;
+    let health = world.get("/health").await.json();
+    assert_eq!(health["cache"]["stale"], false, "{health}");
+    health
+}
+
+/// The records of the function's own stream that bear this name, in their order.
+async fn events(world: &World, name: &str) -> Vec<Value> {
+    let mut events = Vec::new();
+    for key in world.aws.keys("AuditBucket", "/function/cache-health/").await {
+        let record: Value = serde_json::from_str(&world.aws.text("AuditBucket", &key).await).expect("JSON");
+        if record["event"] == name {
+            events.push(record);
+        }
+    }
+    events
+}
+
+fn days_ago(days: u64) -> u128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock stands before 1970");
+    (now - Duration::from_secs(days * 86_400)).as_millis()
+}
+
+async fn bought(world: &World) -> Sale {
+    let sale = world.buy("full").await;
+    world.delivered(&sale).await;
+    sale
+}
+
+/// The counters say what is there. What other tests left behind by writing items by hand does not count.
+async fn counters_moved(world: &World, before: (i64, i64), by: (i64, i64)) {
+    assert_eq!(world.aws.cache_totals().await, (before.0 + by.0, before.1 + by.1));
+}
+
+#[tokio::test]
+async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
+    let world = World::alone().await;
+    let critical = world.aws.subscribe("CriticalTopicArn").await;
+    let ops = world.aws.subscribe("OpsTopicArn").await;
+    let sale = bought(&world).await;
+    world.aws.spoil_verdict(&sale.session).await;
+    // Few entries are all sampled; more are met after some looks.
+    let health = eventually("the corrupt entry to be met", SOON, async || {
+        let health = look(&world).await;
+        (health["cache"]["status"] == "degraded").then_some(health)
+    })
+    .await;
+    assert_eq!((&health["status"], &health["service"]), (&json!("degraded"), &json!("resonant")));
+    let last = events(&world, "cache_health").await.pop().expect("a record")["details"].clone();
+    assert_eq!(last["sample_integrity"], format!("corrupt:{}", sale.session));
+    assert_eq!((&last["overall"], &last["service_reachable"]), (&json!("degraded"), &json!(true)));
+    let told = format!("| HEALTH_PROBE | {} | corrupt entry", &sale.session[..12]);
+    eventually("the alert", SOON, async || {
+        let alerts = world.aws.alerts(&critical).await;
+        alerts
+            .iter()
+            .any(|alert| alert.starts_with("[ORACLE-CACHE-ALERT] CRITICAL |") && alert.ends_with(&told))
+            .then_some(())
+    })
+    .await;
+    // The page sets it aside and restores it; then nothing is corrupt any more.
+    assert_eq!(world.verdict(&sale.session).await.status, 200);
+    assert_eq!(look(&world).await["cache"]["status"], "healthy");
+    eventually("the all-clear", SOON, async || {
+        let alerts = world.aws.alerts(&ops).await;
+        alerts.iter().any(|alert| alert.ends_with("recovered: no corrupt entry is left")).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_past_its_age_goes_after_it_was_listed_and_comes_back_with_its_customer() {
+    let world = World::alone().await;
+    let ops = world.aws.subscribe("OpsTopicArn").await;
+    let (old, young) = (bought(&world).await, bought(&world).await);
+    let page = world.verdict(&old.session).await.json();
+    world.aws.age_verdict(&old.session, days_ago(31)).await;
+    world.aws.age_verdict(&young.session, days_ago(29)).await;
+    world.aws.forget_function("cache-health").await;
+    let before = world.aws.cache_totals().await;
+    let bytes =
+        world.aws.item(&old.session, "VERDICT").await.expect("a verdict")["bytes"].as_n().expect("a number").clone();
+    look(&world).await;
+    let left = world.aws.item(&old.session, "VERDICT").await.expect("an empty place");
+    assert!(left.contains_key("removed_at") && !left.contains_key("document"), "{left:?}");
+    assert!(world.aws.document(&young.session, "VERDICT").await.is_some());
+    counters_moved(&world, before, (-1, -bytes.parse::<i64>().expect("a number"))).await;
+    let planned = events(&world, "cache_cleanup_planned").await.pop().expect("the list");
+    let listed = planned["details"]["entries"].to_string();
+    assert!(listed.contains(&old.session) && !listed.contains(&young.session), "{planned}");
+    let line = planned["details"]["line"].as_str().expect("a line");
+    assert!(line.starts_with("[CLEANUP] ") && line.contains(" removed 1 entries older than 30 days. Freed "), "{line}");
+    let done = events(&world, "cache_cleanup").await.pop().expect("the end of it");
+    assert_eq!(done["details"]["removed"], 1);
+    assert!(planned["seq"].as_u64() < done["seq"].as_u64());
+    assert!(
+        planned["timestamp"].as_str() < left["removed_at"].as_s().ok().map(String::as_str),
+        "listed before it went"
+    );
+    // The archive gives the first verdict back, nobody is alarmed, and it stays.
+    let reply = world.verdict(&old.session).await;
+    assert_eq!((reply.status, reply.json()), (200, page));
+    counters_moved(&world, before, (0, 0)).await;
+    look(&world).await;
+    assert!(world.aws.document(&old.session, "VERDICT").await.is_some(), "it is as young as a new one");
+    let alerts = world.aws.alerts(&ops).await;
+    assert!(!alerts.iter().any(|alert| alert.contains("write-confirm")), "{alerts:?}");
+}
+
+#[tokio::test]
+async fn two_failed_probes_are_critical_one_is_not_and_recovery_is_announced() {
+    let world = World::alone().await;
+    let critical = world.aws.subscribe("CriticalTopicArn").await;
+    let ops = world.aws.subscribe("OpsTopicArn").await;
+    look(&world).await;
+    let unreachable = async || {
+        let alerts = world.aws.alerts(&critical).await;
+        alerts.into_iter().find(|alert| alert.contains("| HEALTH_PROBE | service | service unreachable"))
+    };
+    let site = world.stack.site.clone();
+    world.aws.configure(FUNCTION, "SITE_URL", "http://127.0.0.1:9").await;
+    look(&world).await;
+    assert_eq!(unreachable().await, None, "not on the first failure");
+    let health = look(&world).await;
+    // What the probe wrote about the service does not come back as a failure of the cache.
+    assert_eq!((&health["service"], &health["cache"]["status"]), (&json!("resonant"), &json!("healthy")));
+    let alert = eventually("the critical alert", SOON, unreachable).await;
+    assert!(alert.starts_with("[ORACLE-CACHE-ALERT] CRITICAL | ") && alert.contains("2 consecutive"), "{alert}");
+    let last = events(&world, "cache_health").await.pop().expect("a record")["details"].clone();
+    assert_eq!(
+        (&last["overall"], &last["service_reachable"], &last["cache"]),
+        (&json!("failed"), &json!(false), &json!("healthy"))
+    );
+    world.aws.configure(FUNCTION, "SITE_URL", &site).await;
+    look(&world).await;
+    assert_eq!(events(&world, "cache_health").await.pop().expect("a record")["details"]["overall"], "healthy");
+    eventually("the all-clear", SOON, async || {
+        let alerts = world.aws.alerts(&ops).await;
+        alerts.iter().any(|alert| alert.ends_with("recovered: the service answers again")).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_counters_move_with_every_sale_and_every_setting_aside() {
+    let world = World::alone().await;
+    let before = world.aws.cache_totals().await;
+    let sales = [world.buy("quick").await, world.buy("full").await, world.buy("strategy").await];
+    let mut bytes = 0;
+    for sale in &sales {
+        world.delivered(sale).await;
+        let item = world.aws.item(&sale.session, "VERDICT").await.expect("a verdict");
+        let length = item["document"].as_s().expect("text").len();
+        assert_eq!(item["bytes"].as_n().expect("a number"), &length.to_string());
+        bytes += i64::try_from(length).expect("a length");
+    }
+    counters_moved(&world, before, (3, bytes)).await;
+    let length = world.aws.item(&sales[0].session, "VERDICT").await.expect("a verdict")["bytes"].clone();
+    world.aws.spoil_verdict(&sales[0].session).await;
+    assert_eq!(world.verdict(&sales[0].session).await.status, 200, "set aside, restored");
+    counters_moved(&world, before, (3, bytes)).await;
+    assert_eq!(world.aws.item(&sales[0].session, "VERDICT").await.expect("a verdict")["bytes"], length);
+    let block = look(&world).await["cache"].clone();
+    assert_eq!(block["verdicts_count"], world.aws.cache_totals().await.0);
+    for field in [
+        "verdicts_dir",
+        "verdicts_count",
+        "dir_bytes",
+        "oldest_entry_age_days",
+        "newest_entry_age_days",
+        "disk_free_mb",
+    ] {
+        assert!(!block[field].is_null(), "{field}: {block}");
+    }
+}
