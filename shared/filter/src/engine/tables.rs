@@ -152,14 +152,37 @@ impl WordPattern {
 /// A sequence of words.
 pub(crate) type Collocation = Vec<WordPattern>;
 
+/// The bit of an ASCII character in a set of them.
+pub(crate) const fn bit_of(ascii: u8) -> u128 {
+    if ascii < 128 { 1 << ascii } else { 0 }
+}
+
+/// Sequences of words, one of which must stand on one side of an occurrence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Collocations {
+    pub(crate) all: Vec<Collocation>,
+    /// Per sequence, [`WordPattern::initial`] of its word that is nearest to the occurrence.
+    pub(crate) initial: Vec<u8>,
+    /// With which ASCII characters those words can begin, one bit each; all bits where one is open.
+    pub(crate) initials: u128,
+}
+
+impl Collocations {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
 /// One ordinary-English sense of a term: all the conditions that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Condition {
     pub(crate) case: Vec<Case>,
-    pub(crate) left: Vec<Collocation>,
-    pub(crate) right: Vec<Collocation>,
+    pub(crate) left: Collocations,
+    pub(crate) right: Collocations,
     /// Sorted by [`WordPattern::initial`].
     pub(crate) near: Vec<WordPattern>,
+    /// With which ASCII characters those begin, one bit each.
+    pub(crate) near_initials: u128,
     pub(crate) starts: bool,
     pub(crate) ends: bool,
     pub(crate) determined: bool,
@@ -251,6 +274,8 @@ pub(crate) struct Tables {
     pub(crate) ascii: [u16; 128],
     /// For the latter, the column of that letter.
     pub(crate) sign_columns: [u16; 128],
+    /// Class per ASCII character; [`Class::NONE`] for what is invisible or stands for several.
+    pub(crate) ascii_classes: [u8; 128],
     pub(crate) nfa: Nfa,
 }
 
@@ -264,8 +289,13 @@ impl Tables {
     pub(crate) fn new(lists: Lists, pages: Vec<u16>, folds: Vec<u16>, transitions: Vec<u16>) -> Tables {
         let nfa = Nfa::new(&lists);
         let none = [0; 128];
-        let mut tables = Tables { lists, pages, folds, transitions, ascii: none, sign_columns: none, nfa };
+        let (ascii_classes, sign_columns) = ([Class::NONE; 128], none);
+        let mut tables = Tables { lists, pages, folds, transitions, ascii: none, sign_columns, ascii_classes, nfa };
         (tables.ascii, tables.sign_columns) = ascii_columns(&tables);
+        tables.ascii_classes = std::array::from_fn(|byte| match u8::try_from(tables.fold(byte as u8 as char)) {
+            Ok(class) if !tables.class(class).is(kind::IGNORABLE) => class,
+            _ => Class::NONE,
+        });
         tables
     }
 
