@@ -5,9 +5,8 @@ use std::ops::BitOr;
 
 use serde::Deserialize;
 
-use crate::engine::tables::{
-    Case, Collocation, Collocations, Condition, Matching, Substitute, Term, WordPattern, bit_of,
-};
+use crate::engine::senses::{Case, Collocation, Collocations, Condition, WordPattern, bit_of};
+use crate::engine::tables::{Matching, Substitute, Term};
 
 /// Why a block list was refused.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Whether an occurrence stands in something that is not prose: an identifier, a formula, a table of bytes.
 
-use crate::engine::tables::bit_of;
+use crate::engine::senses::bit_of;
 
 /// How many bytes of its line are looked at to each side.
 const REACH: usize = 60;

@@ -2,8 +2,10 @@
 
 use crate::engine::code;
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
-use crate::engine::tables::{Case, Collocations, Condition, Term, WordPattern, bit_of};
-use crate::engine::words::{Token, WORDS, Words};
+use crate::engine::senses::{Case, Collocations, Condition, WordPattern, bit_of};
+use crate::engine::tables::Term;
+use crate::engine::token::Token;
+use crate::engine::words::{WORDS, Words};
 
 /// How many words to each side a collocation may reach.
 const NEAREST_WORDS: usize = 5;

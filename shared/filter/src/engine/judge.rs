@@ -3,7 +3,8 @@
 use crate::engine::align::Alignment;
 use crate::engine::context::Context;
 use crate::engine::features::Features;
-use crate::engine::tables::{Case, Matching, Tables};
+use crate::engine::senses::Case;
+use crate::engine::tables::{Matching, Tables};
 use crate::engine::view::View;
 use crate::engine::writing::{Plain, Writing, Written, writing};
 
