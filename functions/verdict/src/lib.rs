@@ -6,7 +6,6 @@ mod fulfil;
 mod function;
 mod generate;
 mod guard;
-pub mod prompt;
 
 pub use fulfil::{FulfilError, Order, Ports, Settings, fulfil};
 pub use function::Function;
