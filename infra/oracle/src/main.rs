@@ -2,17 +2,21 @@
 
 mod audit_command;
 mod audit_report;
+mod blocklist_command;
 mod command;
 mod crosscheck_command;
 mod deadletters_command;
 mod filter_command;
+mod freshness;
 mod json_lines;
 mod list_command;
 mod log_reader;
 mod output;
+mod prompts_command;
 mod quarantine_command;
 mod reattempt_command;
 mod refunds_command;
+mod regression;
 mod report_page;
 mod show_command;
 mod stack;
@@ -75,6 +79,12 @@ enum Command {
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
+    /// The block list of the content filter: is it fresh?
+    #[command(subcommand, after_help = "Example:\n  oracle blocklist check")]
+    Blocklist(blocklist_command::BlocklistCommand),
+    /// The prompts: does a change of them let more internal vocabulary through?
+    #[command(subcommand, after_help = "Example:\n  oracle prompts regress --model gemini-3.5-flash")]
+    Prompts(prompts_command::PromptsCommand),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -136,6 +146,8 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
+        Command::Blocklist(command) => return Ok(blocklist_command::run(&command)?),
+        Command::Prompts(command) => return Ok(prompts_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
