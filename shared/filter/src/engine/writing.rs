@@ -76,7 +76,7 @@ pub(crate) fn writing(
         return Err("letters and numbers that stand apart");
     }
     if features.leet > 0 {
-        leet(features, gapped, uniform, strong)?;
+        leet(features, gapped, uniform, strong, written)?;
     }
     if features.longest_run > if features.elements == 2 { 1 } else { 4 } {
         return Err("a letter repeated too often");
@@ -126,7 +126,13 @@ pub(crate) fn writing(
 }
 
 /// Digits or signs for letters: enough letters must be left to read the rest by.
-fn leet(features: &Features, gapped: usize, uniform: bool, strong: bool) -> Result<(), &'static str> {
+fn leet(
+    features: &Features,
+    gapped: usize,
+    uniform: bool,
+    strong: bool,
+    written: &Written<'_>,
+) -> Result<(), &'static str> {
     let (real, all) = (features.letters, features.elements);
     if real == 0 || all < 3 || (all == 3 && gapped > 0 && !uniform) {
         return Err("too few letters are left");
@@ -137,8 +143,10 @@ fn leet(features: &Features, gapped: usize, uniform: bool, strong: bool) -> Resu
     if !whole && (all == 3 || !enough) && features.lower > 0 && !strong {
         return Err("too few letters are left");
     }
-    // "log05" is the fifth log.
-    let numbered = features.leet == 2 && features.leet_at == Some((all - 2, all - 1)) && features.lower > 0;
+    // "log05" is the fifth log; "glo$$" is none.
+    let ends_in_digit = written.units.last().is_some_and(|unit| unit.ch.is_ascii_digit());
+    let at_the_end = features.leet == 2 && features.leet_at == Some((all - 2, all - 1));
+    let numbered = at_the_end && ends_in_digit && features.lower > 0;
     if numbered && gapped == 0 && !strong { Err("a word with a number") } else { Ok(()) }
 }
 
