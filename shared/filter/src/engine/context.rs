@@ -171,16 +171,16 @@ impl<'t> Context<'t> {
         collocations: &'p Collocations,
         nearest_first: impl Fn(&'p [WordPattern]) -> I,
     ) -> Option<usize> {
-        let begins = words.get(0)?.initial();
+        let first = words.get(0)?;
+        let begins = first.folded_initial();
         // Where a hyphen may be passed over, the word behind it counts too.
-        let behind = if begins == Some(b'-') { words.get(1).map(|t| t.initial()) } else { None };
-        let (Some(begins), Some(behind)) = (begins, behind.unwrap_or(begins)) else {
-            return collocations.all.iter().find_map(|c| sequence(words, self.nearest, nearest_first(c)));
-        };
-        if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 {
+        let behind = words.get(1).filter(|_| first.text == "-").map_or(begins, |token| token.folded_initial());
+        if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 && begins < 128 && behind < 128 {
             return None;
         }
-        let may_fit = |initial: u8| initial == begins || initial == behind || initial == 0;
+        // What is no ASCII letter may begin like anything that is none.
+        let is_like = |initial: u8, begins: u8| initial == begins || (initial >= 128 && begins >= 128);
+        let may_fit = |initial: u8| initial == 0 || is_like(initial, begins) || is_like(initial, behind);
         let candidates = collocations.all.iter().zip(&collocations.initial).filter(|(_, initial)| may_fit(**initial));
         candidates.map(|(c, _)| c).find_map(|c| sequence(words, self.nearest, nearest_first(c)))
     }

@@ -15,6 +15,12 @@ impl Token<'_> {
         self.text.bytes().next().filter(u8::is_ascii).map(|byte| byte.to_ascii_lowercase())
     }
 
+    /// The same for any character, as words are compared; [`u8::MAX`] for what is then no ASCII character.
+    pub(crate) fn folded_initial(&self) -> u8 {
+        let folded = || self.folded().next().and_then(|c| u8::try_from(c).ok()).filter(u8::is_ascii);
+        self.initial().or_else(folded).unwrap_or(u8::MAX)
+    }
+
     /// Whether it is this word, which is in small letters.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
