@@ -1,6 +1,6 @@
 //! Asking the model: a few attempts, each checked, until a reply may go on (Gemini Timeout; TMM Cross-Validation).
 
-use crate::{guard, prompt::build_verdict_prompt};
+use crate::guard;
 use crosscheck::Crosscheck;
 use domain::{
     Alert, Query, SessionId, Tier, Timestamp, Verdict,
@@ -9,6 +9,7 @@ use domain::{
     breaker::BreakerPolicy,
     ports::{Alerts, Breakers, Clock, Model, ModelError, Pause, Randomness},
 };
+use prompt::build_verdict_prompt;
 use std::time::Duration;
 
 /// What generation needs from outside.

@@ -7,7 +7,6 @@ mod function;
 mod gauge;
 mod generate;
 mod guard;
-pub mod prompt;
 
 pub use fulfil::{FulfilError, Order, Ports, Settings, fulfil};
 pub use function::Function;

@@ -300,6 +300,11 @@ impl Deployed {
         smoke::Wired::new(&self.connection, names).map_err(StackError::Smoke)
     }
 
+    /// Where the key of the model is that the stack's functions use.
+    pub(crate) fn model_key(&self) -> SecretDocument {
+        SecretDocument::new(self.connection.clone(), format!("{}/gemini", self.stack.name))
+    }
+
     /// Stripe, with the key that the stack's functions use.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
         let secret = SecretDocument::new(self.connection.clone(), format!("{}/stripe", self.stack.name));
@@ -338,7 +343,7 @@ mod tests {
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
         let real = Stack::parse(&LOCAL.replace("[]", r#"["stripe"]"#)).unwrap();
         assert_eq!(real.stripe, None);
-        assert_eq!(real.mailbox.as_deref(), Some("http://127.0.0.1:8090"));
+        assert_eq!(real.graph.as_ref().map(|(graph, _)| graph.as_str()), Some("http://127.0.0.1:8090/graph"));
     }
 
     #[test]

@@ -43,6 +43,11 @@ pub(crate) fn metadata(root: &Path) -> Result<Value, Error> {
     serde_json::from_slice(&output.stdout).map_err(|error| Error::Refused(format!("cargo metadata: {error}")))
 }
 
+/// Where the programs of a profile are, by what [`metadata`] says.
+pub(crate) fn binaries(metadata: &Value, profile_directory: &str) -> PathBuf {
+    Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join(profile_directory)
+}
+
 /// Builds every package under functions/ and the sandbox, in the dev profile.
 pub(crate) fn build(supervisor: &Supervisor) -> Result<Built, Error> {
     build_in(supervisor, "debug", &["--package", "sandbox"], None)
@@ -78,7 +83,7 @@ fn build_in(
     if !status.success() {
         return Err(Error::Program { program: "cargo build".to_owned(), status: status.to_string(), log: None });
     }
-    let binaries = Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join(profile_directory);
+    let binaries = binaries(&metadata, profile_directory);
     Ok(Built {
         functions: names.into_iter().map(|name| (name.clone(), binaries.join(name))).collect(),
         sandbox: binaries.join("sandbox"),

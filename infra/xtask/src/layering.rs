@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Crates that hold decisions only: the same input gives the same output, anywhere.
-const PURE: [&str; 7] = ["domain", "filter", "crosscheck", "audit", "gates", "operations", "refund"];
+const PURE: [&str; 8] = ["domain", "filter", "crosscheck", "audit", "gates", "operations", "prompt", "refund"];
 
 /// What each crate of ours may use of ours. Functions are one row: none may use another.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -19,6 +19,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["domain"]),
     // What both content gates do alike: the filter, and the record of what it did.
     ("gates", &["audit", "domain", "filter"]),
+    // What the model is asked; its build refuses texts that the filter would hold.
+    ("prompt", &["audit", "domain", "filter"]),
     // What operators decide, apart from the command line that asks them.
     ("operations", &["audit", "crosscheck", "domain", "filter", "gates", "refund"]),
     // Refunds, which operators and the deadlines function both decide.
@@ -45,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gates",
             "gemini",
             "graph",
+            "prompt",
             "refund",
             "runtime",
             "smoke",
@@ -63,6 +66,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gemini",
             "graph",
             "operations",
+            "prompt",
             "refund",
             "runtime",
             "smoke",

@@ -1,6 +1,7 @@
 //! `test`: every check and test, in the order in which a failure is cheapest to learn about.
 
 mod false_hits;
+mod prompts;
 mod steps;
 
 use crate::{

@@ -398,12 +398,17 @@ fn listen(preferred: u16) -> Result<TcpListener, Error> {
         .map_err(Error::io("no free port"))
 }
 
-fn free_port(preferred: u16) -> Result<u16, Error> {
+pub(crate) fn free_port(preferred: u16) -> Result<u16, Error> {
     Ok(listen(preferred)?.local_addr().map_err(Error::io("no free port"))?.port())
 }
 
 /// Waits until a service accepts connections.
-fn await_port(dir: &LocalDir, supervisor: &Supervisor, service: &'static str, port: u16) -> Result<(), Error> {
+pub(crate) fn await_port(
+    dir: &LocalDir,
+    supervisor: &Supervisor,
+    service: &'static str,
+    port: u16,
+) -> Result<(), Error> {
     let mut ended = None;
     let up = wait_until(START_LIMIT, || {
         ended = supervisor.ended();

@@ -88,6 +88,12 @@ fn adversarial() -> Vec<(&'static str, String)> {
         ("Greek", fill("Φίλος Φ ρ ")),
         ("digits", fill("10-4.0.042 97.4")),
         ("leet", fill("n0 4i0 m4nt ")),
+        ("symbols in their ordinary sense", fill("Φ Φ Φ Φ Φ letter Φ Φ Φ Φ Φ ")),
+        ("bytes", fill("e8 00 e8 0f ")),
+        ("names", fill("Mantis has tools. The mantis eats prey ")),
+        ("tags", fill("<b>gamma</b> ray ")),
+        ("turned around", fill("\u{202e}suon\u{202c} gamma ray ")),
+        ("1,000 hits in 7 KB", "nous x ".repeat(1000)),
     ]
 }
 

@@ -50,6 +50,9 @@ impl Numbers {
     }
 }
 
+/// What some pairs come to that a reader takes for something else: millimetres, and a Roman numeral. They pass.
+const READ_AS_SOMETHING_ELSE: &[&str] = &["7mm", "Ix"];
+
 #[test]
 fn fifty_thousand_pairs_of_transforms_are_caught() {
     let terms = terms();
@@ -64,6 +67,9 @@ fn fifty_thousand_pairs_of_transforms_are_caught() {
             continue;
         }
         let Some(disguised) = (first.apply)(term).and_then(|once| (second.apply)(&once)) else { continue };
+        if READ_AS_SOMETHING_ELSE.contains(&disguised.as_str()) {
+            continue;
+        }
         tried += 1;
         let carrier = CARRIERS[numbers.below(CARRIERS.len())];
         if !is_caught(&disguised, carrier) {
@@ -99,6 +105,8 @@ fn what_is_not_caught_is_known() {
         "Ask \\4e OUS now.",
         "Coherence is 97,4% now.",
         "10 – 4, go ahead.",
+        "It is 7mm wide.",
+        "Part Ix is missing.",
     ] {
         assert_eq!(Filter::embedded().check(text).outcome, Outcome::Pass, "{text}");
     }

@@ -1,6 +1,6 @@
 //! The steps of the suite.
 
-use super::{Count, Step, Suite, count, false_hits::false_hits};
+use super::{Count, Step, Suite, count, false_hits::false_hits, prompts::prompts};
 use crate::{
     error::Error,
     functions::{cargo, metadata},
@@ -22,7 +22,7 @@ const DEPLOYED: [&str; 2] = ["stack", "browser"];
 const SIMULATED: [&str; 2] = ["simulated", "planted"];
 
 /// Everything `cargo xtask test` does, in order.
-pub(super) const STEPS: [Step; 10] = [
+pub(super) const STEPS: [Step; 11] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom", run: layers },
@@ -31,6 +31,7 @@ pub(super) const STEPS: [Step; 10] = [
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
     Step { name: "tests", about: "every test that needs no stack", run: tests },
     Step { name: "false-hits", about: "the content filter on millions of ordinary words, fetched", run: false_hits },
+    Step { name: "prompts", about: "changed prompts through crosscheck and filter, and a refusal", run: prompts },
     Step { name: "sim", about: "a short simulation: a thousand worlds, and what it must find", run: sim },
     Step { name: "deployed", about: "the tests against a stack of their own, Chromium included", run: deployed },
 ];

@@ -1,10 +1,12 @@
 //! Reads the block list's TOML and refuses what is inconsistent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::BitOr;
 
 use serde::Deserialize;
 
-use crate::engine::tables::{Case, Collocation, Condition, Matching, Substitute, Term, WordPattern};
+use crate::engine::senses::{Case, Collocation, Collocations, Condition, WordPattern, bit_of};
+use crate::engine::tables::{Matching, Substitute, Term};
 
 /// Why a block list was refused.
 #[derive(Debug, thiserror::Error)]
@@ -189,8 +191,9 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
     near.sort_by_key(WordPattern::initial);
     let condition = Condition {
         case: raw.case.clone(),
-        left: collocations(&raw.left)?,
-        right: collocations(&raw.right)?,
+        left: indexed(collocations(&raw.left)?, <[_]>::last),
+        right: indexed(collocations(&raw.right)?, <[_]>::first),
+        near_initials: near.iter().fold(0, |sum, word| sum | initials(word)),
         near,
         starts: raw.starts,
         ends: raw.ends,
@@ -205,6 +208,24 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
         return Err("a condition says nothing".to_owned());
     }
     Ok(condition)
+}
+
+/// `nearest` tells the word of a sequence that is nearest to the occurrence.
+fn indexed(all: Vec<Collocation>, nearest: fn(&[WordPattern]) -> Option<&WordPattern>) -> Collocations {
+    let initial = all.iter().map(|words| nearest(words).map_or(0, WordPattern::initial)).collect();
+    let bits = all.iter().map(|words| nearest(words).map_or(u128::MAX, initials)).fold(0, |sum, bits| sum | bits);
+    Collocations { all, initial, initials: bits }
+}
+
+/// The ASCII characters with which a word can begin, one bit each; all bits where that is open.
+fn initials(word: &WordPattern) -> u128 {
+    match word {
+        WordPattern::OneOf(words) => {
+            words.iter().filter_map(|word| word.bytes().next()).map(bit_of).fold(0, BitOr::bitor)
+        }
+        _ if word.initial() == 0 => u128::MAX,
+        _ => bit_of(word.initial()),
+    }
 }
 
 fn pattern(word: &str, groups: &BTreeMap<String, Vec<String>>) -> Result<WordPattern, String> {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::engine::edges::{begins, ends};
 use crate::engine::nfa::ends_before;
 use crate::engine::tables::{Matching, Pattern, Tables, kind};
 use crate::engine::view::{Unit, View};
@@ -16,7 +17,7 @@ pub(crate) const LONGEST: usize = 200;
 const LONGEST_PATTERN: usize = 64;
 
 /// One occurrence of a pattern's letters, in order, in a view.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Alignment {
     pub(crate) pattern: u16,
     /// Index of the first unit.
@@ -25,6 +26,14 @@ pub(crate) struct Alignment {
     pub(crate) last: usize,
     /// What every unit from first to last is taken for.
     pub(crate) roles: Vec<Role>,
+    /// Letters and gaps stand side by side as the term writes them, but for the case.
+    pub(crate) as_written: bool,
+}
+
+impl Alignment {
+    fn place(&mut self, pattern: u16, first: usize, last: usize, as_written: bool) {
+        (self.pattern, self.first, self.last, self.as_written) = (pattern, first, last, as_written);
+    }
 }
 
 /// What a unit inside an occurrence is taken for.
@@ -38,283 +47,264 @@ pub(crate) enum Role {
     Gap(u8),
 }
 
-/// Every occurrence of every pattern in a view, judged by letters and edges alone, until `found` says to stop.
-pub(crate) fn alignments(tables: &Tables, view: &View, mut found: impl FnMut(Alignment) -> ControlFlow<()>) {
-    let end_of_text = tables.fold('\n') as u8;
-    let mut state = tables.nfa.start();
-    let mut flow = ControlFlow::Continue(());
-    for index in 0..=view.units.len() {
-        let number = view.units.get(index).map_or(end_of_text, |unit| unit.class);
-        let class = tables.class(number);
-        if index > 0 {
-            tables.nfa.complete(&state, |pattern| {
-                if flow.is_continue()
-                    && ends_before(&tables.lists.patterns[pattern as usize], class)
-                    && let Some(alignment) = alignment_at(tables, &view.units, pattern, index - 1)
-                {
-                    flow = found(alignment);
-                }
-            });
-        }
-        tables.nfa.step(&mut state, number, class);
-        if class.is_special() && flow.is_continue() {
-            flow = symbolic(tables, &view.units, index, &mut found);
-        }
-        if flow.is_break() {
-            return;
-        }
+/// Lines patterns up with a view. It is asked as often as a term's letters stand somewhere, so what was
+/// allocated is kept from one time to the next.
+pub(crate) struct Aligner<'t> {
+    tables: &'t Tables,
+    current: Alignment,
+    reached: Vec<u64>,
+    costs: Vec<u16>,
+}
+
+impl<'t> Aligner<'t> {
+    pub(crate) fn new(tables: &'t Tables) -> Aligner<'t> {
+        Aligner { tables, current: Alignment::default(), reached: Vec::new(), costs: Vec::new() }
     }
-}
 
-/// The occurrence of a pattern whose last letter is the unit at `last`, if there is one.
-pub(crate) fn alignment_at(tables: &Tables, units: &[Unit], pattern: u16, last: usize) -> Option<Alignment> {
-    align(tables, units, pattern, last).filter(|alignment| ends(tables, units, alignment))
-}
-
-/// The terms that begin with the symbol at `first`.
-fn symbolic(
-    tables: &Tables,
-    units: &[Unit],
-    first: usize,
-    found: &mut impl FnMut(Alignment) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let class = units[first].class_in(tables);
-    for (symbol, number) in tables.nfa.symbolic() {
-        if !class.reads_as(*symbol) {
-            continue;
-        }
-        let pattern = &tables.lists.patterns[*number as usize];
-        if begins(tables, units, pattern, first)
-            && let Some(alignment) = align_forward(tables, units, *number, first)
-            && ends(tables, units, &alignment)
-        {
-            found(alignment)?;
-        }
-    }
-    ControlFlow::Continue(())
-}
-
-fn align_forward(tables: &Tables, units: &[Unit], number: u16, first: usize) -> Option<Alignment> {
-    let elements = &tables.lists.patterns[number as usize].elements;
-    let mut roles = Vec::new();
-    let (mut found, mut gap) = (0, 0);
-    for unit in &units[first..] {
-        let class = unit.class_in(tables);
-        if class.reads_as(elements[found].symbol) {
-            roles.push(Role::Element(found as u8));
-            found += 1;
-            gap = 0;
-            if found == elements.len() {
-                return Some(Alignment { pattern: number, first, last: first + roles.len() - 1, roles });
+    /// Every occurrence of every pattern in a view, judged by letters and edges alone, until `found` says to
+    /// stop. `found` is told the index of the unit at which the occurrence showed; indices never go down.
+    pub(crate) fn each(&mut self, view: &View, mut found: impl FnMut(usize, &Alignment) -> ControlFlow<()>) {
+        let tables = self.tables;
+        let end_of_text = tables.fold('\n') as u8;
+        let mut state = tables.nfa.start();
+        let mut flow = ControlFlow::Continue(());
+        for index in 0..=view.units.len() {
+            let number = view.units.get(index).map_or(end_of_text, |unit| unit.class);
+            let class = tables.class(number);
+            if index > 0 {
+                tables.nfa.complete(&state, |pattern| {
+                    if flow.is_continue()
+                        && ends_before(&tables.lists.patterns[pattern as usize], class)
+                        && let Some(alignment) = self.at(&view.units, pattern, index - 1)
+                    {
+                        flow = found(index, alignment);
+                    }
+                });
             }
-        } else if class.is(kind::SEPARATOR) && found > 0 && gap < WIDEST_GAP {
-            roles.push(Role::Gap(found as u8));
-            gap += 1;
-        } else {
-            return None;
+            tables.nfa.step(&mut state, number, class);
+            if class.is_special() && flow.is_continue() {
+                flow = self.symbolic(&view.units, index, &mut found);
+            }
+            if flow.is_break() {
+                return;
+            }
         }
     }
-    None
-}
 
-fn begins(tables: &Tables, units: &[Unit], pattern: &Pattern, first: usize) -> bool {
-    let Some(before) = first.checked_sub(1).and_then(|i| units.get(i)) else { return true };
-    match tables.term_of(pattern).matching {
-        Matching::Symbol => true,
-        Matching::Greek => !before.class_in(tables).is(kind::GREEK) && !is_cyrillic(before.ch),
-        Matching::Word => before.class_in(tables).is_edge(),
-        Matching::Number => {
-            let digit_before = first.checked_sub(2).and_then(|i| units.get(i)).is_some_and(|u| is_digit(u.ch));
-            before.class_in(tables).is_edge() && !(digit_before && matches!(before.ch, '.' | ',' | '-' | '/' | ':'))
-        }
+    /// The occurrence of a pattern whose last letter is the unit at `last`, if there is one.
+    pub(crate) fn at(&mut self, units: &[Unit], pattern: u16, last: usize) -> Option<&Alignment> {
+        (self.align(units, pattern, last) && ends(self.tables, units, &self.current)).then_some(&self.current)
     }
-}
 
-fn is_digit(c: char) -> bool {
-    c.is_ascii_digit()
-}
-
-fn is_cyrillic(c: char) -> bool {
-    matches!(c, '\u{400}'..='\u{52f}')
-}
-
-fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bool {
-    let pattern = &tables.lists.patterns[alignment.pattern as usize];
-    let Some(after) = units.get(alignment.last + 1) else { return true };
-    let class = after.class_in(tables);
-    match tables.term_of(pattern).matching {
-        Matching::Symbol => true,
-        Matching::Greek => {
-            let ends_in_letter = pattern.elements.last().is_some_and(|e| e.written.is_ascii_alphanumeric());
-            if ends_in_letter { class.is_edge() } else { !class.is(kind::GREEK) && !is_cyrillic(after.ch) }
+    /// The terms that begin with the symbol at `first`.
+    fn symbolic(
+        &mut self,
+        units: &[Unit],
+        first: usize,
+        found: &mut impl FnMut(usize, &Alignment) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let tables = self.tables;
+        for number in tables.nfa.symbolic(units[first].class) {
+            if begins(tables, units, &tables.lists.patterns[*number as usize], first)
+                && self.align_forward(units, *number, first)
+                && ends(tables, units, &self.current)
+            {
+                found(first, &self.current)?;
+            }
         }
-        Matching::Number => {
-            let digit_after = units.get(alignment.last + 2).is_some_and(|u| is_digit(u.ch));
-            let ends_in_digit = pattern.elements.last().is_some_and(|e| e.written.is_ascii_digit());
-            let goes_on = digit_after && matches!(after.ch, '.' | ',' | '-' | '/' | ':');
-            !ends_in_digit || (class.is_edge() && !goes_on)
-        }
-        Matching::Word if class.is(kind::DIGIT) => {
-            // "NOUS2" is NOUS with a number; "lx8f3c" is a random token.
-            let digits = units[alignment.last + 1..].iter().take(4).take_while(|u| u.class_in(tables).is(kind::DIGIT));
-            let count = digits.count();
-            let letters = pattern.elements.iter().filter(|e| e.written.is_ascii_alphabetic()).count();
-            let beyond = units.get(alignment.last + 1 + count);
-            letters >= 4 && count <= 3 && beyond.is_none_or(|u| u.class_in(tables).is_edge())
-        }
-        Matching::Word => class.is_edge(),
+        ControlFlow::Continue(())
     }
-}
 
-/// The quick and usual case: the letters stand side by side as the term writes them, gaps included.
-fn as_written(tables: &Tables, units: &[Unit], number: u16, last: usize) -> Option<Alignment> {
-    let pattern = &tables.lists.patterns[number as usize];
-    let mut index = last + 1;
-    for element in pattern.elements.iter().rev() {
-        index = index.checked_sub(1)?;
-        if !units[index].ch.eq_ignore_ascii_case(&element.written) {
-            return None;
+    fn align_forward(&mut self, units: &[Unit], number: u16, first: usize) -> bool {
+        let elements = &self.tables.lists.patterns[number as usize].elements;
+        let roles = &mut self.current.roles;
+        roles.clear();
+        let (mut found, mut gap) = (0, 0);
+        for unit in &units[first..] {
+            let class = unit.class_in(self.tables);
+            if class.reads_as(elements[found].symbol) {
+                roles.push(Role::Element(found as u8));
+                found += 1;
+                gap = 0;
+                if found == elements.len() {
+                    let last = first + roles.len() - 1;
+                    self.current.place(number, first, last, false);
+                    return true;
+                }
+            } else if class.is(kind::SEPARATOR) && found > 0 && gap < WIDEST_GAP {
+                roles.push(Role::Gap(found as u8));
+                gap += 1;
+            } else {
+                return false;
+            }
         }
-        for gap in element.gap.chars().rev() {
-            index = index.checked_sub(1)?;
-            if units[index].ch != gap {
+        false
+    }
+
+    /// The quick and usual case: the letters stand side by side as the term writes them, gaps included.
+    fn align_as_written(&mut self, units: &[Unit], number: u16, last: usize) -> bool {
+        let pattern = &self.tables.lists.patterns[number as usize];
+        let mut index = last + 1;
+        for element in pattern.elements.iter().rev() {
+            match index.checked_sub(1) {
+                Some(before) if units[before].ch.eq_ignore_ascii_case(&element.written) => index = before,
+                _ => return false,
+            }
+            for gap in element.gap.chars().rev() {
+                match index.checked_sub(1) {
+                    Some(before) if units[before].ch == gap => index = before,
+                    _ => return false,
+                }
+            }
+        }
+        if !begins(self.tables, units, pattern, index) {
+            return false;
+        }
+        self.current.roles.clear();
+        for (k, element) in pattern.elements.iter().enumerate() {
+            self.current.roles.extend(element.gap.chars().map(|_| Role::Gap(k as u8)));
+            self.current.roles.push(Role::Element(k as u8));
+        }
+        self.current.place(number, index, last, true);
+        true
+    }
+
+    /// Lines a pattern up with the units that end at `last`, going back to the nearest place where it may begin.
+    fn align(&mut self, units: &[Unit], number: u16, last: usize) -> bool {
+        let pattern = &self.tables.lists.patterns[number as usize];
+        let length = pattern.elements.len();
+        if length > LONGEST_PATTERN - 2 {
+            return false;
+        }
+        if self.align_as_written(units, number, last) {
+            return true;
+        }
+        let Some(first) = self.reach_back(units, pattern, last) else { return false };
+        let repeats = self.tables.term_of(pattern).matching == Matching::Word;
+        let units = &units[first..=last];
+        if !self.only_roles(units, pattern, repeats) && !self.cheapest_roles(units, pattern, repeats) {
+            return false;
+        }
+        self.current.place(number, first, last, false);
+        true
+    }
+
+    /// The nearest unit before `last` with which the pattern may begin. Notes on the way, from the last unit to
+    /// the first, which elements may follow: bit k of a note, that the units from there on hold those from k on.
+    fn reach_back(&mut self, units: &[Unit], pattern: &Pattern, last: usize) -> Option<usize> {
+        let length = pattern.elements.len();
+        let repeats = self.tables.term_of(pattern).matching == Matching::Word;
+        self.reached.clear();
+        let mut open: u64 = 1 << length;
+        let mut gap = 0;
+        for back in 0..=last.min(LONGEST) {
+            let index = last - back;
+            let class = units[index].class_in(self.tables);
+            let mut now = 0_u64;
+            let mut remaining = open;
+            let mut moved = false;
+            while remaining != 0 {
+                let k = remaining.trailing_zeros() as usize;
+                remaining &= remaining - 1;
+                if k > 0 && class.reads_as(pattern.elements[k - 1].symbol) {
+                    now |= 1 << (k - 1);
+                    moved = true;
+                }
+                if repeats && k < length && class.reads_as(pattern.elements[k].symbol) {
+                    now |= 1 << k;
+                    moved = true;
+                }
+                if class.is(kind::SEPARATOR) && k > 0 && k < length {
+                    now |= 1 << k;
+                }
+            }
+            gap = if moved { 0 } else { gap + 1 };
+            if now == 0 || gap > WIDEST_GAP {
                 return None;
             }
+            self.reached.push(now);
+            open = now;
+            if now & 1 != 0 && begins(self.tables, units, pattern, index) {
+                return Some(index);
+            }
         }
+        None
     }
-    if !begins(tables, units, pattern, index) {
-        return None;
-    }
-    let mut roles = Vec::with_capacity(last + 1 - index);
-    for (k, element) in pattern.elements.iter().enumerate() {
-        roles.extend(element.gap.chars().map(|_| Role::Gap(k as u8)));
-        roles.push(Role::Element(k as u8));
-    }
-    Some(Alignment { pattern: number, first: index, last, roles })
-}
 
-/// Lines a pattern up with the units that end at `last`, going back to the nearest place where it may begin.
-fn align(tables: &Tables, units: &[Unit], number: u16, last: usize) -> Option<Alignment> {
-    let pattern = &tables.lists.patterns[number as usize];
-    let length = pattern.elements.len();
-    if length > LONGEST_PATTERN - 2 {
-        return None;
-    }
-    if let Some(alignment) = as_written(tables, units, number, last) {
-        return Some(alignment);
-    }
-    let repeats = tables.term_of(pattern).matching == Matching::Word;
-    // Bit k of reached[i]: the units from last - i on hold the elements from k on.
-    let mut reached: Vec<u64> = Vec::with_capacity(length * 2);
-    let mut open: u64 = 1 << length;
-    let mut gap = 0;
-    let mut first = None;
-    for back in 0..=last.min(LONGEST) {
-        let index = last - back;
-        let class = units[index].class_in(tables);
-        let mut now = 0_u64;
-        let mut remaining = open;
-        let mut moved = false;
-        while remaining != 0 {
-            let k = remaining.trailing_zeros() as usize;
-            remaining &= remaining - 1;
-            if k > 0 && class.reads_as(pattern.elements[k - 1].symbol) {
-                now |= 1 << (k - 1);
-                moved = true;
+    /// The only way to take the units for the pattern's letters, by what [`Aligner::reach_back`] noted; false
+    /// when there are several.
+    fn only_roles(&mut self, units: &[Unit], pattern: &Pattern, repeats: bool) -> bool {
+        let length = pattern.elements.len();
+        let roles = &mut self.current.roles;
+        roles.clear();
+        let mut k = 0;
+        for (index, unit) in units.iter().enumerate() {
+            let class = unit.class_in(self.tables);
+            let next = match units.len() - index {
+                1 => 1 << length,
+                left => self.reached[left - 2],
+            };
+            let reads = pattern.elements.get(k).is_some_and(|element| class.reads_as(element.symbol));
+            let advances = reads && next & (1 << (k + 1)) != 0;
+            let stays = next & (1 << k) != 0;
+            let is_gap = stays && class.is(kind::SEPARATOR) && k > 0 && k < length;
+            let is_repeat = stays && reads && repeats;
+            if u8::from(advances) + u8::from(is_gap) + u8::from(is_repeat) != 1 {
+                return false;
             }
-            if repeats && k < length && class.reads_as(pattern.elements[k].symbol) {
-                now |= 1 << k;
-                moved = true;
-            }
-            if class.is(kind::SEPARATOR) && k > 0 && k < length {
-                now |= 1 << k;
-            }
+            roles.push(if advances {
+                Role::Element(k as u8)
+            } else if is_gap {
+                Role::Gap(k as u8)
+            } else {
+                Role::Repeat(k as u8)
+            });
+            k += usize::from(advances);
         }
-        gap = if moved { 0 } else { gap + 1 };
-        if now == 0 || gap > WIDEST_GAP {
-            return None;
-        }
-        reached.push(now);
-        open = now;
-        if now & 1 != 0 && begins(tables, units, pattern, index) {
-            first = Some(index);
-            break;
-        }
+        true
     }
-    let first = first?;
-    let roles = match only_roles(tables, &units[first..=last], pattern, repeats, &reached) {
-        Some(roles) => roles,
-        None => cheapest_roles(tables, &units[first..=last], pattern, repeats)?,
-    };
-    Some(Alignment { pattern: number, first, last, roles })
-}
 
-/// The only way to take the units for the pattern's letters, or `None` when there are several. `reached` is
-/// what [`align`] found, from the last unit to the first.
-fn only_roles(tables: &Tables, units: &[Unit], pattern: &Pattern, repeats: bool, reached: &[u64]) -> Option<Vec<Role>> {
-    let length = pattern.elements.len();
-    let mut roles = Vec::with_capacity(units.len());
-    let mut k = 0;
-    for (index, unit) in units.iter().enumerate() {
-        let class = unit.class_in(tables);
-        let next = match units.len() - index {
-            1 => 1 << length,
-            left => reached[left - 2],
+    /// Of all ways to take the units for the pattern's letters, the one that needs the fewest liberties.
+    fn cheapest_roles(&mut self, units: &[Unit], pattern: &Pattern, repeats: bool) -> bool {
+        const NEVER: u16 = u16::MAX;
+        let tables = self.tables;
+        let length = pattern.elements.len();
+        let width = length + 1;
+        // costs[i * width + k]: of taking the units from i on for the elements from k on.
+        let costs = &mut self.costs;
+        costs.clear();
+        costs.resize((units.len() + 1) * width, NEVER);
+        costs[units.len() * width + length] = 0;
+        let options = |index: usize, k: usize, costs: &[u16]| {
+            let class = units[index].class_in(tables);
+            let after = &costs[(index + 1) * width..][..width];
+            let letter = pattern.elements.get(k).filter(|element| class.reads_as(element.symbol));
+            let liberty = letter.map_or(0, |element| if class.primary == element.symbol { 0 } else { 4 });
+            let gap = class.is(kind::SEPARATOR) && k > 0 && k < length;
+            [
+                letter.map(|_| (after[k + 1].saturating_add(liberty), Role::Element(k as u8))),
+                gap.then(|| (after[k].saturating_add(if class.is_ambiguous() { 2 } else { 0 }), Role::Gap(k as u8))),
+                letter.filter(|_| repeats).map(|_| (after[k].saturating_add(liberty + 1), Role::Repeat(k as u8))),
+            ]
         };
-        let reads = pattern.elements.get(k).is_some_and(|element| class.reads_as(element.symbol));
-        let advances = reads && next & (1 << (k + 1)) != 0;
-        let stays = next & (1 << k) != 0;
-        let is_gap = stays && class.is(kind::SEPARATOR) && k > 0 && k < length;
-        let is_repeat = stays && reads && repeats;
-        if u8::from(advances) + u8::from(is_gap) + u8::from(is_repeat) != 1 {
-            return None;
+        for index in (0..units.len()).rev() {
+            for k in 0..=length {
+                let best = options(index, k, costs).into_iter().flatten().map(|(cost, _)| cost).min();
+                costs[index * width + k] = best.unwrap_or(NEVER);
+            }
         }
-        roles.push(if advances {
-            Role::Element(k as u8)
-        } else if is_gap {
-            Role::Gap(k as u8)
-        } else {
-            Role::Repeat(k as u8)
-        });
-        k += usize::from(advances);
-    }
-    Some(roles)
-}
-
-/// Of all ways to take the units for the pattern's letters, the one that needs the fewest liberties.
-fn cheapest_roles(tables: &Tables, units: &[Unit], pattern: &Pattern, repeats: bool) -> Option<Vec<Role>> {
-    const NEVER: u16 = u16::MAX;
-    let length = pattern.elements.len();
-    let width = length + 1;
-    // costs[i * width + k]: of taking the units from i on for the elements from k on.
-    let mut costs = vec![NEVER; (units.len() + 1) * width];
-    costs[units.len() * width + length] = 0;
-    let options = |index: usize, k: usize, costs: &[u16]| {
-        let class = units[index].class_in(tables);
-        let after = &costs[(index + 1) * width..][..width];
-        let letter = pattern.elements.get(k).filter(|element| class.reads_as(element.symbol));
-        let liberty = letter.map_or(0, |element| if class.primary == element.symbol { 0 } else { 4 });
-        let gap = class.is(kind::SEPARATOR) && k > 0 && k < length;
-        [
-            letter.map(|_| (after[k + 1].saturating_add(liberty), Role::Element(k as u8))),
-            gap.then(|| (after[k].saturating_add(if class.is_ambiguous() { 2 } else { 0 }), Role::Gap(k as u8))),
-            letter.filter(|_| repeats).map(|_| (after[k].saturating_add(liberty + 1), Role::Repeat(k as u8))),
-        ]
-    };
-    for index in (0..units.len()).rev() {
-        for k in 0..=length {
-            let best = options(index, k, &costs).into_iter().flatten().map(|(cost, _)| cost).min();
-            costs[index * width + k] = best.unwrap_or(NEVER);
+        let roles = &mut self.current.roles;
+        roles.clear();
+        let mut k = 0;
+        for index in 0..units.len() {
+            match options(index, k, costs).into_iter().flatten().min_by_key(|(cost, _)| *cost) {
+                Some((cost, role)) if cost != NEVER => {
+                    k += usize::from(matches!(role, Role::Element(_)));
+                    roles.push(role);
+                }
+                _ => return false,
+            }
         }
+        true
     }
-    let (mut k, mut roles) = (0, Vec::with_capacity(units.len()));
-    for index in 0..units.len() {
-        let (cost, role) = options(index, k, &costs).into_iter().flatten().min_by_key(|(cost, _)| *cost)?;
-        if cost == NEVER {
-            return None;
-        }
-        k += usize::from(matches!(role, Role::Element(_)));
-        roles.push(role);
-    }
-    Some(roles)
 }

@@ -29,8 +29,11 @@ pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
 /// Where something that was found in the text as it is shown stands in the source: a place that reaches into
 /// turned bytes covers all of them. `None` where it does not.
 pub(crate) fn in_source(place: Range<usize>, turned: &[Range<usize>]) -> Option<Range<usize>> {
-    let touches = |range: &&Range<usize>| range.start < place.end && place.start < range.end;
-    let (first, last) = (turned.iter().find(touches)?, turned.iter().rfind(touches)?);
+    // They stand in order, and there may be as many as the text has bytes.
+    let touched = turned.partition_point(|range| range.end <= place.start)
+        ..turned.partition_point(|range| range.start < place.end);
+    let touched = turned.get(touched)?;
+    let (first, last) = (touched.first()?, touched.last()?);
     Some(place.start.min(first.start)..place.end.max(last.end))
 }
 

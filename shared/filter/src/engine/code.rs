@@ -1,10 +1,25 @@
 //! Whether an occurrence stands in something that is not prose: an identifier, a formula, a table of bytes.
 
+use crate::engine::senses::bit_of;
+
 /// How many bytes of its line are looked at to each side.
 const REACH: usize = 60;
 
 /// Signs that code and formulas have and prose has not; those of Markdown, HTML and mail are left out.
 const SIGNS: &[char] = &['{', '}', '(', ')', '=', '\\', '$', ';', '+', '^', '&', '@', '_'];
+
+/// The same as a set.
+const SIGN_BITS: u128 = {
+    let (mut bits, mut at) = (0, 0);
+    while at < SIGNS.len() {
+        bits |= bit_of(SIGNS[at] as u8);
+        at += 1;
+    }
+    bits
+};
+
+/// A line with fewer of them is prose.
+const FEWEST_SIGNS: usize = 3;
 
 /// Whether the occurrence between two pieces of text is a part of an identifier or a path, or stands in a line
 /// of code or a formula: one with more signs of that kind than words.
@@ -13,21 +28,29 @@ pub(crate) fn is_code(before: &str, after: &str) -> bool {
         return true;
     }
     let left = end_of(before, REACH);
-    let left = left.rsplit('\n').next().unwrap_or_default();
+    let left = &left[left.bytes().rposition(|byte| byte == b'\n').map_or(0, |at| at + 1)..];
     let right = start_of(after, REACH);
-    let right = right.split('\n').next().unwrap_or_default();
+    let right = &right[..right.bytes().position(|byte| byte == b'\n').unwrap_or(right.len())];
+    // Few lines have that many, and the rest takes longer.
+    let is_sign = |byte: &u8| bit_of(*byte) & SIGN_BITS != 0;
+    if left.bytes().chain(right.bytes()).filter(is_sign).take(FEWEST_SIGNS).count() < FEWEST_SIGNS {
+        return false;
+    }
     let (mut signs, mut words) = (0, 0);
     for run in left.split_whitespace().chain(right.split_whitespace()) {
         words += usize::from(run.contains(char::is_alphabetic));
         // The signs of an address are no code.
         signs += if run.contains("://") { 0 } else { run.matches(SIGNS).count() };
     }
-    signs >= 3 && signs > words
+    signs >= FEWEST_SIGNS && signs > words
 }
 
 /// Whether the occurrence is a part of an identifier of three words or more, with underscores between them.
 pub(crate) fn is_in_identifier(before: &str, after: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+        return false;
+    }
     let left = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
     let right = after.split(|c| !is_part(c)).next().unwrap_or_default();
     let words = |part: &str| part.split('_').filter(|word| !word.is_empty()).count();
@@ -47,8 +70,8 @@ fn is_glued_before(before: &str) -> bool {
 
 /// Whether it is a part of a path, as in "drivers/gamma/set" or "/srv/www/gamma".
 fn is_in_path(before: &str, after: &str) -> bool {
-    let run = before.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
-    let Some(directory) = run.strip_suffix('/') else { return false };
+    let Some(before) = before.strip_suffix('/') else { return false };
+    let directory = before.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
     let goes_on = after.strip_prefix('/').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
     directory.ends_with(|c: char| c.is_alphanumeric() || c == '.') && (goes_on || directory.contains('/'))
 }

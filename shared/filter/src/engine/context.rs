@@ -1,190 +1,25 @@
 //! The words around an occurrence, and whether they make it ordinary English.
 
-use std::cell::OnceCell;
-
 use crate::engine::code;
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
-use crate::engine::tables::{Case, Condition, Term, WordPattern};
+use crate::engine::senses::{Case, Collocations, Condition, WordPattern, bit_of};
+use crate::engine::tables::Term;
+use crate::engine::token::Token;
+use crate::engine::words::{WORDS, Words};
 
-/// How many words to each side are looked at.
-const WORDS: usize = 12;
-
-/// How many, until a condition looks further than a collocation.
+/// How many words to each side a collocation may reach.
 const NEAREST_WORDS: usize = 5;
 
 /// How many bytes to each side are looked at.
 const REACH: usize = 240;
 
-/// One word or sign beside an occurrence, as the text has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token<'t> {
-    pub(crate) text: &'t str,
-    /// Whether a line break stands between it and the occurrence, or the token before it on that side.
-    pub(crate) line_break: bool,
-}
-
-impl Token<'_> {
-    /// Whether it is this word, which is in small letters.
-    pub(crate) fn is(&self, word: &str) -> bool {
-        self.may_begin_like(word)
-            && (self.text.eq_ignore_ascii_case(word) || (!self.text.is_ascii() && self.folded().eq(word.chars())))
-    }
-
-    /// Cheap, and never wrong by "no".
-    fn may_begin_like(&self, word: &str) -> bool {
-        match (self.text.as_bytes().first(), word.as_bytes().first()) {
-            (Some(own), Some(other)) if *own < 128 => own.to_ascii_lowercase() == *other,
-            (Some(_), Some(_)) => self.folded().next() == word.chars().next(),
-            (own, other) => own.is_none() && other.is_none(),
-        }
-    }
-
-    pub(crate) fn is_one_of(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
-    }
-
-    pub(crate) fn ends_with(&self, ending: &str) -> bool {
-        let at = self.text.len().checked_sub(ending.len());
-        at.and_then(|at| self.text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
-    }
-
-    fn starts_with(&self, stem: &str) -> bool {
-        if !stem.is_empty() && !self.may_begin_like(stem) {
-            return false;
-        }
-        let mut folded = self.folded();
-        stem.chars().all(|c| folded.next() == Some(c))
-    }
-
-    /// In small letters, with a straight apostrophe.
-    fn folded(&self) -> impl Iterator<Item = char> {
-        self.text.chars().flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c })
-    }
-
-    /// Whether it is a word of two letters or more, all capitals; a sign or a single letter fits in with them.
-    fn fits_capitals(&self) -> bool {
-        self.text.len() < 2 || !self.text.chars().any(char::is_lowercase)
-    }
-
-    pub(crate) fn is_word(&self) -> bool {
-        self.text.chars().any(char::is_alphanumeric)
-    }
-}
-
-/// What stands around an occurrence, nearest first, up to the ends of its paragraph or list item. A line break
-/// alone ends nothing: mail wraps its lines.
-#[derive(Clone, Debug, Default)]
+/// What stands around an occurrence, up to the ends of its paragraph or list item.
+#[derive(Clone, Debug)]
 pub(crate) struct Context<'t> {
-    pub(crate) left: Vec<Token<'t>>,
-    pub(crate) right: Vec<Token<'t>>,
-    /// Whether the text has more paragraphs than this one.
-    has_more: bool,
-    /// The characters before and after, paragraphs or not.
-    around: (&'t str, &'t str),
-    /// All the words of the sentence that are looked at, to the left and to the right, once they are asked for.
-    sentence: OnceCell<(Vec<Token<'t>>, Vec<Token<'t>>)>,
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '\'' | '’')
-}
-
-/// Emphasis and quotation marks say nothing about the clause.
-fn is_silent(c: char) -> bool {
-    matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '*' | '_' | '`' | '~' | '‘')
-}
-
-fn token(text: &str, line_break: bool) -> Token<'_> {
-    let bare = text.trim_matches('\'');
-    Token { text: if bare.is_empty() { text } else { bare }, line_break }
-}
-
-/// The length of the HTML tag that the text begins with; a reader does not see it.
-fn tag_at_start(text: &str) -> Option<usize> {
-    let inside = text.strip_prefix('<')?;
-    if !inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') {
-        return None;
-    }
-    inside.find(['<', '>']).filter(|end| inside.as_bytes()[*end] == b'>').map(|end| end + 2)
-}
-
-/// Whether a paragraph ends with the line break that stands before `rest`, because a blank line, a list item or
-/// a heading follows. What is true there is no reason for anything here.
-fn breaks_paragraph(rest: &str) -> bool {
-    let line = rest.trim_start_matches([' ', '\t', '\r', '>']);
-    let numbered = || {
-        let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        after.starts_with(". ") || after.starts_with(") ")
-    };
-    line.starts_with(['\n', '•', '#'])
-        || ["- ", "* ", "+ "].iter().any(|marker| line.starts_with(marker))
-        || (line.starts_with(|c: char| c.is_ascii_digit()) && numbered())
-}
-
-/// Whether the line that ends with `head` is blank, so that the line break after it ends a paragraph.
-fn ends_in_line_break(head: &str) -> bool {
-    head.trim_end_matches([' ', '\t', '\r', '>']).ends_with('\n')
-}
-
-fn tokens_after<'t>(text: &'t str, words: usize, has_more: &mut bool) -> Vec<Token<'t>> {
-    let mut tokens = Vec::with_capacity(words);
-    let mut line_break = false;
-    let mut rest = text;
-    while tokens.len() < words
-        && let Some(c) = rest.chars().next()
-    {
-        if let Some(tag) = tag_at_start(rest) {
-            rest = &rest[tag..];
-            continue;
-        }
-        let length = if is_word(c) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { c.len_utf8() };
-        let (head, tail) = rest.split_at(length);
-        rest = tail;
-        if c == '\n' {
-            if breaks_paragraph(rest) {
-                *has_more |= !rest.trim().is_empty();
-                break;
-            }
-            line_break = true;
-        } else if !c.is_whitespace() && !is_silent(c) {
-            tokens.push(token(head, std::mem::take(&mut line_break)));
-        }
-    }
-    tokens
-}
-
-fn tokens_before<'t>(text: &'t str, words: usize, has_more: &mut bool) -> Vec<Token<'t>> {
-    let mut tokens = Vec::with_capacity(words);
-    let mut line_break = false;
-    let mut rest = text;
-    while tokens.len() < words
-        && let Some(c) = rest.chars().next_back()
-    {
-        if c == '>'
-            && let Some(open) = rest.rfind('<')
-            && tag_at_start(&rest[open..]) == Some(rest.len() - open)
-        {
-            rest = &rest[..open];
-            continue;
-        }
-        let from = if is_word(c) {
-            rest.rfind(|c| !is_word(c)).map_or(0, |i| i + rest[i..].chars().next().map_or(1, char::len_utf8))
-        } else {
-            rest.len() - c.len_utf8()
-        };
-        let (head, tail) = rest.split_at(from);
-        rest = head;
-        if c == '\n' {
-            if breaks_paragraph(&text[head.len() + 1..]) || ends_in_line_break(head) {
-                *has_more |= !head.trim().is_empty();
-                break;
-            }
-            line_break = true;
-        } else if !c.is_whitespace() && !is_silent(c) {
-            tokens.push(token(tail, std::mem::take(&mut line_break)));
-        }
-    }
-    tokens
+    left: Words<'t>,
+    right: Words<'t>,
+    /// How many words a collocation may reach.
+    nearest: usize,
 }
 
 /// The nearest place at or before `at` that is between two characters.
@@ -198,60 +33,68 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
 impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`.
     pub(crate) fn of(text: &'t str, start: usize, end: usize) -> Context<'t> {
-        Context::of_words(text, start, end, NEAREST_WORDS)
+        let from = floor(text, start.saturating_sub(REACH));
+        let to = floor(text, (end + REACH).min(text.len()));
+        let (left, right) = (Words::before(&text[from..start]), Words::after(&text[end..to]));
+        Context { left, right, nearest: NEAREST_WORDS }
     }
 
     /// The same for a symbol, whose senses only the sentence tells apart.
     pub(crate) fn of_symbol(text: &'t str, start: usize, end: usize) -> Context<'t> {
-        let context = Context::of_words(text, start, end, WORDS);
-        let _ = context.sentence.set((context.left.clone(), context.right.clone()));
-        context
+        Context { nearest: WORDS, ..Context::of(text, start, end) }
     }
 
-    fn of_words(text: &'t str, start: usize, end: usize, words: usize) -> Context<'t> {
-        let from = floor(text, start.saturating_sub(REACH));
-        let to = floor(text, (end + REACH).min(text.len()));
-        let around = (&text[from..start], &text[end..to]);
-        let mut has_more = false;
-        let left = tokens_before(around.0, words, &mut has_more);
-        let right = tokens_after(around.1, words, &mut has_more);
-        Context { left, right, has_more, around, sentence: OnceCell::new() }
+    /// The word or sign right before the occurrence.
+    pub(crate) fn before(&self) -> Option<Token<'t>> {
+        self.left.get(0)
+    }
+
+    /// The word or sign right after the occurrence.
+    pub(crate) fn after(&self) -> Option<Token<'t>> {
+        self.right.get(0)
+    }
+
+    /// The words and signs before the occurrence that a collocation may reach, nearest first.
+    pub(crate) fn words_before(&self) -> impl Iterator<Item = Token<'t>> {
+        self.left.take(self.nearest)
     }
 
     /// Whether a clause begins with the occurrence.
     pub(crate) fn starts_clause(&self) -> bool {
         const BEFORE: &[&str] = &[".", "!", "?", ":", ";", "•", "-", "–", "—", "(", "…", ">", "#"];
-        self.left.first().is_none_or(|t| t.line_break || t.is_one_of(BEFORE))
+        self.before().is_none_or(|t| t.line_break || t.is_one_of(BEFORE))
     }
 
     /// Whether a clause ends with the occurrence.
     pub(crate) fn ends_clause(&self) -> bool {
         const AFTER: &[&str] = &[".", "!", "?", ":", ";", ",", ")", "–", "—", "…", "-"];
-        self.right.first().is_none_or(|t| t.line_break || t.is_one_of(AFTER))
+        self.after().is_none_or(|t| t.line_break || t.is_one_of(AFTER))
     }
 
     /// Whether a determiner stands before the occurrence, with at most one adjective between.
     fn is_determined(&self) -> bool {
-        let is_determiner = |t: Option<&Token<'_>>| {
+        let is_determiner = |t: Option<Token<'_>>| {
             t.is_some_and(|t| t.is_one_of(&["a", "an"]) || t.is_one_of(DETERMINERS) || t.ends_with("'s"))
         };
-        let mut words = self.left.iter().filter(|t| t.text != "-");
+        let mut words = self.words_before().filter(|t| t.text != "-");
         let (first, second) = (words.next(), words.next());
-        let adjective = first.is_some_and(|t| {
-            t.text.chars().all(char::is_alphabetic)
-                && !t.is_one_of(FUNCTION_WORDS)
-                && !t.ends_with("ed")
-                && !t.ends_with("s")
-        });
-        is_determiner(first) || (adjective && is_determiner(second))
+        let adjective = || {
+            first.is_some_and(|t| {
+                t.text.chars().all(char::is_alphabetic)
+                    && !t.is_one_of(FUNCTION_WORDS)
+                    && !t.ends_with("ed")
+                    && !t.ends_with("s")
+            })
+        };
+        is_determiner(first) || (is_determiner(second) && adjective())
     }
 
     /// Whether the occurrence is a heading of its own, in a text that has more lines.
     fn stands_on_its_own_line(&self) -> bool {
-        let (left, right) = (self.left.first(), self.right.first());
+        let (left, right) = (self.before(), self.after());
         left.is_none_or(|t| t.line_break)
             && right.is_none_or(|t| t.line_break)
-            && (left.is_some() || right.is_some() || self.has_more)
+            && (left.is_some() || right.is_some() || self.left.is_followed() || self.right.is_followed())
     }
 
     /// The number of the first of the term's ordinary senses that holds here; `split` for a term whose letters
@@ -268,13 +111,13 @@ impl<'t> Context<'t> {
         const AUXILIARIES: &[&str] = &["has", "had", "will", "would", "does", "did", "must", "should", "might"];
         const NO_VERBS: &[&str] = &["is", "was", "as", "plus", "vs", "this", "versus", "its"];
         const TO_AND_BY: &[&str] = &["by", "to", "from", "with", "via", "through", "ask", "asked", "per"];
-        let verb = |t: &Token<'_>| {
+        let verb = |t: Token<'_>| {
             t.is_one_of(AUXILIARIES)
                 || ((t.ends_with("s") || t.ends_with("ed")) && t.text.len() > 2 && !t.is_one_of(NO_VERBS))
         };
-        let is_possessed = self.left.first().is_some_and(|t| t.is_one_of(&["of", "about", "for", "like", "in"]));
-        let acts = self.right.first().is_some_and(verb) && !is_possessed;
-        let is_acted_on = self.left.first().is_some_and(|t| t.is_one_of(TO_AND_BY)) && self.ends_clause();
+        let is_possessed = self.before().is_some_and(|t| t.is_one_of(&["of", "about", "for", "like", "in"]));
+        let acts = self.after().is_some_and(verb) && !is_possessed;
+        let is_acted_on = self.before().is_some_and(|t| t.is_one_of(TO_AND_BY)) && self.ends_clause();
         (acts || is_acted_on) && !self.is_determined()
     }
 
@@ -283,9 +126,9 @@ impl<'t> Context<'t> {
             return false;
         }
         let is_weak = !condition.near.is_empty() && condition.left.is_empty() && condition.right.is_empty();
-        let is_name = term.name && case != Case::Lower && self.reads_as_name();
-        let is_answer = term.category == 4 && self.starts_clause();
-        if is_weak && (is_name || is_answer) {
+        let is_name = || term.name && case != Case::Lower && self.reads_as_name();
+        let is_answer = || term.category == 4 && self.starts_clause();
+        if is_weak && (is_name() || is_answer()) {
             return false;
         }
         self.evidence(condition)
@@ -296,40 +139,63 @@ impl<'t> Context<'t> {
     fn evidence(&self, condition: &Condition) -> Option<bool> {
         let mut in_capitals = true;
         if !condition.left.is_empty() {
-            let length = condition.left.iter().find_map(|c| sequence(&self.left, c.iter().rev()))?;
-            in_capitals &= self.left[..length].iter().all(Token::fits_capitals);
+            let length = self.collocated(&self.left, &condition.left, |words| words.iter().rev())?;
+            in_capitals &= self.left.take(length).all(|t| t.fits_capitals());
         }
         if !condition.right.is_empty() {
-            let length = condition.right.iter().find_map(|c| sequence(&self.right, c.iter()))?;
-            in_capitals &= self.right[..length].iter().all(Token::fits_capitals);
+            let length = self.collocated(&self.right, &condition.right, |words| words.iter())?;
+            in_capitals &= self.right.take(length).all(|t| t.fits_capitals());
         }
         if !condition.near.is_empty() {
-            let in_sentence = |t: &&Token<'_>| !matches!(t.text, "." | "!" | "?");
-            let (left, right) = self.sentence.get_or_init(|| {
-                let mut has_more = false;
-                let left = tokens_before(self.around.0, WORDS, &mut has_more);
-                (left, tokens_after(self.around.1, WORDS, &mut has_more))
-            });
-            let mut around = left.iter().take_while(in_sentence).chain(right.iter().take_while(in_sentence));
-            in_capitals &= around.find(|t| is_near_word(t, &condition.near))?.fits_capitals();
+            let in_sentence = |t: &Token<'_>| !matches!(t.text, "." | "!" | "?");
+            let left = self.left.take(WORDS).take_while(in_sentence);
+            let mut around = left.chain(self.right.take(WORDS).take_while(in_sentence));
+            in_capitals &= around.find(|t| is_near_word(t, condition))?.fits_capitals();
         }
+        let (before, after) = (self.left.text(), self.right.text());
         let holds = (!condition.determined || self.is_determined())
             && (!condition.own_line || self.stands_on_its_own_line())
             && (!condition.starts || self.starts_clause())
             && (!condition.ends || self.ends_clause())
-            && (!condition.code || code::is_code(self.around.0, self.around.1))
-            && (!condition.identifier || code::is_in_identifier(self.around.0, self.around.1))
-            && (!condition.hex || code::is_among_bytes(self.around.0, self.around.1));
+            && (!condition.code || code::is_code(before, after))
+            && (!condition.identifier || code::is_in_identifier(before, after))
+            && (!condition.hex || code::is_among_bytes(before, after));
         holds.then_some(in_capitals)
+    }
+
+    /// How many words the first collocation uses that stands on this side. `nearest_first` gives a
+    /// collocation's words in the order of that side.
+    fn collocated<'p, I: Iterator<Item = &'p WordPattern>>(
+        &self,
+        words: &Words<'_>,
+        collocations: &'p Collocations,
+        nearest_first: impl Fn(&'p [WordPattern]) -> I,
+    ) -> Option<usize> {
+        let first = words.get(0)?;
+        let begins = first.folded_initial();
+        // Where a hyphen may be passed over, the word behind it counts too.
+        let behind = words.get(1).filter(|_| first.text == "-").map_or(begins, |token| token.folded_initial());
+        if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 && begins < 128 && behind < 128 {
+            return None;
+        }
+        // What is no ASCII letter may begin like anything that is none.
+        let is_like = |initial: u8, begins: u8| initial == begins || (initial >= 128 && begins >= 128);
+        let may_fit = |initial: u8| initial == 0 || is_like(initial, begins) || is_like(initial, behind);
+        let candidates = collocations.all.iter().zip(&collocations.initial).filter(|(_, initial)| may_fit(**initial));
+        candidates.map(|(c, _)| c).find_map(|c| sequence(words, self.nearest, nearest_first(c)))
     }
 }
 
-/// Whether a token is one of these words, which are sorted by [`WordPattern::initial`].
-fn is_near_word(token: &Token<'_>, words: &[WordPattern]) -> bool {
-    let Some(initial) = token.text.bytes().next().filter(u8::is_ascii).map(|byte| byte.to_ascii_lowercase()) else {
+/// Whether a token is one of the words that may stand near, which are sorted by [`WordPattern::initial`].
+fn is_near_word(token: &Token<'_>, condition: &Condition) -> bool {
+    let words = &condition.near;
+    let Some(initial) = token.initial() else {
         let from = words.partition_point(|word| word.initial() < 128);
         return words[from..].iter().any(|word| fits(token, word));
     };
+    if condition.near_initials & bit_of(initial) == 0 {
+        return false;
+    }
     let from = words.partition_point(|word| word.initial() < initial);
     words[from..].iter().take_while(|word| word.initial() == initial).any(|word| fits(token, word))
 }
@@ -345,15 +211,16 @@ fn fits(token: &Token<'_>, pattern: &WordPattern) -> bool {
 
 /// Matches words against a collocation, both nearest first; a hyphen that only the text has is passed over.
 /// Returns how many tokens were used.
-fn sequence<'p>(tokens: &[Token<'_>], pattern: impl Iterator<Item = &'p WordPattern>) -> Option<usize> {
+fn sequence<'p>(words: &Words<'_>, nearest: usize, pattern: impl Iterator<Item = &'p WordPattern>) -> Option<usize> {
     let mut used = 0;
+    let token_at = |index: usize| if index < nearest { words.get(index) } else { None };
     for word in pattern {
-        let mut token = tokens.get(used)?;
-        if token.text == "-" && !fits(token, word) {
+        let mut token = token_at(used)?;
+        if token.text == "-" && !fits(&token, word) {
             used += 1;
-            token = tokens.get(used)?;
+            token = token_at(used)?;
         }
-        if !fits(token, word) {
+        if !fits(&token, word) {
             return None;
         }
         used += 1;

@@ -43,24 +43,55 @@ fn shown(tables: &Tables, unit: &Unit) -> u8 {
     }
 }
 
+/// What a sequence of units is decoded to.
+enum Piece {
+    Character(char),
+    /// Something that a reader does not see.
+    Nothing,
+}
+
 struct Decoder<'t> {
     tables: &'t Tables,
     units: &'t [Unit],
-    out: View,
-    changed: bool,
     /// From here on there is no end of a comment.
     no_comment_after: usize,
 }
 
 /// Decodes one round. `None` when nothing changed.
 pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
-    let mut decoder =
-        Decoder { tables, units: &view.units, out: View::default(), changed: false, no_comment_after: usize::MAX };
-    let mut at = 0;
-    while at < view.units.len() {
-        at = decoder.step(at);
+    let mut decoder = Decoder { tables, units: &view.units, no_comment_after: usize::MAX };
+    let mut out = View::default();
+    let (mut at, mut copied, mut changed) = (0, 0, false);
+    while let Some(skipped) = view.units.get(at..).and_then(|rest| rest.iter().position(|unit| begins_piece(unit.ch))) {
+        at += skipped;
+        let Some((piece, length)) = decoder.piece(at) else {
+            at += 1;
+            continue;
+        };
+        if !changed {
+            out.units.reserve(view.units.len());
+        }
+        changed = true;
+        out.copy(&view.units[copied..at]);
+        let (start, end) = (view.units[at].start, view.units[at + length - 1].end);
+        match piece {
+            Piece::Character(ch) => out.push(tables, ch, start, end, DECODED),
+            Piece::Nothing => out.hide(),
+        }
+        at += length;
+        copied = at;
     }
-    decoder.changed.then_some(decoder.out)
+    out.copy(&view.units[copied.min(view.units.len())..]);
+    changed.then_some(out)
+}
+
+/// Whether something that is decoded may begin with this character.
+fn begins_piece(ch: char) -> bool {
+    match ch {
+        '&' | '%' | '=' | '\\' | '<' | ']' => true,
+        ..'\u{80}' => false,
+        _ => matches!(ch, '＆' | '％' | '﹪' | '＝' | '＼' | '＜'),
+    }
 }
 
 impl Decoder<'_> {
@@ -71,32 +102,17 @@ impl Decoder<'_> {
         }
     }
 
-    /// Handles the unit at `at` and returns the index of the next one.
-    fn step(&mut self, at: usize) -> usize {
-        let length = match self.units[at].ch {
-            '&' | '＆' => self.entity(at),
-            '%' | '％' | '﹪' => self.bytes(at, b'%'),
+    /// What begins with the unit at `at`, and how many units it takes.
+    fn piece(&mut self, at: usize) -> Option<(Piece, usize)> {
+        match self.units[at].ch {
+            '&' | '＆' => self.entity(at).map(|(c, length)| (Piece::Character(c), length)),
+            '%' | '％' | '﹪' => self.bytes(at, b'%').map(|(c, length)| (Piece::Character(c), length)),
             '=' | '＝' => self.quoted_printable(at),
             '\\' | '＼' => self.backslash(at),
             '<' | '＜' => self.tag(at),
             ']' => self.link(at),
             _ => None,
-        };
-        match length {
-            Some(length) => {
-                self.changed = true;
-                at + length
-            }
-            None => {
-                self.out.copy(self.units[at]);
-                at + 1
-            }
         }
-    }
-
-    fn emit(&mut self, ch: char, at: usize, length: usize) {
-        let (start, end) = (self.units[at].start, self.units[at + length - 1].end);
-        self.out.push(self.tables, ch, start, end, DECODED);
     }
 
     fn digits(&self, at: usize, radix: u32, most: usize) -> (u32, usize) {
@@ -110,7 +126,7 @@ impl Decoder<'_> {
         (value, length)
     }
 
-    fn entity(&mut self, at: usize) -> Option<usize> {
+    fn entity(&self, at: usize) -> Option<(char, usize)> {
         if self.at(at + 1) == b'#' {
             let (radix, skip) = if self.at(at + 2).eq_ignore_ascii_case(&b'x') { (16, 3) } else { (10, 2) };
             let (code, digits) = self.digits(at + skip, radix, 12);
@@ -118,8 +134,7 @@ impl Decoder<'_> {
                 return None;
             }
             let length = skip + digits + usize::from(self.at(at + skip + digits) == b';');
-            self.emit(char::from_u32(code).unwrap_or('\u{fffd}'), at, length);
-            return Some(length);
+            return Some((char::from_u32(code).unwrap_or('\u{fffd}'), length));
         }
         let mut name = String::new();
         for index in at + 1..at + LONGEST_ENTITY {
@@ -132,9 +147,7 @@ impl Decoder<'_> {
         let entities = &self.tables.lists.entities;
         let find = |name: &str| entities.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok();
         let index = find(&name).or_else(|| find(&name.to_ascii_lowercase()))?;
-        let length = name.len() + 2;
-        self.emit(entities[index].1, at, length);
-        Some(length)
+        Some((entities[index].1, name.len() + 2))
     }
 
     fn byte_escape(&self, at: usize, sign: u8) -> Option<u8> {
@@ -144,7 +157,7 @@ impl Decoder<'_> {
     }
 
     /// A character written as one to four escaped bytes.
-    fn bytes(&mut self, at: usize, sign: u8) -> Option<usize> {
+    fn bytes(&self, at: usize, sign: u8) -> Option<(char, usize)> {
         let first = self.byte_escape(at, sign)?;
         let expected = match first {
             0xc2..=0xdf => 2,
@@ -165,31 +178,22 @@ impl Decoder<'_> {
             found += 1;
             length += 3;
         }
-        match std::str::from_utf8(&bytes[..found]).ok().and_then(|s| s.chars().next()) {
-            Some(c) => {
-                self.emit(c, at, length);
-                Some(length)
-            }
-            None => {
-                self.emit('\u{fffd}', at, 3);
-                Some(3)
-            }
-        }
+        let decoded = std::str::from_utf8(&bytes[..found]).ok().and_then(|s| s.chars().next());
+        Some(decoded.map_or(('\u{fffd}', 3), |c| (c, length)))
     }
 
-    fn quoted_printable(&mut self, at: usize) -> Option<usize> {
+    fn quoted_printable(&self, at: usize) -> Option<(Piece, usize)> {
         let mut blank = 1;
         while matches!(self.at(at + blank), b' ' | b'\t' | b'\r') && blank < 8 {
             blank += 1;
         }
         if self.at(at + blank) == b'\n' {
-            self.out.hide();
-            return Some(blank + 1);
+            return Some((Piece::Nothing, blank + 1));
         }
-        self.bytes(at, b'=')
+        self.bytes(at, b'=').map(|(c, length)| (Piece::Character(c), length))
     }
 
-    fn backslash(&mut self, at: usize) -> Option<usize> {
+    fn backslash(&self, at: usize) -> Option<(Piece, usize)> {
         let (ch, length) = match self.at(at + 1) {
             b'u' | b'U' if self.at(at + 2) == b'{' => {
                 let (code, digits) = self.digits(at + 3, 16, 6);
@@ -212,14 +216,10 @@ impl Decoder<'_> {
             b'n' | b'r' => ('\n', 2),
             b't' => ('\t', 2),
             b @ (b'/' | b'"' | b'\'' | b'\\') => (b as char, 2),
-            b'\n' => {
-                self.out.hide();
-                return Some(2);
-            }
+            b'\n' => return Some((Piece::Nothing, 2)),
             _ => return None,
         };
-        self.emit(ch, at, length);
-        Some(length)
+        Some((Piece::Character(ch), length))
     }
 
     fn utf16(&self, at: usize) -> Option<(char, usize)> {
@@ -235,7 +235,7 @@ impl Decoder<'_> {
         Some((char::from_u32(first).unwrap_or('\u{fffd}'), 6))
     }
 
-    fn tag(&mut self, at: usize) -> Option<usize> {
+    fn tag(&mut self, at: usize) -> Option<(Piece, usize)> {
         let comment = (1..=3).all(|i| self.at(at + i) == b"<!--"[i]);
         if comment {
             if at >= self.no_comment_after {
@@ -246,8 +246,7 @@ impl Decoder<'_> {
                 self.no_comment_after = at;
                 return None;
             };
-            self.out.hide();
-            return Some(end + 3 - at);
+            return Some((Piece::Nothing, end + 3 - at));
         }
         let name = usize::from(self.at(at + 1) == b'/') + 1;
         if !self.at(at + name).is_ascii_alphabetic() && self.at(at + 1) != b'!' {
@@ -265,17 +264,11 @@ impl Decoder<'_> {
                 (0..block.len()).all(|i| self.at(at + name + i).to_ascii_lowercase() == block[i])
                     && !self.at(at + name + block.len()).is_ascii_alphanumeric()
             });
-        let length = end + 1 - at;
-        if is_break {
-            self.emit('\n', at, length);
-        } else {
-            self.out.hide();
-        }
-        Some(length)
+        Some((if is_break { Piece::Character('\n') } else { Piece::Nothing }, end + 1 - at))
     }
 
     /// The target of a Markdown link or image: `](…)`.
-    fn link(&mut self, at: usize) -> Option<usize> {
+    fn link(&self, at: usize) -> Option<(Piece, usize)> {
         if self.at(at + 1) != b'(' {
             return None;
         }
@@ -286,7 +279,6 @@ impl Decoder<'_> {
         if self.at(end) != b')' {
             return None;
         }
-        self.out.hide();
-        Some(end + 1 - at)
+        Some((Piece::Nothing, end + 1 - at))
     }
 }

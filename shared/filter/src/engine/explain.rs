@@ -2,9 +2,11 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::engine::align::alignments;
+use crate::engine::align::Aligner;
 use crate::engine::bidi;
-use crate::engine::check::{MOST_REPLACEMENTS, check, each_view};
+use crate::engine::check::{MOST_REPLACEMENTS, check};
+use crate::engine::features::Features;
+use crate::engine::find::each_view;
 use crate::engine::judge::{Judgement, judge, span};
 use crate::engine::tables::Tables;
 use crate::engine::view::View;
@@ -41,11 +43,12 @@ fn sightings(
     in_source: impl Fn(Range<usize>) -> Option<Range<usize>>,
 ) -> Vec<Sighting> {
     let mut sightings = Vec::new();
-    alignments(tables, view, |alignment| {
+    let mut features = Features::default();
+    Aligner::new(tables).each(view, |_, alignment| {
         let term = tables.term_of(&tables.lists.patterns[alignment.pattern as usize]);
-        let (start, end) = span(view, &alignment);
+        let (start, end) = span(view, alignment);
         let Some(Range { start, end }) = in_source(start..end) else { return ControlFlow::Continue(()) };
-        let (blocked, why) = match judge(tables, text, view, &alignment) {
+        let (blocked, why) = match judge(tables, text, view, alignment, &mut features) {
             Judgement::NotTheTerm(why) => (false, format!("not the term: {why}")),
             Judgement::Ordinary(rule) => (false, format!("an ordinary sense: allow rule {rule} of {:?}", term.id)),
             Judgement::Blocked { writing, .. } => (true, format!("{} ({})", term.reason, writing.describe())),

@@ -9,19 +9,25 @@ pub(crate) struct Nfa {
     pub(crate) words: usize,
     /// Per class, the positions whose letter it can be read as.
     letters: Vec<u64>,
-    /// The first position of each pattern.
-    first: Vec<u64>,
-    /// All positions but the last of each pattern: separators may follow.
-    inner: Vec<u64>,
-    /// Positions that a repeated letter leaves where they are.
-    repeating: Vec<u64>,
-    last: Vec<u64>,
+    masks: Vec<Masks>,
     /// Per class, the words in which a pattern begins with it, one bit each.
     starts: Vec<u64>,
     /// The pattern whose last position a bit is.
     pattern_of: Vec<u16>,
-    /// The patterns that begin with a listed symbol, which are not among the positions, by that symbol.
-    symbolic: Vec<(u8, u16)>,
+    /// The patterns that begin with a listed symbol, which are not among the positions, by class.
+    symbolic: Vec<Vec<u16>>,
+}
+
+/// Kinds of positions within a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Masks {
+    /// The first position of each pattern.
+    first: u64,
+    /// All positions but the last of each pattern: separators may follow.
+    inner: u64,
+    /// Positions that a repeated letter leaves where they are.
+    repeating: u64,
+    last: u64,
 }
 
 /// Which positions have been reached.
@@ -29,6 +35,8 @@ pub(crate) struct State {
     reached: Vec<u64>,
     /// The words of `reached` that are not zero, one bit each.
     active: u64,
+    /// Those of them in which a pattern is complete.
+    done: u64,
     after_edge: bool,
 }
 
@@ -58,21 +66,21 @@ impl Nfa {
             next += length;
         }
         let words = next.div_ceil(64);
-        let empty = || vec![0_u64; words];
         let mut nfa = Nfa {
             words,
             letters: vec![0; words * lists.classes.len()],
-            first: empty(),
-            inner: empty(),
-            repeating: empty(),
-            last: empty(),
+            masks: vec![Masks::default(); words],
             starts: vec![0; lists.classes.len()],
             pattern_of: vec![0; words * 64],
-            symbolic: Vec::new(),
+            symbolic: vec![Vec::new(); lists.classes.len()],
         };
         for ((number, pattern), place) in lists.patterns.iter().enumerate().zip(places) {
             let Some(place) = place else {
-                nfa.symbolic.push((pattern.elements[0].symbol, number as u16));
+                for (patterns, class) in nfa.symbolic.iter_mut().zip(&lists.classes) {
+                    if class.reads_as(pattern.elements[0].symbol) {
+                        patterns.push(number as u16);
+                    }
+                }
                 continue;
             };
             let repeats = lists.terms[pattern.term as usize].matching == Matching::Word;
@@ -84,36 +92,36 @@ impl Nfa {
                     }
                 }
                 if offset == 0 {
-                    nfa.first[word] |= bit;
+                    nfa.masks[word].first |= bit;
                     for (class, properties) in lists.classes.iter().enumerate() {
                         nfa.starts[class] |= if properties.reads_as(element.symbol) { 1 << (word % 64) } else { 0 };
                     }
                 }
-                nfa.repeating[word] |= if repeats { bit } else { 0 };
+                nfa.masks[word].repeating |= if repeats { bit } else { 0 };
                 if offset + 1 == pattern.elements.len() {
-                    nfa.last[word] |= bit;
+                    nfa.masks[word].last |= bit;
                     nfa.pattern_of[place + offset] = number as u16;
                 } else {
-                    nfa.inner[word] |= bit;
+                    nfa.masks[word].inner |= bit;
                 }
             }
         }
         nfa
     }
 
-    /// The patterns that begin with a listed symbol, by that symbol.
-    pub(crate) fn symbolic(&self) -> &[(u8, u16)] {
-        &self.symbolic
+    /// The patterns that begin with a listed symbol, as which a character of this class can be read.
+    pub(crate) fn symbolic(&self, class: u8) -> &[u16] {
+        self.symbolic.get(class as usize).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn start(&self) -> State {
-        State { reached: vec![0; self.words], active: 0, after_edge: true }
+        State { reached: vec![0; self.words], active: 0, done: 0, after_edge: true }
     }
 
     /// The patterns that are complete.
     pub(crate) fn complete(&self, state: &State, mut each: impl FnMut(u16)) {
-        for word in bits(state.active) {
-            for bit in bits(state.reached[word] & self.last[word]) {
+        for word in bits(state.done) {
+            for bit in bits(state.reached[word] & self.masks[word].last) {
                 each(self.pattern_of[word * 64 + bit]);
             }
         }
@@ -125,13 +133,18 @@ impl Nfa {
         let starts = if state.after_edge { u64::MAX } else { 0 };
         let stays = if class.is(kind::SEPARATOR) { u64::MAX } else { 0 };
         let touched = state.active | (self.starts[number as usize] & starts);
-        state.active = 0;
+        (state.active, state.done) = (0, 0);
         for word in bits(touched) {
-            let (reached, letter, first) = (state.reached[word], letters[word], self.first[word]);
-            let moved = ((reached << 1) & !first) | (first & starts) | (reached & self.repeating[word]);
-            let now = (moved & letter) | (reached & self.inner[word] & stays);
-            state.reached[word] = now;
+            let (Some(reached), Some(letter), Some(masks)) =
+                (state.reached.get_mut(word), letters.get(word), self.masks.get(word))
+            else {
+                continue;
+            };
+            let moved = ((*reached << 1) & !masks.first) | (masks.first & starts) | (*reached & masks.repeating);
+            let now = (moved & letter) | (*reached & masks.inner & stays);
+            *reached = now;
             state.active |= u64::from(now != 0) << word;
+            state.done |= u64::from(now & masks.last != 0) << word;
         }
         state.after_edge = class.is_edge();
     }

@@ -35,7 +35,7 @@ pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: us
         Form::AfterA => substitute.after_a.clone(),
     };
     // "0.042 constant" must not become "our stability constant constant".
-    if let (Some(next), Some((rest, head))) = (context.right.first(), chosen.rsplit_once(' '))
+    if let (Some(next), Some((rest, head))) = (context.after(), chosen.rsplit_once(' '))
         && next.is(head)
     {
         chosen = rest.to_owned();
@@ -59,7 +59,7 @@ enum Form {
 }
 
 fn form(substitute: &Substitute, context: &Context<'_>) -> Option<Form> {
-    let Some(before) = context.left.first() else { return Some(Form::Full) };
+    let Some(before) = context.before() else { return Some(Form::Full) };
     if before.is("a") {
         return Some(Form::AfterA);
     }
@@ -75,14 +75,14 @@ fn form(substitute: &Substitute, context: &Context<'_>) -> Option<Form> {
     if substitute.alone {
         return (!before.is_one_of(TITLES)).then_some(Form::Full);
     }
-    let phrase = context.left.iter().take(4).take_while(|t| t.is_word() && !t.is_one_of(FUNCTION_WORDS));
+    let phrase = context.words_before().take(4).take_while(|t| t.is_word() && !t.is_one_of(FUNCTION_WORDS));
     let determined = phrase.skip(1).any(|t| t.is_one_of(DETERMINERS) || t.is_one_of(&["a", "an"]));
     let verb_like = ["s", "ed", "ing"].iter().any(|ending| before.ends_with(ending));
     Some(if determined || !verb_like { Form::Noun } else { Form::Full })
 }
 
 fn begins_sentence(context: &Context<'_>) -> bool {
-    let mut left = context.left.iter();
+    let mut left = context.words_before();
     left.next().is_none_or(|t| {
         let is_dash = t.is_one_of(&["-", "–"]);
         t.is_one_of(&[".", "!", "?", "•"]) || (is_dash && left.next().is_none_or(|b| b.line_break))

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::nfa::Nfa;
+use crate::engine::senses::Condition;
 use crate::engine::sieve::ascii_columns;
 
 /// A set of symbols, one bit each. A symbol is a letter (0–25), a digit (26–35), one of `.` `-` `%` (36–38),
@@ -118,58 +119,6 @@ pub(crate) struct Substitute {
     pub(crate) alone: bool,
 }
 
-/// The case of an undisguised occurrence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Case {
-    Lower,
-    /// Capitalised where a clause begins.
-    Initial,
-    /// Capitalised elsewhere.
-    Title,
-    Upper,
-}
-
-/// One word of a collocation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum WordPattern {
-    Exact(String),
-    Prefix(String),
-    Suffix(String),
-    OneOf(Vec<String>),
-}
-
-impl WordPattern {
-    /// The first byte of what it begins with, 0 where that is open.
-    pub(crate) fn initial(&self) -> u8 {
-        match self {
-            WordPattern::Exact(text) | WordPattern::Prefix(text) => text.bytes().next().unwrap_or(0),
-            WordPattern::Suffix(_) | WordPattern::OneOf(_) => 0,
-        }
-    }
-}
-
-/// A sequence of words.
-pub(crate) type Collocation = Vec<WordPattern>;
-
-/// One ordinary-English sense of a term: all the conditions that are given must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Condition {
-    pub(crate) case: Vec<Case>,
-    pub(crate) left: Vec<Collocation>,
-    pub(crate) right: Vec<Collocation>,
-    /// Sorted by [`WordPattern::initial`].
-    pub(crate) near: Vec<WordPattern>,
-    pub(crate) starts: bool,
-    pub(crate) ends: bool,
-    pub(crate) determined: bool,
-    pub(crate) own_line: bool,
-    pub(crate) code: bool,
-    pub(crate) identifier: bool,
-    pub(crate) hex: bool,
-    pub(crate) split: bool,
-}
-
 /// A blocked term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Term {
@@ -251,6 +200,8 @@ pub(crate) struct Tables {
     pub(crate) ascii: [u16; 128],
     /// For the latter, the column of that letter.
     pub(crate) sign_columns: [u16; 128],
+    /// Class per ASCII character; [`Class::NONE`] for what is invisible or stands for several.
+    pub(crate) ascii_classes: [u8; 128],
     pub(crate) nfa: Nfa,
 }
 
@@ -264,8 +215,13 @@ impl Tables {
     pub(crate) fn new(lists: Lists, pages: Vec<u16>, folds: Vec<u16>, transitions: Vec<u16>) -> Tables {
         let nfa = Nfa::new(&lists);
         let none = [0; 128];
-        let mut tables = Tables { lists, pages, folds, transitions, ascii: none, sign_columns: none, nfa };
+        let (ascii_classes, sign_columns) = ([Class::NONE; 128], none);
+        let mut tables = Tables { lists, pages, folds, transitions, ascii: none, sign_columns, ascii_classes, nfa };
         (tables.ascii, tables.sign_columns) = ascii_columns(&tables);
+        tables.ascii_classes = std::array::from_fn(|byte| match u8::try_from(tables.fold(byte as u8 as char)) {
+            Ok(class) if !tables.class(class).is(kind::IGNORABLE) => class,
+            _ => Class::NONE,
+        });
         tables
     }
 

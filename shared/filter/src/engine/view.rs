@@ -45,8 +45,11 @@ impl View {
         let mut view = View { units: Vec::with_capacity(range.len()), hidden: false, any_hidden: false };
         let from = range.start;
         for (offset, c) in text[range].char_indices() {
-            let start = from + offset;
-            view.push(tables, c, start as u32, (start + c.len_utf8()) as u32, 0);
+            let start = (from + offset) as u32;
+            match tables.ascii_classes.get(c as usize) {
+                Some(class) if *class != Class::NONE => view.push_visible(c, *class, start, start + 1, 0),
+                _ => view.push(tables, c, start, start + c.len_utf8() as u32, 0),
+            }
         }
         view
     }
@@ -54,6 +57,11 @@ impl View {
     /// Whether anything was left out because it is invisible.
     pub(crate) fn hides_anything(&self) -> bool {
         self.any_hidden
+    }
+
+    /// Whether something was left out after the last unit.
+    pub(crate) fn hides_at_end(&self) -> bool {
+        self.hidden
     }
 
     /// Adds a character that stands for the given bytes of the source.
@@ -74,16 +82,23 @@ impl View {
             self.hide();
             return;
         }
+        self.push_visible(ch, class, start, end, flags);
+    }
+
+    fn push_visible(&mut self, ch: char, class: u8, start: u32, end: u32, flags: u8) {
         let hidden = if std::mem::take(&mut self.hidden) { AFTER_HIDDEN } else { 0 };
         self.units.push(Unit { start, end, ch, class, flags: flags | hidden });
     }
 
-    /// Takes over a unit of another view.
-    pub(crate) fn copy(&mut self, mut unit: Unit) {
-        if std::mem::take(&mut self.hidden) {
+    /// Takes over units of another view.
+    pub(crate) fn copy(&mut self, units: &[Unit]) {
+        let first = self.units.len();
+        self.units.extend_from_slice(units);
+        if let Some(unit) = self.units.get_mut(first)
+            && std::mem::take(&mut self.hidden)
+        {
             unit.flags |= AFTER_HIDDEN;
         }
-        self.units.push(unit);
     }
 
     /// Notes that something was left out before the next unit.

@@ -26,8 +26,8 @@ fn the_short_cuts_find_what_the_exact_matcher_finds() {
         include_str!("../../tests/data/sentences.tsv").lines().chain(["NNeeggaa\nttoorryy", "n\u{308}ous", "no\nus"])
     {
         for text in [line.to_owned(), line.to_uppercase(), line.replace(' ', "\n"), line.replace('o', "oo")] {
-            let quick = crate::engine::check::find(tables, &[&text]);
-            let exact = crate::engine::check::merge(crate::engine::check::find_everywhere(tables, &text));
+            let quick = crate::engine::find::find(tables, &[&text]);
+            let exact = crate::engine::find::merge(crate::engine::find::find_everywhere(tables, &text));
             assert_eq!(quick, exact, "{text}");
             held += usize::from(!exact.is_empty());
         }

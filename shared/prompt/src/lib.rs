@@ -27,6 +27,13 @@ pub fn build_verdict_prompt(tier: Tier, query: &Query, stricter: bool) -> Prompt
     }
 }
 
+/// Names the prompts of all tiers together: it changes when any of them does.
+#[must_use]
+pub fn all_versions() -> String {
+    let versions: Vec<String> = Tier::ALL.into_iter().map(version).collect();
+    audit::digest::sha256(versions.join("\n").as_bytes())
+}
+
 /// Names the prompt in the audit log: SHA-256 of everything but the question.
 #[must_use]
 pub fn version(tier: Tier) -> String {

@@ -1,0 +1,218 @@
+//! What an occurrence is made of: its letters, how they are spelt, and what stands between them.
+
+use crate::engine::align::Role;
+use crate::engine::tables::{Element, Matching, Pattern, Tables, Term, kind};
+use crate::engine::view::{AFTER_HIDDEN, DECODED, Unit};
+
+/// What stands between two letters that follow one another.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gap {
+    pub(crate) width: usize,
+    pub(crate) spaces: usize,
+    pub(crate) line_breaks: usize,
+    /// Marks of emphasis, as Markdown has them.
+    pub(crate) emphasis: usize,
+    /// A mark that ends a sentence or a clause.
+    pub(crate) stop: bool,
+    pub(crate) comma: bool,
+    /// The term itself has a gap here.
+    pub(crate) own: bool,
+    /// It is what the term writes, or one of its usual variants.
+    pub(crate) usual: bool,
+    /// Its first sign that is not white space.
+    pub(crate) sign: Option<char>,
+    /// It has another sign than that one.
+    pub(crate) mixed: bool,
+    /// A single apostrophe.
+    pub(crate) apostrophe: bool,
+}
+
+impl Gap {
+    fn note(&mut self, tables: &Tables, unit: &Unit) {
+        let is_space = unit.class_in(tables).is(kind::SPACE);
+        self.width += 1;
+        self.spaces += usize::from(is_space);
+        self.line_breaks += usize::from(unit.ch == '\n');
+        self.stop |= matches!(unit.ch, '.' | '!' | '?' | ';' | ':');
+        self.comma |= unit.ch == ',';
+        if matches!(unit.ch, '*' | '`' | '~') {
+            self.emphasis += 1;
+        } else if !is_space {
+            self.mixed |= self.sign.is_some_and(|sign| sign != unit.ch && sign.is_ascii());
+            self.sign = self.sign.or(Some(unit.ch));
+        }
+    }
+
+    /// Takes note of what only shows when the letter after the gap is reached.
+    fn close(&mut self, term: &Term, element: &Element, units: &[Unit]) {
+        self.own = !element.gap.is_empty();
+        self.apostrophe = matches!(units, [unit] if matches!(unit.ch, '\'' | '’'));
+        self.usual = self.is_usual(term, element, units);
+    }
+
+    /// Whether a gap inside the term is one of the ways in which people write it.
+    fn is_usual(&self, term: &Term, element: &Element, units: &[Unit]) -> bool {
+        if element.gap.is_empty() || units.is_empty() {
+            return units.is_empty();
+        }
+        let is_quiet = |c: char| {
+            let quiet = matches!(c, '-' | '_' | '‐' | '‑' | '*' | '"' | '“' | '”' | '‘' | '’' | '>' | '.' | '=' | ':');
+            quiet || c.is_whitespace()
+        };
+        let written = || units.iter().map(|unit| unit.ch);
+        written().eq(element.gap.chars())
+            || written().filter(|c| !matches!(c, '*' | '`' | '~')).eq(element.gap.chars())
+            || (written().all(is_quiet)
+                && !(self.stop && self.spaces > 0 && term.matching == Matching::Word)
+                && self.line_breaks < 2)
+            || (term.category == 4 && self.comma && self.width <= 3 && self.line_breaks < 2)
+            || (term.matching == Matching::Greek && self.width <= 4)
+    }
+}
+
+/// What an occurrence is made of.
+#[derive(Default)]
+pub(crate) struct Features {
+    pub(crate) folded: bool,
+    pub(crate) decoded: bool,
+    pub(crate) hidden: bool,
+    pub(crate) leet: usize,
+    /// Capital and small letters taken for one of the same shape.
+    pub(crate) swaps: (usize, usize),
+    pub(crate) repeats: usize,
+    /// A letter of another script is read as other than its nearest letter.
+    pub(crate) stretched: bool,
+    /// Where the first and the last digit or sign for a letter stand, by element.
+    pub(crate) leet_at: Option<(usize, usize)>,
+    /// The most that one letter is repeated.
+    pub(crate) longest_run: usize,
+    pub(crate) letters: usize,
+    pub(crate) elements: usize,
+    pub(crate) upper: usize,
+    pub(crate) lower: usize,
+    /// Between its letters; not noted where all of them stand as the term writes them.
+    pub(crate) gaps: Vec<Gap>,
+    /// How many gaps of its own the term has here.
+    pub(crate) own_gaps: usize,
+}
+
+impl Features {
+    /// Takes note of an occurrence, and forgets what was noted before. It is looked at as often as a term's
+    /// letters stand somewhere, so what was allocated is kept.
+    pub(crate) fn note(&mut self, tables: &Tables, pattern: &Pattern, units: &[Unit], roles: &[Role]) {
+        self.clear(pattern);
+        let term = tables.term_of(pattern);
+        let mut gap = Gap::default();
+        let (mut gap_from, mut run) = (0, 0);
+        for (index, (unit, role)) in units.iter().zip(roles).enumerate() {
+            self.note_flags(index, unit);
+            let (k, repeat) = match *role {
+                Role::Gap(_) => {
+                    gap.note(tables, unit);
+                    continue;
+                }
+                Role::Element(k) => (k as usize, false),
+                Role::Repeat(k) => (k as usize, true),
+            };
+            let element = &pattern.elements[k];
+            let follows_itself = repeat || (k > 0 && index > 0 && roles[index - 1] == Role::Repeat(k as u8));
+            if index > 0 && !(follows_itself && gap.width == 0) {
+                gap.close(term, element, &units[gap_from..index]);
+                self.own_gaps += usize::from(gap.own);
+                self.gaps.push(gap);
+            }
+            (gap, gap_from) = (Gap::default(), index + 1);
+            self.repeats += usize::from(repeat);
+            run = if repeat { run + 1 } else { 0 };
+            self.longest_run = self.longest_run.max(run);
+            let leet = self.leet;
+            self.note_letter(tables, unit, element);
+            if self.leet > leet {
+                self.leet_at = Some((self.leet_at.map_or(k, |(from, _)| from), k));
+            }
+        }
+    }
+
+    /// The same where all letters, and the gaps between them, stand as the term writes them, but for the case.
+    pub(crate) fn note_as_written(&mut self, pattern: &Pattern, units: &[Unit]) {
+        self.clear(pattern);
+        let mut unit_at = 0;
+        for element in &pattern.elements {
+            self.own_gaps += usize::from(!element.gap.is_empty());
+            unit_at += element.gap.chars().count();
+            let ch = units[unit_at].ch;
+            unit_at += 1;
+            self.letters += usize::from(element.written.is_alphabetic());
+            self.upper += usize::from(ch.is_uppercase());
+            self.lower += usize::from(ch.is_lowercase());
+        }
+        for (index, unit) in units.iter().enumerate() {
+            self.note_flags(index, unit);
+        }
+    }
+
+    fn clear(&mut self, pattern: &Pattern) {
+        let mut gaps = std::mem::take(&mut self.gaps);
+        gaps.clear();
+        *self = Features { elements: pattern.elements.len(), gaps, ..Features::default() };
+    }
+
+    fn note_flags(&mut self, index: usize, unit: &Unit) {
+        self.decoded |= unit.flags & DECODED != 0;
+        self.hidden |= index > 0 && unit.flags & AFTER_HIDDEN != 0;
+    }
+
+    fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element) {
+        let class = unit.class_in(tables);
+        if is_same_letter(unit.ch, element.written) {
+            self.letters += usize::from(element.written.is_alphabetic());
+            self.upper += usize::from(unit.ch.is_uppercase());
+            self.lower += usize::from(unit.ch.is_lowercase());
+            // A Greek letter's other case is a way of writing it, and still a disguise of the variable.
+            self.folded |= !unit.ch.is_ascii() && unit.ch != element.written;
+            return;
+        }
+        let wants_letter = element.symbol < 26;
+        let is_letter = class.primary < 26;
+        if unit.ch.is_ascii() && is_letter && wants_letter {
+            if unit.ch.is_uppercase() {
+                self.swaps.0 += 1;
+            } else {
+                self.swaps.1 += 1;
+            }
+            self.letters += 1;
+            self.upper += usize::from(unit.ch.is_uppercase());
+            self.lower += usize::from(unit.ch.is_lowercase());
+        } else if class.primary != element.symbol && ((wants_letter && !is_letter) || element.is_digit()) {
+            self.leet += 1;
+        } else {
+            // Of two letters, neither may be a stretch: "Ⅸ" is nine.
+            self.stretched |= class.primary != element.symbol || is_currency(unit.ch);
+            self.folded = true;
+            self.letters += usize::from(wants_letter);
+            self.upper += usize::from(unit.ch.is_uppercase());
+            self.lower += usize::from(unit.ch.is_lowercase());
+        }
+    }
+
+    /// Whether the gaps inside words are of one kind: the same sign, and about the same width.
+    pub(crate) fn gaps_are_alike(&self) -> bool {
+        let inner = || self.gaps.iter().filter(|gap| !gap.own);
+        let widths = inner().map(|gap| gap.width);
+        let (least, most) = (widths.clone().min().unwrap_or(0), widths.max().unwrap_or(0));
+        most == least || (most <= least + 3 && inner().all(|gap| !gap.mixed))
+    }
+}
+
+/// Whether two letters differ in their case at most.
+fn is_same_letter(one: char, other: char) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        return one.eq_ignore_ascii_case(&other);
+    }
+    one.to_lowercase().eq(other.to_lowercase())
+}
+
+/// "€8" is a price.
+fn is_currency(c: char) -> bool {
+    matches!(c, '¢' | '£' | '¥' | '\u{20a0}'..='\u{20cf}')
+}

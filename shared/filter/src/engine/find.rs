@@ -1,0 +1,251 @@
+//! Finds the blocked terms of a payload: where the sieve points, or everywhere and in every view.
+
+use std::ops::{ControlFlow, Range};
+
+use crate::engine::align::{Aligner, Alignment, LONGEST};
+use crate::engine::bidi;
+use crate::engine::context::floor;
+use crate::engine::decode::decode;
+use crate::engine::features::Features;
+use crate::engine::judge::{Judgement, is_plainly_ordinary, judge, span};
+use crate::engine::sieve::{Held, sieve};
+use crate::engine::tables::Tables;
+use crate::engine::view::{AFTER_HIDDEN, DECODED, View};
+use crate::engine::writing::Writing;
+
+/// Rounds of decoding.
+pub(crate) const ROUNDS: usize = 3;
+
+/// Hits after this many are not looked for: the payload is quarantined long before.
+const MOST_HITS: usize = 1000;
+
+/// A blocked term in the joined text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) pattern: u16,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) writing: Writing,
+    pub(crate) decoded: bool,
+    /// Not letter for letter what the list writes.
+    respelled: bool,
+}
+
+/// Every blocked term of the payload, in the order of its place in the joined text, without overlaps.
+pub(crate) fn find(tables: &Tables, fields: &[&str]) -> Vec<Found> {
+    let held = sieve(tables, fields);
+    if held == Held::Places(Vec::new()) {
+        return Vec::new();
+    }
+    let joined = fields.join("\n");
+    let found = match held {
+        Held::Places(places) => find_at(tables, &joined, &places),
+        Held::Everything => None,
+    };
+    merge(found.unwrap_or_else(|| find_everywhere(tables, &joined)))
+}
+
+/// Looks closely at the places that the sieve noted; `None` when that needs more than their surroundings.
+fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<Found>> {
+    let mut found = Vec::new();
+    let mut search = Search::new(tables, text);
+    for (place, state) in places {
+        for pattern in tables.complete_in(*state) {
+            if is_plainly_ordinary(tables, text, *place, *pattern) {
+                continue;
+            }
+            // Nearly always the letters stand side by side, and a narrow window shows it.
+            let narrow = tables.lists.patterns[*pattern as usize].elements.len() + 8;
+            match search.look_back(*place, *pattern, narrow) {
+                Sight::Term(blocked) => found.extend(blocked),
+                Sight::Unclear | Sight::Nothing => match search.look_back(*place, *pattern, LONGEST + 8) {
+                    Sight::Term(blocked) => found.extend(blocked),
+                    Sight::Nothing => {}
+                    Sight::Unclear => return None,
+                },
+            }
+        }
+    }
+    Some(found)
+}
+
+/// What is seen when looking back from a place.
+enum Sight {
+    /// Something invisible stands there, so that nobody knows how far back to look.
+    Unclear,
+    Nothing,
+    /// The letters of the term; with what was found, unless the term may stand there.
+    Term(Option<Found>),
+}
+
+/// Looks at a text, closely.
+struct Search<'t> {
+    tables: &'t Tables,
+    text: &'t str,
+    aligner: Aligner<'t>,
+    features: Features,
+}
+
+impl<'t> Search<'t> {
+    fn new(tables: &'t Tables, text: &'t str) -> Search<'t> {
+        Search { tables, text, aligner: Aligner::new(tables), features: Features::default() }
+    }
+
+    /// Looks for the pattern that ends at a place in a view of so many characters before it and a few after it.
+    fn look_back(&mut self, place: usize, pattern: u16, width: usize) -> Sight {
+        let text = self.text;
+        let near = place.saturating_sub(width);
+        let is_ascii = text.as_bytes()[near..place].is_ascii();
+        let from = floor(text, if is_ascii { near } else { place.saturating_sub(4 * width) });
+        let view = View::of_part(self.tables, text, from..floor(text, (place + 24).min(text.len())));
+        let last = view.units.partition_point(|unit| (unit.start as usize) < place).checked_sub(1);
+        let Some(last) = last.filter(|_| !view.hides_anything()) else { return Sight::Unclear };
+        match self.aligner.at(&view.units, pattern, last) {
+            // Whether a term begins shows in the two characters before it.
+            Some(alignment) if alignment.first >= 2 || from == 0 => {
+                Sight::Term(blocked(self.tables, text, &view, alignment, &mut self.features))
+            }
+            _ => Sight::Nothing,
+        }
+    }
+
+    /// Looks at all of it, as it stands and after every round of decoding that changes anything.
+    fn everywhere(&mut self) -> Vec<Found> {
+        let (tables, text) = (self.tables, self.text);
+        let mut all: Vec<Found> = Vec::new();
+        let mut before = Seen::default();
+        each_view(tables, text, |view, round| {
+            let mut seen = Seen::default();
+            self.aligner.each(view, |index, alignment| {
+                let place = Place::of(view, index, alignment);
+                let judged_before = round > 0 && before.has_examined(&place) && is_untouched(view, alignment);
+                let one = match judged_before {
+                    true => before.found_at(&place),
+                    false => blocked(tables, text, view, alignment, &mut self.features),
+                };
+                if let Some(one) = one {
+                    seen.found.push((place, one));
+                    all.push(one);
+                }
+                if all.len() < MOST_HITS {
+                    return ControlFlow::Continue(());
+                }
+                seen.stopped_at = Some(place.shown_at);
+                ControlFlow::Break(())
+            });
+            before = seen;
+        });
+        all
+    }
+}
+
+/// Where the letters of a pattern stand in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    /// Where the unit begins at which they showed.
+    shown_at: usize,
+    pattern: u16,
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    fn of(view: &View, index: usize, alignment: &Alignment) -> Place {
+        let (start, end) = span(view, alignment);
+        let shown_at = view.units.get(index).map_or(usize::MAX, |unit| unit.start as usize);
+        Place { shown_at, pattern: alignment.pattern, start, end }
+    }
+}
+
+/// What was found in the view before, so that what decoding left as it was need not be judged again.
+#[derive(Default)]
+struct Seen {
+    /// In the order of [`Place::shown_at`].
+    found: Vec<(Place, Found)>,
+    /// How many of those stand before all that is still asked about.
+    passed: usize,
+    /// Where the search was given up, if it was.
+    stopped_at: Option<usize>,
+}
+
+impl Seen {
+    fn has_examined(&self, place: &Place) -> bool {
+        self.stopped_at.is_none_or(|end| place.shown_at < end)
+    }
+
+    /// What was found there. Must be asked in the order of [`Place::shown_at`].
+    fn found_at(&mut self, place: &Place) -> Option<Found> {
+        while self.found.get(self.passed).is_some_and(|(passed, _)| passed.shown_at < place.shown_at) {
+            self.passed += 1;
+        }
+        let here = self.found[self.passed..].iter().take_while(|(known, _)| known.shown_at == place.shown_at);
+        here.filter(|(known, _)| known == place).map(|(_, found)| *found).next()
+    }
+}
+
+/// Whether nothing that an alignment depends on came out of decoding: its units, two before it and five after.
+fn is_untouched(view: &View, alignment: &Alignment) -> bool {
+    let end = alignment.last + 6;
+    let units = &view.units[alignment.first.saturating_sub(2)..end.min(view.units.len())];
+    (end <= view.units.len() || !view.hides_at_end())
+        && units.iter().all(|unit| unit.flags & (DECODED | AFTER_HIDDEN) == 0)
+}
+
+/// Looks closely at everything, in every view, and where the text is shown turned around, at that too.
+pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
+    let mut found = Search::new(tables, text).everywhere();
+    if let Some((shown, turned)) = bidi::as_shown(text) {
+        found.extend(Search::new(tables, &shown).everywhere().into_iter().filter_map(|one| {
+            let Range { start, end } = bidi::in_source(one.start..one.end, &turned)?;
+            Some(Found { start, end, writing: Writing::Turned, ..one })
+        }));
+    }
+    found
+}
+
+fn blocked(tables: &Tables, text: &str, view: &View, alignment: &Alignment, features: &mut Features) -> Option<Found> {
+    let judgement = judge(tables, text, view, alignment, features);
+    let Judgement::Blocked { writing, decoded } = judgement else { return None };
+    let (start, end) = span(view, alignment);
+    let written = &tables.term_of(&tables.lists.patterns[alignment.pattern as usize]).text;
+    let end = with_own_point(written, text, start, end);
+    let spelling = &text[start..end];
+    let respelled =
+        !spelling.eq_ignore_ascii_case(written.trim_end_matches('.')) && !spelling.eq_ignore_ascii_case(written);
+    Some(Found { pattern: alignment.pattern, start, end, writing, decoded, respelled })
+}
+
+/// "C.L.O.D." ends in a point of its own, unless that point ends the sentence.
+fn with_own_point(written: &str, text: &str, start: usize, end: usize) -> usize {
+    let after = &text[end..];
+    if !(written.ends_with('.') && text[start..end].contains('.') && after.starts_with('.')) {
+        return end;
+    }
+    let goes_on = after.chars().nth(1).is_some_and(|c| !c.is_whitespace())
+        || after.get(1..).is_some_and(|rest| rest.trim_start().starts_with(char::is_lowercase));
+    if goes_on { end + 1 } else { end }
+}
+
+/// Calls `each` with the text as it stands and after every round of decoding that changed anything.
+pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View, usize)) {
+    let mut view = View::of_text(tables, text);
+    each(&view, 0);
+    for round in 1..=ROUNDS {
+        let Some(decoded) = decode(tables, &view) else { return };
+        each(&decoded, round);
+        view = decoded;
+    }
+}
+
+/// Of hits that overlap, the longest stands; of equally long ones, the plainest.
+pub(crate) fn merge(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|f| (std::cmp::Reverse(f.end - f.start), f.writing, f.decoded, f.respelled, f.start, f.pattern));
+    let mut kept: std::collections::BTreeMap<usize, Found> = std::collections::BTreeMap::new();
+    for candidate in found {
+        let before = kept.range(..candidate.end).next_back();
+        if before.is_none_or(|(_, other)| other.end <= candidate.start) {
+            kept.insert(candidate.start, candidate);
+        }
+    }
+    kept.into_values().collect()
+}

@@ -1,0 +1,261 @@
+//! How an occurrence is written: as the term is, in one of its disguises, or in a way in which no reader would
+//! see the term.
+
+use crate::engine::align::Role;
+use crate::engine::features::{Features, Gap};
+use crate::engine::tables::{Matching, Pattern, Term};
+use crate::engine::view::Unit;
+
+/// How an occurrence is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Writing {
+    /// As the term is, in one of the ordinary cases.
+    Plain(Plain),
+    /// With look-alikes, invisible characters or an odd mixture of cases.
+    Folded,
+    /// With separators between its letters, or none where it has its own.
+    Squashed,
+    /// With digits or signs for letters, or repeated letters. This and what follows is never replaced.
+    Leet,
+    /// Backwards, and shown the right way round.
+    Turned,
+}
+
+impl Writing {
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Writing::Plain(_) => "as written",
+            Writing::Folded => "in look-alike, invisible or oddly cased characters",
+            Writing::Squashed => "with its letters apart or its words together",
+            Writing::Leet => "with digits or signs for letters, or letters repeated",
+            Writing::Turned => "backwards, after a control character that turns it around",
+        }
+    }
+}
+
+/// The case of a plain occurrence; numbers and symbols count as small letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Plain {
+    Lower,
+    Title,
+    Upper,
+}
+
+/// How the occurrence with these features and units is written.
+///
+/// # Errors
+///
+/// Why no reader would see the term.
+pub(crate) fn writing(
+    pattern: &Pattern,
+    term: &Term,
+    features: &Features,
+    written: &Written<'_>,
+) -> Result<Writing, &'static str> {
+    let gapped = features.gaps.iter().filter(|gap| gap.width > 0 && !gap.own).count();
+    let odd_own = features.gaps.iter().filter(|gap| gap.own && !gap.usual).count();
+    let inner = features.gaps.iter().filter(|gap| !gap.own).count();
+    let uniform = inner > 0 && gapped == inner && features.gaps_are_alike();
+    let swapped = features.swaps != (0, 0);
+    let strong = features.folded || features.decoded || features.hidden;
+    match term.matching {
+        Matching::Number => return number(term, features, gapped, uniform),
+        Matching::Symbol | Matching::Greek => {
+            return Ok(match (gapped + odd_own > 0, strong) {
+                (true, _) => Writing::Squashed,
+                (_, true) if features.hidden || features.decoded || features.elements > 1 => Writing::Folded,
+                // A small φ, or a Cyrillic one, is the letter of its own alphabet as much as a disguise.
+                _ if features.lower > 0 => Writing::Plain(Plain::Lower),
+                _ => Writing::Plain(Plain::Upper),
+            });
+        }
+        Matching::Word => {}
+    }
+    let in_cells = |gap: &Gap| gap.line_breaks > 1 || (matches!(gap.sign, Some('|' | '(')) && gap.spaces > 0);
+    if features.leet > 0 && !strong && features.gaps.iter().any(|gap| !gap.own && in_cells(gap)) {
+        return Err("letters and numbers that stand apart");
+    }
+    if features.leet > 0 {
+        leet(features, gapped, uniform, strong, written)?;
+    }
+    if features.longest_run > if features.elements == 2 { 1 } else { 4 } {
+        return Err("a letter repeated too often");
+    }
+    if features.elements == 2 && (swapped || features.stretched) {
+        return Err("one letter of two, read as another");
+    }
+    // "A1 on" is not AION.
+    let spaced =
+        features.gaps.iter().any(|gap| !gap.own && gap.spaces == gap.width && gap.width > 0 && gap.line_breaks == 0);
+    if (features.leet > 0 || swapped) && spaced && !uniform && features.lower > 0 && features.elements < 6 && !strong {
+        return Err("short pieces that would have to be read as other letters too");
+    }
+    let possessive = features.gaps.last().is_some_and(|gap| gap.apostrophe) && gapped == 1;
+    if possessive && pattern.elements.last().is_some_and(|e| e.written.eq_ignore_ascii_case(&'s')) {
+        return Err("a possessive");
+    }
+    if swapped && !strong && !plausible_swap(features) {
+        return Err("an i or an l that looks like itself");
+    }
+    if gapped + odd_own > 0 && !uniform && !strong {
+        split(term, features, written)?;
+    }
+    if gapped > 0 && features.elements == 2 {
+        two_letters(features, strong)?;
+    }
+    if features.repeats > 0 && features.elements == 2 && features.repeats < 2 && !strong {
+        return Err("one letter of two, repeated");
+    }
+    if features.leet > 0 || features.repeats > 0 {
+        return Ok(Writing::Leet);
+    }
+    if gapped + odd_own > 0 {
+        return Ok(Writing::Squashed);
+    }
+    if strong || swapped || pattern.disguise {
+        return Ok(Writing::Folded);
+    }
+    Ok(match (features.upper, features.lower) {
+        (0, _) => Writing::Plain(Plain::Lower),
+        (_, 0) => Writing::Plain(Plain::Upper),
+        _ if is_title(features) => Writing::Plain(Plain::Title),
+        _ if pattern.plural && features.lower == 1 => Writing::Plain(Plain::Upper),
+        _ if term.text.contains("v2") => Writing::Plain(Plain::Upper),
+        _ => Writing::Folded,
+    })
+}
+
+/// Digits or signs for letters: enough letters must be left to read the rest by.
+fn leet(
+    features: &Features,
+    gapped: usize,
+    uniform: bool,
+    strong: bool,
+    written: &Written<'_>,
+) -> Result<(), &'static str> {
+    let (real, all) = (features.letters, features.elements);
+    if real == 0 || all < 3 || (all == 3 && gapped > 0 && !uniform) {
+        return Err("too few letters are left");
+    }
+    // A token of its own may consist of little else than digits ("457R4"), pieces may not.
+    let enough = if all < 6 { real * 2 >= all } else { real * 3 >= all };
+    let whole = gapped == 0 && all > 3;
+    if !whole && (all == 3 || !enough) && features.lower > 0 && !strong {
+        return Err("too few letters are left");
+    }
+    // "log05" is the fifth log; "glo$$" is none.
+    let ends_in_digit = written.units.last().is_some_and(|unit| unit.ch.is_ascii_digit());
+    let at_the_end = features.leet == 2 && features.leet_at == Some((all - 2, all - 1));
+    let numbered = at_the_end && ends_in_digit && features.lower > 0;
+    if numbered && gapped == 0 && !strong { Err("a word with a number") } else { Ok(()) }
+}
+
+fn is_title(features: &Features) -> bool {
+    // The case of the letters was counted, not kept: one capital per word at most, and fewer than small ones.
+    let words = 1 + features.own_gaps;
+    // Of two letters, one capital is no odd mixture: "%lX" is a format.
+    if features.elements == 2 {
+        return true;
+    }
+    features.upper <= words && features.upper < features.lower
+}
+
+/// A capital I for a small l, or the other way round, fools the eye only among letters of the other case.
+fn plausible_swap(features: &Features) -> bool {
+    match features.swaps {
+        (capitals, 0) => features.lower > 0 && features.upper <= capitals + 1,
+        (0, small) => features.upper > 0 && features.lower == small,
+        _ => false,
+    }
+}
+
+/// A term in pieces that are not single letters: "no us", "mani fold", "gam-ma".
+fn split(term: &Term, features: &Features, written: &Written<'_>) -> Result<(), &'static str> {
+    for gap in features.gaps.iter().filter(|gap| gap.width > 0 && !(gap.own && gap.usual)) {
+        if gap.spaces > 0 && (gap.stop || gap.comma) {
+            return Err("a mark of punctuation between its pieces");
+        }
+        if gap.line_breaks > 1 {
+            return Err("a blank line between its pieces");
+        }
+        if gap.width > 4 + gap.emphasis || (gap.mixed && gap.spaces > 0) {
+            return Err("too much between its pieces");
+        }
+    }
+    let capitals = features.lower == 0 && features.upper >= 2;
+    if features.elements == 3 && features.lower > 0 && features.upper > 0 {
+        return Err("three letters of two kinds, not all together");
+    }
+    let spaced = features.gaps.iter().all(|gap| gap.sign.is_none() && gap.emphasis == 0);
+    let wrapped = features.gaps.iter().any(|gap| gap.line_breaks > 0);
+    if features.elements == 3 && features.upper == 0 && spaced && !wrapped {
+        return Err("a letter that stands alone");
+    }
+    let innocent = spaced && term.innocent.iter().any(|words| written.is_pieces(words));
+    if innocent && !capitals { Err("words of their own") } else { Ok(()) }
+}
+
+/// The units of an occurrence and what each is taken for.
+pub(crate) struct Written<'v> {
+    pub(crate) units: &'v [Unit],
+    pub(crate) roles: &'v [Role],
+}
+
+impl Written<'_> {
+    /// Whether it is in pieces that read as these words, which are in small letters, each in an ordinary case.
+    fn is_pieces(&self, words: &str) -> bool {
+        let is_gap = |at: usize| matches!(self.roles[at], Role::Gap(_));
+        let places = || 0..self.units.len().min(self.roles.len());
+        let pieces = || {
+            // One space for every gap.
+            let counted = places().filter(|at| !is_gap(*at) || !at.checked_sub(1).is_some_and(is_gap));
+            counted.map(|at| if is_gap(at) { ' ' } else { self.units[at].ch })
+        };
+        let mut letters = words.chars();
+        pieces().all(|c| c.to_lowercase().all(|c| letters.next() == Some(c)))
+            && letters.next().is_none()
+            && pieces().collect::<String>().split(' ').all(is_cased)
+    }
+}
+
+/// Whether a word is in small letters, in capitals, or capitalised.
+fn is_cased(word: &str) -> bool {
+    let rest = || word.chars().skip(1);
+    rest().all(char::is_lowercase) || word.chars().all(char::is_uppercase)
+}
+
+fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
+    let gap = features.gaps.first().copied().unwrap_or_default();
+    let spaces_only = gap.spaces == gap.width;
+    if matches!(gap.sign, Some('$' | '\\' | '(' | '=')) {
+        return Err("a sign of code between two letters");
+    }
+    let apart = if spaces_only { gap.width > 2 } else { gap.spaces > 0 || gap.mixed };
+    if (features.lower > 0 && spaces_only && !strong) || apart { Err("two single letters") } else { Ok(()) }
+}
+
+/// Numeric terms keep their separators; only all of their signs together may stand apart.
+fn number(term: &Term, features: &Features, gapped: usize, uniform: bool) -> Result<Writing, &'static str> {
+    let digits = features.elements;
+    let before_percent = gapped == 1
+        && features.gaps.last().is_some_and(|gap| gap.width == 1 && gap.spaces == 1 && gap.line_breaks == 0)
+        && term.text.ends_with('%');
+    let wrapped = gapped == 1
+        && features.gaps.iter().all(|gap| gap.width == 0 || (gap.line_breaks == 1 && !gap.stop && !gap.comma));
+    if gapped > 0 && !uniform && !before_percent && !wrapped && !features.hidden {
+        return Err("digits that stand apart");
+    }
+    if features.leet * 2 > digits {
+        return Err("too few digits are left");
+    }
+    if features.leet > 0 {
+        return Ok(Writing::Leet);
+    }
+    if gapped > 0 && !before_percent {
+        return Ok(Writing::Squashed);
+    }
+    if features.folded || features.hidden {
+        return Ok(Writing::Folded);
+    }
+    Ok(Writing::Plain(Plain::Lower))
+}
