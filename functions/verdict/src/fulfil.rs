@@ -1,9 +1,6 @@
 //! One order: from a paid session to a cached verdict and an ordered mail.
 
-use crate::{
-    generate::{self, Generated, NoVerdict, Policy, generate},
-    prompt,
-};
+use crate::generate::{self, Generated, NoVerdict, Policy, generate};
 use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{

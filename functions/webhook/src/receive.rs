@@ -108,7 +108,7 @@ fn smoke_order(body: &[u8], received_at: Timestamp) -> Option<Message> {
     let (mark, set) = smoke::MARK;
     let marked = session.metadata.get(mark).is_some_and(|value| value == set);
     let same = session.submission().ok() == smoke::submission().ok();
-    (session.id.is_test_mode() && marked && same && session.is_paid()).then(|| Message::Order {
+    (session.id.is_test_mode() && marked && same && session.is_paid()).then_some(Message::Order {
         v: message::VERSION,
         session_id: session.id,
         received_at,

@@ -8,14 +8,14 @@ use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCred
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
     #[error("no region: give --region, set AWS_REGION, or name one in the profile {0:?}, if there is such a profile")]
-    NoRegion(String),
+    Region(String),
     #[error(
         "no credentials: set AWS_PROFILE or give --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for a \
          profile of IAM Identity Center: eval \"$(aws configure export-credentials --format env)\""
     )]
     NoCredentials(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("CloudFormation does not describe a stack {name:?} in {region}")]
-    NoStack { name: String, region: String, source: Box<dyn std::error::Error + Send + Sync> },
+    Stack { name: String, region: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
 /// Which account, and where.
@@ -51,7 +51,7 @@ impl Account {
         }
         let config = loader.load().await;
         let profile = wanted.profile.clone().unwrap_or_else(|| "default".to_owned());
-        let region = config.region().ok_or_else(|| AccountError::NoRegion(profile))?.to_string();
+        let region = config.region().ok_or_else(|| AccountError::Region(profile))?.to_string();
         let missing = |source| AccountError::NoCredentials(source);
         let provider = config.credentials_provider().ok_or_else(|| missing("there is no provider".into()))?;
         let credentials = provider.provide_credentials().await.map_err(|error| missing(error.into()))?;
@@ -75,7 +75,7 @@ impl Account {
     /// The outputs of a stack, by its name.
     pub(crate) async fn outputs(&self, name: &str) -> Result<Vec<(String, String)>, AccountError> {
         let client = aws_sdk_cloudformation::Client::new(&self.config);
-        let no_stack = |source| AccountError::NoStack { name: name.to_owned(), region: self.region.clone(), source };
+        let no_stack = |source| AccountError::Stack { name: name.to_owned(), region: self.region.clone(), source };
         let described = client.describe_stacks().stack_name(name).send().await;
         let stacks = described.map_err(|error| no_stack(error.into()))?.stacks.unwrap_or_default();
         let stack = stacks.into_iter().next().ok_or_else(|| no_stack("the answer names no stack".into()))?;

@@ -65,15 +65,18 @@ fn chain(kept: &Kept, later: Option<u64>) -> (Vec<Finding>, Digested) {
     (report.findings, digested)
 }
 
+/// The first bad record of the log, and of the digests.
+type Both = (Option<(String, Damage)>, Option<(String, Damage)>);
+
 /// What is found in the digests first, and in the log.
-fn found(kept: &Kept) -> (Option<(String, Damage)>, Option<(String, Damage)>) {
+fn found(kept: &Kept) -> Both {
     let (findings, mut digested) = chain(kept, None);
     let stream = digested.take("2026-04-16/session/cs_test_1");
     let told = |finding: &Finding| (finding.key.clone(), finding.damage);
     (findings.first().map(told), stream.compare(&kept.log, |_| true).as_ref().map(told))
 }
 
-fn planted(plant: impl Fn(&mut Kept)) -> (Option<(String, Damage)>, Option<(String, Damage)>) {
+fn planted(plant: impl Fn(&mut Kept)) -> Both {
     let mut kept = kept(5);
     plant(&mut kept);
     found(&kept)
