@@ -25,7 +25,7 @@ use crate::{
 const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("deadlines", "DeadlinesFunctionName", Duration::from_secs(15 * 60)),
     ("boot-probe", "BootProbeFunctionName", Duration::from_secs(15 * 60)),
-    ("cache-health", "CacheHealthFunctionName", Duration::from_secs(65 * 60)),
+    ("cache-health", "CacheHealthFunctionName", Duration::from_secs(5 * 60)),
     ("inbox-watch", "InboxWatchFunctionName", Duration::from_secs(15 * 60)),
     ("audit-digest", "AuditDigestFunctionName", Duration::from_secs(130 * 60)),
     ("reconcile", "ReconcileFunctionName", Duration::from_secs(26 * 3600)),

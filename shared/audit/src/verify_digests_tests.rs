@@ -65,7 +65,7 @@ fn chain(kept: &Kept, later: Option<u64>) -> (Vec<Finding>, Digested) {
     (report.findings, digested)
 }
 
-/// The first bad record of the log, and of the digests.
+/// The first finding in the digests, and in the log.
 type Both = (Option<(String, Damage)>, Option<(String, Damage)>);
 
 /// What is found in the digests first, and in the log.
