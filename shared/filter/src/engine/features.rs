@@ -126,7 +126,7 @@ impl Features {
             run = if repeat { run + 1 } else { 0 };
             self.longest_run = self.longest_run.max(run);
             let leet = self.leet;
-            self.note_letter(tables, unit, element);
+            self.note_letter(tables, unit, element, term.matching.is_symbolic());
             if self.leet > leet {
                 self.leet_at = Some((self.leet_at.map_or(k, |(from, _)| from), k));
             }
@@ -162,10 +162,11 @@ impl Features {
         self.hidden |= index > 0 && unit.flags & AFTER_HIDDEN != 0;
     }
 
-    fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element) {
+    fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
         let class = unit.class_in(tables);
         if is_same_letter(unit.ch, element.written) {
-            self.letters += usize::from(element.written.is_alphabetic());
+            // Nobody asks how many letters of a symbol are left.
+            self.letters += usize::from(!is_symbolic && element.written.is_alphabetic());
             self.upper += usize::from(unit.ch.is_uppercase());
             self.lower += usize::from(unit.ch.is_lowercase());
             // A Greek letter's other case is a way of writing it, and still a disguise of the variable.
@@ -206,7 +207,7 @@ impl Features {
 
 /// Whether two letters differ in their case at most.
 fn is_same_letter(one: char, other: char) -> bool {
-    if one.is_ascii() && other.is_ascii() {
+    if one == other || (one.is_ascii() && other.is_ascii()) {
         return one.eq_ignore_ascii_case(&other);
     }
     one.to_lowercase().eq(other.to_lowercase())
