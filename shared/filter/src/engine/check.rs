@@ -70,6 +70,10 @@ fn replaced(tables: &Tables, text: &str, hits: &[Hit], patterns: &[u16]) -> Stri
 fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Vec<Vec<u16>>) {
     let mut hits = vec![Vec::new(); fields.len()];
     let mut patterns = vec![Vec::new(); fields.len()];
+    if let ([hits], [patterns]) = (&mut hits[..], &mut patterns[..]) {
+        hits.reserve_exact(found.len());
+        patterns.reserve_exact(found.len());
+    }
     let (mut field, mut offset) = (0, 0);
     for one in found {
         while field + 1 < fields.len() && one.start > offset + fields[field].len() {
@@ -82,7 +86,7 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
         let joined = end > text.len();
         let is_replaced = !joined
             && one.writing < Writing::Leet
-            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start, end));
+            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start));
         hits[field].push(Hit {
             id: term.id.clone(),
             term: term.text.clone(),

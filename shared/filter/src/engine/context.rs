@@ -30,8 +30,14 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// The word or sign right before `start`.
+pub(crate) fn word_before(text: &str, start: usize) -> Option<Token<'_>> {
+    Words::before(text, floor(text, start.saturating_sub(REACH))..start, None).get(0)
+}
+
 impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`, in a text of which other contexts may have been read.
+    #[inline]
     pub(crate) fn of(known: Option<&'t Known>, text: &'t str, start: usize, end: usize) -> Context<'t> {
         Context::reaching(NEAREST_WORDS, known, text, start, end)
     }
@@ -153,9 +159,7 @@ impl<'t> Context<'t> {
             in_capitals &= self.right.take(length).all(|t| t.fits_capitals());
         }
         if !condition.near.is_empty() {
-            let near = |words: &Words<'t>| {
-                words.find_in_sentence(&condition.near_glances, |token| is_near_word(token, condition))
-            };
+            let near = |words: &Words<'t>| words.find_in_sentence(condition, |token| is_near_word(token, condition));
             in_capitals &= near(&self.left).or_else(|| near(&self.right))?.fits_capitals();
         }
         let (before, after) = (self.left.text(), self.right.text());
@@ -195,9 +199,6 @@ impl<'t> Context<'t> {
 fn is_near_word(token: &Token<'_>, condition: &Condition) -> bool {
     let words = &condition.near;
     let Some(initial) = token.initial() else {
-        if condition.near_initials & bit_of(u8::MAX) == 0 {
-            return false;
-        }
         let from = words.partition_point(|word| word.initial() < 128);
         return words[from..].iter().any(|word| fits(token, word));
     };

@@ -142,9 +142,8 @@ impl Features {
             unit_at += element.gap.chars().count();
             let ch = units[unit_at].ch;
             unit_at += 1;
+            self.note_case(ch);
             self.letters += usize::from(element.written.is_alphabetic());
-            self.upper += usize::from(ch.is_uppercase());
-            self.lower += usize::from(ch.is_lowercase());
         }
         for (index, unit) in units.iter().enumerate() {
             self.note_flags(index, unit);
@@ -157,6 +156,11 @@ impl Features {
         *self = Features { elements: pattern.elements.len(), gaps, ..Features::default() };
     }
 
+    fn note_case(&mut self, ch: char) {
+        self.upper += usize::from(ch.is_uppercase());
+        self.lower += usize::from(ch.is_lowercase());
+    }
+
     fn note_flags(&mut self, index: usize, unit: &Unit) {
         self.decoded |= unit.flags & DECODED != 0;
         self.hidden |= index > 0 && unit.flags & AFTER_HIDDEN != 0;
@@ -167,8 +171,7 @@ impl Features {
         if is_same_letter(unit.ch, element.written) {
             // Nobody asks how many letters of a symbol are left.
             self.letters += usize::from(!is_symbolic && element.written.is_alphabetic());
-            self.upper += usize::from(unit.ch.is_uppercase());
-            self.lower += usize::from(unit.ch.is_lowercase());
+            self.note_case(unit.ch);
             // A Greek letter's other case is a way of writing it, and still a disguise of the variable.
             self.folded |= !unit.ch.is_ascii() && unit.ch != element.written;
             return;
@@ -182,8 +185,7 @@ impl Features {
                 self.swaps.1 += 1;
             }
             self.letters += 1;
-            self.upper += usize::from(unit.ch.is_uppercase());
-            self.lower += usize::from(unit.ch.is_lowercase());
+            self.note_case(unit.ch);
         } else if class.primary != element.symbol && ((wants_letter && !is_letter) || element.is_digit()) {
             self.leet += 1;
         } else {
@@ -191,8 +193,7 @@ impl Features {
             self.stretched |= class.primary != element.symbol || is_currency(unit.ch);
             self.folded = true;
             self.letters += usize::from(wants_letter);
-            self.upper += usize::from(unit.ch.is_uppercase());
-            self.lower += usize::from(unit.ch.is_lowercase());
+            self.note_case(unit.ch);
         }
     }
 

@@ -21,6 +21,9 @@ pub(crate) const ROUNDS: usize = 3;
 /// Hits after this many are not looked for: the payload is quarantined long before.
 const MOST_HITS: usize = 1000;
 
+/// Room for so many is made beforehand.
+const FEW_HITS: usize = 64;
+
 /// A blocked term in the joined text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -116,10 +119,10 @@ impl<'t> Search<'t> {
     fn everywhere(&mut self) -> Vec<Found> {
         let (tables, text) = (self.tables, self.text);
         self.known.keep();
-        let mut all: Vec<Found> = Vec::new();
+        let mut all: Vec<Found> = Vec::with_capacity(FEW_HITS);
         let mut before = Seen::default();
         each_view(tables, text, |view, round| {
-            let mut seen = Seen::default();
+            let mut seen = Seen { found: Vec::with_capacity(FEW_HITS), ..Seen::default() };
             self.aligner.each(view, |index, alignment| {
                 let place = Place::of(view, index, alignment);
                 let judged_before = round > 0 && before.has_examined(&place) && is_untouched(view, alignment);

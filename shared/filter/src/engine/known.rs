@@ -2,6 +2,7 @@
 //! have most words in common.
 
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 
 /// In which direction words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +11,9 @@ pub(crate) enum Direction {
     Right,
 }
 
-/// A word or sign in the text.
+/// A word or sign in the text. Aligned, so that it is copied in one piece.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
 pub(crate) struct Span {
     pub(crate) start: u32,
     pub(crate) end: u32,
@@ -23,34 +25,45 @@ pub(crate) struct Span {
     pub(crate) line_break: bool,
 }
 
+/// What has not been read.
+pub(crate) const UNREAD: Span = Span { start: 0, end: 0, pair: 0, begins: 0, is_ascii: true, line_break: false };
+
 /// A word and the places between which it was read. What stands beyond had no say in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading {
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-    pub(crate) span: Span,
+struct Reading {
+    from: Cell<u32>,
+    to: Cell<u32>,
+    span: Cell<Span>,
 }
 
 /// How many words of each direction are remembered.
 const REMEMBERED: usize = 128;
 
 /// The words of one direction, by where their reading began.
-pub(crate) struct Readings([Cell<Reading>; REMEMBERED]);
+pub(crate) struct Readings([Reading; REMEMBERED]);
 
 impl Readings {
-    const NONE: Reading = Reading {
-        from: u32::MAX,
-        to: u32::MAX,
-        span: Span { start: 0, end: 0, pair: 0, begins: 0, is_ascii: true, line_break: false },
-    };
-
-    /// What is read from here, if it is remembered.
-    pub(crate) fn get(&self, from: usize) -> Option<Reading> {
-        Some(self.0[from % REMEMBERED].get()).filter(|reading| reading.from as usize == from)
+    fn none() -> Readings {
+        Readings(std::array::from_fn(|_| Reading {
+            from: Cell::new(u32::MAX),
+            to: Cell::new(u32::MAX),
+            span: Cell::new(UNREAD),
+        }))
     }
 
-    pub(crate) fn put(&self, reading: Reading) {
-        self.0[reading.from as usize % REMEMBERED].set(reading);
+    /// What is read from here and up to where, if it is remembered and ends in this range.
+    #[inline]
+    pub(crate) fn get(&self, from: usize, within: &Range<usize>) -> Option<(Span, usize)> {
+        let reading = &self.0[from % REMEMBERED];
+        let to = reading.to.get() as usize;
+        (reading.from.get() as usize == from && within.start <= to && to <= within.end)
+            .then(|| (reading.span.get(), to))
+    }
+
+    pub(crate) fn put(&self, from: usize, to: usize, span: Span) {
+        let reading = &self.0[from % REMEMBERED];
+        reading.from.set(from as u32);
+        reading.to.set(to as u32);
+        reading.span.set(span);
     }
 }
 
@@ -63,8 +76,7 @@ pub(crate) struct Known {
 impl Known {
     /// Remembers words from now on.
     pub(crate) fn keep(&self) {
-        let none = || Readings([const { Cell::new(Readings::NONE) }; REMEMBERED]);
-        self.readings.get_or_init(|| Box::new([none(), none()]));
+        self.readings.get_or_init(|| Box::new([Readings::none(), Readings::none()]));
     }
 
     pub(crate) fn readings(&self, direction: Direction) -> Option<&Readings> {

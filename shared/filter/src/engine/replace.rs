@@ -3,8 +3,9 @@
 //! The words around a term are never changed: where the text already has a determiner, the substitute comes
 //! without one ("the manifold" → "the system"), and where no wording fits, there is none.
 
-use crate::engine::context::Context;
+use crate::engine::context::{Context, word_before};
 use crate::engine::tables::Substitute;
+use crate::engine::token::Token;
 
 pub(crate) const DETERMINERS: &[&str] = &[
     "the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its", "their", "some", "any", "each",
@@ -26,13 +27,13 @@ pub(crate) const FUNCTION_WORDS: &[&str] = &[
     "exceeds", "clears",
 ];
 
-/// Whether there is a wording that may replace the bytes from `start` to `end`; see [`wording`].
-pub(crate) fn fits(substitute: &Substitute, text: &str, start: usize, end: usize) -> bool {
-    fits_in(substitute, &Context::of(None, text, start, end))
+/// Whether there is a wording that may replace the bytes from `start` on; see [`wording`].
+pub(crate) fn fits(substitute: &Substitute, text: &str, start: usize) -> bool {
+    fits_after(substitute, word_before(text, start))
 }
 
-fn fits_in(substitute: &Substitute, context: &Context<'_>) -> bool {
-    match context.before() {
+fn fits_after(substitute: &Substitute, before: Option<Token<'_>>) -> bool {
+    match before {
         Some(before) if before.is("an") => substitute.noun.starts_with(['a', 'e', 'i', 'o', 'u']),
         Some(before) => !(substitute.alone && before.is_one_of(TITLES)),
         None => true,
@@ -42,7 +43,7 @@ fn fits_in(substitute: &Substitute, context: &Context<'_>) -> bool {
 /// The wording that replaces the bytes from `start` to `end`, or `None` when no wording would be grammatical.
 pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: usize, plural: bool) -> Option<String> {
     let context = Context::of(None, text, start, end);
-    if !fits_in(substitute, &context) {
+    if !fits_after(substitute, context.before()) {
         return None;
     }
     let mut chosen = match form(substitute, &context) {

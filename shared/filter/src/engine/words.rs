@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::engine::known::{Direction, Known, Reading, Readings, Span};
-use crate::engine::senses::{Glances, pair_of};
+use crate::engine::known::{Direction, Known, Readings, Span, UNREAD};
+use crate::engine::senses::{Condition, bit_of, pair_of};
 use crate::engine::token::{Token, begins_with};
 
 /// How many words to each side are looked at.
@@ -156,18 +156,20 @@ pub(crate) struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
+    #[inline]
     pub(crate) fn before(text: &'t str, range: Range<usize>, known: Option<&'t Known>) -> Words<'t> {
         let at = range.end;
         Words::new(text, range, known, Direction::Left, at)
     }
 
+    #[inline]
     pub(crate) fn after(text: &'t str, range: Range<usize>, known: Option<&'t Known>) -> Words<'t> {
         let at = range.start;
         Words::new(text, range, known, Direction::Right, at)
     }
 
+    #[inline]
     fn new(text: &'t str, range: Range<usize>, known: Option<&'t Known>, direction: Direction, at: usize) -> Words<'t> {
-        const UNREAD: Span = Span { start: 0, end: 0, pair: 0, begins: 0, is_ascii: true, line_break: false };
         let read = [const { Cell::new(UNREAD) }; WORDS];
         let known = known.and_then(|known| known.readings(direction));
         let (count, at, goes_on) = (Cell::new(0), Cell::new(at), Cell::new(false));
@@ -196,24 +198,31 @@ impl<'t> Words<'t> {
 
     #[inline]
     fn span_at(&self, index: usize) -> Option<Span> {
-        if self.count.get() <= index && !self.read_up_to(index) {
-            return None;
+        while self.count.get() <= index {
+            self.read_one().then_some(())?;
         }
         self.read.get(index).map(Cell::get)
     }
 
-    /// The first word of the sentence that `is_wanted`, of those that may be among `glances`.
+    /// The first word of the sentence that `is_wanted`, of those that may be among the words that a condition wants
+    /// near.
     pub(crate) fn find_in_sentence(
         &self,
-        glances: &Glances,
+        condition: &Condition,
         is_wanted: impl Fn(&Token<'t>) -> bool,
     ) -> Option<Token<'t>> {
+        let glances = &condition.near_glances;
+        let has_others = condition.near_initials & bit_of(u8::MAX) != 0;
         for index in 0..WORDS {
             let span = self.span_at(index)?;
             if matches!(span.begins, b'.' | b'!' | b'?') {
                 return None;
             }
-            if !span.is_ascii || glances.may_have(span.pair, (span.end - span.start) as usize) {
+            let may_be = match span.is_ascii {
+                true => glances.may_have(span.pair, (span.end - span.start) as usize),
+                false => span.begins < u8::MAX || has_others,
+            };
+            if may_be {
                 let token = self.token(&span).filter(&is_wanted);
                 if token.is_some() {
                     return token;
@@ -223,42 +232,32 @@ impl<'t> Words<'t> {
         None
     }
 
-    /// Reads the word or sign with this number and those before it; false when there is none.
-    fn read_up_to(&self, index: usize) -> bool {
-        let (mut count, mut at) = (self.count.get(), self.at.get());
-        let mut is_there = true;
-        while is_there && count <= index {
-            let known = self.known.and_then(|known| known.get(at));
-            let fits = |known: &Reading| self.range.start <= known.to as usize && known.to as usize <= self.range.end;
-            match (known.filter(fits).or_else(|| self.read_next(at)), self.read.get(count)) {
-                (Some(reading), Some(place)) => {
-                    place.set(reading.span);
-                    count += 1;
-                    at = reading.to as usize;
-                }
-                _ => {
-                    is_there = false;
-                    at = if self.direction == Direction::Left { self.range.start } else { self.range.end };
-                }
-            }
-        }
-        self.count.set(count);
-        self.at.set(at);
-        is_there
+    /// Reads one more word or sign; false when there is none.
+    #[inline]
+    fn read_one(&self) -> bool {
+        let (count, at) = (self.count.get(), self.at.get());
+        let known = self.known.and_then(|known| known.get(at, &self.range));
+        let (Some(place), Some((span, to))) = (self.read.get(count), known.or_else(|| self.read_next(at))) else {
+            self.at.set(if self.direction == Direction::Left { self.range.start } else { self.range.end });
+            return false;
+        };
+        place.set(span);
+        self.count.set(count + 1);
+        self.at.set(to);
+        true
     }
 
-    /// Reads the word or sign beside `at`.
+    /// Reads the word or sign beside `at`, and up to where.
     #[inline(never)]
-    fn read_next(&self, at: usize) -> Option<Reading> {
+    fn read_next(&self, at: usize) -> Option<(Span, usize)> {
         let (span, to, is_certain) = match self.direction {
             Direction::Left => self.read_left(at),
             Direction::Right => self.read_right(at),
         }?;
-        let reading = Reading { from: at as u32, to: to as u32, span };
         if let Some(known) = self.known.filter(|_| is_certain) {
-            known.put(reading);
+            known.put(at, to, span);
         }
-        Some(reading)
+        Some((span, to))
     }
 
     /// What stands between two bytes.
@@ -270,7 +269,7 @@ impl<'t> Words<'t> {
             end: end as u32,
             pair: pair_of(bytes),
             begins: begins_with(token),
-            is_ascii: bytes.iter().all(u8::is_ascii),
+            is_ascii: token.is_ascii(),
             line_break,
         }
     }
