@@ -21,8 +21,11 @@ pub(crate) const ROUNDS: usize = 3;
 /// Hits after this many are not looked for: the payload is quarantined long before.
 const MOST_HITS: usize = 1000;
 
-/// Room for so many is made beforehand.
-const FEW_HITS: usize = 64;
+/// From so many occurrences on, the words around them are remembered from one to the next.
+const MANY: usize = 8;
+
+/// Room for so many hits is made beforehand.
+const FEW_HITS: usize = 16;
 
 /// A blocked term in the joined text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,12 +121,16 @@ impl<'t> Search<'t> {
     /// Looks at all of it, as it stands and after every round of decoding that changes anything.
     fn everywhere(&mut self) -> Vec<Found> {
         let (tables, text) = (self.tables, self.text);
-        self.known.keep();
+        let mut examined = 0;
         let mut all: Vec<Found> = Vec::with_capacity(FEW_HITS);
         let mut before = Seen::default();
         each_view(tables, text, |view, round| {
-            let mut seen = Seen { found: Vec::with_capacity(FEW_HITS), ..Seen::default() };
+            let mut seen = Seen::default();
             self.aligner.each(view, |index, alignment| {
+                examined += 1;
+                if examined == MANY {
+                    self.known.keep();
+                }
                 let place = Place::of(view, index, alignment);
                 let judged_before = round > 0 && before.has_examined(&place) && is_untouched(view, alignment);
                 let one = match judged_before {
