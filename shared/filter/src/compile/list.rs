@@ -5,7 +5,9 @@ use std::ops::BitOr;
 
 use serde::Deserialize;
 
-use crate::engine::senses::{Case, Collocation, Collocations, Condition, WordPattern, bit_of};
+use crate::engine::senses::{
+    Case, Collocation, Collocations, Condition, Glances, WordPattern, bit_of, glance, pair_of,
+};
 use crate::engine::tables::{Matching, Substitute, Term};
 
 /// Why a block list was refused.
@@ -194,6 +196,7 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
         left: indexed(collocations(&raw.left)?, <[_]>::last),
         right: indexed(collocations(&raw.right)?, <[_]>::first),
         near_initials: near.iter().fold(0, |sum, word| sum | initials(word)),
+        near_glances: glances(&near),
         near,
         starts: raw.starts,
         ends: raw.ends,
@@ -226,6 +229,25 @@ fn initials(word: &WordPattern) -> u128 {
         _ if word.initial() == 0 => u128::MAX,
         _ => bit_of(word.initial()),
     }
+}
+
+/// What those words look like that are neither groups nor endings.
+fn glances(words: &[WordPattern]) -> Glances {
+    let empty = || vec![0; if words.is_empty() { 0 } else { 32 }];
+    let mut glances = Glances { words: empty(), stems: empty() };
+    let set = |rows: &mut [u32], bit: u16| rows[bit as usize >> 5] |= 1 << (bit & 31);
+    for word in words {
+        match word {
+            WordPattern::Exact(text) => set(&mut glances.words, glance(pair_of(text.as_bytes()), text.len())),
+            // Any second letter.
+            WordPattern::Prefix(stem) if stem.len() < 2 => {
+                glances.stems[pair_of(stem.as_bytes()) as usize >> 5] = u32::MAX
+            }
+            WordPattern::Prefix(stem) => set(&mut glances.stems, pair_of(stem.as_bytes())),
+            WordPattern::Suffix(_) | WordPattern::OneOf(_) => {}
+        }
+    }
+    glances
 }
 
 fn pattern(word: &str, groups: &BTreeMap<String, Vec<String>>) -> Result<WordPattern, String> {

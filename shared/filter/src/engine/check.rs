@@ -1,7 +1,7 @@
 //! Checks a payload: what is found in its fields, the substitutes and the second look at the result.
 
 use crate::engine::find::{Found, find};
-use crate::engine::replace::wording;
+use crate::engine::replace::{fits, wording};
 use crate::engine::tables::Tables;
 use crate::engine::writing::Writing;
 use crate::outcome::{Action, Checked, CheckedField, CheckedPayload, Hit, Outcome, View as Reading};
@@ -28,16 +28,15 @@ pub(crate) fn check_payload(tables: &Tables, fields: &[&str]) -> CheckedPayload 
     if found.is_empty() {
         return untouched(none(), Outcome::Pass);
     }
-    let (hits, wordings) = hits(tables, fields, &found);
-    let replacements = wordings.iter().flatten().count();
+    let (hits, patterns) = hits(tables, fields, &found);
     let quarantined = hits.iter().flatten().any(|hit| hit.action == Action::Quarantine);
-    if quarantined || replacements > MOST_REPLACEMENTS {
+    if quarantined || found.len() > MOST_REPLACEMENTS {
         return untouched(hits, Outcome::Quarantine);
     }
     let texts: Vec<String> = fields
         .iter()
-        .zip(hits.iter().zip(&wordings))
-        .map(|(text, (hits, wordings))| replaced(text, hits, wordings))
+        .zip(hits.iter().zip(&patterns))
+        .map(|(text, (hits, patterns))| replaced(tables, text, hits, patterns))
         .collect();
     // A substitute may close a gap between two pieces of a term, or take away what made another ordinary.
     let second: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -50,25 +49,31 @@ pub(crate) fn check_payload(tables: &Tables, fields: &[&str]) -> CheckedPayload 
     }
 }
 
-/// The text with every hit replaced.
-fn replaced(text: &str, hits: &[Hit], wordings: &[Option<String>]) -> String {
+/// The text with every hit replaced; `patterns` are those of the hits.
+fn replaced(tables: &Tables, text: &str, hits: &[Hit], patterns: &[u16]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * hits.len());
     let mut at = 0;
-    for (hit, wording) in hits.iter().zip(wordings) {
-        let Some(wording) = wording else { continue };
+    for (hit, number) in hits.iter().zip(patterns) {
+        let pattern = &tables.lists.patterns[*number as usize];
+        let Some(substitute) = &tables.term_of(pattern).substitute else { continue };
+        let Some(wording) = wording(substitute, text, hit.start, hit.end, pattern.plural) else { continue };
         out.push_str(&text[at..hit.start]);
-        out.push_str(wording);
+        out.push_str(&wording);
         at = hit.end;
     }
     out.push_str(&text[at..]);
     out
 }
 
-/// The hits per field, and what replaces each of those that can be replaced.
-#[allow(clippy::type_complexity, reason = "two lists of the same shape")]
-fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Vec<Vec<Option<String>>>) {
+/// The hits per field, and the pattern of each. Whether a substitute fits is told here, its wording is not: of a
+/// payload with many hits nothing is replaced.
+fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Vec<Vec<u16>>) {
     let mut hits = vec![Vec::new(); fields.len()];
-    let mut wordings = vec![Vec::new(); fields.len()];
+    let mut patterns = vec![Vec::new(); fields.len()];
+    if let ([hits], [patterns]) = (&mut hits[..], &mut patterns[..]) {
+        hits.reserve_exact(found.len());
+        patterns.reserve_exact(found.len());
+    }
     let (mut field, mut offset) = (0, 0);
     for one in found {
         while field + 1 < fields.len() && one.start > offset + fields[field].len() {
@@ -76,23 +81,18 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
             field += 1;
         }
         let text = fields[field];
-        let pattern = &tables.lists.patterns[one.pattern as usize];
-        let term = tables.term_of(pattern);
+        let term = tables.term_of(&tables.lists.patterns[one.pattern as usize]);
         let (start, end) = (one.start - offset, one.end - offset);
         let joined = end > text.len();
-        let end = end.min(text.len());
-        let wording = match &term.substitute {
-            Some(substitute) if !joined && one.writing < Writing::Leet => {
-                wording(substitute, text, start, end, pattern.plural)
-            }
-            _ => None,
-        };
+        let is_replaced = !joined
+            && one.writing < Writing::Leet
+            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start));
         hits[field].push(Hit {
             id: term.id.clone(),
             term: term.text.clone(),
             start,
-            end,
-            rule: format!("category-{}", term.category),
+            end: end.min(text.len()),
+            rule: rule(term.category),
             category: term.category,
             view: match one.writing {
                 _ if joined => Reading::Joined,
@@ -103,9 +103,19 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
                 Writing::Folded => Reading::Folded,
                 Writing::Plain(_) => Reading::Word,
             },
-            action: if wording.is_some() { Action::Replace } else { Action::Quarantine },
+            action: if is_replaced { Action::Replace } else { Action::Quarantine },
         });
-        wordings[field].push(wording);
+        patterns[field].push(one.pattern);
     }
-    (hits, wordings)
+    (hits, patterns)
+}
+
+fn rule(category: u8) -> String {
+    match category {
+        1 => "category-1".to_owned(),
+        2 => "category-2".to_owned(),
+        3 => "category-3".to_owned(),
+        4 => "category-4".to_owned(),
+        other => format!("category-{other}"),
+    }
 }

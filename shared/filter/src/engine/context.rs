@@ -1,6 +1,7 @@
 //! The words around an occurrence, and whether they make it ordinary English.
 
 use crate::engine::code;
+use crate::engine::known::Known;
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
 use crate::engine::senses::{Case, Collocations, Condition, WordPattern, bit_of};
 use crate::engine::tables::Term;
@@ -14,7 +15,6 @@ const NEAREST_WORDS: usize = 5;
 const REACH: usize = 240;
 
 /// What stands around an occurrence, up to the ends of its paragraph or list item.
-#[derive(Clone, Debug)]
 pub(crate) struct Context<'t> {
     left: Words<'t>,
     right: Words<'t>,
@@ -30,18 +30,30 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// The word or sign right before `start`.
+pub(crate) fn word_before(text: &str, start: usize) -> Option<Token<'_>> {
+    Words::before(text, floor(text, start.saturating_sub(REACH))..start, None).get(0)
+}
+
 impl<'t> Context<'t> {
-    /// The words around the bytes from `start` to `end`.
-    pub(crate) fn of(text: &'t str, start: usize, end: usize) -> Context<'t> {
-        let from = floor(text, start.saturating_sub(REACH));
-        let to = floor(text, (end + REACH).min(text.len()));
-        let (left, right) = (Words::before(&text[from..start]), Words::after(&text[end..to]));
-        Context { left, right, nearest: NEAREST_WORDS }
+    /// The words around the bytes from `start` to `end`, in a text of which other contexts may have been read.
+    #[inline]
+    pub(crate) fn of(known: Option<&'t Known>, text: &'t str, start: usize, end: usize) -> Context<'t> {
+        Context::reaching(NEAREST_WORDS, known, text, start, end)
     }
 
     /// The same for a symbol, whose senses only the sentence tells apart.
-    pub(crate) fn of_symbol(text: &'t str, start: usize, end: usize) -> Context<'t> {
-        Context { nearest: WORDS, ..Context::of(text, start, end) }
+    pub(crate) fn of_symbol(known: Option<&'t Known>, text: &'t str, start: usize, end: usize) -> Context<'t> {
+        Context::reaching(WORDS, known, text, start, end)
+    }
+
+    #[inline]
+    fn reaching(nearest: usize, known: Option<&'t Known>, text: &'t str, start: usize, end: usize) -> Context<'t> {
+        let from = floor(text, start.saturating_sub(REACH));
+        let to = floor(text, (end + REACH).min(text.len()));
+        let left = Words::before(text, from..start, known);
+        let right = Words::after(text, end..to, known);
+        Context { left, right, nearest }
     }
 
     /// The word or sign right before the occurrence.
@@ -147,10 +159,8 @@ impl<'t> Context<'t> {
             in_capitals &= self.right.take(length).all(|t| t.fits_capitals());
         }
         if !condition.near.is_empty() {
-            let in_sentence = |t: &Token<'_>| !matches!(t.text, "." | "!" | "?");
-            let left = self.left.take(WORDS).take_while(in_sentence);
-            let mut around = left.chain(self.right.take(WORDS).take_while(in_sentence));
-            in_capitals &= around.find(|t| is_near_word(t, condition))?.fits_capitals();
+            let near = |words: &Words<'t>| words.find_in_sentence(condition, |token| is_near_word(token, condition));
+            in_capitals &= near(&self.left).or_else(|| near(&self.right))?.fits_capitals();
         }
         let (before, after) = (self.left.text(), self.right.text());
         let holds = (!condition.determined || self.is_determined())
@@ -171,11 +181,10 @@ impl<'t> Context<'t> {
         collocations: &'p Collocations,
         nearest_first: impl Fn(&'p [WordPattern]) -> I,
     ) -> Option<usize> {
-        let first = words.get(0)?;
-        let begins = first.folded_initial();
+        let begins = words.begins(0)?;
         // Where a hyphen may be passed over, the word behind it counts too.
-        let behind = words.get(1).filter(|_| first.text == "-").map_or(begins, |token| token.folded_initial());
-        if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 && begins < 128 && behind < 128 {
+        let behind = if begins == b'-' { words.begins(1).unwrap_or(begins) } else { begins };
+        if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 {
             return None;
         }
         // What is no ASCII letter may begin like anything that is none.

@@ -126,7 +126,7 @@ impl Features {
             run = if repeat { run + 1 } else { 0 };
             self.longest_run = self.longest_run.max(run);
             let leet = self.leet;
-            self.note_letter(tables, unit, element);
+            self.note_letter(tables, unit, element, term.matching.is_symbolic());
             if self.leet > leet {
                 self.leet_at = Some((self.leet_at.map_or(k, |(from, _)| from), k));
             }
@@ -142,9 +142,8 @@ impl Features {
             unit_at += element.gap.chars().count();
             let ch = units[unit_at].ch;
             unit_at += 1;
+            self.note_case(ch);
             self.letters += usize::from(element.written.is_alphabetic());
-            self.upper += usize::from(ch.is_uppercase());
-            self.lower += usize::from(ch.is_lowercase());
         }
         for (index, unit) in units.iter().enumerate() {
             self.note_flags(index, unit);
@@ -157,17 +156,22 @@ impl Features {
         *self = Features { elements: pattern.elements.len(), gaps, ..Features::default() };
     }
 
+    fn note_case(&mut self, ch: char) {
+        self.upper += usize::from(ch.is_uppercase());
+        self.lower += usize::from(ch.is_lowercase());
+    }
+
     fn note_flags(&mut self, index: usize, unit: &Unit) {
         self.decoded |= unit.flags & DECODED != 0;
         self.hidden |= index > 0 && unit.flags & AFTER_HIDDEN != 0;
     }
 
-    fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element) {
+    fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
         let class = unit.class_in(tables);
         if is_same_letter(unit.ch, element.written) {
-            self.letters += usize::from(element.written.is_alphabetic());
-            self.upper += usize::from(unit.ch.is_uppercase());
-            self.lower += usize::from(unit.ch.is_lowercase());
+            // Nobody asks how many letters of a symbol are left.
+            self.letters += usize::from(!is_symbolic && element.written.is_alphabetic());
+            self.note_case(unit.ch);
             // A Greek letter's other case is a way of writing it, and still a disguise of the variable.
             self.folded |= !unit.ch.is_ascii() && unit.ch != element.written;
             return;
@@ -181,8 +185,7 @@ impl Features {
                 self.swaps.1 += 1;
             }
             self.letters += 1;
-            self.upper += usize::from(unit.ch.is_uppercase());
-            self.lower += usize::from(unit.ch.is_lowercase());
+            self.note_case(unit.ch);
         } else if class.primary != element.symbol && ((wants_letter && !is_letter) || element.is_digit()) {
             self.leet += 1;
         } else {
@@ -190,8 +193,7 @@ impl Features {
             self.stretched |= class.primary != element.symbol || is_currency(unit.ch);
             self.folded = true;
             self.letters += usize::from(wants_letter);
-            self.upper += usize::from(unit.ch.is_uppercase());
-            self.lower += usize::from(unit.ch.is_lowercase());
+            self.note_case(unit.ch);
         }
     }
 
@@ -206,7 +208,7 @@ impl Features {
 
 /// Whether two letters differ in their case at most.
 fn is_same_letter(one: char, other: char) -> bool {
-    if one.is_ascii() && other.is_ascii() {
+    if one == other || (one.is_ascii() && other.is_ascii()) {
         return one.eq_ignore_ascii_case(&other);
     }
     one.to_lowercase().eq(other.to_lowercase())

@@ -1,5 +1,6 @@
 //! Finds the blocked terms of a payload: where the sieve points, or everywhere and in every view.
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use crate::engine::align::{Aligner, Alignment, LONGEST};
@@ -8,6 +9,7 @@ use crate::engine::context::floor;
 use crate::engine::decode::decode;
 use crate::engine::features::Features;
 use crate::engine::judge::{Judgement, is_plainly_ordinary, judge, span};
+use crate::engine::known::Known;
 use crate::engine::sieve::{Held, sieve};
 use crate::engine::tables::Tables;
 use crate::engine::view::{AFTER_HIDDEN, DECODED, View};
@@ -18,6 +20,12 @@ pub(crate) const ROUNDS: usize = 3;
 
 /// Hits after this many are not looked for: the payload is quarantined long before.
 const MOST_HITS: usize = 1000;
+
+/// From so many occurrences on, the words around them are remembered from one to the next.
+const MANY: usize = 8;
+
+/// Room for so many hits is made beforehand.
+const FEW_HITS: usize = 16;
 
 /// A blocked term in the joined text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +92,12 @@ struct Search<'t> {
     text: &'t str,
     aligner: Aligner<'t>,
     features: Features,
+    known: Known,
 }
 
 impl<'t> Search<'t> {
     fn new(tables: &'t Tables, text: &'t str) -> Search<'t> {
-        Search { tables, text, aligner: Aligner::new(tables), features: Features::default() }
+        Search { tables, text, aligner: Aligner::new(tables), features: Features::default(), known: Known::default() }
     }
 
     /// Looks for the pattern that ends at a place in a view of so many characters before it and a few after it.
@@ -103,7 +112,7 @@ impl<'t> Search<'t> {
         match self.aligner.at(&view.units, pattern, last) {
             // Whether a term begins shows in the two characters before it.
             Some(alignment) if alignment.first >= 2 || from == 0 => {
-                Sight::Term(blocked(self.tables, text, &view, alignment, &mut self.features))
+                Sight::Term(blocked(self.tables, text, &view, alignment, &mut self.features, &self.known))
             }
             _ => Sight::Nothing,
         }
@@ -112,16 +121,21 @@ impl<'t> Search<'t> {
     /// Looks at all of it, as it stands and after every round of decoding that changes anything.
     fn everywhere(&mut self) -> Vec<Found> {
         let (tables, text) = (self.tables, self.text);
-        let mut all: Vec<Found> = Vec::new();
+        let mut examined = 0;
+        let mut all: Vec<Found> = Vec::with_capacity(FEW_HITS);
         let mut before = Seen::default();
         each_view(tables, text, |view, round| {
             let mut seen = Seen::default();
             self.aligner.each(view, |index, alignment| {
+                examined += 1;
+                if examined == MANY {
+                    self.known.keep();
+                }
                 let place = Place::of(view, index, alignment);
                 let judged_before = round > 0 && before.has_examined(&place) && is_untouched(view, alignment);
                 let one = match judged_before {
                     true => before.found_at(&place),
-                    false => blocked(tables, text, view, alignment, &mut self.features),
+                    false => blocked(tables, text, view, alignment, &mut self.features, &self.known),
                 };
                 if let Some(one) = one {
                     seen.found.push((place, one));
@@ -203,8 +217,15 @@ pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
     found
 }
 
-fn blocked(tables: &Tables, text: &str, view: &View, alignment: &Alignment, features: &mut Features) -> Option<Found> {
-    let judgement = judge(tables, text, view, alignment, features);
+fn blocked(
+    tables: &Tables,
+    text: &str,
+    view: &View,
+    alignment: &Alignment,
+    features: &mut Features,
+    known: &Known,
+) -> Option<Found> {
+    let judgement = judge(tables, text, view, alignment, features, Some(known));
     let Judgement::Blocked { writing, decoded } = judgement else { return None };
     let (start, end) = span(view, alignment);
     let written = &tables.term_of(&tables.lists.patterns[alignment.pattern as usize]).text;
@@ -239,13 +260,38 @@ pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View,
 
 /// Of hits that overlap, the longest stands; of equally long ones, the plainest.
 pub(crate) fn merge(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|one| (one.start, one.end));
+    // Nearly all stand alone, or beside what is the same in every respect.
+    found.dedup();
+    let mut kept = Vec::with_capacity(found.len());
+    let mut rest = &found[..];
+    while let Some(first) = rest.first() {
+        let mut end = first.end;
+        let overlapping = rest[1..].iter().take_while(|next| {
+            let overlaps = next.start < end;
+            end = end.max(next.end);
+            overlaps
+        });
+        let (group, after) = rest.split_at(1 + overlapping.count());
+        match group {
+            [one] => kept.push(*one),
+            several => kept.extend(longest(several)),
+        }
+        rest = after;
+    }
+    kept
+}
+
+/// The same of hits that hang together.
+fn longest(found: &[Found]) -> impl Iterator<Item = Found> {
+    let mut found = found.to_vec();
     found.sort_by_key(|f| (std::cmp::Reverse(f.end - f.start), f.writing, f.decoded, f.respelled, f.start, f.pattern));
-    let mut kept: std::collections::BTreeMap<usize, Found> = std::collections::BTreeMap::new();
+    let mut kept: BTreeMap<usize, Found> = BTreeMap::new();
     for candidate in found {
         let before = kept.range(..candidate.end).next_back();
         if before.is_none_or(|(_, other)| other.end <= candidate.start) {
             kept.insert(candidate.start, candidate);
         }
     }
-    kept.into_values().collect()
+    kept.into_values()
 }

@@ -3,6 +3,7 @@
 use crate::engine::align::Alignment;
 use crate::engine::context::Context;
 use crate::engine::features::Features;
+use crate::engine::known::Known;
 use crate::engine::senses::Case;
 use crate::engine::tables::{Matching, Tables};
 use crate::engine::view::View;
@@ -24,13 +25,15 @@ pub(crate) fn span(view: &View, alignment: &Alignment) -> (usize, usize) {
     (view.units[alignment.first].start as usize, view.units[alignment.last].end as usize)
 }
 
-/// Judges one alignment of a view of `text`. What it notes on the way goes into `features`.
+/// Judges one alignment of a view of `text`. What it notes on the way goes into `features`, and what it reads of
+/// the text into `known`.
 pub(crate) fn judge(
     tables: &Tables,
     text: &str,
     view: &View,
     alignment: &Alignment,
     features: &mut Features,
+    known: Option<&Known>,
 ) -> Judgement {
     let pattern = &tables.lists.patterns[alignment.pattern as usize];
     let term = tables.term_of(pattern);
@@ -55,9 +58,9 @@ pub(crate) fn judge(
     if let Writing::Plain(plain) = writing
         && !(term.allow.is_empty() && term.matching != Matching::Number)
     {
-        let context = match term.matching {
-            Matching::Greek | Matching::Symbol => Context::of_symbol(text, start, end),
-            Matching::Word | Matching::Number => Context::of(text, start, end),
+        let context = match term.matching.is_symbolic() {
+            true => Context::of_symbol(known, text, start, end),
+            false => Context::of(known, text, start, end),
         };
         if let Some(rule) = context.ordinary_sense(term, case(plain, &context), false) {
             return Judgement::Ordinary(rule);
@@ -68,7 +71,7 @@ pub(crate) fn judge(
     }
     if writing == Writing::Squashed
         && term.allow.iter().any(|condition| condition.split)
-        && let Some(rule) = Context::of(text, start, end).ordinary_sense(term, Case::Upper, true)
+        && let Some(rule) = Context::of(known, text, start, end).ordinary_sense(term, Case::Upper, true)
     {
         return Judgement::Ordinary(rule);
     }
@@ -122,7 +125,7 @@ pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, patte
         _ if is_title => Plain::Title,
         _ => return false,
     };
-    let context = Context::of(text, at, end);
+    let context = Context::of(None, text, at, end);
     context.ordinary_sense(term, case(plain, &context), false).is_some()
 }
 

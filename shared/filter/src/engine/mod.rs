@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod find;
 pub(crate) mod judge;
+pub(crate) mod known;
 pub(crate) mod nfa;
 pub(crate) mod replace;
 pub(crate) mod senses;

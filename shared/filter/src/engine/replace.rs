@@ -3,8 +3,9 @@
 //! The words around a term are never changed: where the text already has a determiner, the substitute comes
 //! without one ("the manifold" → "the system"), and where no wording fits, there is none.
 
-use crate::engine::context::Context;
+use crate::engine::context::{Context, word_before};
 use crate::engine::tables::Substitute;
+use crate::engine::token::Token;
 
 pub(crate) const DETERMINERS: &[&str] = &[
     "the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its", "their", "some", "any", "each",
@@ -26,10 +27,26 @@ pub(crate) const FUNCTION_WORDS: &[&str] = &[
     "exceeds", "clears",
 ];
 
+/// Whether there is a wording that may replace the bytes from `start` on; see [`wording`].
+pub(crate) fn fits(substitute: &Substitute, text: &str, start: usize) -> bool {
+    fits_after(substitute, word_before(text, start))
+}
+
+fn fits_after(substitute: &Substitute, before: Option<Token<'_>>) -> bool {
+    match before {
+        Some(before) if before.is("an") => substitute.noun.starts_with(['a', 'e', 'i', 'o', 'u']),
+        Some(before) => !(substitute.alone && before.is_one_of(TITLES)),
+        None => true,
+    }
+}
+
 /// The wording that replaces the bytes from `start` to `end`, or `None` when no wording would be grammatical.
 pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: usize, plural: bool) -> Option<String> {
-    let context = Context::of(text, start, end);
-    let mut chosen = match form(substitute, &context)? {
+    let context = Context::of(None, text, start, end);
+    if !fits_after(substitute, context.before()) {
+        return None;
+    }
+    let mut chosen = match form(substitute, &context) {
         Form::Full => substitute.full.clone(),
         Form::Noun => substitute.noun.clone(),
         Form::AfterA => substitute.after_a.clone(),
@@ -58,27 +75,22 @@ enum Form {
     AfterA,
 }
 
-fn form(substitute: &Substitute, context: &Context<'_>) -> Option<Form> {
-    let Some(before) = context.before() else { return Some(Form::Full) };
+/// The form that goes with the words before, where one does.
+fn form(substitute: &Substitute, context: &Context<'_>) -> Form {
+    let Some(before) = context.before() else { return Form::Full };
     if before.is("a") {
-        return Some(Form::AfterA);
+        return Form::AfterA;
     }
-    if before.is("an") {
-        return substitute.noun.starts_with(['a', 'e', 'i', 'o', 'u']).then_some(Form::Noun);
+    if before.is("an") || before.is_one_of(DETERMINERS) || before.ends_with("'s") {
+        return Form::Noun;
     }
-    if before.is_one_of(DETERMINERS) || before.ends_with("'s") {
-        return Some(Form::Noun);
-    }
-    if !before.is_word() || before.is_one_of(FUNCTION_WORDS) {
-        return Some(Form::Full);
-    }
-    if substitute.alone {
-        return (!before.is_one_of(TITLES)).then_some(Form::Full);
+    if !before.is_word() || before.is_one_of(FUNCTION_WORDS) || substitute.alone {
+        return Form::Full;
     }
     let phrase = context.words_before().take(4).take_while(|t| t.is_word() && !t.is_one_of(FUNCTION_WORDS));
     let determined = phrase.skip(1).any(|t| t.is_one_of(DETERMINERS) || t.is_one_of(&["a", "an"]));
     let verb_like = ["s", "ed", "ing"].iter().any(|ending| before.ends_with(ending));
-    Some(if determined || !verb_like { Form::Noun } else { Form::Full })
+    if determined || !verb_like { Form::Noun } else { Form::Full }
 }
 
 fn begins_sentence(context: &Context<'_>) -> bool {

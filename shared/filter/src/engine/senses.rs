@@ -36,9 +36,39 @@ impl WordPattern {
 /// A sequence of words.
 pub(crate) type Collocation = Vec<WordPattern>;
 
-/// The bit of an ASCII character in a set of them.
-pub(crate) const fn bit_of(ascii: u8) -> u128 {
-    if ascii < 128 { 1 << ascii } else { 0 }
+/// The bit of an ASCII character in a set of them; all that is none has the last, with a control character.
+pub(crate) const fn bit_of(byte: u8) -> u128 {
+    1 << if byte < 128 { byte } else { 127 }
+}
+
+/// What ASCII words look like at a glance, as a set that is cheap to ask and never wrong by "no".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Glances {
+    /// [`glance`] of whole words, one bit each.
+    pub(crate) words: Vec<u32>,
+    /// [`pair_of`] stems, one bit each.
+    pub(crate) stems: Vec<u32>,
+}
+
+impl Glances {
+    pub(crate) fn may_have(&self, pair: u16, length: usize) -> bool {
+        let has = |rows: &[u32], bit: u16| rows.get(bit as usize >> 5).is_some_and(|row| row & (1 << (bit & 31)) != 0);
+        has(&self.words, glance(pair, length)) || has(&self.stems, pair)
+    }
+}
+
+/// The first two bytes, but for their case, in ten bits.
+pub(crate) fn pair_of(word: &[u8]) -> u16 {
+    match word {
+        [first, second, ..] => u16::from(first & 31) << 5 | u16::from(second & 31),
+        [only] => u16::from(only & 31) << 5,
+        [] => 0,
+    }
+}
+
+/// A word's first two bytes and its length, in ten bits.
+pub(crate) fn glance(pair: u16, length: usize) -> u16 {
+    (pair ^ (length as u16).wrapping_mul(37)) & 1023
 }
 
 /// Sequences of words, one of which must stand on one side of an occurrence.
@@ -67,6 +97,7 @@ pub(crate) struct Condition {
     pub(crate) near: Vec<WordPattern>,
     /// With which ASCII characters those begin, one bit each.
     pub(crate) near_initials: u128,
+    pub(crate) near_glances: Glances,
     pub(crate) starts: bool,
     pub(crate) ends: bool,
     pub(crate) determined: bool,

@@ -1,46 +1,66 @@
 //! A word or sign of a text, and how it compares with the words of the list.
 
+use crate::engine::words::is_alphanumeric;
+
+/// The first ASCII character of a word in small letters, as words are compared; [`u8::MAX`] where it is none.
+pub(crate) fn begins_with(text: &str) -> u8 {
+    match text.bytes().next() {
+        Some(byte) if byte < 128 => byte.to_ascii_lowercase(),
+        _ if is_punctuation(text) => {
+            if text.starts_with('’') {
+                b'\''
+            } else {
+                u8::MAX
+            }
+        }
+        _ => fold(text.chars()).next().and_then(|c| u8::try_from(c).ok()).filter(u8::is_ascii).unwrap_or(u8::MAX),
+    }
+}
+
+/// Whether it begins with a character from U+2000 to U+207F, which have no small letters.
+fn is_punctuation(text: &str) -> bool {
+    matches!(text.as_bytes(), [0xe2, 0x80 | 0x81, ..])
+}
+
+/// In small letters, with a straight apostrophe.
+fn fold(chars: std::str::Chars<'_>) -> impl Iterator<Item = char> {
+    chars.flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c })
+}
+
 /// One word or sign beside an occurrence, as the text has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'t> {
     pub(crate) text: &'t str,
     pub(crate) is_ascii: bool,
+    /// What it begins with in small letters, as words are compared; [`u8::MAX`] for what is no ASCII character.
+    pub(crate) begins: u8,
     /// Whether a line break stands between it and the occurrence, or the token before it on that side.
     pub(crate) line_break: bool,
 }
 
 impl Token<'_> {
-    /// Its first character in small letters, where that is ASCII.
+    /// Its first character in small letters, where that is ASCII as it stands.
     pub(crate) fn initial(&self) -> Option<u8> {
         self.text.bytes().next().filter(u8::is_ascii).map(|byte| byte.to_ascii_lowercase())
     }
 
-    /// The same for any character, as words are compared; [`u8::MAX`] for what is then no ASCII character.
-    pub(crate) fn folded_initial(&self) -> u8 {
-        let folded = || self.folded().next().and_then(|c| u8::try_from(c).ok()).filter(u8::is_ascii);
-        self.initial().or_else(folded).unwrap_or(u8::MAX)
-    }
-
     /// Whether it is this word, which is in small letters.
     pub(crate) fn is(&self, word: &str) -> bool {
-        self.text.eq_ignore_ascii_case(word)
-            || (!self.is_ascii && self.may_begin_like(word) && self.folded().eq(word.chars()))
+        self.may_begin_like(word)
+            && (self.text.eq_ignore_ascii_case(word) || (!self.is_ascii && self.folded().eq(word.chars())))
     }
 
     /// Cheap, and never wrong by "no".
     fn may_begin_like(&self, word: &str) -> bool {
-        match (self.text.as_bytes().first(), word.as_bytes().first()) {
-            (Some(own), Some(other)) if *own < 128 => own.to_ascii_lowercase() == *other,
-            (Some(_), Some(_)) => self.folded().next() == word.chars().next(),
-            (own, other) => own.is_none() && other.is_none(),
+        match word.as_bytes().first() {
+            Some(byte) if *byte < 128 => *byte == self.begins,
+            Some(byte) => self.begins == u8::MAX && (*byte == 0xe2 || !is_punctuation(self.text)),
+            None => self.text.is_empty(),
         }
     }
 
     pub(crate) fn is_one_of(&self, words: &[&str]) -> bool {
-        match self.initial() {
-            Some(initial) => words.iter().any(|word| word.as_bytes().first() == Some(&initial) && self.is(word)),
-            None => words.iter().any(|word| self.is(word)),
-        }
+        words.iter().any(|word| self.is(word))
     }
 
     pub(crate) fn ends_with(&self, ending: &str) -> bool {
@@ -61,17 +81,19 @@ impl Token<'_> {
         stem.chars().all(|c| folded.next() == Some(c))
     }
 
-    /// In small letters, with a straight apostrophe.
     fn folded(&self) -> impl Iterator<Item = char> {
-        self.text.chars().flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c })
+        fold(self.text.chars())
     }
 
     /// Whether it is a word of two letters or more, all capitals; a sign or a single letter fits in with them.
     pub(crate) fn fits_capitals(&self) -> bool {
-        self.text.len() < 2 || !self.text.chars().any(char::is_lowercase)
+        match self.is_ascii {
+            true => self.text.len() < 2 || !self.text.bytes().any(|byte| byte.is_ascii_lowercase()),
+            false => !self.text.chars().any(char::is_lowercase),
+        }
     }
 
     pub(crate) fn is_word(&self) -> bool {
-        self.text.chars().any(char::is_alphanumeric)
+        self.text.chars().any(is_alphanumeric)
     }
 }

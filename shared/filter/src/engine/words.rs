@@ -1,9 +1,12 @@
 //! The words and signs beside an occurrence, read one after the other, and only as many as are asked for.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::engine::token::Token;
+use crate::engine::known::{Direction, Known, Readings, Span, UNREAD};
+use crate::engine::senses::{Condition, bit_of, pair_of};
+use crate::engine::token::{Token, begins_with};
 
 /// How many words to each side are looked at.
 pub(crate) const WORDS: usize = 12;
@@ -42,11 +45,17 @@ static NEAR_WORDS: LazyLock<[u64; 32]> = LazyLock::new(|| {
     bits
 });
 
-fn is_word(c: char) -> bool {
+/// [`char::is_alphanumeric`], which takes long.
+pub(crate) fn is_alphanumeric(c: char) -> bool {
     match NEAR_WORDS.get(c as usize / 64) {
         Some(bits) => bits & (1 << (c as usize % 64)) != 0,
-        None => c == '’' || c.is_alphanumeric(),
+        // General punctuation.
+        None => !matches!(c, '\u{2000}'..='\u{206f}') && c.is_alphanumeric(),
     }
+}
+
+fn is_word(c: char) -> bool {
+    c == '’' || is_alphanumeric(c)
 }
 
 fn kind(c: char) -> Kind {
@@ -129,89 +138,156 @@ fn ends_in_line_break(head: &str) -> bool {
     head.trim_end_matches([' ', '\t', '\r', '>']).ends_with('\n')
 }
 
-/// In which direction the words are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Left,
-    Right,
-}
-
-/// Where a token stands in the text that is read, which is shorter than 64 KB.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    start: u16,
-    end: u16,
-    is_ascii: bool,
-    line_break: bool,
-}
-
 /// The words on one side of an occurrence, nearest first, up to the end of its paragraph or list item. A line
 /// break alone ends nothing: mail wraps its lines.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Words<'t> {
     text: &'t str,
+    /// The bytes of it that are read.
+    range: Range<usize>,
     direction: Direction,
+    known: Option<&'t Readings>,
     read: [Cell<Span>; WORDS],
     count: Cell<usize>,
-    /// What has not been read yet.
-    rest: Cell<&'t str>,
+    /// How far the text has been read: where what follows begins, or where what precedes ends.
+    at: Cell<usize>,
     /// Whether the text goes on behind the end of the paragraph, as far as it has been read.
     goes_on: Cell<bool>,
 }
 
 impl<'t> Words<'t> {
-    pub(crate) fn before(text: &'t str) -> Words<'t> {
-        Words::new(text, Direction::Left)
+    #[inline]
+    pub(crate) fn before(text: &'t str, range: Range<usize>, known: Option<&'t Known>) -> Words<'t> {
+        let at = range.end;
+        Words::new(text, range, known, Direction::Left, at)
     }
 
-    pub(crate) fn after(text: &'t str) -> Words<'t> {
-        Words::new(text, Direction::Right)
+    #[inline]
+    pub(crate) fn after(text: &'t str, range: Range<usize>, known: Option<&'t Known>) -> Words<'t> {
+        let at = range.start;
+        Words::new(text, range, known, Direction::Right, at)
     }
 
-    fn new(text: &'t str, direction: Direction) -> Words<'t> {
-        let read = [const { Cell::new(Span { start: 0, end: 0, is_ascii: true, line_break: false }) }; WORDS];
-        Words { text, direction, read, count: Cell::new(0), rest: Cell::new(text), goes_on: Cell::new(false) }
+    #[inline]
+    fn new(text: &'t str, range: Range<usize>, known: Option<&'t Known>, direction: Direction, at: usize) -> Words<'t> {
+        let read = [const { Cell::new(UNREAD) }; WORDS];
+        let known = known.and_then(|known| known.readings(direction));
+        let (count, at, goes_on) = (Cell::new(0), Cell::new(at), Cell::new(false));
+        Words { text, range, direction, known, read, count, at, goes_on }
     }
 
     /// The text that is read.
     pub(crate) fn text(&self) -> &'t str {
-        self.text
+        &self.text[self.range.clone()]
     }
 
     /// The word or sign with this number from 0, of at most [`WORDS`].
     pub(crate) fn get(&self, index: usize) -> Option<Token<'t>> {
+        self.token(&self.span_at(index)?)
+    }
+
+    fn token(&self, span: &Span) -> Option<Token<'t>> {
+        let Span { start, end, begins, is_ascii, line_break, .. } = *span;
+        Some(Token { text: self.text.get(start as usize..end as usize)?, is_ascii, begins, line_break })
+    }
+
+    /// [`Token::begins`] of the word or sign with this number.
+    pub(crate) fn begins(&self, index: usize) -> Option<u8> {
+        self.span_at(index).map(|span| span.begins)
+    }
+
+    #[inline]
+    fn span_at(&self, index: usize) -> Option<Span> {
         while self.count.get() <= index {
-            let span = match self.direction {
-                Direction::Left => self.read_left(),
-                Direction::Right => self.read_right(),
+            self.read_one().then_some(())?;
+        }
+        self.read.get(index).map(Cell::get)
+    }
+
+    /// The first word of the sentence that `is_wanted`, of those that may be among the words that a condition wants
+    /// near.
+    pub(crate) fn find_in_sentence(
+        &self,
+        condition: &Condition,
+        is_wanted: impl Fn(&Token<'t>) -> bool,
+    ) -> Option<Token<'t>> {
+        let glances = &condition.near_glances;
+        let has_others = condition.near_initials & bit_of(u8::MAX) != 0;
+        for index in 0..WORDS {
+            let span = self.span_at(index)?;
+            if matches!(span.begins, b'.' | b'!' | b'?') {
+                return None;
+            }
+            let may_be = match span.is_ascii {
+                true => glances.may_have(span.pair, (span.end - span.start) as usize),
+                false => span.begins < u8::MAX || has_others,
             };
-            match (span, self.read.get(self.count.get())) {
-                (Some(span), Some(place)) => {
-                    place.set(span);
-                    self.count.set(self.count.get() + 1);
-                }
-                _ => {
-                    self.rest.set("");
-                    return None;
+            if may_be {
+                let token = self.token(&span).filter(&is_wanted);
+                if token.is_some() {
+                    return token;
                 }
             }
         }
-        let Span { start, end, is_ascii, line_break } = self.read.get(index)?.get();
-        Some(Token { text: self.text.get(start as usize..end as usize)?, is_ascii, line_break })
+        None
     }
 
-    /// Where a word or sign stands that begins so many bytes from the beginning of the text.
-    fn span(start: usize, token: &str, line_break: bool) -> Span {
-        Span { start: start as u16, end: (start + token.len()) as u16, is_ascii: token.is_ascii(), line_break }
+    /// Reads one more word or sign; false when there is none.
+    #[inline]
+    fn read_one(&self) -> bool {
+        let (count, at) = (self.count.get(), self.at.get());
+        let known = self.known.and_then(|known| known.get(at, &self.range));
+        let (Some(place), Some((span, to))) = (self.read.get(count), known.or_else(|| self.read_next(at))) else {
+            self.at.set(if self.direction == Direction::Left { self.range.start } else { self.range.end });
+            return false;
+        };
+        place.set(span);
+        self.count.set(count + 1);
+        self.at.set(to);
+        true
+    }
+
+    /// Reads the word or sign beside `at`, and up to where.
+    #[inline(never)]
+    fn read_next(&self, at: usize) -> Option<(Span, usize)> {
+        let (span, to, is_certain) = match self.direction {
+            Direction::Left => self.read_left(at),
+            Direction::Right => self.read_right(at),
+        }?;
+        if let Some(known) = self.known.filter(|_| is_certain) {
+            known.put(at, to, span);
+        }
+        Some((span, to))
+    }
+
+    /// What stands between two bytes.
+    fn span(&self, start: usize, end: usize, line_break: bool) -> Span {
+        let token = &self.text[start..end];
+        let bytes = token.as_bytes();
+        Span {
+            start: start as u32,
+            end: end as u32,
+            pair: pair_of(bytes),
+            begins: begins_with(token),
+            is_ascii: token.is_ascii(),
+            line_break,
+        }
     }
 
     /// The same for a word: without the quotation marks around it, unless it is nothing else.
-    fn word(start: usize, word: &str, line_break: bool) -> Span {
-        let bare = word.trim_start_matches('\'');
-        if bare.is_empty() {
-            return Words::span(start, word, line_break);
+    fn word(&self, start: usize, end: usize, line_break: bool) -> Span {
+        let bytes = self.text.as_bytes();
+        let (mut from, mut to) = (start, end);
+        while from < to && bytes[from] == b'\'' {
+            from += 1;
         }
-        Words::span(start + word.len() - bare.len(), bare.trim_end_matches('\''), line_break)
+        if from == to {
+            return self.span(start, end, line_break);
+        }
+        while bytes[to - 1] == b'\'' {
+            to -= 1;
+        }
+        self.span(from, to, line_break)
     }
 
     /// The first so many of them.
@@ -224,71 +300,79 @@ impl<'t> Words<'t> {
         self.get(0).is_none() && self.goes_on.get()
     }
 
-    fn read_right(&self) -> Option<Span> {
+    /// The word or sign after `at`, where it ends, and whether nothing behind that had a say in it.
+    fn read_right(&self, mut at: usize) -> Option<(Span, usize, bool)> {
+        let text = &self.text[..self.range.end];
         let mut line_break = false;
-        let mut rest = self.rest.get();
-        while let Some(c) = rest.chars().next() {
-            let kind = kind(c);
-            if kind == Kind::Word {
-                let (word, tail) = rest.split_at(word_at_start(rest));
-                self.rest.set(tail);
-                return Some(Words::word(self.text.len() - rest.len(), word, line_break));
-            }
-            if c == '<'
-                && let Some(tag) = tag_at_start(rest)
-            {
-                rest = &rest[tag..];
-                continue;
-            }
-            let start = self.text.len() - rest.len();
-            let (sign, tail) = rest.split_at(c.len_utf8());
-            rest = tail;
+        loop {
+            let (kind, length) = match *text.as_bytes().get(at)? {
+                byte if byte < 128 => (ASCII[byte as usize], 1),
+                _ => text[at..].chars().next().map(|c| (kind(c), c.len_utf8()))?,
+            };
             match kind {
+                Kind::Word => {
+                    let end = at + word_at_start(&text[at..]);
+                    let is_whole = end < text.len();
+                    return Some((self.word(at, end, line_break), end, !line_break && is_whole));
+                }
                 Kind::Sign => {
-                    self.rest.set(tail);
-                    return Some(Words::span(start, sign, line_break));
+                    let is_open = text.as_bytes()[at] == b'<';
+                    if is_open && let Some(tag) = tag_at_start(&text[at..]) {
+                        at += tag;
+                        continue;
+                    }
+                    let end = at + length;
+                    return Some((self.span(at, end, line_break), end, !line_break && !is_open));
                 }
-                Kind::LineBreak if breaks_paragraph(rest) => {
-                    self.goes_on.set(!rest.trim().is_empty());
-                    return None;
+                Kind::LineBreak => {
+                    let rest = &text[at + length..];
+                    if breaks_paragraph(rest) {
+                        self.goes_on.set(!rest.trim().is_empty());
+                        return None;
+                    }
+                    line_break = true;
                 }
-                Kind::LineBreak => line_break = true,
-                Kind::Word | Kind::Silent => {}
+                Kind::Silent => {}
             }
+            at += length;
         }
-        None
     }
 
-    fn read_left(&self) -> Option<Span> {
+    /// The word or sign before `at`, where it begins, and whether nothing before that had a say in it.
+    fn read_left(&self, mut at: usize) -> Option<(Span, usize, bool)> {
+        let first = self.range.start;
         let mut line_break = false;
-        let mut rest = self.rest.get();
-        while let Some(c) = rest.chars().next_back() {
-            let kind = kind(c);
-            if kind == Kind::Word {
-                let (head, word) = rest.split_at(word_at_end(rest));
-                self.rest.set(head);
-                return Some(Words::word(head.len(), word, line_break));
-            }
-            if c == '>'
-                && let Some(tag) = tag_at_end(rest)
-            {
-                rest = &rest[..tag];
-                continue;
-            }
-            let (head, sign) = rest.split_at(rest.len() - c.len_utf8());
-            rest = head;
+        while at > first {
+            let (kind, length) = match self.text.as_bytes()[at - 1] {
+                byte if byte < 128 => (ASCII[byte as usize], 1),
+                _ => self.text[first..at].chars().next_back().map(|c| (kind(c), c.len_utf8()))?,
+            };
+            let start = at - length;
             match kind {
+                Kind::Word => {
+                    let start = first + word_at_end(&self.text[first..at]);
+                    let is_whole = start > first;
+                    return Some((self.word(start, at, line_break), start, !line_break && is_whole));
+                }
                 Kind::Sign => {
-                    self.rest.set(head);
-                    return Some(Words::span(head.len(), sign, line_break));
+                    let is_closed = self.text.as_bytes()[start] == b'>';
+                    if is_closed && let Some(tag) = tag_at_end(&self.text[first..at]) {
+                        at = first + tag;
+                        continue;
+                    }
+                    return Some((self.span(start, at, line_break), start, !line_break && !is_closed));
                 }
-                Kind::LineBreak if breaks_paragraph(&self.text[head.len() + 1..]) || ends_in_line_break(head) => {
-                    self.goes_on.set(!head.trim().is_empty());
-                    return None;
+                Kind::LineBreak => {
+                    let head = &self.text[first..start];
+                    if breaks_paragraph(&self.text[at..self.range.end]) || ends_in_line_break(head) {
+                        self.goes_on.set(!head.trim().is_empty());
+                        return None;
+                    }
+                    line_break = true;
                 }
-                Kind::LineBreak => line_break = true,
-                Kind::Word | Kind::Silent => {}
+                Kind::Silent => {}
             }
+            at = start;
         }
         None
     }
