@@ -112,6 +112,10 @@ impl Retrieval<'_> {
             Ok(Value::Object(body)) => body,
             _ => return temporarily_unavailable(),
         };
+        // Kept with every verdict (Smoke Test, invariant 2), told of those that were made again.
+        if !cached.regen {
+            body.remove("regen");
+        }
         if !gates::may_echo(&cached.query) {
             body.insert("query".to_owned(), gates::withheld_line(&self.session_id).into());
             body.insert("query_withheld".to_owned(), true.into());
