@@ -119,7 +119,8 @@ fn revenue(report: &Report) -> String {
     let greatest = days.iter().map(|rows| total(rows)).max().unwrap_or(0).max(1);
     let top = round_up(greatest);
     let step = ((WHOLE - AXIS) / days.len() as u64).clamp(3, 64);
-    let width = AXIS + step * days.len() as u64;
+    // Room for the day below a single column.
+    let width = AXIS + (step * days.len() as u64).max(80);
     let mut svg = format!(
         "<svg class=\"columns\" viewBox=\"0 0 {width} {}\" style=\"max-width:{width}px\" role=\"img\" \
          aria-label=\"Gross revenue by day\">",
