@@ -250,12 +250,24 @@ impl Aws {
     }
 
     /// Replaces the document of a sale, provided that nobody changed it meanwhile.
-    pub(crate) async fn replace_sale(&self, mut item: HashMap<String, AttributeValue>, document: &Value) {
+    pub(crate) async fn replace_sale(&self, item: HashMap<String, AttributeValue>, document: &Value) {
+        assert!(self.replaced_sale(item, document).await, "the sale was changed meanwhile");
+    }
+
+    /// The same: whether nobody changed it meanwhile.
+    pub(crate) async fn replaced_sale(&self, mut item: HashMap<String, AttributeValue>, document: &Value) -> bool {
         let version = item["version"].clone();
         item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
         let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item));
         let put = put.condition_expression("version = :version").expression_attribute_values(":version", version);
-        put.send().await.expect("the sale was not changed meanwhile");
+        match put.send().await {
+            Ok(_) => true,
+            Err(error) => {
+                let conflict = error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception());
+                assert!(conflict, "{error:?}");
+                false
+            }
+        }
     }
 
     /// Replaces the document of a cached verdict, or removes the verdict.
