@@ -1,7 +1,7 @@
 //! Stripe with its key fetched at the first call: a function that starts asks for nothing it may not need. A key that
 //! is refused is looked up again, so that a rotated one works without a restart.
 
-use crate::{Client, Config, reply::is_unauthorized};
+use crate::{Client, maker::Maker, reply::is_unauthorized};
 use async_trait::async_trait;
 use domain::{
     CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId, Timestamp,
@@ -23,10 +23,7 @@ struct Document {
 
 /// Stripe, made at its first use.
 pub struct LazyClient {
-    base_url: String,
-    site: String,
-    pause: Arc<dyn Pause>,
-    randomness: Arc<dyn Randomness>,
+    maker: Maker,
     client: MadeFromSecret<Client>,
 }
 
@@ -40,15 +37,13 @@ impl LazyClient {
         pause: Arc<dyn Pause>,
         randomness: Arc<dyn Randomness>,
     ) -> Self {
-        Self { base_url, site, pause, randomness, client: MadeFromSecret::new(secret) }
+        Self { maker: Maker { base_url, site, pause, randomness }, client: MadeFromSecret::new(secret) }
     }
 
     fn make(&self, document: &Secret) -> Result<Client, NotMade> {
         let Document { secret_key } =
             serde_json::from_str(document.expose()).map_err(|_| "the Stripe secret has no secret_key")?;
-        let config = Config::new(&self.base_url, secret_key, &self.site);
-        let http = reqwest::Client::builder();
-        Ok(Client::new(config, http, Arc::clone(&self.pause), Arc::clone(&self.randomness))?)
+        self.maker.make(secret_key)
     }
 
     async fn client(&self) -> Result<Made<Client>, PaymentError> {

@@ -8,6 +8,7 @@ pub mod event;
 mod form;
 mod lazy;
 mod ledger;
+mod maker;
 mod reply;
 pub mod session;
 pub mod signature;

@@ -1,6 +1,6 @@
 //! Stripe's test mode, for the smoke test: created and read with a key of its own, which must be one of the test mode.
 
-use crate::{Client, Config};
+use crate::{Client, maker::Maker};
 use async_trait::async_trait;
 use domain::{
     MadeFromSecret, RenewableSecret, Secret, SessionId,
@@ -50,10 +50,7 @@ pub struct Created {
 
 /// Stripe's test mode, made at its first use.
 pub struct SmokeClient {
-    base_url: String,
-    site: String,
-    pause: Arc<dyn Pause>,
-    randomness: Arc<dyn Randomness>,
+    maker: Maker,
     client: MadeFromSecret<Client>,
 }
 
@@ -68,7 +65,7 @@ impl SmokeClient {
         pause: Arc<dyn Pause>,
         randomness: Arc<dyn Randomness>,
     ) -> Self {
-        Self { base_url, site, pause, randomness, client: MadeFromSecret::new(secret) }
+        Self { maker: Maker { base_url, site, pause, randomness }, client: MadeFromSecret::new(secret) }
     }
 
     /// Creates the smoke test's session; everything in it is fixed.
@@ -89,8 +86,7 @@ impl SmokeClient {
         if !smoke::is_test_key(secret_key.expose()) {
             return Err("the smoke test's Stripe key is not a secret key of the test mode".into());
         }
-        let config = Config::new(&self.base_url, secret_key, &self.site);
-        Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&self.pause), Arc::clone(&self.randomness))?)
+        self.maker.make(secret_key)
     }
 }
 
