@@ -43,6 +43,8 @@ pub(crate) struct StatusArguments {
 #[serde(rename_all = "snake_case")]
 enum State {
     Ok,
+    /// Nobody has measured it: the stack is new, or its CloudWatch measures no functions, as the local one's.
+    Unmeasured,
     /// A human has something to do, and time for it.
     Waiting,
     /// It could not be asked.
@@ -55,6 +57,7 @@ impl State {
     const fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Unmeasured => "unmeasured",
             Self::Waiting => "waiting",
             Self::Unknown => "unknown",
             Self::Wrong => "wrong",
@@ -186,8 +189,8 @@ fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> C
         return check(State::Unknown, "CloudWatch could not be asked".to_owned());
     };
     let Some(last) = last else {
-        // The stack may be new; that a schedule fell silent is an alarm, and told above.
-        return check(State::Unknown, "CloudWatch knows no run of the last 26 hours".to_owned());
+        // That a schedule fell silent is an alarm, and told above.
+        return check(State::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
     };
     let ago = now.since(last);
     let failures = if failed == 0 { String::new() } else { format!(", {failed} failed in the last hour") };
@@ -203,6 +206,7 @@ fn for_people(status: &Status, width: usize) -> String {
     let rows: Vec<_> = status.checks.iter().map(line).collect();
     let verdict = match status.state {
         State::Ok => "nothing is wrong",
+        State::Unmeasured => "nothing is wrong, as far as it is measured",
         State::Waiting => "nothing is wrong; something waits",
         State::Unknown => "not everything is known",
         State::Wrong => "something is wrong",
@@ -244,7 +248,8 @@ mod tests {
         let ran =
             |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
         assert_eq!((ran(900, 0).state, ran(901, 0).state, ran(1, 2).state), (State::Ok, State::Wrong, State::Wrong));
-        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, State::Unknown);
+        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, State::Unmeasured);
+        assert_eq!(runs("x", None, longest, at(0)).state, State::Unknown);
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(crate) fn of_cell(cell: &str) -> Style {
         "GREEN" | "ok" | "OK" | "sound" | "sent" => GOOD,
         "AMBER" | "WARN" | "waiting" | "held" => UNSURE,
         "RED" | "ERROR" | "CRITICAL" | "ALARM" | "wrong" | "failed" | "dead" => BAD,
-        "NULL" | "-" | "unknown" => ASIDE,
+        "NULL" | "-" | "unknown" | "unmeasured" => ASIDE,
         cell if cell.ends_with(" !") => BAD,
         _ => Style::new(),
     }
