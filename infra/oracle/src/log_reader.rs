@@ -102,17 +102,6 @@ pub(crate) fn unreadable(error: StorageError) -> CommandError {
     CommandError::failed("the audit log, its digests or the table cannot be read", error)
 }
 
-/// The objects with these keys. One that is gone since it was listed is left out.
-pub(crate) async fn fetch(objects: &dyn AuditObjects, keys: Vec<String>) -> Result<Vec<Object>, StorageError> {
-    let mut found = Vec::with_capacity(keys.len());
-    for key in keys {
-        if let Some(bytes) = objects.object(&key).await? {
-            found.push((key, bytes));
-        }
-    }
-    Ok(found)
-}
-
 /// What one stream turned out to be.
 enum Seen {
     Judged(Verification),
@@ -228,7 +217,7 @@ pub(crate) async fn report(
     let mut aggregate = Aggregate::default();
     let work = |stream: String, listed: Vec<ListedObject>| {
         let objects = objects.clone();
-        async move { Ok((stream, fetch(objects.as_ref(), keys(&listed)).await?)) }
+        async move { Ok((stream, objects.objects(keys(&listed)).await?)) }
     };
     let done = |(stream, objects): (String, Vec<Object>)| {
         // Functions have streams of their own, which say nothing of sales.
@@ -248,7 +237,7 @@ fn keys(listed: &[ListedObject]) -> Vec<String> {
 /// Verifies one stream. A sale that goes on while its stream is read looks like damage: what looks bad is read
 /// again, until the sale has stood still meanwhile.
 async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &Said) -> Result<Seen, StorageError> {
-    let objects = fetch(ports.objects.as_ref(), keys(&listed)).await?;
+    let objects = ports.objects.objects(keys(&listed)).await?;
     if stream.is_empty() && listed.is_empty() {
         return Ok(Seen::Judged(Verification::default()));
     }
@@ -266,7 +255,7 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         }
         let before = sale(ports, stream).await?;
         let listed = list(ports.objects.as_ref(), stream).await?;
-        let objects = fetch(ports.objects.as_ref(), keys(&listed)).await?;
+        let objects = ports.objects.objects(keys(&listed)).await?;
         let after = sale(ports, stream).await?;
         let version = |sale: &Option<Versioned<Sale>>| sale.as_ref().map(|sale| sale.version);
         let stood_still = version(&before) == version(&after);
@@ -311,7 +300,7 @@ async fn examine_function(
         let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
         for stream in days.keys().cloned().chain(newest).collect::<HashSet<String>>() {
             let listed = list(ports.objects.as_ref(), &stream).await?;
-            let objects = fetch(ports.objects.as_ref(), keys(&listed)).await?;
+            let objects = ports.objects.objects(keys(&listed)).await?;
             days.insert(stream, objects);
         }
         days.retain(|_, objects| !objects.is_empty());

@@ -1,0 +1,103 @@
+//! The mailbox.
+
+use crate::{
+    EmailAddress, SessionId,
+    inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
+    sale::Draft,
+};
+use async_trait::async_trait;
+use std::time::Duration;
+
+/// A mail, finished.
+#[derive(Clone, Debug)]
+pub struct OutgoingMail {
+    /// The recipient.
+    pub to: EmailAddress,
+    /// The subject.
+    pub subject: String,
+    /// The body, plain text.
+    pub body: String,
+    /// The sale, which travels in a header of its own so that the mail can be found again.
+    pub session_id: SessionId,
+}
+
+/// Why the mailbox did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum MailError {
+    /// 400: the mail itself is refused; trying again is useless.
+    #[error("the mail was refused (400)")]
+    Rejected,
+    /// The login service refused the refresh token or the client: a human must consent again (Email Retry, FM-03).
+    #[error("GRAPH_REFRESH_TOKEN revoked or refused (401)")]
+    ConsentRefused,
+    /// 403: a permission is missing or was withdrawn.
+    #[error("the mailbox refused access ({0})")]
+    Forbidden(u16),
+    /// 429: wait at least this long.
+    #[error("the mailbox is throttled")]
+    Throttled(Duration),
+    /// 401 after a refresh, 5xx: nothing was done.
+    #[error("the mailbox answered {0}")]
+    Unavailable(u16),
+    /// The connection broke or the reply was lost: it may have been done.
+    #[error("the outcome is unknown")]
+    OutcomeUnknown(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// 404: there is no such draft (any more).
+    #[error("there is no such draft")]
+    NoSuchDraft,
+}
+
+impl MailError {
+    /// Whether a later attempt may succeed (Email Retry, INV-05).
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        match self {
+            Self::Throttled(_) | Self::Unavailable(_) | Self::OutcomeUnknown(_) => true,
+            Self::Rejected | Self::ConsentRefused | Self::Forbidden(_) | Self::NoSuchDraft => false,
+        }
+    }
+
+    /// The code of Email Retry's records: the status, or -1 where the connection broke.
+    #[must_use]
+    pub fn code(&self) -> String {
+        match self {
+            Self::Rejected => "400".to_owned(),
+            Self::ConsentRefused => "401".to_owned(),
+            Self::NoSuchDraft => "404".to_owned(),
+            Self::Throttled(_) => "429".to_owned(),
+            Self::Unavailable(0) | Self::OutcomeUnknown(_) => "-1".to_owned(),
+            Self::Forbidden(status) | Self::Unavailable(status) => status.to_string(),
+        }
+    }
+}
+
+/// The mailbox. A draft that was sent is gone, so the same draft cannot be sent twice.
+#[async_trait]
+pub trait Mailbox: Send + Sync {
+    /// Creates a draft.
+    async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError>;
+    /// Sends a draft.
+    async fn send_draft(&self, draft: &Draft) -> Result<(), MailError>;
+    /// Whether the draft is still a draft.
+    async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError>;
+    /// Whether the sent items hold the draft's message.
+    async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
+    /// Removes a draft that nobody will send.
+    async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+}
+
+/// The mailbox's inbox. Nothing in it is ever changed: no message is marked as read, moved or removed (Inbox Watch,
+/// invariant 8).
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// The unread messages that were received at `since` or later, at most `most`.
+    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
+    /// A message without its body; nothing where it is not there (any more).
+    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
+    /// A message as an operator reads it.
+    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError>;
+    /// The sale of which a mail was sent in this conversation.
+    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError>;
+    /// Creates the draft of an acknowledgement, to be sent as any other draft.
+    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError>;
+}

@@ -1,0 +1,83 @@
+//! The model.
+
+use async_trait::async_trait;
+
+/// A question to the model: the same bytes on every path (Regen Consistency, invariant 7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// What the model is to do.
+    pub instruction: String,
+    /// The customer's text: data, never instruction.
+    pub content: String,
+    /// JSON schema of the reply.
+    pub schema: serde_json::Value,
+    /// Upper bound of the reply, thought included, in tokens.
+    pub max_output_tokens: u32,
+}
+
+/// What the model said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelReply {
+    /// The text, which ought to be the JSON of a verdict.
+    pub text: String,
+    /// Which model answered.
+    pub model_version: String,
+    /// A warning that comes with the reply, such as a retirement date.
+    pub status_warning: Option<String>,
+}
+
+/// Why there is no reply.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The model was not asked, because our own side failed first (the key could not be read): no attempt of the
+    /// sale and no failure of the model.
+    #[error("our side of the model is not ready")]
+    NotReady(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// No answer in time.
+    #[error("no answer in time")]
+    Timeout,
+    /// The connection failed.
+    #[error("the model could not be reached")]
+    Network(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// 408, 429, 500, 502, 503, 504: try again.
+    #[error("the model answered {0}")]
+    Unavailable(u16),
+    /// The daily quota is used up: trying again today is useless.
+    #[error("the quota is used up")]
+    QuotaExhausted,
+    /// 401, 403 (`GEMINI_AUTH_FAILURE`).
+    #[error("GEMINI_AUTH_FAILURE ({0})")]
+    Unauthorized(u16),
+    /// 400 and other refusals (`GEMINI_BAD_REQUEST`).
+    #[error("GEMINI_BAD_REQUEST ({0})")]
+    BadRequest(u16),
+    /// 404: no such model, or a retired one.
+    #[error("the model is not known")]
+    UnknownModel,
+    /// The model refused the content or stopped early; the reason is its own word.
+    #[error("no verdict in the reply: {0}")]
+    NoVerdict(String),
+}
+
+impl ModelError {
+    /// Whether the same call may succeed a moment later (Gemini Timeout, invariant 4).
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        match self {
+            Self::Timeout | Self::Network(_) | Self::Unavailable(_) => true,
+            Self::NotReady(_)
+            | Self::QuotaExhausted
+            | Self::Unauthorized(_)
+            | Self::BadRequest(_)
+            | Self::UnknownModel
+            | Self::NoVerdict(_) => false,
+        }
+    }
+}
+
+/// The model.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Asks the named model once, with a time-out.
+    async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError>;
+}

@@ -1,0 +1,114 @@
+//! What is kept of sales: the sales, their indexes, cached and archived verdicts, breakers and notes.
+
+use super::{SaveError, StorageError, Versioned};
+use crate::{CachedVerdict, Sale, SessionId, Submission, Timestamp, breaker::Breaker, mail::Letter, open_work::Work};
+use async_trait::async_trait;
+
+/// A cache entry as found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheEntry {
+    /// A verdict.
+    Hit(Box<CachedVerdict>),
+    /// Nothing.
+    Miss,
+    /// It was taken out for its age, or by an operator: nobody need be told that it is not there.
+    Removed,
+    /// Something that is not a verdict (Cache Alert, invariant 7).
+    Corrupt,
+}
+
+/// Sales and cached verdicts.
+#[async_trait]
+pub trait SaleStore: Send + Sync {
+    /// The sale, if anybody has seen it.
+    async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError>;
+    /// The sale and its cached verdict in one read.
+    async fn load_with_verdict(
+        &self,
+        session: &SessionId,
+    ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError>;
+    /// Saves the sale if its version is still `expected` (0: if it does not exist). Returns the new version.
+    /// Together with `verdict`, both are written or neither is.
+    async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError>;
+}
+
+/// A page of an index of sales.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Sales, the most urgent first. The index lags behind: whoever acts on one loads it and looks again.
+    pub sessions: Vec<SessionId>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// Sales with something left to do, by what that is and when it is due (see [`crate::open_work`]).
+#[async_trait]
+pub trait OpenSales: Send + Sync {
+    /// One page of the sales with this work whose due time is not after `until`; all of them without it.
+    async fn open(&self, work: Work, until: Option<Timestamp>, from: Option<&str>) -> Result<Listed, StorageError>;
+}
+
+/// A page of all sales.
+#[derive(Clone, Debug, Default)]
+pub struct SalesPage {
+    /// Sales, in no order.
+    pub sales: Vec<Sale>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// Every sale there is. It costs a reading of the whole table: for operators only, never on a path or a schedule.
+#[async_trait]
+pub trait AllSales: Send + Sync {
+    /// One page.
+    async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError>;
+}
+
+/// What operators submit in a customer's stead (Silent Drop, re-attempt).
+#[async_trait]
+pub trait Submissions: Send + Sync {
+    /// Keeps the tier and the question of a sale, in place of earlier ones.
+    async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError>;
+    /// What was submitted.
+    async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError>;
+}
+
+/// Mails that were given up, each as an object of its own.
+#[async_trait]
+pub trait DeadLetters: Send + Sync {
+    /// Keeps what is known of a dead letter: JSON without an address, a question or a verdict.
+    async fn keep(
+        &self,
+        session: &SessionId,
+        letter: Letter,
+        died_at: Timestamp,
+        document: &str,
+    ) -> Result<(), StorageError>;
+}
+
+/// The models' circuit breakers.
+#[async_trait]
+pub trait Breakers: Send + Sync {
+    /// A model's breaker; a closed one without history where there is none.
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError>;
+    /// Saves it if its version is still `expected`.
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError>;
+}
+
+/// What scheduled functions remember from one run to the next: one document per name.
+#[async_trait]
+pub trait Notes: Send + Sync {
+    /// The document, and the version to present when saving it; version 0 and nothing where there is none.
+    async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError>;
+    /// Saves it if its version is still `expected`. Returns the new version.
+    async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError>;
+}
+
+/// First verdicts, kept for ever.
+#[async_trait]
+pub trait VerdictArchive: Send + Sync {
+    /// Stores a verdict unless one is there; a stored one is never replaced.
+    async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError>;
+    /// The archived verdict.
+    async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError>;
+}

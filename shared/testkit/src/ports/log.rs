@@ -1,0 +1,136 @@
+//! The audit log, its digests and the quarantine, in a [`World`].
+
+use super::{PAGE, storage};
+use crate::world::World;
+use async_trait::async_trait;
+use domain::{
+    SessionId, Timestamp,
+    ports::{
+        AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices,
+        Published, Quarantine, StorageError,
+    },
+    sale::AuditEntry,
+};
+
+#[async_trait]
+impl AuditLog for World {
+    async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
+        let write = self.boundary("log.publish", |state| match state.log.get(&entry.key) {
+            Some(line) if *line == entry.line => Published::AlreadyThere,
+            Some(_) => Published::Forked,
+            None if domain::planted("log-write-lost") => Published::Written,
+            None => {
+                state.log.insert(entry.key.clone(), entry.line.clone());
+                state.log_written_at.insert(entry.key.clone(), state.now);
+                Published::Written
+            }
+        });
+        write.await.map_err(|_| storage("log.publish"))
+    }
+}
+
+#[async_trait]
+impl AuditRecords for World {
+    async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("log.lines", |state| {
+            let found = state.log.iter().filter(|(key, _)| key.starts_with(prefix));
+            found.map(|(_, line)| line.clone()).collect()
+        });
+        read.await.map_err(|_| storage("log.lines"))
+    }
+}
+
+/// An object ends with a line break, as it does in the bucket.
+#[async_trait]
+impl AuditObjects for World {
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
+        let read = self.boundary("log.keys", |state| {
+            let keys = state.log.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
+            let written_at = |key| Timestamp::from_millis(state.log_written_at.get(key).copied().unwrap_or(0));
+            keys.take(PAGE).map(|key| ListedObject { key: key.clone(), written_at: written_at(key) }).collect()
+        });
+        read.await.map_err(|_| storage("log.keys"))
+    }
+
+    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let line = |line: &String| format!("{line}\n").into_bytes();
+        let read = self.boundary("log.object", |state| state.log.get(key).map(line));
+        read.await.map_err(|_| storage("log.object"))
+    }
+}
+
+#[async_trait]
+impl LogNotices for World {
+    async fn receive(&self) -> Result<Vec<LogNotice>, StorageError> {
+        let read = self.boundary("log_notices.receive", |state| {
+            let visible = state.log_notices.iter().filter(|(handle, _)| !state.hidden_log_notices.contains(*handle));
+            let notice = |(handle, body): (&String, &String)| LogNotice { handle: handle.clone(), body: body.clone() };
+            let notices: Vec<LogNotice> = visible.take(PAGE).map(notice).collect();
+            state.hidden_log_notices.extend(notices.iter().map(|notice| notice.handle.clone()));
+            notices
+        });
+        read.await.map_err(|_| storage("log_notices.receive"))
+    }
+
+    async fn remove(&self, handle: &str) -> Result<(), StorageError> {
+        let write = self.boundary("log_notices.remove", |state| drop(state.log_notices.remove(handle)));
+        write.await.map_err(|_| storage("log_notices.remove"))
+    }
+}
+
+#[async_trait]
+impl DigestStore for World {
+    async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError> {
+        let write = self.boundary("digests.keep", |state| {
+            state.digests.entry(key.to_owned()).or_insert_with(|| document.to_owned()).clone().into_bytes()
+        });
+        write.await.map_err(|_| storage("digests.keep"))
+    }
+
+    async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let read = self.boundary("digests.find", |state| state.digests.get(key).map(|text| text.clone().into_bytes()));
+        read.await.map_err(|_| storage("digests.find"))
+    }
+
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("digests.keys", |state| {
+            let keys = state.digests.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
+            keys.take(PAGE).cloned().collect()
+        });
+        read.await.map_err(|_| storage("digests.keys"))
+    }
+}
+
+/// Never the same signature twice, as with ECDSA: the number of the signing, then what was signed.
+#[async_trait]
+impl DigestSigner for World {
+    fn key(&self) -> &str {
+        "the world's key"
+    }
+
+    async fn sign(&self, sha256: &[u8; 32]) -> Result<Vec<u8>, StorageError> {
+        let write = self.boundary("digests.sign", |state| {
+            state.signed.push(*sha256);
+            let number = u8::try_from(state.signed.len()).unwrap_or(u8::MAX);
+            [[number].as_slice(), sha256.as_slice()].concat()
+        });
+        write.await.map_err(|_| storage("digests.sign"))
+    }
+}
+
+#[async_trait]
+impl Quarantine for World {
+    async fn hold(&self, session: &SessionId, _held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
+        let write =
+            self.boundary("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned())));
+        write.await.map_err(|_| storage("quarantine.hold"))
+    }
+
+    async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
+        let read = self.boundary("quarantine.held", |state| {
+            let of_sale = state.quarantine.iter().filter(|(held, _)| held == session);
+            of_sale.map(|(_, payload)| payload.clone()).collect()
+        });
+        read.await.map_err(|_| storage("quarantine.held"))
+    }
+}
