@@ -48,44 +48,52 @@ pub(crate) fn binaries(metadata: &Value, profile_directory: &str) -> PathBuf {
     Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join(profile_directory)
 }
 
-/// Builds every package under functions/ and the sandbox, in the dev profile.
-pub(crate) fn build(supervisor: &Supervisor) -> Result<Built, Error> {
-    build_in(supervisor, "debug", &["--package", "sandbox"], None)
+/// Every function and the sandbox in the dev profile: built, or as they lie there.
+pub(crate) fn develop(supervisor: &Supervisor, is_built: bool) -> Result<Built, Error> {
+    let root = repository()?;
+    let metadata = metadata(&root)?;
+    let names = names(&metadata);
+    if !is_built {
+        build(supervisor, &root, &["--package", "sandbox"], &names)?;
+    }
+    Ok(located(&metadata, "debug", names))
 }
 
 /// Builds one package under functions/, or all, as they are deployed.
 pub(crate) fn build_release(supervisor: &Supervisor, only: Option<&str>) -> Result<BTreeMap<String, PathBuf>, Error> {
-    build_in(supervisor, "release", &["--release"], only).map(|built| built.functions)
-}
-
-fn build_in(
-    supervisor: &Supervisor,
-    profile_directory: &str,
-    arguments: &[&str],
-    only: Option<&str>,
-) -> Result<Built, Error> {
     let root = repository()?;
     let metadata = metadata(&root)?;
-    let names: Vec<String> = metadata["packages"]
-        .as_array()
-        .into_iter()
-        .flatten()
+    let names: Vec<String> = names(&metadata).into_iter().filter(|name| only.is_none_or(|only| only == name)).collect();
+    build(supervisor, &root, &["--release"], &names)?;
+    Ok(located(&metadata, "release", names).functions)
+}
+
+/// The packages under functions/.
+fn names(metadata: &Value) -> Vec<String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    packages
         .filter(|package| package["manifest_path"].as_str().is_some_and(|path| path.contains("/functions/")))
         .filter_map(|package| package["name"].as_str().map(str::to_owned))
-        .filter(|name| only.is_none_or(|only| only == name))
-        .collect();
+        .collect()
+}
+
+fn build(supervisor: &Supervisor, root: &Path, arguments: &[&str], names: &[String]) -> Result<(), Error> {
     let mut command = cargo();
-    command.current_dir(&root).arg("build").args(arguments);
-    for name in &names {
+    command.current_dir(root).arg("build").args(arguments);
+    for name in names {
         command.args(["--package", name]);
     }
     let status = supervisor.run("cargo build", &mut command)?;
-    if !status.success() {
-        return Err(Error::Program { program: "cargo build".to_owned(), status: status.to_string(), log: None });
+    if status.success() {
+        return Ok(());
     }
-    let binaries = binaries(&metadata, profile_directory);
-    Ok(Built {
+    Err(Error::Program { program: "cargo build".to_owned(), status: status.to_string(), log: None })
+}
+
+fn located(metadata: &Value, profile_directory: &str, names: Vec<String>) -> Built {
+    let binaries = binaries(metadata, profile_directory);
+    Built {
         functions: names.into_iter().map(|name| (name.clone(), binaries.join(name))).collect(),
         sandbox: binaries.join("sandbox"),
-    })
+    }
 }

@@ -48,6 +48,9 @@ enum Command {
         /// Return once the site answers and leave it running; `cargo xtask down` stops it
         #[arg(long)]
         detach: bool,
+        /// Build nothing: the programs in target/debug are the ones to deploy
+        #[arg(long)]
+        built: bool,
         /// Use the sandbox for every vendor, whatever .env says
         #[arg(long)]
         sandbox_only: bool,
@@ -96,7 +99,7 @@ enum Command {
         after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here; a\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
-        /// One benchmark: size, start, requests or filter (default: all)
+        /// One benchmark: size, start, requests, health or filter (default: all)
         name: Option<String>,
     },
     /// Run the functions in simulated worlds, with crashes, lost replies and slow vendors, and check every promise
@@ -149,8 +152,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode, Error> {
     match command {
-        Command::Up { detach, sandbox_only, parameter, dir } => {
-            let options = up::Options { detach, sandbox_only, parameters: parameter };
+        Command::Up { detach, built, sandbox_only, parameter, dir } => {
+            let options = up::Options { detach, built, sandbox_only, parameters: parameter };
             up::up(&LocalDir::new(dir.dir)?, &options)
         }
         Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?),

@@ -35,6 +35,8 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Options {
     /// Leave it running and return.
     pub(crate) detach: bool,
+    /// The programs lie there already: build none.
+    pub(crate) built: bool,
     /// Use no real vendor, whatever .env says.
     pub(crate) sandbox_only: bool,
     /// Template parameters other than the usual, NAME=VALUE.
@@ -104,8 +106,10 @@ fn detached(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut command = Command::new(program);
     command.arg("up").arg("--dir").arg(dir.path());
-    if options.sandbox_only {
-        command.arg("--sandbox-only");
+    for (flag, is_set) in [("--built", options.built), ("--sandbox-only", options.sandbox_only)] {
+        if is_set {
+            command.arg(flag);
+        }
     }
     for (name, value) in &options.parameters {
         command.arg("--parameter").arg(format!("{name}={value}"));
@@ -212,10 +216,11 @@ fn step<T>(what: &str, action: impl FnOnce() -> Result<T, Error>) -> Result<T, E
 }
 
 /// The Python environment and the binaries, prepared side by side: one waits for the network, the other for the processor.
-fn prepare(supervisor: &Supervisor) -> Result<(python::Environment, Built), Error> {
+fn prepare(supervisor: &Supervisor, options: &Options) -> Result<(python::Environment, Built), Error> {
     thread::scope(|scope| {
         let environment = scope.spawn(|| python::stack_environment(supervisor));
-        let built = step("building the functions and preparing Python", || functions::build(supervisor));
+        let what = if options.built { "preparing Python" } else { "building the functions and preparing Python" };
+        let built = step(what, || functions::develop(supervisor, options.built));
         let environment =
             environment.join().unwrap_or_else(|_| Err(Error::Refused("preparing Python panicked".to_owned())));
         Ok((environment?, built?))
@@ -226,7 +231,7 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
     // Before anything takes long, so that `down` finds it.
     supervisor.record()?;
     let vendors = Vendors::new(dir, options.sandbox_only)?;
-    let (environment, built) = prepare(supervisor)?;
+    let (environment, built) = prepare(supervisor, options)?;
 
     let door = listen(SITE_PORT)?;
     let site = address(door.local_addr().map_err(Error::io("the front door's address"))?.port());
@@ -281,7 +286,7 @@ fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode
     eprintln!("a stack is running already: bringing it up to date");
     let supervisor = Supervisor::new(dir);
     let vendors = Vendors::new(dir, options.sandbox_only)?;
-    let (environment, built) = prepare(&supervisor)?;
+    let (environment, built) = prepare(&supervisor, options)?;
     stack.outputs = step("deploying template.yaml", || {
         let parameters = parameters(&vendors, options, &stack.site, &stack.sandbox);
         deployment::deploy(dir, &supervisor, &environment, &stack.aws_endpoint, &built, &parameters)

@@ -24,7 +24,8 @@ pub(super) fn false_hits(suite: &Suite) -> Result<Count, Error> {
     let counts = suite.root.join("target/corpus/counts.jsonl");
     let file = fs::File::create(&counts).map_err(Error::io(format!("creating {}", counts.display())))?;
     let mut command = cargo();
-    command.args(["run", "--quiet", "--locked", "--package", "filter", "--example", "bench", "--"]).args(texts);
+    // Without --package, so that it is built with the same features as everything else.
+    command.args(["run", "--quiet", "--locked", "--example", "bench", "--"]).args(texts);
     let status = suite.supervisor.run("filter", command.current_dir(&suite.root).stdout(file))?;
     if !status.success() {
         return Err(Error::Program {

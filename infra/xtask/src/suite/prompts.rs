@@ -1,10 +1,10 @@
 //! A changed prompt is tried before it is accepted (content filter, GAP-H): against the sandbox's model, and once
 //! with replies that must be refused, so that the refusal is known to work.
 
-use super::{Count, Suite};
+use super::{Count, Suite, steps::build};
 use crate::{
     error::Error,
-    functions::{binaries, cargo, metadata},
+    functions::{binaries, metadata},
     http::Caller,
     processes::{MARK, Supervisor},
     up::{await_port, free_port},
@@ -20,11 +20,7 @@ const PLANTED: usize = 6;
 
 /// Runs `oracle prompts regress` where a prompt has changed since the baseline, and in any case with planted replies.
 pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
-    let mut build = cargo();
-    build.args(["build", "--locked", "--package", "oracle-cli", "--package", "sandbox"]);
-    if !suite.supervisor.run("cargo build", build.current_dir(&suite.root))?.success() {
-        return Err(Error::Refused("the command line or the sandbox does not build".to_owned()));
-    }
+    build(suite)?;
     let programs = binaries(&metadata(&suite.root)?, "debug");
     let port = free_port(0)?;
     let sandbox = format!("http://127.0.0.1:{port}");

@@ -105,7 +105,16 @@ fn clippy(suite: &Suite) -> Result<Count, Error> {
     )
 }
 
+/// Builds every program and every test in one go. Cargo unites the features of what it builds together: built in
+/// parts, with `--package`, the same libraries would be compiled once for each part.
+pub(super) fn build(suite: &Suite) -> Result<(), Error> {
+    let mut command = cargo();
+    command.args(["build", "--workspace", "--locked", "--bins", "--tests"]);
+    run(suite, "cargo build", &mut command).map(drop)
+}
+
 fn tests(suite: &Suite) -> Result<Count, Error> {
+    build(suite)?;
     let elsewhere = |name: &str| DEPLOYED.contains(&name) || SIMULATED.contains(&name);
     let programs = test_programs(suite)?.into_iter().filter(|program| !elsewhere(&program.name)).collect();
     run_programs(suite, &["--lib", "--bins"], programs)
@@ -139,10 +148,11 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     let programs = test_programs(suite)?;
     let present: Vec<&str> =
         DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program.name == *name)).collect();
+    build(suite)?;
     // Started as a person would start it, by this same program.
     let this = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut start = Command::new(this);
-    start.args(["up", "--detach", "--sandbox-only", "--dir"]).arg(suite.stack.path());
+    start.args(["up", "--detach", "--built", "--sandbox-only", "--dir"]).arg(suite.stack.path());
     // A model that hangs is tried for real, but not for 45 s at a time.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
     // Nor does a mail wait for hours.
@@ -160,8 +170,6 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         for name in present {
             command.args(["--test", name]);
         }
-        // The operators' tests run the command line itself.
-        run(suite, "cargo build -p oracle-cli", cargo().args(["build", "--locked", "--package", "oracle-cli"]))?;
         run_tests(suite, command.env("ORACLE_STACK", suite.stack.file("stack.json")))
     };
     up::stop(&suite.stack)?;
