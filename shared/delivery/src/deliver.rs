@@ -1,22 +1,26 @@
 //! One mail: from a cached verdict to a sent draft.
 
+mod draft;
+mod ending;
+
 use crate::{
-    failure::{self, Failure, Next, judge},
+    failure::Failure,
     render::{Rendered, render, render_divergence, render_silent_drop, render_without_echo},
 };
-use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status, digest};
+use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status};
 use domain::{
     Alert, CachedVerdict, EmailAddress, Sale, SessionId, Timestamp,
     alert::Severity,
-    mail::{Draft, Letter, Mail, MailSchedule, Progress},
+    mail::{Letter, MailSchedule, Progress},
     money::Money,
     ports::{
-        CacheEntry, DeadLetters, MailError, Mailbox, OutgoingMail, PaymentError, Payments, Quarantine, StorageError,
+        CacheEntry, DeadLetters, Mailbox, OutgoingMail, PaymentError, Payments, Quarantine, StorageError,
         VerdictArchive, Versioned,
     },
     sale::{Claim, Fulfilment},
     smoke,
 };
+use ending::keep_dead_letter;
 use gates::Gate;
 use serde_json::json;
 use std::time::Duration;
@@ -154,18 +158,6 @@ async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attemp
     Attempt::Ended
 }
 
-/// Keeps the object of a dead letter. Its alert has been raised and its state saved; when the object cannot be
-/// written, operators hear of that too (Email Retry, FM-04).
-async fn keep_dead_letter(ports: Ports<'_>, sale: &Sale, letter: Letter) {
-    let dead = failure::dead_letter(sale, letter).filter(|_| !sale.smoke && !domain::planted("dead-letter-not-kept"));
-    let Some((died_at, document)) = dead else { return };
-    if let Err(error) = ports.dead_letters.keep(&sale.session_id, letter, died_at, &document.to_string()).await {
-        let (now, detail) = (ports.journal.clock.now(), format!("dead letter not kept: {}", error.operation));
-        let alert = Alert::event("ORACLE-EMAIL", Severity::Critical, now, "DEAD_LETTER", &sale.session_id, &detail);
-        ports.journal.alerts.raise(alert).await;
-    }
-}
-
 /// Whether a letter can be sent as the sale stands.
 enum Stands {
     Now,
@@ -296,234 +288,6 @@ impl Delivery<'_> {
         }
     }
 
-    async fn draft_and_send(
-        &self,
-        sale: Versioned<Sale>,
-        mail: &OutgoingMail,
-        first_hash: Option<String>,
-        record: Record,
-    ) -> Result<Outcome, DeliverError> {
-        let hash = digest::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
-        if first_hash.is_some_and(|first| first != hash) {
-            return Ok(Outcome::Failed(Box::new(sale), Failure::changed()));
-        }
-        let tag = self.ports.audit_key.email_tag(&mail.to);
-        let draft = match self.ports.mailbox.create_draft(mail).await {
-            Ok(draft) => draft,
-            // Whether or not the mailbox made one: a draft that nobody recorded is never sent.
-            Err(error) => {
-                let mut sale = sale;
-                sale.value.email_tag = Some(tag);
-                if let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id) {
-                    progress.body_hash = Some(hash);
-                }
-                return Ok(Outcome::Failed(Box::new(sale), Failure::of(&error)));
-            }
-        };
-        let keep = |sale: &mut Sale| {
-            let may_go = self.may_go(sale);
-            match sale.delivering(self.order.letter, &self.order.message_id) {
-                // The reply to this very write was lost, and somebody else saved after it.
-                Some(progress) if progress.draft.as_ref() == Some(&draft) => Change::nothing(may_go),
-                Some(progress) if progress.draft.is_none() && may_go => {
-                    progress.draft = Some(draft.clone());
-                    progress.body_hash = Some(hash.clone());
-                    sale.email_tag = Some(tag.clone());
-                    Change::recorded(vec![record.clone()], true)
-                }
-                _ => Change::nothing(false),
-            }
-        };
-        let (sale, kept) = self.ports.journal.commit(sale, keep).await?;
-        if !kept && !domain::planted("surplus-draft-sent") {
-            // Another worker took over and recorded its own draft, so this one must never go out.
-            if self.ports.mailbox.discard_draft(&draft).await.is_err() {
-                self.alert(Severity::Warn, "MAIL_DRAFT", "a surplus draft could not be removed").await;
-            }
-            return Ok(Outcome::Ended(Attempt::Busy));
-        }
-        self.send(sale, &draft).await
-    }
-
-    /// Sends a recorded draft.
-    async fn send(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
-        if domain::planted("mail-recorded-before-it-is-sent") {
-            return self.sent(sale).await;
-        }
-        match self.ports.mailbox.send_draft(draft).await {
-            Ok(()) => self.sent(sale).await,
-            Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle_draft(sale, draft).await,
-            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-        }
-    }
-
-    /// Finds out what became of a recorded draft before anything else is done with it (pitfall: retrying a mail
-    /// on a time-out without looking whether the first one went).
-    async fn settle_draft(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
-        match self.ports.mailbox.draft_exists(draft).await {
-            // Still a draft: it was not sent, and sending it is safe, for the mailbox sends it once.
-            Ok(true) => match self.ports.mailbox.send_draft(draft).await {
-                Ok(()) => self.sent(sale).await,
-                // The first send was still under way when we looked: now it is done.
-                Err(MailError::NoSuchDraft) => self.settle_gone(sale, draft).await,
-                Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-            },
-            Ok(false) => self.settle_gone(sale, draft).await,
-            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-        }
-    }
-
-    /// The draft is gone: it was sent, unless somebody removed it. Sent items can lag behind.
-    async fn settle_gone(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
-        match self.ports.mailbox.was_sent(draft).await {
-            Ok(true) => self.sent(sale).await,
-            Ok(false) if domain::planted("gone-draft-called-sent") => self.sent(sale).await,
-            Ok(false) => Ok(Outcome::Failed(Box::new(sale), Failure::lost_track())),
-            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-        }
-    }
-
-    async fn sent(&self, sale: Versioned<Sale>) -> Result<Outcome, DeliverError> {
-        let sent = Mail::Sent { at: self.now() };
-        self.end(sale, sent, Status::EmailSent, "accepted by the mailbox (202)", None).await
-    }
-
-    /// Email Retry FM-06: no mail, a warning, the verdict stays on the page.
-    async fn no_address(&self, sale: Versioned<Sale>) -> Result<Outcome, DeliverError> {
-        let detail = match self.order.letter {
-            Letter::Verdict | Letter::Divergence => {
-                "the session has no e-mail address: the verdict is on the result page only"
-            }
-            Letter::SilentDrop => "the session has no e-mail address: the customer cannot be asked for the question",
-        };
-        let alert = self.event(Severity::Warn, "EMAIL_SEND", detail);
-        self.end(sale, Mail::NoAddress, Status::EmailFailed, detail, Some(alert)).await
-    }
-
-    /// Counts a failed attempt, records it, and decides what follows (Email Retry, INV-02, INV-05, INV-08).
-    /// Nothing follows in `.1` when the next attempt is to be made at once.
-    async fn failed(
-        &self,
-        failed: Versioned<Sale>,
-        failure: &Failure,
-    ) -> Result<(Versioned<Sale>, Option<Attempt>), DeliverError> {
-        let (letter, owner) = (self.order.letter, &self.order.message_id);
-        let schedule = self.settings.schedule(letter, failed.value.smoke);
-        let now = self.now();
-        let (tag, hash) = (failed.value.email_tag.clone(), body_hash(failed.value.letter(letter)));
-        let count = |sale: &mut Sale| {
-            let Some(progress) = sale.delivering(letter, owner) else { return Change::nothing(None) };
-            progress.failures.push(failure.code.clone());
-            progress.body_hash = progress.body_hash.take().or_else(|| hash.clone());
-            let progress = progress.clone();
-            if sale.email_tag.is_none() {
-                sale.email_tag.clone_from(&tag);
-            }
-            let next = judge(failure, &progress, &schedule, now);
-            let record = failure::with_progress(
-                self.record(Status::EmailFailed, &failure.detail),
-                letter,
-                &progress,
-                Some(&next),
-            );
-            let alert = failure::alert(sale, letter, failure, &next, now);
-            match &next {
-                Next::AtOnce => {}
-                Next::At(due) => {
-                    let forgets = domain::planted("retry-forgets-draft");
-                    let progress = if forgets { Progress { draft: None, ..progress } } else { progress };
-                    *sale.letter_mut(letter) = Mail::Retrying { due: *due, progress };
-                }
-                Next::Dead => *sale.letter_mut(letter) = Mail::Dead { at: now, progress },
-                Next::Unknown => *sale.letter_mut(letter) = Mail::Unknown { at: now },
-            }
-            let records = if domain::planted("mail-failure-not-recorded") { Vec::new() } else { vec![record] };
-            Change { alerts: alert.into_iter().collect(), ..Change::recorded(records, Some(next)) }
-        };
-        let (sale, next) = self.ports.journal.commit(failed, count).await?;
-        let attempt = match next {
-            None => Attempt::Busy,
-            Some(Next::AtOnce) => return Ok((sale, None)),
-            Some(Next::At(due)) => Attempt::Again(due),
-            Some(Next::Unknown) => Attempt::Ended,
-            Some(Next::Dead) => {
-                keep_dead_letter(self.ports, &sale.value, letter).await;
-                Attempt::Ended
-            }
-        };
-        self.ports.journal.settle(sale.clone()).await;
-        Ok((sale, Some(attempt)))
-    }
-
-    /// Content filter at gate 2: the raw mail into the quarantine first, then the hold (GAP-L, fail closed).
-    async fn hold(
-        &self,
-        sale: Versioned<Sale>,
-        gate: &gates::Run,
-        record: Record,
-        raw: &serde_json::Value,
-    ) -> Result<Outcome, DeliverError> {
-        let now = self.now();
-        let payload = gate.held_payload(&self.order.session_id, sale.value.tier, now, raw);
-        self.ports.quarantine.hold(&self.order.session_id, now, &payload).await?;
-        let hold = |sale: &mut Sale| {
-            if sale.delivering(self.order.letter, &self.order.message_id).is_none() {
-                return Change::nothing(());
-            }
-            *sale.letter_mut(self.order.letter) = Mail::Held;
-            sale.fulfilment = Fulfilment::InReview { gate: 2, at: now };
-            let failed = self.record(Status::EmailFailed, "held by the content filter at gate 2");
-            let alert = Alert::quarantine(now, 2, &self.order.session_id, gate.term_count());
-            Change::recorded(vec![record.clone(), failed], ()).alerting(alert)
-        };
-        let (sale, ()) = self.ports.journal.commit(sale, hold).await?;
-        self.ports.journal.settle(sale).await;
-        Ok(Outcome::Ended(Attempt::Ended))
-    }
-
-    /// Ends the delivery, with its record, if it is still ours.
-    async fn end(
-        &self,
-        sale: Versioned<Sale>,
-        mail: Mail,
-        status: Status,
-        detail: &str,
-        alert: Option<Alert>,
-    ) -> Result<Outcome, DeliverError> {
-        let letter = self.order.letter;
-        let end = |sale: &mut Sale| {
-            let Some(progress) = sale.delivering(letter, &self.order.message_id).cloned() else {
-                return Change::nothing(());
-            };
-            *sale.letter_mut(letter) = mail.clone();
-            sale.chased = 0;
-            let mut record = failure::with_progress(self.record(status, detail), letter, &progress, None);
-            if status == Status::EmailSent && letter == Letter::Verdict {
-                record = record.with_detail("order_to_mail_ms", self.now().millis_since(sale.waiting_since));
-            }
-            let records = if domain::planted("mail-end-not-recorded") { Vec::new() } else { vec![record] };
-            Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(records, ()) }
-        };
-        let (sale, ()) = self.ports.journal.commit(sale, end).await?;
-        self.ports.journal.settle(sale).await;
-        Ok(Outcome::Ended(Attempt::Ended))
-    }
-
-    /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
-    /// too, the lease ends by itself.
-    async fn release(&self) {
-        let give_up = |sale: &mut Sale| {
-            if sale.delivering(self.order.letter, &self.order.message_id).is_none() {
-                return Change::nothing(());
-            }
-            sale.release_mail(self.order.letter, self.now());
-            Change::save(())
-        };
-        if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await {
-            let _ = self.ports.journal.commit(sale, give_up).await;
-        }
-    }
-
     fn record(&self, status: Status, detail: &str) -> Record {
         Record::pipeline(self.now(), self.order.ordered_at, Source::EmailService, status, Some(detail))
     }
@@ -538,12 +302,5 @@ impl Delivery<'_> {
 
     fn event(&self, severity: Severity, operation: &str, detail: &str) -> Alert {
         Alert::event("ORACLE-EMAIL", severity, self.now(), operation, &self.order.session_id, detail)
-    }
-}
-
-fn body_hash(mail: &Mail) -> Option<String> {
-    match mail {
-        Mail::Sending { progress, .. } => progress.body_hash.clone(),
-        _ => None,
     }
 }
