@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use audit::report::{Report, Retrievals};
+use audit::report::{Report, Retrievals, SLOW_MS};
 use domain::Tier;
 
 use crate::output::{self, Row, amount};
@@ -76,6 +76,16 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     let mut warnings = Vec::new();
     if report.unreadable > 0 {
         warnings.push(format!("records that cannot be read: {}; see `oracle audit verify`", report.unreadable));
+    }
+    if report.processed_twice > 0 {
+        warnings.push(format!(
+            "sales with more than one first verdict, which means double work: {}",
+            report.processed_twice
+        ));
+    }
+    if report.slow_verdicts > 0 {
+        let limit = SLOW_MS / 1000;
+        warnings.push(format!("verdicts that took more than {limit} s: {}", report.slow_verdicts));
     }
     if report.without_verdict > 0 {
         warnings.push(format!(
@@ -154,6 +164,8 @@ pub(crate) fn sample() -> Report {
         sales: 240,
         records: 1900,
         unreadable: 1,
+        processed_twice: 0,
+        slow_verdicts: 3,
         currency: "cad",
         revenue: revenue.collect(),
         without_verdict: 3,

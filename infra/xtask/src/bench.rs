@@ -1,5 +1,6 @@
 //! `bench`: what was promised, measured. One JSON object a line on standard output, progress on standard error.
 
+mod audit;
 pub(crate) mod corpus;
 mod forward;
 mod health;
@@ -15,7 +16,7 @@ use crate::{
     up,
 };
 use serde_json::Value;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// What the benchmarks share.
 struct Bench {
@@ -25,11 +26,12 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 5] = [
+const ALL: [(&str, Run); 6] = [
     ("size", size::size),
     ("start", start::start),
     ("requests", forward::requests),
     ("health", health::health),
+    ("audit", audit::audit),
     ("filter", forward::filter),
 ];
 
@@ -53,6 +55,14 @@ pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
         run(&bench)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run(bench: &Bench, name: &'static str, command: &mut Command) -> Result<(), Error> {
+    let status = bench.supervisor.run(name, command)?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
 }
 
 fn report(line: &Value) {

@@ -99,7 +99,7 @@ enum Command {
         after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here; a\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
-        /// One benchmark: size, start, requests, health or filter (default: all)
+        /// One benchmark: size, start, requests, health, audit or filter (default: all)
         name: Option<String>,
     },
     /// Run the functions in simulated worlds, with crashes, lost replies and slow vendors, and check every promise

@@ -6,7 +6,7 @@
 use crate::{
     histogram::Histogram,
     record::{RefundStep, Source, Status},
-    report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, Step},
+    report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, SLOW_MS, Step},
 };
 use domain::{Tier, money::PaymentChange, tier};
 use serde::Deserialize;
@@ -45,12 +45,26 @@ struct Line<'a> {
     approved: Option<bool>,
     #[serde(borrow)]
     crosscheck_reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    details: Option<Details<'a>>,
+}
+
+/// What a record tells of an order.
+#[derive(Deserialize)]
+struct Details<'a> {
+    #[serde(borrow)]
+    ordered_by: Option<Cow<'a, str>>,
 }
 
 impl Line<'_> {
     /// The day (UTC) on which it was written.
     fn day(&self) -> String {
         self.timestamp.get(..10).unwrap_or(&self.timestamp).to_owned()
+    }
+
+    /// Whether a human ordered it: neither double work nor a machine's time.
+    fn is_by_operator(&self) -> bool {
+        self.details.as_ref().and_then(|details| details.ordered_by.as_deref()) == Some("operator")
     }
 }
 
@@ -62,6 +76,8 @@ struct Account {
     delivered: Option<String>,
     /// The day on which the money went back.
     refunded: Option<String>,
+    /// How many verdicts are called the first one, without those that an operator ordered or wrote.
+    verdicts: u32,
     failed: bool,
 }
 
@@ -78,6 +94,8 @@ pub struct Aggregate {
     sales: u64,
     records: u64,
     unreadable: u64,
+    processed_twice: u64,
+    slow_verdicts: u64,
     money: BTreeMap<(String, Tier), Money>,
     without_verdict: u64,
     refunds_without_verdict: u64,
@@ -160,7 +178,13 @@ impl Aggregate {
         if let Some(step) = Step::of(source, status) {
             self.latency.entry((line.tier, step)).or_default().add(line.latency_ms);
             match step {
-                Step::Verdict => account.delivered = account.delivered.take().or_else(|| Some(line.day())),
+                Step::Verdict => {
+                    account.delivered = account.delivered.take().or_else(|| Some(line.day()));
+                    if !line.is_by_operator() {
+                        account.verdicts += 1;
+                        self.slow_verdicts += u64::from(line.latency_ms > SLOW_MS);
+                    }
+                }
                 Step::VerdictFailed => account.failed = true,
                 Step::Page => self.retrievals.cache += 1,
                 Step::PageFromArchive => self.retrievals.archive += 1,
@@ -184,6 +208,7 @@ impl Aggregate {
     /// A sale counts once, with its tier's price, on the day of its first verdict; a refund takes the same back on
     /// the day of the refund.
     fn settle(&mut self, account: Account) {
+        self.processed_twice += u64::from(account.verdicts > 1);
         match (account.delivered, account.tier) {
             (Some(day), Some(tier)) => {
                 self.money.entry((day, tier)).or_default().sold += 1;
@@ -231,6 +256,8 @@ impl Aggregate {
             sales: self.sales,
             records: self.records,
             unreadable: self.unreadable,
+            processed_twice: self.processed_twice,
+            slow_verdicts: self.slow_verdicts,
             currency: tier::CURRENCY,
             revenue: revenue.collect(),
             without_verdict: self.without_verdict,

@@ -36,6 +36,12 @@ impl Told {
         self.event(day, latency, Source::Webhook, Status::Ok, None)
     }
 
+    fn by_operator(mut self, latency: i64) -> Self {
+        let record = Record::pipeline(at(latency), at(0), Source::Webhook, Status::Ok, None);
+        chain::append(&mut self.0, &record.with_details(json!({ "ordered_by": "operator", "decision": "replace" })));
+        self
+    }
+
     fn body(mut self, day: i64, body: Body) -> Self {
         chain::append(&mut self.0, &Record { timestamp: at(day * DAY), triggered_at: at(day * DAY), body });
         self
@@ -194,4 +200,15 @@ fn what_cannot_be_read_is_counted_and_stops_nothing() {
     aggregate.add_sale([]);
     let found = aggregate.finish();
     assert_eq!((found.sales, found.records, found.unreadable, found.revenue.len()), (1, 3, 2, 1));
+}
+
+#[test]
+fn double_work_and_slow_verdicts_are_told() {
+    let found = report([
+        Told::new(Some(Tier::Quick)).verdict(0, 60_000),
+        Told::new(Some(Tier::Quick)).verdict(0, 60_001),
+        Told::new(Some(Tier::Quick)).verdict(0, 1).verdict(0, 2),
+        Told::new(Some(Tier::Quick)).verdict(0, 1).by_operator(70_000),
+    ]);
+    assert_eq!((found.processed_twice, found.slow_verdicts), (1, 1));
 }

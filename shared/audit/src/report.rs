@@ -5,6 +5,10 @@ use crate::record::{Source, Status};
 use domain::Tier;
 use serde::Serialize;
 
+/// From how many milliseconds on a single verdict is a sign that something is wrong (Audit Trail, verification
+/// criterion 2).
+pub const SLOW_MS: u64 = 60_000;
+
 /// What the log says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -16,6 +20,10 @@ pub struct Report {
     pub unreadable: u64,
     /// The currency of all amounts, as Stripe writes it.
     pub currency: &'static str,
+    /// Sales with more than one first verdict: work was done twice (Audit Trail, verification criterion 3).
+    pub processed_twice: u64,
+    /// First verdicts that took longer than [`SLOW_MS`] (Audit Trail, verification criterion 2).
+    pub slow_verdicts: u64,
     /// Revenue by day and tier, in order.
     pub revenue: Vec<Revenue>,
     /// Sales that failed or were held or unusable, and have no verdict by their last record.

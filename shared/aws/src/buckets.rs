@@ -14,6 +14,7 @@ use domain::{
     ports::{AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
+use futures_util::future::try_join_all;
 use std::sync::OnceLock;
 
 #[derive(Debug)]
@@ -163,6 +164,9 @@ impl AuditRecords for S3AuditLog {
     }
 }
 
+/// Objects of a stream that are asked for at once: the time goes into waiting, and most streams have fewer.
+const AT_ONCE: usize = 16;
+
 #[async_trait]
 impl AuditObjects for S3AuditLog {
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
@@ -171,6 +175,15 @@ impl AuditObjects for S3AuditLog {
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         self.0.get(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, key).await
+    }
+
+    async fn objects(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, StorageError> {
+        let mut found = Vec::with_capacity(keys.len());
+        for some in keys.chunks(AT_ONCE) {
+            let read = try_join_all(some.iter().map(|key| self.object(key))).await?;
+            found.extend(some.iter().cloned().zip(read).filter_map(|(key, bytes)| Some((key, bytes?))));
+        }
+        Ok(found)
     }
 }
 

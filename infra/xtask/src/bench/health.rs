@@ -1,6 +1,6 @@
 //! What one look of cache-health costs at several sizes of the cache, on a stack of its own.
 
-use super::Bench;
+use super::{Bench, run};
 use crate::{error::Error, local_dir::repository, python, up};
 use std::process::Command;
 
@@ -23,12 +23,4 @@ pub(super) fn health(bench: &Bench) -> Result<(), Error> {
     let measured = run(bench, "measuring", &mut measure);
     up::stop(&bench.dir)?;
     measured
-}
-
-fn run(bench: &Bench, name: &'static str, command: &mut Command) -> Result<(), Error> {
-    let status = bench.supervisor.run(name, command)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
 }
