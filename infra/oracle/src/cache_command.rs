@@ -1,13 +1,13 @@
 //! `oracle cache`: how the cached verdicts are, and taking one out.
 
-use audit::{Change, Notebook};
+use audit::Notebook;
 use clap::{Args, Subcommand};
 use domain::{
     SessionId,
     cache_health::{FUNCTION, HealthRecord},
-    ports::{CacheEntries, Clock, Notes, SaleStore},
-    sale::Fulfilment,
+    ports::{CacheEntries, Clock, Notes},
 };
+use operations::cache::{self, RemoveError};
 use runtime::System;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -109,20 +109,8 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     if !arguments.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let removed = wait(async {
-        let failed = |error| CommandError::failed("it is not out for certain", error);
-        let sale = SaleStore::load(&deployed.sales, session).await.map_err(failed)?;
-        let sale = sale.ok_or_else(|| CommandError::Refused("there is no such sale".to_owned()))?;
-        // Without an archived copy the customer would be given another verdict.
-        if !matches!(sale.value.fulfilment, Fulfilment::Ready { archived: true, .. }) {
-            return Err(CommandError::Refused("its verdict is not in the archive".to_owned()));
-        }
-        let record = operator.record("remove_cached_verdict", System.now());
-        let decided = deployed.journal().commit(sale, |_| Change::recorded(vec![record.clone()], ())).await;
-        let (sale, ()) = decided.map_err(|error| CommandError::failed("the decision is not on record", error))?;
-        deployed.journal().settle(sale).await;
-        deployed.sales.remove(session).await.map_err(failed)
-    })?;
+    let removed =
+        wait(async { cache::remove(deployed.journal(), &deployed.sales, &operator, session).await.map_err(failed) })?;
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {
@@ -130,6 +118,14 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
         output::print(&format!("{} {told}\n", session.as_str()))?;
     }
     Ok(if removed { Ended::Done } else { Ended::Nothing })
+}
+
+fn failed(error: RemoveError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("it is not out for certain", error)
+    }
 }
 
 #[cfg(test)]

@@ -193,8 +193,8 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
 /// Moves what is there now: SQS does where it can, and otherwise we do.
 async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
-    if desk.start_move(dead).await.map_err(failed)?.is_some() {
-        return followed(desk, dead, expected).await;
+    if let Some(arn) = desk.start_move(dead).await.map_err(failed)? {
+        return followed(desk, &arn, expected).await;
     }
     let mut moved = 0;
     // What comes back as a dead letter meanwhile is for the next time.
@@ -209,11 +209,11 @@ async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Re
     Ok(moved)
 }
 
-async fn followed(desk: &QueueDesk, dead: &str, expected: u64) -> Result<u64, CommandError> {
+async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("the move goes on, and cannot be followed", error);
     let (mut last, mut still) = (0, 0);
     loop {
-        let latest = desk.latest_move(dead).await.map_err(failed)?;
+        let latest = desk.latest_move(arn).await.map_err(failed)?;
         let (status, moved) = latest.as_ref().map_or(("RUNNING", 0), |latest| (latest.status.as_str(), latest.moved));
         progress(moved, expected);
         match status {

@@ -256,17 +256,25 @@ impl Deployed {
     /// The mailbox, with the consent that the stack's functions use.
     pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
         let secret = SecretDocument::new(self.connection.clone(), format!("{}/graph", self.stack.name));
-        let (graph_url, login_url) = match &self.stack.graph {
-            Some(urls) => urls.clone(),
-            None => (
-                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
-                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
-            ),
-        };
-        let sender = self.stack.output("GraphSender")?;
-        let sender = EmailAddress::parse(&sender).map_err(|_| StackError::NoOutput("GraphSender"))?;
+        let (graph_url, login_url) = self.graph_urls()?;
+        let sender = self.sender()?;
         let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
         Ok(graph::LazyClient::new(graph_url, login_url, sender, Arc::new(secret), tokens, clock))
+    }
+
+    fn sender(&self) -> Result<EmailAddress, StackError> {
+        EmailAddress::parse(&self.stack.output("GraphSender")?).map_err(|_| StackError::Sender)
+    }
+
+    /// Of Graph and of its login.
+    fn graph_urls(&self) -> Result<(String, String), StackError> {
+        match &self.stack.graph {
+            Some(urls) => Ok(urls.clone()),
+            None => Ok((
+                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
+                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
+            )),
+        }
     }
 
     fn stripe_url(&self) -> Result<String, StackError> {
@@ -279,16 +287,13 @@ impl Deployed {
     /// The smoke test of this stack, with the secrets that its functions use.
     pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
         let secret = |name: &str| format!("{}/{name}", self.stack.name);
-        let (graph_base_url, login_base_url) = match &self.stack.graph {
-            Some(urls) => urls.clone(),
-            None => (smoke::GRAPH_URL.to_owned(), smoke::LOGIN_URL.to_owned()),
-        };
+        let (graph_base_url, login_base_url) = self.graph_urls()?;
         let names = smoke::Names {
             site: self.stack.output("SiteUrl")?.trim_end_matches('/').to_owned(),
             stripe_base_url: self.stripe_url()?,
             graph_base_url,
             login_base_url,
-            sender: EmailAddress::parse(&self.stack.output("GraphSender")?).map_err(|_| StackError::Sender)?,
+            sender: self.sender()?,
             smoke_secret: secret("stripe-smoke"),
             gemini_secret: secret("gemini"),
             graph_secret: secret("graph"),

@@ -93,34 +93,34 @@ impl QueueDesk {
         Ok(messages.iter().filter_map(sent_at).min())
     }
 
-    /// Has SQS move all messages of a queue of dead letters back to the queue they came from; nothing where the
-    /// service has no such call.
+    /// Has SQS move all messages of a queue of dead letters back to the queue they came from. Answers the queue's ARN,
+    /// for [`Self::latest_move`]; nothing where the service has no such call.
     ///
     /// # Errors
     /// [`StorageError`].
-    pub async fn start_move(&self, url: &str) -> Result<Option<()>, StorageError> {
+    pub async fn start_move(&self, url: &str) -> Result<Option<String>, StorageError> {
         let arn = self.arn(url).await?;
         let start = || async {
             match self.client().start_message_move_task().source_arn(&arn).send().await {
-                Ok(_) => Ok(Some(())),
+                Ok(_) => Ok(true),
                 Err(error) => match Failure::from(error) {
                     // The service refuses what it does not know, or cannot do with this queue.
-                    Failure { cause: crate::attempts::Cause::Refused(Some(400)), .. } => Ok(None),
+                    Failure { cause: crate::attempts::Cause::Refused(Some(400)), .. } => Ok(false),
                     failure => Err(failure),
                 },
             }
         };
-        self.connection.call(step("dead letters move"), start).await
+        let started = self.connection.call(step("dead letters move"), start).await?;
+        Ok(started.then_some(arn))
     }
 
-    /// How the latest move out of a queue of dead letters stands.
+    /// How the latest move out of a queue of dead letters, by its ARN, stands.
     ///
     /// # Errors
     /// [`StorageError`].
-    pub async fn latest_move(&self, url: &str) -> Result<Option<Move>, StorageError> {
-        let arn = self.arn(url).await?;
+    pub async fn latest_move(&self, arn: &str) -> Result<Option<Move>, StorageError> {
         let list = || async {
-            let list = self.client().list_message_move_tasks().source_arn(&arn).max_results(1);
+            let list = self.client().list_message_move_tasks().source_arn(arn).max_results(1);
             Ok(list.send().await?.results.unwrap_or_default())
         };
         let found = self.connection.call(step("dead letters move"), list).await?;

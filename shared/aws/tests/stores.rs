@@ -376,7 +376,8 @@ fn attributes() -> Reply {
 #[tokio::test]
 async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
     let server = Server::start([attributes(), answered(r#"{"TaskHandle":"t"}"#)]).await;
-    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap(), Some(()));
+    let moved = QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap();
+    assert_eq!(moved.as_deref(), Some("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
     assert!(server.seen()[1].contains("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
     let unknown = (400, r#"{"__type":"com.amazonaws.sqs#UnsupportedOperation"}"#.to_owned());
     let server = Server::start([attributes(), unknown]).await;

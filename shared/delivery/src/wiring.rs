@@ -7,7 +7,7 @@ use aws::{
     Connection, DynamoSales, Rotation, S3Archive, S3AuditLog, S3DeadLetters, S3Quarantine, SecretDocument, SnsAlerts,
 };
 use domain::{
-    Alert, Channel, EmailAddress, Secret,
+    Alert, Channel, Secret,
     mail::MailSchedule,
     ports::{Alerts, Clock, SecretSource},
 };
@@ -67,10 +67,7 @@ impl Postman {
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let required = |name| environment.required(name);
         let secret = |name| Ok::<_, ConfigurationError>(SecretDocument::new(connection.clone(), required(name)?));
-        let sender = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
-            name: "GRAPH_SENDER",
-            expected: "an e-mail address".to_owned(),
-        })?;
+        let sender = environment.address("GRAPH_SENDER")?;
         let site = environment.base_url("SITE_URL", "")?;
         let schedule = environment.optional("EMAIL_RETRY_DELAYS").map_or_else(
             || Ok(MailSchedule::standard()),

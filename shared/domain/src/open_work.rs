@@ -46,7 +46,8 @@ impl Work {
     ];
 
     /// What only a human can end.
-    pub const FOR_HUMANS: [Self; 5] = [Self::Review, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail];
+    pub const FOR_HUMANS: [Self; 6] =
+        [Self::Review, Self::Reply, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail];
 
     /// Its name in the index and in lists.
     #[must_use]

@@ -1,5 +1,6 @@
 //! Configuration: read from the environment once, in one place, and validated before the first event.
 
+use domain::EmailAddress;
 use std::{fmt::Display, str::FromStr};
 
 /// A variable is missing or malformed. The message names it and never shows its value.
@@ -86,6 +87,15 @@ impl Environment {
             _ => Err(ConfigurationError::Malformed { name, expected: "an http or https URL".to_owned() }),
         }
     }
+
+    /// An e-mail address that must be there.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn address(&self, name: &'static str) -> Result<EmailAddress, ConfigurationError> {
+        let malformed = |_| ConfigurationError::Malformed { name, expected: "an e-mail address".to_owned() };
+        EmailAddress::parse(&self.required(name)?).map_err(malformed)
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +112,10 @@ mod tests {
         assert!(environment.bounded("BIG", 1, 1, 10).is_err());
         assert_eq!(environment.bounded("UNSET", 7, 1, 10), Ok(7));
         assert!(!environment.base_url("URL", "").unwrap_err().to_string().contains("secret"));
+        assert_eq!(
+            environment.address("URL").unwrap_err().to_string(),
+            "environment variable URL is not an e-mail address"
+        );
         assert_eq!(environment.base_url("UNSET", "https://a.example/").as_deref(), Ok("https://a.example"));
     }
 }

@@ -154,7 +154,10 @@ impl<'a> Step<'a> {
                 Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
                 Self::recorded(added, PAYMENT_CHANGE)
             }
-            (_, Money::Disputed { .. }) | (Money::Disputed { .. }, Money::Kept) => {
+            (_, Money::Disputed { .. })
+            | (Money::Disputed { refund: None, .. }, Money::Kept)
+            // A refund that was decided before the dispute stands once the dispute is won.
+            | (Money::Disputed { refund: Some(_), .. }, Money::RefundAuthorised { .. }) => {
                 Self::recorded(added, PAYMENT_CHANGE)
             }
             _ => Err(Rule::Money.broken(format!("{old:?} became {new:?}"))),

@@ -1,0 +1,102 @@
+//! Taking a cached verdict out: the archive keeps it, and the page restores it from there.
+
+use crate::Operator;
+use audit::{Change, CommitError, Journal};
+use domain::{
+    Sale, SessionId, Timestamp,
+    ports::{CacheEntries, StorageError},
+    sale::Fulfilment,
+};
+
+/// Why a cached verdict was left where it is, or may still be there.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// Without an archived copy the customer would be given another verdict (Regen Consistency, invariant 4).
+    #[error("its verdict is not in the archive")]
+    NotArchived,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl RemoveError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NoSale | Self::NotArchived)
+    }
+}
+
+/// Takes a sale's cached verdict out, on record first; `false` where there was none.
+///
+/// # Errors
+/// [`RemoveError`]. Repeating is safe.
+pub async fn remove(
+    journal: Journal<'_>,
+    entries: &dyn CacheEntries,
+    operator: &Operator,
+    session: &SessionId,
+) -> Result<bool, RemoveError> {
+    let sale = journal.store.load(session).await?.ok_or(RemoveError::NoSale)?;
+    let now = journal.clock.now();
+    let (sale, decided) = journal.commit(sale, |sale| decide(sale, operator, now)).await?;
+    decided?;
+    let removed = entries.remove(session).await?;
+    crate::tidy(journal, sale).await;
+    Ok(removed)
+}
+
+/// Decided on the sale as it is saved: a regeneration may have come between.
+fn decide(sale: &Sale, operator: &Operator, now: Timestamp) -> Change<Result<(), RemoveError>> {
+    if matches!(sale.fulfilment, Fulfilment::Ready { archived: true, .. }) {
+        Change::recorded(vec![operator.record("remove_cached_verdict", now)], Ok(()))
+    } else {
+        Change::nothing(Err(RemoveError::NotArchived))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use domain::{CachedVerdict, Colour, Query, Tier, Verdict};
+    use testkit::{World, run};
+
+    fn cached(sale: Sale) -> World {
+        let world = world_with(sale);
+        let verdict = Verdict { verdict: Colour::Green, summary: "Yes.".into(), breakdown: None, strategy: None };
+        let cached = CachedVerdict::first(Tier::Quick, &Query::parse("Open a shop?").unwrap(), verdict, at(-500));
+        world.state().cache_verdict(&session(), &cached, at(-500));
+        world
+    }
+
+    #[test]
+    fn whatever_breaks_an_archived_verdict_is_out_and_somebody_said_so() {
+        let fresh = || -> &'static World { Box::leak(Box::new(cached(sale()))) };
+        let by: &'static Operator = Box::leak(Box::new(operator()));
+        let go = |world: &'static World| async move { remove(journal(world), world, by, &session()).await };
+        whatever_breaks(fresh, go, |world, what| {
+            assert!(world.state().cache.is_empty(), "{what}");
+            assert!(!decisions(world).is_empty(), "{what}");
+        });
+    }
+
+    #[test]
+    fn what_is_not_archived_stays() {
+        let waits = Fulfilment::Ready { at: at(-500), archived: false };
+        for fulfilment in [waits, Fulfilment::InReview { gate: 2, at: at(-9) }, Fulfilment::Ordered { at: at(-9) }] {
+            let kept = Sale { fulfilment, ..sale() };
+            let world = cached(kept.clone());
+            let error = run(remove(journal(&world), &world, &operator(), &session())).unwrap().unwrap_err();
+            assert!(error.is_refusal());
+            assert_eq!((stored(&world), decisions(&world).len()), (kept, 0));
+            assert_eq!(world.state().cache.len(), 1);
+        }
+    }
+}
