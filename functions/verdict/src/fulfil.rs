@@ -1,27 +1,30 @@
 //! One order: from a paid session to a cached verdict and an ordered mail.
 
+mod finish;
+mod till;
+
 use crate::generate::{self, Generated, NoVerdict, Policy, generate};
 use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{
-    Alert, CachedVerdict, Query, Sale, SessionId, Submission, Timestamp, Unusable, Verdict,
+    Alert, CachedVerdict, Sale, SessionId, Timestamp, Unusable, Verdict,
     alert::Severity,
-    mail::{Letter, Mail},
-    message::{self, Message, OrderedBy},
-    money::Money,
+    mail::Letter,
+    message::OrderedBy,
     ports::{
-        CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, VerdictArchive,
-        Versioned,
+        PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, VerdictArchive, Versioned,
     },
     sale::{Claim, Fulfilment},
-    smoke::{self, SmokeSessions},
+    smoke::SmokeSessions,
     texts,
     verdict::Divergence,
 };
+use finish::{finish, give_notice, order_mail};
 use gates::Gate;
 use runtime::Handled;
 use serde_json::json;
 use std::time::Duration;
+use till::{Bought, Till};
 
 /// What fulfilment needs from outside.
 #[derive(Clone, Copy)]
@@ -140,16 +143,6 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
     }
 }
 
-/// Has an unusable sale announced, if nobody announced it yet. Two notices are one announcement.
-async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<(), QueueError> {
-    if !matches!(sale.fulfilment, Fulfilment::Unusable { .. }) || sale.drop_recorded {
-        return Ok(());
-    }
-    let session_id = order.session_id.clone();
-    let notice = Message::Notice { v: message::VERSION, session_id, received_at: order.received_at };
-    ports.notices.send(&notice).await
-}
-
 /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
 /// too, the lease ends by itself.
 async fn release(ports: Ports<'_>, order: &Order) {
@@ -172,49 +165,14 @@ async fn produce(
     order: &Order,
     sale: Versioned<Sale>,
 ) -> Result<Versioned<Sale>, FulfilError> {
-    let is_smoke = order.ordered_by == OrderedBy::SmokeTest;
-    if is_smoke && let Err(reason) = examined(ports, order).await {
-        return refuse(ports, order, sale, &reason).await;
-    }
-    // The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict Pipeline,
-    // invariant 1). What the smoke test buys is fixed, so that nothing of a session can choose it.
-    let session = if is_smoke { None } else { Some(ports.payments.session(&order.session_id).await?) };
-    let unpaid = session.as_ref().is_some_and(|session| !session.is_paid());
-    if unpaid && !domain::planted("payment-not-confirmed") {
-        // The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the
-        // customer's page orders again.
-        return end(ports, order, sale, |sale, now| {
-            sale.fulfilment = Fulfilment::Ordered { at: now };
-            let detail = "ordered, but Stripe says it is not paid";
-            let alert = event(ports, &order.session_id, Severity::Critical, "PAYMENT", detail);
-            Change::save(()).alerting(alert)
-        })
-        .await;
-    }
-    let address = session.as_ref().and_then(|session| session.email.as_ref());
-    let email_tag = address.map(|address| ports.audit_key.email_tag(address));
-    let resubmitted = if sale.value.resubmitted { ports.submissions.find(&order.session_id).await? } else { None };
-    let submitted = || match &session {
-        Some(session) => session.submission(),
-        None => smoke::submission().map_err(|_| Unusable::Query),
+    let bought = match till::ask(ports, order, &sale.value).await? {
+        Till::Bought(bought) => bought,
+        Till::Unpaid => return unpaid(ports, order, sale).await,
+        Till::Unusable(reason) => return unusable(ports, order, sale, reason).await,
+        Till::Refused(reason) => return refuse(ports, order, sale, &reason).await,
     };
-    let Submission { tier, query } = match resubmitted.filter(|_| !is_smoke).map_or_else(submitted, Ok) {
-        Ok(submission) => submission,
-        Err(unusable) => {
-            tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
-            let reason = format!("paid but unusable: {unusable}");
-            let sale = end(ports, order, sale, |sale, now| {
-                sale.fulfilment = Fulfilment::Unusable { at: now };
-                let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
-                Change::recorded(vec![Record::pipeline(now, order.received_at, status.0, status.1, status.2)], ())
-            })
-            .await?;
-            give_notice(ports, order, &sale.value).await?;
-            return Ok(sale);
-        }
-    };
-    let facts = Facts { query_hash: digest::query_hash(&query), email_tag, smoke: is_smoke };
-    let generated = generate(ports.generate, &settings.policy, &order.session_id, tier, &query).await;
+    let (tier, query) = (bought.tier, &bought.query);
+    let generated = generate(ports.generate, &settings.policy, &order.session_id, tier, query).await;
     let now = ports.journal.clock.now();
     let mut records: Vec<Record> =
         generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now)).collect();
@@ -236,7 +194,7 @@ async fn produce(
             let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
             records.push(Record::pipeline(now, order.received_at, status.0, status.1, status.2).with_details(details));
             return end(ports, order, sale, |sale, now| {
-                facts.note(sale, tier);
+                bought.note(sale);
                 sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
                 let alert = event(ports, &order.session_id, Severity::Critical, "VERDICT", &reason);
                 let records = if domain::planted("failure-not-recorded") { Vec::new() } else { records.clone() };
@@ -248,7 +206,7 @@ async fn produce(
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
     records.push(gate.record(now, order.received_at));
     match deliverable(&gate, &verdict) {
-        Some(verdict) => save(ports, order, sale, &facts, tier, &query, verdict, records, details).await,
+        Some(verdict) => save(ports, order, sale, &bought, Made { verdict, records, details }).await,
         None => {
             // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
             let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
@@ -265,7 +223,7 @@ async fn produce(
             records.push(status.with_details(details));
             // The hold bears the time of its payload, by which operators find it.
             end(ports, order, sale, |sale, _| {
-                facts.note(sale, tier);
+                bought.note(sale);
                 sale.fulfilment = Fulfilment::InReview { gate: 1, at: now };
                 let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
                 Change::recorded(records.clone(), ()).alerting(alert)
@@ -275,10 +233,35 @@ async fn produce(
     }
 }
 
-/// Whether the session of a smoke test's order is what it says: by Stripe's test mode, under the smoke test's own key.
-async fn examined(ports: Ports<'_>, order: &Order) -> Result<(), String> {
-    let facts = ports.smoke.facts(&order.session_id).await.map_err(|error| format!("smoke: {error}"))?;
-    smoke::examine(&facts, ports.journal.clock.now()).map_err(|error| error.to_string())
+/// The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the customer's page
+/// orders again.
+async fn unpaid(ports: Ports<'_>, order: &Order, sale: Versioned<Sale>) -> Result<Versioned<Sale>, FulfilError> {
+    end(ports, order, sale, |sale, now| {
+        sale.fulfilment = Fulfilment::Ordered { at: now };
+        let detail = "ordered, but Stripe says it is not paid";
+        let alert = event(ports, &order.session_id, Severity::Critical, "PAYMENT", detail);
+        Change::save(()).alerting(alert)
+    })
+    .await
+}
+
+/// Paid, and nobody knows for what: the customer is asked (Silent Drop).
+async fn unusable(
+    ports: Ports<'_>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    unusable: Unusable,
+) -> Result<Versioned<Sale>, FulfilError> {
+    tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
+    let reason = format!("paid but unusable: {unusable}");
+    let sale = end(ports, order, sale, |sale, now| {
+        sale.fulfilment = Fulfilment::Unusable { at: now };
+        let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
+        Change::recorded(vec![Record::pipeline(now, order.received_at, status.0, status.1, status.2)], ())
+    })
+    .await?;
+    give_notice(ports, order, &sale.value).await?;
+    Ok(sale)
 }
 
 /// Ends a smoke test's sale without a verdict. It is not tried again: its test is over soon.
@@ -297,37 +280,24 @@ async fn refuse(
     .await
 }
 
-/// What the log may know about a sale.
-struct Facts {
-    query_hash: String,
-    email_tag: Option<String>,
-    smoke: bool,
+/// A verdict that passed, and what the log says of its making.
+struct Made {
+    verdict: Verdict,
+    records: Vec<Record>,
+    details: serde_json::Value,
 }
 
-impl Facts {
-    fn note(&self, sale: &mut Sale, tier: domain::Tier) {
-        sale.smoke = self.smoke;
-        sale.tier = Some(tier);
-        sale.query_hash = Some(self.query_hash.clone());
-        sale.email_tag.clone_from(&self.email_tag);
-    }
-}
-
-#[allow(clippy::too_many_arguments)] // One step, named above; a struct for it would only move the list.
+/// Saves the verdict with its records, unless the claim was lost meanwhile.
 async fn save(
     ports: Ports<'_>,
     order: &Order,
     sale: Versioned<Sale>,
-    facts: &Facts,
-    tier: domain::Tier,
-    query: &Query,
-    verdict: Verdict,
-    records: Vec<Record>,
-    details: serde_json::Value,
+    bought: &Bought,
+    Made { verdict, records, details }: Made,
 ) -> Result<Versioned<Sale>, FulfilError> {
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
-    let original = CachedVerdict::first(tier, query, verdict, now);
+    let original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
     if domain::planted("mail-ordered-before-cache") {
         order_mail(ports, &order.session_id, Letter::Verdict).await?;
     }
@@ -335,7 +305,7 @@ async fn save(
         if !sale.generates(&order.message_id) && !domain::planted("verdict-saved-unowned") {
             return Change::nothing(());
         }
-        facts.note(sale, tier);
+        bought.note(sale);
         sale.verdict_hash = Some(verdict_hash.clone());
         sale.unavailable_until = None;
         sale.chased = 0;
@@ -381,65 +351,6 @@ async fn end(
     };
     let (sale, ()) = ports.journal.commit(sale, change).await?;
     Ok(sale)
-}
-
-/// What is left to do once the verdict is cached: the archive, and the order of the mail. Both may be done again
-/// without effect, so a worker that died in between is simply followed by another.
-async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, FulfilError> {
-    let (archived, mail_ordered) = match (&sale.value.fulfilment, &sale.value.mail) {
-        _ if sale.value.money != Money::Kept => return Ok(Handled::Done),
-        (Fulfilment::Ready { archived, .. }, mail) => (*archived, *mail != Mail::NotOrdered),
-        _ => return Ok(Handled::Done),
-    };
-    let session_id = sale.value.session_id.clone();
-    if sale.value.divergence == Mail::Ordered {
-        // Whether or not it was sent before: the claim makes one mail of two orders.
-        order_mail(ports, &session_id, Letter::Divergence).await?;
-    }
-    if archived && mail_ordered {
-        return Ok(Handled::Done);
-    }
-    let kept = if archived { Ok(()) } else { archive(ports, &session_id).await };
-    if !mail_ordered {
-        let ordered = order_mail(ports, &session_id, Letter::Verdict).await;
-        if !domain::planted("mail-order-error-swallowed") {
-            ordered?;
-        }
-    }
-    let is_kept = kept.is_ok() || domain::planted("archive-error-swallowed");
-    let note = |sale: &mut Sale| {
-        if let Fulfilment::Ready { archived, .. } = &mut sale.fulfilment {
-            *archived = *archived || is_kept;
-        }
-        if sale.mail == Mail::NotOrdered {
-            sale.mail = Mail::Ordered;
-        }
-        Change::save(())
-    };
-    ports.journal.commit(sale, note).await?;
-    if let Err(error) = kept {
-        // The customer is served; the archive is for later, and the order comes again for it.
-        let alert = event(ports, &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
-        ports.journal.alerts.raise(alert).await;
-        return Ok(Handled::Later);
-    }
-    Ok(Handled::Done)
-}
-
-async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
-    let ordered_at = ports.journal.clock.now();
-    ports.mails.send(&Message::Mail { v: message::VERSION, session_id: session.clone(), ordered_at, letter }).await
-}
-
-async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageError> {
-    match ports.journal.store.load_with_verdict(session).await?.1 {
-        CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await,
-        // The page makes it anew when somebody asks for it; until then the sale is not archived and stays open.
-        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => {
-            let source = std::io::Error::other("the cache has lost the verdict").into();
-            Err(StorageError { operation: "archive write", source })
-        }
-    }
 }
 
 fn event(ports: Ports<'_>, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {
