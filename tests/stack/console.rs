@@ -1,32 +1,13 @@
 //! The command line as a whole, on a deployed stack: how the stack is found, what its queues hold, whether anything is
 //! wrong.
 
-use crate::world::{SOON, World};
-use serde_json::{Value, json};
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Command, Output},
+use crate::{
+    operators::{oracle, program},
+    world::{SOON, World},
 };
+use serde_json::{Value, json};
+use std::{fs, path::PathBuf, process::Output};
 use tests::{eventually, unique};
-
-/// The command line, built beside the test program.
-fn program() -> Command {
-    let test = std::env::current_exe().expect("this program has a path");
-    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
-    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
-    let mut command = Command::new(program);
-    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn oracle(world: &World, arguments: &[&str]) -> Output {
-    let mut command = program();
-    command.args(arguments).arg("--stack").arg(world.stack.directory.join("stack.json"));
-    command.output().expect("the command runs")
-}
 
 fn json_of(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
@@ -117,4 +98,7 @@ async fn the_dashboard_and_the_alarms_are_deployed() {
     assert!(what.iter().any(|what| what.starts_with("model ")), "{what:?}");
     let alarms = checks.iter().find(|check| check["what"] == "alarms").expect("alarms");
     assert_ne!(alarms["state"], "unknown", "{alarms}");
+    let dashboard = world.aws.output("DashboardUrl");
+    let name = world.stack.description["stack"].as_str().expect("a name");
+    assert!(dashboard.ends_with(&format!("#dashboards/dashboard/{name}")), "{dashboard}");
 }

@@ -2,23 +2,23 @@
 
 use crate::world::{SOON, Sale, World, email, question};
 use serde_json::{Value, json};
-use std::{
-    path::PathBuf,
-    process::{Command, Output},
-};
+use std::process::{Command, Output};
 use tests::{eventually, payment_link_session};
 
-/// The command line, built beside the test program.
-fn program() -> PathBuf {
+/// The command line, built beside the test program, without an account of its own.
+pub(crate) fn program() -> Command {
     let test = std::env::current_exe().expect("this program has a path");
-    let directory = test.ancestors().nth(2).expect("a target directory").to_owned();
-    let program = directory.join("oracle");
+    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
     assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
-    program
+    let mut command = Command::new(program);
+    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
+        command.env_remove(name);
+    }
+    command
 }
 
 pub(crate) fn oracle(world: &World, arguments: &[&str]) -> Output {
-    let mut command = Command::new(program());
+    let mut command = program();
     command.args(arguments).arg("--stack").arg(world.stack.directory.join("stack.json"));
     command.output().expect("the command runs")
 }

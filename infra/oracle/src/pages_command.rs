@@ -15,9 +15,6 @@ use crate::{
 pub(crate) struct CompletionsArguments {
     /// The shell.
     shell: Shell,
-    /// The completions are a script with and without this; every command takes it.
-    #[arg(long, hide = true)]
-    json: bool,
 }
 
 #[derive(Args)]
@@ -25,9 +22,6 @@ pub(crate) struct ManArguments {
     /// Write a page for every command into this directory, which must exist, instead of one page to standard output.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// A page is a page with and without this; every command takes it.
-    #[arg(long, hide = true)]
-    json: bool,
 }
 
 pub(crate) fn completions(arguments: &CompletionsArguments, oracle: clap::Command) -> Result<Ended, CommandError> {
