@@ -21,13 +21,14 @@ use crate::{
     stack::Deployed,
 };
 
-/// What runs by itself: its name, the output that holds its function's, and how long it may be silent.
+/// What runs by itself: its name, the output that holds its function's, and how long it may be silent: as long as its
+/// alarm in the template waits, and for what runs daily two hours more, since a day's figures come late.
 const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("deadlines", "DeadlinesFunctionName", Duration::from_secs(15 * 60)),
     ("boot-probe", "BootProbeFunctionName", Duration::from_secs(15 * 60)),
     ("cache-health", "CacheHealthFunctionName", Duration::from_secs(5 * 60)),
-    ("inbox-watch", "InboxWatchFunctionName", Duration::from_secs(15 * 60)),
-    ("audit-digest", "AuditDigestFunctionName", Duration::from_secs(130 * 60)),
+    ("inbox-watch", "InboxWatchFunctionName", Duration::from_secs(10 * 60)),
+    ("audit-digest", "AuditDigestFunctionName", Duration::from_secs(120 * 60)),
     ("reconcile", "ReconcileFunctionName", Duration::from_secs(26 * 3600)),
     ("smoke-test", "SmokeTestFunctionName", Duration::from_secs(26 * 3600)),
 ];

@@ -166,3 +166,31 @@ pub(super) const fn fault_name(fault: Fault) -> &'static str {
         Fault::Refuse(_) => "refused by a vendor",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_outs_are_those_of_the_template() {
+        let template = include_str!("../../../../template.yaml");
+        let message = |queue| Work::Message { queue, id: 1 };
+        for (function, work) in [
+            ("Checkout", Work::Checkout { attempt: 1 }),
+            ("Webhook", Work::Webhook { kind: "x", paid: true, attempt: 1 }),
+            ("Result", Work::Page),
+            ("Deadlines", Work::Deadlines),
+            ("Reconcile", Work::Reconcile),
+            ("Verdict", message(0)),
+            ("EmailSender", message(1)),
+            ("EmailRetry", message(2)),
+            ("SilentDrop", message(3)),
+            ("PaymentEvents", message(4)),
+        ] {
+            let at = template.find(&format!("\n  {function}Function:\n")).unwrap();
+            let (_, after) = template[at..].split_once("\n      Timeout: ").unwrap();
+            let seconds: i64 = after.lines().next().unwrap().parse().unwrap();
+            assert_eq!(work.time_out(), seconds * SECOND, "{function}");
+        }
+    }
+}
