@@ -45,6 +45,20 @@ impl Progress {
     }
 }
 
+/// Says that so many of so many are done, on one line that is written over and over, where somebody watches.
+pub(crate) fn counted(done: u64, of: u64, what: &str) {
+    let mut error = io::stderr().lock();
+    if error.is_terminal() {
+        // A progress line that cannot be written is no reason to stop.
+        let _ = error.write_all(counted_line(done, of, what).as_bytes()).and_then(|()| error.flush());
+    }
+}
+
+fn counted_line(done: u64, of: u64, what: &str) -> String {
+    let end = if done >= of { "\n" } else { "" };
+    format!("\r{done} of {of} {what}{end}")
+}
+
 fn line(what: &str, count: u64, records: u64, elapsed: Duration) -> String {
     let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
     let round = millis / 60 % (2 * WIDE);
@@ -57,6 +71,13 @@ fn line(what: &str, count: u64, records: u64, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_ends_its_line_when_all_is_done() {
+        assert_eq!(counted_line(2, 3, "verdicts"), "\r2 of 3 verdicts");
+        assert_eq!(counted_line(3, 3, "verdicts"), "\r3 of 3 verdicts\n");
+        assert_eq!(counted_line(4, 3, "verdicts"), "\r4 of 3 verdicts\n");
+    }
 
     #[test]
     fn the_bar_moves_and_the_counts_are_told() {

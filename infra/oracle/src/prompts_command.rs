@@ -2,7 +2,7 @@
 //! vocabulary comes back with what was accepted (content filter, GAP-H).
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -23,11 +23,16 @@ use tokio::task::JoinSet;
 use crate::{
     command::{CommandError, Ended, Target, wait},
     output,
-    regression::{Baseline, Judgement, Measured, Sample, ServedBy, judge, sample},
+    progress::counted,
+    regression::{ACCEPTABLE_RUNS, Accepted, Baseline, Judgement, Measured, Sample, ServedBy, judge, sample},
 };
 
 /// What is asked, one question a line.
 const QUESTIONS: &str = include_str!("../data/regression_questions.txt");
+
+/// One run in so many asks with the stricter instruction, which the verdict function uses after a reply that is no
+/// verdict: with 50 runs, ten, over all tiers.
+const STRICTER_EVERY: u32 = 5;
 
 /// A model that is busy is asked again, this often in all.
 const BACKOFF: Backoff = Backoff { attempts: 4, base: Duration::from_millis(1000), cap: Duration::from_millis(8000) };
@@ -37,11 +42,11 @@ pub(crate) enum PromptsCommand {
     /// Ask a model with the prompts as built, and refuse them when more internal vocabulary comes back than before.
     ///
     /// Every reply goes through the crosscheck and the content filter. The share of replies with a blocked term is
-    /// compared with the one in the baseline file for this model; without one, no reply may hold any. The key is
-    /// GEMINI_API_KEY (or GOOGLE_API_KEY) of the environment, and where
+    /// compared with the one in the baseline file for this model, where that was measured with the same block list;
+    /// without one, no reply may hold any. The key is GEMINI_API_KEY (or GOOGLE_API_KEY) of the environment, and where
     /// neither is set the stack's own.
     #[command(
-        after_help = "Example:\n  GEMINI_API_KEY=… oracle prompts regress --model gemini-3.5-flash\n\nExit code 1: the rate has risen. Exit code 2: the model did not answer."
+        after_help = "Example:\n  GEMINI_API_KEY=… oracle prompts regress --model gemini-3.5-flash --accept\n\nExit code 1: the rate has risen, or the result was not accepted. Exit code 2: the model did not answer."
     )]
     Regress(RegressArguments),
 }
@@ -63,7 +68,8 @@ pub(crate) struct RegressArguments {
     /// The file with what was accepted.
     #[arg(long, value_name = "FILE", default_value = "infra/oracle/data/prompt_baseline.json")]
     baseline: PathBuf,
-    /// After a pass, write the new rate into the baseline file.
+    /// After a pass, write the new rate into the baseline file. Needs 50 runs or more, and at least the share of
+    /// approved verdicts that was accepted before.
     #[arg(long)]
     accept: bool,
     /// Ask nothing where the baseline was measured with these very prompts.
@@ -80,6 +86,10 @@ pub(crate) fn run(command: &PromptsCommand) -> Result<Ended, CommandError> {
 }
 
 fn regress(arguments: &RegressArguments) -> Result<Ended, CommandError> {
+    if arguments.accept && arguments.runs < ACCEPTABLE_RUNS {
+        let (runs, least) = (arguments.runs, ACCEPTABLE_RUNS);
+        return Err(CommandError::Usage(format!("--accept needs at least {least} runs, and --runs says {runs}")));
+    }
     let environment = Environment::of_process();
     let base = match &arguments.base {
         Some(base) => base.clone(),
@@ -92,7 +102,7 @@ fn regress(arguments: &RegressArguments) -> Result<Ended, CommandError> {
     let accepted = baseline.of(&arguments.model, served_by).cloned();
     let prompt = prompt::all_versions();
     if arguments.if_changed && accepted.as_ref().is_some_and(|accepted| accepted.prompt == prompt) {
-        return unchanged(arguments, &prompt);
+        return unchanged(arguments, &prompt, &baseline);
     }
     let model = gemini::LazyClient::new(base, gemini::client::DEFAULT_TIMEOUT, key(arguments, &environment)?);
     let samples = wait(ask_all(Arc::new(model), arguments))?;
@@ -108,26 +118,41 @@ fn regress(arguments: &RegressArguments) -> Result<Ended, CommandError> {
     };
     samples.iter().for_each(|sample| measured.add(sample));
     let judgement = judge(accepted.as_ref(), &measured);
-    tell(arguments, accepted.as_ref(), &measured, &samples, judgement)?;
-    if judgement == Judgement::Refused {
-        return Ok(Ended::Nothing);
-    }
-    if arguments.accept {
-        baseline.accept(measured);
+    let unacceptable = measured.unacceptable(accepted.as_ref()).filter(|_| arguments.accept);
+    let is_accepted = arguments.accept && judgement == Judgement::Passed && unacceptable.is_none();
+    if is_accepted {
+        baseline.accept(measured.clone());
         let text = format!("{}\n", serde_json::to_string_pretty(&baseline)?);
         let what = format!("{} cannot be written", arguments.baseline.display());
         std::fs::write(&arguments.baseline, text).map_err(|error| CommandError::failed(&what, error))?;
     }
+    let accepted_for = baseline.accepted_for(&measured.prompt);
+    let told = Told { accepted: accepted.as_ref(), measured: &measured, samples: &samples, judgement };
+    tell(arguments, &told, unacceptable.as_deref(), &accepted_for)?;
+    let is_well = judgement == Judgement::Passed && unacceptable.is_none();
+    Ok(if is_well { Ended::Done } else { Ended::Nothing })
+}
+
+fn unchanged(arguments: &RegressArguments, prompt: &str, baseline: &Baseline) -> Result<Ended, CommandError> {
+    let accepted_for = baseline.accepted_for(prompt);
+    if arguments.target.json {
+        output::print_json(&json!({ "judgement": "unchanged", "prompt": prompt, "accepted_for": accepted_for }))?;
+    } else {
+        output::print("the prompts are those that the baseline was measured with\n")?;
+        output::print(&accepted_words(&accepted_for))?;
+    }
     Ok(Ended::Done)
 }
 
-fn unchanged(arguments: &RegressArguments, prompt: &str) -> Result<Ended, CommandError> {
-    if arguments.target.json {
-        output::print_json(&json!({ "judgement": "unchanged", "prompt": prompt }))?;
-    } else {
-        output::print("the prompts are those that the baseline was measured with\n")?;
-    }
-    Ok(Ended::Done)
+/// By whom the prompts were accepted, for people; a look-alike does not read them.
+fn accepted_words(accepted_for: &[Accepted<'_>]) -> String {
+    let names: Vec<String> = accepted_for.iter().map(Accepted::name).collect();
+    let names = if names.is_empty() { "no model".to_owned() } else { names.join(", ") };
+    let warning = match accepted_for.iter().any(|accepted| accepted.served_by == ServedBy::Gemini) {
+        true => "",
+        false => "WARNING: nobody has tried these prompts on the model itself: run this with a key, and --accept\n",
+    };
+    format!("these prompts are accepted for: {names}\n{warning}")
 }
 
 /// What was accepted; nothing where there is no file yet.
@@ -161,12 +186,20 @@ fn key(arguments: &RegressArguments, environment: &Environment) -> Result<Arc<dy
     Ok(Arc::new(Given(Secret::new(json!({ "api_key": key }).to_string()))))
 }
 
+/// What a run asks.
+struct Asked {
+    tier: Tier,
+    query: Query,
+    stricter: bool,
+}
+
 /// What each run asks: every question in turn, and every tier.
-fn asked(run: u32) -> Result<(Tier, Query), CommandError> {
+fn asked(run: u32) -> Result<Asked, CommandError> {
     let questions: Vec<&str> = QUESTIONS.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
     let question = questions.get(run as usize % questions.len().max(1)).copied().unwrap_or_default();
     let query = Query::parse(question).map_err(|error| CommandError::Usage(error.to_string()))?;
-    Ok((Tier::ALL[run as usize % Tier::ALL.len()], query))
+    let stricter = run % STRICTER_EVERY == STRICTER_EVERY - 1;
+    Ok(Asked { tier: Tier::ALL[run as usize % Tier::ALL.len()], query, stricter })
 }
 
 async fn ask_all(model: Arc<dyn Model>, arguments: &RegressArguments) -> Result<Vec<Sample>, CommandError> {
@@ -175,25 +208,24 @@ async fn ask_all(model: Arc<dyn Model>, arguments: &RegressArguments) -> Result<
     let mut next = 0;
     while samples.len() < arguments.runs as usize {
         while next < arguments.runs && running.len() < arguments.parallel as usize {
-            let (tier, query) = asked(next)?;
-            running.spawn(ask(model.clone(), arguments.model.clone(), tier, query));
+            running.spawn(ask(model.clone(), arguments.model.clone(), asked(next)?));
             next += 1;
         }
         let answer = running.join_next().await.ok_or_else(|| CommandError::Usage("nothing was asked".to_owned()))?;
         let answer = answer.map_err(|error| CommandError::failed("a run ended early", error))?;
         samples.push(answer.map_err(|error| CommandError::failed("the model did not answer", error))?);
-        progress(samples.len(), arguments.runs);
+        counted(samples.len() as u64, arguments.runs.into(), "verdicts");
     }
     Ok(samples)
 }
 
-async fn ask(model: Arc<dyn Model>, name: String, tier: Tier, query: Query) -> Result<Sample, ModelError> {
-    let prompt = prompt::build_verdict_prompt(tier, &query, false);
+async fn ask(model: Arc<dyn Model>, name: String, asked: Asked) -> Result<Sample, ModelError> {
+    let prompt = prompt::build_verdict_prompt(asked.tier, &asked.query, asked.stricter);
     let mut attempt = 0;
     loop {
         attempt += 1;
         let error = match model.ask(&name, &prompt).await {
-            Ok(reply) => return Ok(sample(tier, &reply.text)),
+            Ok(reply) => return Ok(sample(asked.tier, &reply.text)),
             Err(error) => error,
         };
         let pause = BACKOFF.wait_after(attempt, System.fraction()).filter(|_| error.is_retriable());
@@ -202,23 +234,21 @@ async fn ask(model: Arc<dyn Model>, name: String, tier: Tier, query: Query) -> R
     }
 }
 
-/// A line on the terminal that says how far it is.
-fn progress(done: usize, of: u32) {
-    let mut error = io::stderr().lock();
-    if error.is_terminal() {
-        let end = if done == of as usize { "\n" } else { "" };
-        // A progress line that cannot be written is no reason to stop.
-        let _ = write!(error, "\r{done} of {of} verdicts{end}").and_then(|()| error.flush());
-    }
+/// What came of the runs.
+struct Told<'a> {
+    accepted: Option<&'a Measured>,
+    measured: &'a Measured,
+    samples: &'a [Sample],
+    judgement: Judgement,
 }
 
 fn tell(
     arguments: &RegressArguments,
-    accepted: Option<&Measured>,
-    measured: &Measured,
-    samples: &[Sample],
-    judgement: Judgement,
+    told: &Told<'_>,
+    unacceptable: Option<&str>,
+    accepted_for: &[Accepted<'_>],
 ) -> Result<(), CommandError> {
+    let Told { accepted, measured, samples, judgement } = *told;
     let mut terms: Vec<&str> = samples.iter().flat_map(|sample| &sample.terms).map(String::as_str).collect();
     terms.sort_unstable();
     terms.dedup();
@@ -229,6 +259,8 @@ fn tell(
             "accepted_rate": accepted.map(Measured::rate),
             "measured": measured,
             "terms": terms,
+            "not_accepted": unacceptable,
+            "accepted_for": accepted_for,
         }));
     }
     let Measured { runs, contaminated, approved, .. } = measured;
@@ -239,6 +271,10 @@ fn tell(
         text.push_str(&output::wrapped(&format!("terms: {}", terms.join(", ")), 0, output::width()));
     }
     text.push_str(&match accepted {
+        Some(accepted) if !accepted.is_comparable(measured) => format!(
+            "accepted on {} with block list {}, this is {}: no reply may hold a blocked term\n",
+            accepted.date, accepted.list_version, measured.list_version
+        ),
         Some(accepted) => format!("accepted on {}: {}\n", accepted.date, percent(accepted.rate())),
         None => "nothing was accepted for this model yet: no reply may hold a blocked term\n".to_owned(),
     });
@@ -246,6 +282,10 @@ fn tell(
         Judgement::Refused => "REFUSED: the contamination rate has risen\n",
         Judgement::Passed => "passed\n",
     });
+    if let Some(why) = unacceptable {
+        text.push_str(&format!("NOT ACCEPTED: {why}\n"));
+    }
+    text.push_str(&accepted_words(accepted_for));
     output::print(&text)
 }
 
@@ -254,12 +294,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fifty_runs_ask_fifty_questions_over_all_tiers() {
-        let asked: Vec<(Tier, Query)> = (0..50).map(|run| asked(run).unwrap()).collect();
-        let mut questions: Vec<&str> = asked.iter().map(|(_, query)| query.as_str()).collect();
+    fn fifty_runs_ask_fifty_questions_over_all_tiers_and_with_both_instructions() {
+        let asked: Vec<Asked> = (0..50).map(|run| asked(run).unwrap()).collect();
+        let mut questions: Vec<&str> = asked.iter().map(|asked| asked.query.as_str()).collect();
         questions.sort_unstable();
         questions.dedup();
         assert_eq!(questions.len(), 50);
-        assert!(Tier::ALL.iter().all(|tier| asked.iter().filter(|(asked, _)| asked == tier).count() >= 16));
+        let of = |tier, stricter| asked.iter().filter(|asked| asked.tier == tier && asked.stricter == stricter).count();
+        assert!(Tier::ALL.into_iter().all(|tier| of(tier, false) >= 12 && of(tier, true) >= 3));
+        assert!(asked.iter().skip(40).any(|asked| asked.stricter), "those that invite internal vocabulary too");
+    }
+
+    #[test]
+    fn who_accepted_the_prompts_is_told_and_a_look_alike_is_nobody() {
+        let by = |served_by| vec![Accepted { model: "m", served_by }];
+        assert_eq!(accepted_words(&by(ServedBy::Gemini)), "these prompts are accepted for: m\n");
+        for (accepted, names) in [(by(ServedBy::LookAlike), "m (look-alike)"), (Vec::new(), "no model")] {
+            let text = accepted_words(&accepted);
+            assert!(text.starts_with(&format!("these prompts are accepted for: {names}\nWARNING: ")), "{text}");
+        }
+    }
+
+    #[test]
+    fn few_runs_are_not_accepted() {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            arguments: RegressArguments,
+        }
+        let line = Line::try_parse_from(["x", "--model", "m", "--runs", "49", "--accept"]).unwrap();
+        let Err(CommandError::Usage(why)) = regress(&line.arguments) else { panic!("accepted") };
+        assert_eq!(why, "--accept needs at least 50 runs, and --runs says 49");
     }
 }

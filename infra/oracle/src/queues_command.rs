@@ -1,9 +1,6 @@
 //! `oracle queues`.
 
-use std::{
-    io::{self, IsTerminal, Write},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use aws::{Depth, QueueDesk};
 use clap::{Args, Subcommand};
@@ -19,6 +16,7 @@ use crate::{
     command::{CommandError, Ended, Target, confirm, wait},
     measurements::Measurements,
     output,
+    progress::counted,
     stack::Deployed,
 };
 
@@ -204,7 +202,7 @@ async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Re
             break;
         }
         moved += some;
-        progress(moved, expected);
+        counted(moved, expected, "messages");
     }
     Ok(moved)
 }
@@ -215,7 +213,7 @@ async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, Com
     loop {
         let latest = desk.latest_move(arn).await.map_err(failed)?;
         let (status, moved) = latest.as_ref().map_or(("RUNNING", 0), |latest| (latest.status.as_str(), latest.moved));
-        progress(moved, expected);
+        counted(moved, expected, "messages");
         match status {
             "COMPLETED" => return Ok(moved),
             "RUNNING" | "CANCELLING" if still < PATIENCE => {}
@@ -228,16 +226,6 @@ async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, Com
         still = if moved == last { still + 1 } else { 0 };
         last = moved;
         tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-}
-
-/// One line that is written over and over, where somebody watches.
-fn progress(moved: u64, expected: u64) {
-    let mut terminal = io::stderr();
-    if terminal.is_terminal() {
-        let end = if moved >= expected { "\n" } else { "" };
-        // Whoever cannot be shown the progress still gets the result.
-        let _ = write!(terminal, "\r{moved} of {expected}{end}").and_then(|()| terminal.flush());
     }
 }
 

@@ -5,6 +5,9 @@ use domain::{Tier, Verdict};
 use filter::Outcome;
 use serde::{Deserialize, Serialize};
 
+/// The fewest runs whose result may be accepted (content filter, verification criterion 6).
+pub(crate) const ACCEPTABLE_RUNS: u32 = 50;
+
 /// What came of one reply of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
@@ -68,6 +71,23 @@ impl Measured {
         f64::from(self.contaminated) / f64::from(self.runs.max(1))
     }
 
+    /// Whether the two rates mean the same: another block list finds other terms.
+    pub(crate) fn is_comparable(&self, other: &Measured) -> bool {
+        self.list_version == other.list_version
+    }
+
+    /// Why it may not take the place of what was accepted before, if it may not.
+    pub(crate) fn unacceptable(&self, accepted: Option<&Measured>) -> Option<String> {
+        if self.runs < ACCEPTABLE_RUNS {
+            return Some(format!("{} runs are too few, at least {ACCEPTABLE_RUNS} are needed", self.runs));
+        }
+        // In whole numbers, as in `judge`.
+        let share = |of: &Measured, among: &Measured| u64::from(of.approved) * u64::from(among.runs.max(1));
+        let accepted = accepted.filter(|accepted| share(self, accepted) < share(accepted, self))?;
+        let Measured { approved, runs, .. } = accepted;
+        Some(format!("{} of {} verdicts were approved, before it were {approved} of {runs}", self.approved, self.runs))
+    }
+
     /// Whether it is about the same model, served by the same.
     fn is_of(&self, model: &str, served_by: ServedBy) -> bool {
         self.model == model && self.served_by == served_by
@@ -85,11 +105,34 @@ impl Baseline {
         self.0.iter().find(|accepted| accepted.is_of(model, served_by))
     }
 
+    /// For whom these prompts were accepted.
+    pub(crate) fn accepted_for(&self, prompt: &str) -> Vec<Accepted<'_>> {
+        let with_these = self.0.iter().filter(|accepted| accepted.prompt == prompt);
+        with_these.map(|accepted| Accepted { model: &accepted.model, served_by: accepted.served_by }).collect()
+    }
+
     /// Accepts a measurement in place of the one before.
     pub(crate) fn accept(&mut self, measured: Measured) {
         self.0.retain(|accepted| !accepted.is_of(&measured.model, measured.served_by));
         self.0.push(measured);
         self.0.sort_by(|a, b| a.model.cmp(&b.model));
+    }
+}
+
+/// For whom prompts were accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Accepted<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) served_by: ServedBy,
+}
+
+impl Accepted<'_> {
+    /// The model's name, and whether it was only a look-alike.
+    pub(crate) fn name(&self) -> String {
+        match self.served_by {
+            ServedBy::Gemini => self.model.to_owned(),
+            ServedBy::LookAlike => format!("{} (look-alike)", self.model),
+        }
     }
 }
 
@@ -103,8 +146,10 @@ pub(crate) enum Judgement {
     Refused,
 }
 
-/// Compares a measurement with the accepted one. Where none was accepted yet, nothing may be contaminated.
+/// Compares a measurement with the accepted one. Where none was accepted yet, or only with another block list,
+/// nothing may be contaminated.
 pub(crate) fn judge(accepted: Option<&Measured>, measured: &Measured) -> Judgement {
+    let accepted = accepted.filter(|accepted| accepted.is_comparable(measured));
     let (contaminated, runs) = accepted.map_or((0, 1), |accepted| (accepted.contaminated, accepted.runs.max(1)));
     // In whole numbers, so that equal shares are equal.
     let is_higher =
@@ -143,6 +188,35 @@ mod tests {
             let accepted = accepted.map(|(runs, contaminated)| measured(runs, contaminated));
             assert_eq!(judge(accepted.as_ref(), &measured(now.0, now.1)), judgement, "{accepted:?} {now:?}");
         }
+    }
+
+    #[test]
+    fn a_rate_with_another_block_list_is_no_measure() {
+        let accepted = Measured { list_version: "older".to_owned(), ..measured(50, 5) };
+        assert_eq!(judge(Some(&accepted), &measured(50, 1)), Judgement::Refused);
+        assert_eq!(judge(Some(&accepted), &measured(50, 0)), Judgement::Passed);
+    }
+
+    #[test]
+    fn too_few_runs_and_fewer_approved_verdicts_are_not_accepted() {
+        let approved = |runs, approved| Measured { approved, ..measured(runs, 0) };
+        let refused = |now: Measured, before: Option<Measured>| now.unacceptable(before.as_ref());
+        assert_eq!(refused(approved(50, 48), Some(approved(50, 48))), None);
+        assert_eq!(refused(approved(100, 96), Some(approved(50, 48))), None);
+        assert_eq!(refused(approved(50, 0), None), None);
+        let few = refused(approved(49, 49), Some(approved(50, 48))).unwrap();
+        assert_eq!(few, "49 runs are too few, at least 50 are needed");
+        let lower = refused(approved(50, 47), Some(approved(50, 48))).unwrap();
+        assert_eq!(lower, "47 of 50 verdicts were approved, before it were 48 of 50");
+    }
+
+    #[test]
+    fn prompts_are_accepted_for_those_who_were_asked_with_them() {
+        let mut baseline = Baseline::default();
+        baseline.accept(measured(50, 0));
+        baseline.accept(Measured { served_by: ServedBy::Gemini, prompt: "older".to_owned(), ..measured(50, 0) });
+        assert_eq!(baseline.accepted_for("p"), [Accepted { model: "m", served_by: ServedBy::LookAlike }]);
+        assert_eq!(baseline.accepted_for("q"), []);
     }
 
     #[test]

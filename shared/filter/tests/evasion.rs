@@ -25,7 +25,9 @@ fn every_single_transform_of_every_term_is_caught() {
     let mut missed = Vec::new();
     for term in terms() {
         for transform in TRANSFORMS {
-            let Some(disguised) = (transform.apply)(&term) else { continue };
+            let Some(disguised) = (transform.apply)(&term).filter(|text| !is_ordinary_word(&term, text)) else {
+                continue;
+            };
             for carrier in CARRIERS {
                 tried += 1;
                 if !is_caught(&disguised, carrier) {
@@ -36,6 +38,23 @@ fn every_single_transform_of_every_term_is_caught() {
     }
     assert!(tried > 10_000, "only {tried} combinations were tried");
     assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+/// What is left of a term when nearly all of its letters are digits, which nobody reads once they stand apart.
+const MOSTLY_DIGITS: &[&str] = &["535510n5md"];
+
+fn is_mostly_digits(disguised: &str) -> bool {
+    let letters: String = disguised.chars().filter(char::is_ascii_alphanumeric).collect();
+    MOSTLY_DIGITS.contains(&letters.to_lowercase().as_str())
+}
+
+/// Names that are ordinary words but for their case.
+const CAPITALS_ONLY: &[&str] = &["VELA", "ORPHIC", "AEGIS", "HOW ABOUT NO"];
+
+/// Whether what became of one of those is the ordinary word: no disguise, but another name.
+fn is_ordinary_word(term: &str, disguised: &str) -> bool {
+    let word: String = disguised.chars().filter(|c| !matches!(c, '`' | '\u{2067}' | '\u{2069}')).collect();
+    CAPITALS_ONLY.contains(&term) && word != term && word == term.to_lowercase()
 }
 
 /// A small generator with a fixed seed (xorshift), so that every run tries the same pairs.
@@ -50,8 +69,8 @@ impl Numbers {
     }
 }
 
-/// What some pairs come to that a reader takes for something else: millimetres, and a Roman numeral. They pass.
-const READ_AS_SOMETHING_ELSE: &[&str] = &["7mm", "Ix"];
+/// What some pairs come to that a reader takes for something else: millimetres, a Roman numeral, cells. They pass.
+const READ_AS_SOMETHING_ELSE: &[&str] = &["7mm", "Ix", "L|\u{3164}|X"];
 
 #[test]
 fn fifty_thousand_pairs_of_transforms_are_caught() {
@@ -67,7 +86,8 @@ fn fifty_thousand_pairs_of_transforms_are_caught() {
             continue;
         }
         let Some(disguised) = (first.apply)(term).and_then(|once| (second.apply)(&once)) else { continue };
-        if READ_AS_SOMETHING_ELSE.contains(&disguised.as_str()) {
+        let is_known = READ_AS_SOMETHING_ELSE.contains(&disguised.as_str()) || is_mostly_digits(&disguised);
+        if is_known || is_ordinary_word(term, &disguised) {
             continue;
         }
         tried += 1;
@@ -107,6 +127,10 @@ fn what_is_not_caught_is_known() {
         "10 – 4, go ahead.",
         "It is 7mm wide.",
         "Part Ix is missing.",
+        "Vela has reviewed your plan.",
+        "How about no, says the crew.",
+        "See the oracle log.",
+        "(κ = the engineer)",
     ] {
         assert_eq!(Filter::embedded().check(text).outcome, Outcome::Pass, "{text}");
     }

@@ -70,6 +70,98 @@ fn the_named_ordinary_senses_pass() {
     }
 }
 
+/// Silent Drop: "MUST NOT contain … crew callsigns (κ, ι, ε, α, γ, μ, etc.)"; and the designations.
+#[test]
+fn a_callsign_that_is_a_letter_is_blocked_where_it_stands_as_a_word() {
+    for letter in ["κ", "ι", "ε", "α", "γ", "μ", "Ω", "Κ", "Α", "𝜅", "𝛂", "ϰ", "ϵ"] {
+        for sentence in [
+            "{} has reviewed your plan.",
+            "Your plan was reviewed by {}.",
+            "Signed, {}",
+            "— {}",
+            "42 Sisters AI · {}",
+            "Ask {} about it.",
+            "{}'s view is that you wait.",
+            "{} updated 2026-04-21",
+            "Author: {} (engineer)",
+            "> {} says no.",
+            "Reviewed by {}/NOUS",
+            "{} = the engineer",
+            "{}=\n has spoken",
+            "{}<!-- x --> has spoken",
+            "1. {} agrees.",
+        ] {
+            let text = sentence.replace("{}", letter);
+            assert_eq!(check(&text).outcome, Outcome::Quarantine, "{text}");
+        }
+    }
+    for text in ["∎ has reviewed your plan.", "GREEN ∎", "Authority: α.13", "Under α.13, wait.", "𝛼.13", "α․13"]
+    {
+        assert_eq!(check(text).outcome, Outcome::Quarantine, "{text}");
+    }
+}
+
+/// GAP-C: standard notation whose context is unambiguous.
+#[test]
+fn a_greek_letter_in_a_formula_a_unit_or_a_word_passes() {
+    for sentence in [
+        "The coating is 5 μm thick.",
+        "It takes 12 µs, or 12 μ for short.",
+        "At α = 0.05 the effect is real.",
+        "Test at the 5 % level (α = 0.05, β = 0.2).",
+        "α < 0.05",
+        "The spread was α = 13 days.",
+        "Choose ε > 0 small enough.",
+        "For every ε there is a δ.",
+        "Shield the γ-ray detector.",
+        "The γ ray source is licensed.",
+        "An α-helix folds first.",
+        "An α particle stops in paper.",
+        "The curvature κ² falls.",
+        "Cohen's κ was 0.71.",
+        "Cronbach's α is 0.87.",
+        "The Greek letter κ is on the shirt.",
+        "A shop called Καφές και γλυκά.",
+        "Alpha (α) is the share of false alarms.",
+        "The probe is rated at 50 Ω.",
+        "A 10 kΩ resistor costs a cent.",
+        "The frequency ω doubles.",
+        "y = α + βx",
+        "Let x_i = κ_i * f(t) + ε_i",
+        "The mean μ and the deviation σ are known.",
+        "μ-law encoding is old.",
+        "TNF-α is a protein coded by a gene, alpha for short.",
+        "The V314 motor, and the V:314 before it.",
+    ] {
+        assert_eq!(check(sentence).hits, vec![], "{sentence}");
+    }
+}
+
+/// Names that are words in small letters, files that are words with spaces.
+#[test]
+fn names_that_are_ordinary_words_are_blocked_as_crew_writes_them() {
+    for (blocked, ordinary) in [
+        ("VELA wrote this.", "Vela is a constellation; the vela is a sail."),
+        ("It ran on ORPHIC last night.", "An orphic hymn, or Orphic myths."),
+        ("Orphic::ANVIL answered.", "The Orphic mysteries: a tour."),
+        ("By the Orphic Principle, GREEN.", "A principle of Orphic poetry."),
+        ("Audited by AEGIS.", "It runs under the aegis of the city. Aegis Insurance pays."),
+        ("HOW ABOUT NO.", "How about no deposit? And how about no fees?"),
+        ("Signed, Thread #13.", "See thread 13 of the forum, and thread #12."),
+        ("Signed, V3L4 and 4EG15.", "The V314 motor."),
+        ("It is in oracle_log.jsonl.", "The oracle log of an Oracle database."),
+        ("Written to ~/ALERT.log.", "Read the alert log."),
+        ("Posted in CREW_CHANNEL.", "Talk on the crew channel."),
+        ("See CLAUDE.md.", "Ask Claude, MD."),
+        ("See oracle_verdicts/x.json.", "Our Oracle verdicts are short."),
+        ("Ask HACKX or GAPX or ROUTX.", "Hack X, fill gap X, take rout X."),
+        ("GREEN because C is above 0.97404.", "A share of 0.974 is high."),
+    ] {
+        assert_eq!(check(blocked).outcome, Outcome::Quarantine, "{blocked}");
+        assert_eq!(check(ordinary).hits, vec![], "{ordinary}");
+    }
+}
+
 /// "Anything disguised voids every allowance."
 #[test]
 fn a_disguise_voids_the_allowance() {

@@ -1,51 +1,13 @@
 //! Gives every Unicode character its class: the private tables first, then compatibility decomposition
 //! without marks, then the skeleton of UTS #39.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::compile::lookalikes::{Private, only_char};
 use crate::engine::tables::{Class, FIRST_SPECIAL, Symbols, ascii_symbol, kind};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InOrder {
-    #[serde(rename = "why")]
-    _why: String,
-    from: String,
-    to: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Pairs {
-    #[serde(rename = "why")]
-    _why: String,
-    pairs: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Run {
-    #[serde(rename = "why")]
-    _why: String,
-    first: u32,
-    to: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Lookalikes {
-    in_order: Vec<InOrder>,
-    any_of: Vec<Pairs>,
-    letters: Vec<Pairs>,
-    symbols: Vec<Pairs>,
-    leet: Vec<Pairs>,
-    punctuation: Vec<Pairs>,
-    run: Vec<Run>,
-}
 
 /// The folds of all characters, and the classes they name.
 pub(crate) struct Folds {
@@ -53,59 +15,6 @@ pub(crate) struct Folds {
     pub(crate) expansions: Vec<Vec<u8>>,
     pub(crate) pages: Vec<u16>,
     pub(crate) folds: Vec<u16>,
-}
-
-/// The private tables, looked up by character.
-struct Private {
-    letters: HashMap<char, String>,
-    any_of: HashMap<char, String>,
-    symbols: HashMap<char, char>,
-    leet: HashMap<char, String>,
-    punctuation: HashMap<char, char>,
-    special: HashMap<char, u8>,
-}
-
-fn only_char(text: &str) -> Result<char, String> {
-    let mut chars = text.chars();
-    match (chars.next(), chars.next()) {
-        (Some(c), None) => Ok(c),
-        _ => Err(format!("lookalikes: {text:?} is not one character")),
-    }
-}
-
-impl Private {
-    fn parse(text: &str, special: HashMap<char, u8>) -> Result<Self, String> {
-        let raw: Lookalikes = toml::from_str(text).map_err(|e| format!("lookalikes: {e}"))?;
-        let mut letters = HashMap::new();
-        for list in &raw.in_order {
-            if list.from.chars().count() != list.to.chars().count() {
-                return Err(format!("lookalikes: {:?} and {:?} differ in length", list.from, list.to));
-            }
-            letters.extend(list.from.chars().zip(list.to.chars().map(String::from)));
-        }
-        for run in &raw.run {
-            for (offset, to) in run.to.chars().enumerate() {
-                let c = char::from_u32(run.first + offset as u32)
-                    .ok_or_else(|| format!("lookalikes: a run leaves Unicode at {:X}", run.first))?;
-                letters.insert(c, to.to_string());
-            }
-        }
-        let texts = |lists: &[Pairs]| -> Result<HashMap<char, String>, String> {
-            lists.iter().flat_map(|l| &l.pairs).map(|(k, v)| Ok((only_char(k)?, v.clone()))).collect()
-        };
-        let chars = |lists: &[Pairs]| -> Result<HashMap<char, char>, String> {
-            lists.iter().flat_map(|l| &l.pairs).map(|(k, v)| Ok((only_char(k)?, only_char(v)?))).collect()
-        };
-        letters.extend(texts(&raw.letters)?);
-        Ok(Private {
-            letters,
-            any_of: texts(&raw.any_of)?,
-            symbols: chars(&raw.symbols)?,
-            leet: texts(&raw.leet)?,
-            punctuation: chars(&raw.punctuation)?,
-            special,
-        })
-    }
 }
 
 /// Letters that only look like a separator or nothing, and ranges that Unicode says to ignore.
@@ -197,21 +106,21 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
     Fold::Nothing
 }
 
-fn special_of(c: char, private: &Private) -> Option<u8> {
+/// The listed characters that it can be read as: itself, and those of which it is another drawing ("γ" is a
+/// callsign, and a small "Γ").
+fn special_of(c: char, private: &Private) -> Symbols {
     if is_far(c) {
-        return None;
+        return 0;
     }
-    let direct = |c: char| {
-        let listed = private.symbols.get(&c).copied().unwrap_or(c);
-        private.special.get(&listed).copied()
-    };
-    direct(c).or_else(|| {
-        let decomposed: Vec<char> = std::iter::once(c).nfkd().filter(|d| !is_combining_mark(*d)).collect();
-        match decomposed[..] {
-            [only] => direct(only),
-            _ => None,
+    let listed = |c: char| private.special.get(&c).map_or(0, |special| 1 << special);
+    let direct = |c: char| listed(c) | private.symbols.get(&c).map_or(0, |other| listed(*other));
+    match direct(c) {
+        0 => {
+            let decomposed: Vec<char> = std::iter::once(c).nfkd().filter(|d| !is_combining_mark(*d)).collect();
+            if let [only] = decomposed[..] { direct(only) } else { 0 }
         }
-    })
+        special => special,
+    }
 }
 
 fn readings(letters: &str, private: &Private) -> Symbols {
@@ -240,10 +149,7 @@ fn class_of(letters: &str, c: char, private: &Private) -> Class {
     if matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}') {
         kinds |= kind::GREEK;
     }
-    let mut symbols = readings(letters, private);
-    if let Some(special) = special_of(c, private) {
-        symbols |= 1 << special;
-    }
+    let symbols = readings(letters, private) | special_of(c, private);
     Class { symbols, primary, kind: kinds }
 }
 
@@ -255,9 +161,7 @@ fn unfolded(c: char, private: &Private) -> Class {
         ascii_symbol(punctuation).filter(|_| !punctuation.is_alphanumeric()).map_or(0, |s| 1 << s);
     let primary = if symbols == 0 { Class::NONE } else { symbols.trailing_zeros() as u8 };
     symbols |= readings(&sign.to_string(), private) & !(if c.is_alphanumeric() { Symbols::MAX } else { 0 });
-    if let Some(special) = special_of(c, private) {
-        symbols |= 1 << special;
-    }
+    symbols |= special_of(c, private);
     let greek = if matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}') { kind::GREEK } else { 0 };
     let kinds = if c.is_whitespace() || c == '\u{2800}' {
         kind::SPACE | kind::SEPARATOR

@@ -56,6 +56,8 @@ struct RawCondition {
     hex: bool,
     #[serde(default)]
     split: bool,
+    #[serde(default)]
+    spaced: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -148,6 +150,10 @@ fn listed(raw: RawTerm, groups: &BTreeMap<String, Vec<String>>) -> Result<Listed
     if raw.plural && raw.matching != Matching::Word {
         return Err(problem("only a word has a plural"));
     }
+    let is_letter = |text: &str| !text.is_ascii() && text.chars().count() == 1;
+    if raw.matching == Matching::Letter && !(is_letter(&raw.text) && raw.aliases.iter().all(|text| is_letter(text))) {
+        return Err(problem("a letter is one character, and none of ASCII"));
+    }
     if let Some(substitute) = &raw.substitute {
         for wording in [&substitute.full, &substitute.noun, &substitute.after_a] {
             if wording.trim() != wording || wording.is_empty() {
@@ -206,6 +212,7 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
         identifier: raw.identifier,
         hex: raw.hex,
         split: raw.split,
+        spaced: raw.spaced,
     };
     if condition == Condition::default() {
         return Err("a condition says nothing".to_owned());

@@ -3,6 +3,7 @@
 pub(crate) mod automaton;
 pub(crate) mod folds;
 pub(crate) mod list;
+pub(crate) mod lookalikes;
 pub(crate) mod validate;
 
 use crate::compile::list::{BlockList, ListError, ListedTerm};
@@ -93,12 +94,13 @@ fn spellings(listed: &ListedTerm, term: u16, special: &[char]) -> Result<Vec<Pat
 fn elements(text: &str, matching: Matching, special: &[char]) -> Vec<Element> {
     let chars: Vec<char> = text.chars().collect();
     let digit_at = |i: Option<usize>| i.and_then(|i| chars.get(i)).is_some_and(char::is_ascii_digit);
+    let special_at = |i: Option<usize>| i.and_then(|i| chars.get(i)).is_some_and(|c| special.contains(c));
     let mut elements = Vec::new();
     let mut gap = String::new();
     for (i, c) in chars.iter().enumerate() {
         let own_sign = matching != Matching::Word
             && match c {
-                '.' | '-' => digit_at(i.checked_sub(1)) && digit_at(Some(i + 1)),
+                '.' | '-' => digit_at(Some(i + 1)) && (digit_at(i.checked_sub(1)) || special_at(i.checked_sub(1))),
                 '%' => digit_at(i.checked_sub(1)),
                 _ => false,
             };

@@ -92,7 +92,7 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
             term: term.text.clone(),
             start,
             end: end.min(text.len()),
-            rule: rule(term.category),
+            rule: format!("category-{}", term.category),
             category: term.category,
             view: match one.writing {
                 _ if joined => Reading::Joined,
@@ -108,14 +108,4 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
         patterns[field].push(one.pattern);
     }
     (hits, patterns)
-}
-
-fn rule(category: u8) -> String {
-    match category {
-        1 => "category-1".to_owned(),
-        2 => "category-2".to_owned(),
-        3 => "category-3".to_owned(),
-        4 => "category-4".to_owned(),
-        other => format!("category-{other}"),
-    }
 }

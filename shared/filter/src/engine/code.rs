@@ -61,7 +61,9 @@ fn is_glued_before(before: &str) -> bool {
     let mut chars = before.chars().rev();
     match (chars.next(), chars.next()) {
         (Some('_'), Some(c)) => c.is_alphanumeric(),
-        (Some('>'), Some('-')) | (Some(':'), Some(':')) | (Some('\\' | '$'), _) => true,
+        // "-->" ends a comment.
+        (Some('>'), Some('-')) => chars.next() != Some('-'),
+        (Some(':'), Some(':')) | (Some('\\' | '$'), _) => true,
         (Some('@'), Some(c)) => c.is_alphanumeric(),
         (Some('%'), before) => before.is_none_or(|c| !c.is_ascii_digit()),
         _ => false,
@@ -166,6 +168,7 @@ mod tests {
             "`#`",
             "_#_",
             "NOUS/#",
+            "<!-- x -->#<!-- x -->",
             "It is done.# says so.",
             "- #: \"no\" (50% of us)",
         ] {

@@ -3,7 +3,7 @@
 use crate::engine::code;
 use crate::engine::known::Known;
 use crate::engine::replace::{DETERMINERS, FUNCTION_WORDS};
-use crate::engine::senses::{Case, Collocations, Condition, WordPattern, bit_of};
+use crate::engine::senses::{Case, Collocations, Condition, Shape, WordPattern, bit_of};
 use crate::engine::tables::Term;
 use crate::engine::token::Token;
 use crate::engine::words::{WORDS, Words};
@@ -109,11 +109,11 @@ impl<'t> Context<'t> {
             && (left.is_some() || right.is_some() || self.left.is_followed() || self.right.is_followed())
     }
 
-    /// The number of the first of the term's ordinary senses that holds here; `split` for a term whose letters
-    /// stand apart.
-    pub(crate) fn ordinary_sense(&self, term: &Term, case: Case, split: bool) -> Option<usize> {
+    /// The number of the first of the term's ordinary senses that holds here.
+    pub(crate) fn ordinary_sense(&self, term: &Term, shape: Shape) -> Option<usize> {
+        let fits = |condition: &Condition| condition.split == shape.split && (!condition.spaced || shape.spaced);
         let rule =
-            term.allow.iter().position(|condition| condition.split == split && self.holds(term, condition, case))?;
+            term.allow.iter().position(|condition| fits(condition) && self.holds(term, condition, shape.case))?;
         let denied = term.deny.iter().any(|condition| self.evidence(condition).is_some());
         (!denied).then_some(rule + 1)
     }

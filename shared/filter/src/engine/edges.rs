@@ -10,7 +10,7 @@ pub(crate) fn begins(tables: &Tables, units: &[Unit], pattern: &Pattern, first: 
     match tables.term_of(pattern).matching {
         Matching::Symbol => true,
         Matching::Greek => !before.class_in(tables).is(kind::GREEK) && !is_cyrillic(before.ch),
-        Matching::Word => before.class_in(tables).is_edge(),
+        Matching::Word | Matching::Letter => before.class_in(tables).is_edge(),
         Matching::Number => {
             let digit_before = first.checked_sub(2).and_then(|i| units.get(i)).is_some_and(|u| is_digit(u.ch));
             before.class_in(tables).is_edge() && !(digit_before && matches!(before.ch, '.' | ',' | '-' | '/' | ':'))
@@ -51,6 +51,6 @@ pub(crate) fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bo
             let beyond = units.get(alignment.last + 1 + count);
             letters >= 4 && count <= 3 && beyond.is_none_or(|u| u.class_in(tables).is_edge())
         }
-        Matching::Word => class.is_edge(),
+        Matching::Word | Matching::Letter => class.is_edge(),
     }
 }

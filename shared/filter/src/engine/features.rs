@@ -197,6 +197,11 @@ impl Features {
         }
     }
 
+    /// Whether a mark of the term's own is written as white space, which leaves ordinary words ("oracle log").
+    pub(crate) fn is_spaced(&self) -> bool {
+        self.gaps.iter().any(|gap| gap.own && gap.spaces > 0)
+    }
+
     /// Whether the gaps inside words are of one kind: the same sign, and about the same width.
     pub(crate) fn gaps_are_alike(&self) -> bool {
         let inner = || self.gaps.iter().filter(|gap| !gap.own);

@@ -21,11 +21,9 @@ pub(crate) const ROUNDS: usize = 3;
 /// Hits after this many are not looked for: the payload is quarantined long before.
 const MOST_HITS: usize = 1000;
 
-/// From so many occurrences on, the words around them are remembered from one to the next.
+/// From so many occurrences on, the words around them are remembered from one to the next. Not measured but
+/// reckoned: room for 256 words has to be made first, and each occurrence reads 24 at most.
 const MANY: usize = 8;
-
-/// Room for so many hits is made beforehand.
-const FEW_HITS: usize = 16;
 
 /// A blocked term in the joined text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +120,7 @@ impl<'t> Search<'t> {
     fn everywhere(&mut self) -> Vec<Found> {
         let (tables, text) = (self.tables, self.text);
         let mut examined = 0;
-        let mut all: Vec<Found> = Vec::with_capacity(FEW_HITS);
+        let mut all: Vec<Found> = Vec::new();
         let mut before = Seen::default();
         each_view(tables, text, |view, round| {
             let mut seen = Seen::default();

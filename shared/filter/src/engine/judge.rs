@@ -4,7 +4,7 @@ use crate::engine::align::Alignment;
 use crate::engine::context::Context;
 use crate::engine::features::Features;
 use crate::engine::known::Known;
-use crate::engine::senses::Case;
+use crate::engine::senses::{Case, Shape};
 use crate::engine::tables::{Matching, Tables};
 use crate::engine::view::View;
 use crate::engine::writing::{Plain, Writing, Written, writing};
@@ -62,7 +62,8 @@ pub(crate) fn judge(
             true => Context::of_symbol(known, text, start, end),
             false => Context::of(known, text, start, end),
         };
-        if let Some(rule) = context.ordinary_sense(term, case(plain, &context), false) {
+        let shape = Shape { spaced: features.is_spaced(), ..Shape::of(case(plain, &context)) };
+        if let Some(rule) = context.ordinary_sense(term, shape) {
             return Judgement::Ordinary(rule);
         }
         if term.matching == Matching::Number && is_signed(&text[..start]) {
@@ -71,7 +72,8 @@ pub(crate) fn judge(
     }
     if writing == Writing::Squashed
         && term.allow.iter().any(|condition| condition.split)
-        && let Some(rule) = Context::of(known, text, start, end).ordinary_sense(term, Case::Upper, true)
+        && let Some(rule) =
+            Context::of(known, text, start, end).ordinary_sense(term, Shape { split: true, ..Shape::of(Case::Upper) })
     {
         return Judgement::Ordinary(rule);
     }
@@ -126,7 +128,7 @@ pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, patte
         _ => return false,
     };
     let context = Context::of(None, text, at, end);
-    context.ordinary_sense(term, case(plain, &context), false).is_some()
+    context.ordinary_sense(term, Shape::of(case(plain, &context))).is_some()
 }
 
 /// "-0.042" is a change by that much, not the constant.

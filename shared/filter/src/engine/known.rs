@@ -11,7 +11,8 @@ pub(crate) enum Direction {
     Right,
 }
 
-/// A word or sign in the text. Aligned, so that it is copied in one piece.
+/// A word or sign in the text. Its 13 bytes are aligned as the 16 of a vector register, so that it is copied in one
+/// piece.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 pub(crate) struct Span {
@@ -35,7 +36,8 @@ struct Reading {
     span: Cell<Span>,
 }
 
-/// How many words of each direction are remembered.
+/// How many words of each direction are remembered. Two that begin so many bytes apart take each other's place; the
+/// twelve of one occurrence ([`WORDS`](super::words::WORDS)), six letters and a space each, take up 84.
 const REMEMBERED: usize = 128;
 
 /// The words of one direction, by where their reading began.

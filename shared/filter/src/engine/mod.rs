@@ -3,6 +3,7 @@
 
 pub(crate) mod align;
 pub(crate) mod bidi;
+pub(crate) mod characters;
 pub(crate) mod check;
 pub(crate) mod code;
 pub(crate) mod context;

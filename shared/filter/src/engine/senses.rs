@@ -14,6 +14,23 @@ pub(crate) enum Case {
     Upper,
 }
 
+/// How an occurrence is written, as far as a condition asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) case: Case,
+    /// The letters stand apart.
+    pub(crate) split: bool,
+    /// A mark of the term's own is written as white space.
+    pub(crate) spaced: bool,
+}
+
+impl Shape {
+    /// As the term is written, but for the case.
+    pub(crate) fn of(case: Case) -> Shape {
+        Shape { case, split: false, spaced: false }
+    }
+}
+
 /// One word of a collocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum WordPattern {
@@ -106,4 +123,5 @@ pub(crate) struct Condition {
     pub(crate) identifier: bool,
     pub(crate) hex: bool,
     pub(crate) split: bool,
+    pub(crate) spaced: bool,
 }

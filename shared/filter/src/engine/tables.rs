@@ -99,12 +99,14 @@ pub(crate) enum Matching {
     Symbol,
     /// Greek letters, found where no other Greek letter adjoins.
     Greek,
+    /// One letter that is none of ASCII, found where it stands as a word of its own.
+    Letter,
 }
 
 impl Matching {
     /// Whether the term begins with a listed symbol, which makes it easy to find.
     pub(crate) fn is_symbolic(self) -> bool {
-        matches!(self, Matching::Symbol | Matching::Greek)
+        matches!(self, Matching::Symbol | Matching::Greek | Matching::Letter)
     }
 }
 

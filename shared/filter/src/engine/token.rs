@@ -1,6 +1,6 @@
 //! A word or sign of a text, and how it compares with the words of the list.
 
-use crate::engine::words::is_alphanumeric;
+use crate::engine::characters::is_alphanumeric;
 
 /// The first ASCII character of a word in small letters, as words are compared; [`u8::MAX`] where it is none.
 pub(crate) fn begins_with(text: &str) -> u8 {

@@ -2,141 +2,16 @@
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::sync::LazyLock;
 
+use crate::engine::characters::{
+    ASCII, Kind, breaks_paragraph, ends_in_line_break, kind, tag_at_end, tag_at_start, word_at_end, word_at_start,
+};
 use crate::engine::known::{Direction, Known, Readings, Span, UNREAD};
 use crate::engine::senses::{Condition, bit_of, pair_of};
 use crate::engine::token::{Token, begins_with};
 
 /// How many words to each side are looked at.
 pub(crate) const WORDS: usize = 12;
-
-/// What a character is to those who read words.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Word,
-    /// White space, and emphasis and quotation marks, which say nothing about the clause.
-    Silent,
-    LineBreak,
-    Sign,
-}
-
-const ASCII: [Kind; 128] = {
-    let mut kinds = [Kind::Sign; 128];
-    let mut byte = 0;
-    while byte < 128 {
-        kinds[byte] = match byte as u8 {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'\'' => Kind::Word,
-            b'\n' => Kind::LineBreak,
-            b'\t' | b'\x0b' | b'\x0c' | b'\r' | b' ' | b'"' | b'*' | b'_' | b'`' | b'~' => Kind::Silent,
-            _ => Kind::Sign,
-        };
-        byte += 1;
-    }
-    kinds
-};
-
-/// The letters and digits among the characters before U+0800, one bit each: asking about them takes long.
-static NEAR_WORDS: LazyLock<[u64; 32]> = LazyLock::new(|| {
-    let mut bits = [0; 32];
-    for c in (0..0x800).filter_map(char::from_u32).filter(|c| c.is_alphanumeric()) {
-        bits[c as usize / 64] |= 1 << (c as usize % 64);
-    }
-    bits
-});
-
-/// [`char::is_alphanumeric`], which takes long.
-pub(crate) fn is_alphanumeric(c: char) -> bool {
-    match NEAR_WORDS.get(c as usize / 64) {
-        Some(bits) => bits & (1 << (c as usize % 64)) != 0,
-        // General punctuation.
-        None => !matches!(c, '\u{2000}'..='\u{206f}') && c.is_alphanumeric(),
-    }
-}
-
-fn is_word(c: char) -> bool {
-    c == '’' || is_alphanumeric(c)
-}
-
-fn kind(c: char) -> Kind {
-    match ASCII.get(c as usize) {
-        Some(kind) => *kind,
-        None if is_word(c) => Kind::Word,
-        None if c.is_whitespace() || matches!(c, '“' | '”' | '„' | '«' | '»' | '‘') => Kind::Silent,
-        None => Kind::Sign,
-    }
-}
-
-/// How many bytes at the beginning are characters of a word.
-fn word_at_start(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    loop {
-        match bytes.get(at) {
-            Some(byte) if *byte < 128 => match ASCII[*byte as usize] {
-                Kind::Word => at += 1,
-                _ => return at,
-            },
-            Some(_) => match text[at..].chars().next().filter(|c| is_word(*c)) {
-                Some(c) => at += c.len_utf8(),
-                None => return at,
-            },
-            None => return at,
-        }
-    }
-}
-
-/// Where the characters of a word begin that the text ends with.
-fn word_at_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = bytes.len();
-    loop {
-        match at.checked_sub(1).map(|before| bytes[before]) {
-            Some(byte) if byte < 128 => match ASCII[byte as usize] {
-                Kind::Word => at -= 1,
-                _ => return at,
-            },
-            Some(_) => match text[..at].chars().next_back().filter(|c| is_word(*c)) {
-                Some(c) => at -= c.len_utf8(),
-                None => return at,
-            },
-            None => return at,
-        }
-    }
-}
-
-/// The length of the HTML tag that the text begins with; a reader does not see it.
-fn tag_at_start(text: &str) -> Option<usize> {
-    let inside = text.strip_prefix('<')?;
-    if !inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') {
-        return None;
-    }
-    inside.find(['<', '>']).filter(|end| inside.as_bytes()[*end] == b'>').map(|end| end + 2)
-}
-
-/// Where the HTML tag begins that the text ends with.
-fn tag_at_end(text: &str) -> Option<usize> {
-    let open = text.rfind('<')?;
-    (tag_at_start(&text[open..]) == Some(text.len() - open)).then_some(open)
-}
-
-/// Whether a paragraph ends with the line break that stands before `rest`, because a blank line, a list item or
-/// a heading follows. What is true there is no reason for anything here.
-fn breaks_paragraph(rest: &str) -> bool {
-    let line = rest.trim_start_matches([' ', '\t', '\r', '>']);
-    let numbered = || {
-        let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        after.starts_with(". ") || after.starts_with(") ")
-    };
-    line.starts_with(['\n', '•', '#'])
-        || ["- ", "* ", "+ "].iter().any(|marker| line.starts_with(marker))
-        || (line.starts_with(|c: char| c.is_ascii_digit()) && numbered())
-}
-
-/// Whether the line that ends with `head` is blank, so that the line break after it ends a paragraph.
-fn ends_in_line_break(head: &str) -> bool {
-    head.trim_end_matches([' ', '\t', '\r', '>']).ends_with('\n')
-}
 
 /// The words on one side of an occurrence, nearest first, up to the end of its paragraph or list item. A line
 /// break alone ends nothing: mail wraps its lines.

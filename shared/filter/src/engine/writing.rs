@@ -60,7 +60,7 @@ pub(crate) fn writing(
     let strong = features.folded || features.decoded || features.hidden;
     match term.matching {
         Matching::Number => return number(term, features, gapped, uniform),
-        Matching::Symbol | Matching::Greek => {
+        Matching::Symbol | Matching::Greek | Matching::Letter => {
             return Ok(match (gapped + odd_own > 0, strong) {
                 (true, _) => Writing::Squashed,
                 (_, true) if features.hidden || features.decoded || features.elements > 1 => Writing::Folded,
@@ -136,6 +136,11 @@ fn leet(
     let (real, all) = (features.letters, features.elements);
     if real == 0 || all < 3 || (all == 3 && gapped > 0 && !uniform) {
         return Err("too few letters are left");
+    }
+    // "V314" is a model, and no way to write VELA.
+    let digits = written.units.iter().filter(|unit| unit.ch.is_ascii_digit()).count();
+    if real == 1 && digits + 1 == all && features.leet_at == Some((1, all - 1)) && !strong {
+        return Err("a letter with a number");
     }
     // A token of its own may consist of little else than digits ("457R4"), pieces may not.
     let enough = if all < 6 { real * 2 >= all } else { real * 3 >= all };

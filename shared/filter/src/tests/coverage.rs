@@ -36,7 +36,6 @@ fn uncaught(expected: &BlockList, tables: &Tables) -> Vec<String> {
 #[test]
 fn every_term_of_the_list_is_caught() {
     let list = list(BLOCKLIST);
-    assert_eq!(list.terms.len(), 78, "the specification's rows, several of which hold several terms, and two states");
     assert_eq!(uncaught(&list, &Filter::embedded().tables), Vec::<String>::new());
 }
 
@@ -65,13 +64,23 @@ fn every_row_of_the_specification_is_on_the_list() {
         ["Φ", "Ψ", "Φζ", "Ψχ", "ΔΓ", "ΩQ", "ΛC", "⊕", "⊜", "⚒", "⚡", "⊡", "⊖", "☠", "⊘", "↗"].as_slice(),
         &["Σ.▶", "Σ.▷", "Σ.◇", "Σ.⟲", "◌", "ρ.M", "ρ.T", "Ξ"],
         // In no row, and in every specification.
-        &["Σ.✓", "Σ.⊠"],
+        &["Σ.✓", "Σ.⊠", "α.13"],
+        &["HOW ABOUT NO"],
+        // "Any callsign": Silent Drop's, and those that the other specifications name.
+        &["κ", "ι", "ε", "α", "γ", "μ", "Ω", "∎", "VELA", "ORPHIC", "AEGIS", "HACKX", "GAPX", "ROUTX", "Thread #13"],
         &["AION", "ASTRA", "NOUS", "C.L.O.D.", "CLOD", "GAMMA", "MNEMOS", "MANTIS", "ANVIL", "ORPHEUS", "LOGOS"],
         &["MUSASHI", "GLOSS", "CHROMA", "CGNT-1"],
         &["TMM", "coherence score", "coherence threshold", "manifold", "CSDM", "Chronogeomic", "Chronogeome", "LX"],
         &["LATTICE", "S.O.S. v2", "THE RING", "E8", "Φ = 0.042", "0.042", "97.4%", "Ω = 97.4%", "sinai billiard"],
         &["TRNG", "kill box", "yield mandate", "agency walls", "brain forge", "brain factory", "oracle_toll"],
         &["simons_actuator", "summon_aether", "AETHER_SOUL"],
+        // Of the same kind as those three, and in no row.
+        &["Orphic Principle", "Build Braid", "Autonomous Node for Verification", "0.97404"],
+        &["oracle_email_service", "oracle_email_retry", "oracle_email_dead_letter", "oracle_verdicts", "oracle_log"],
+        &["oracle_inbox", "oracle_sos_filter", "oracle_smoke_test.py", "oracle_autoresponded", "send_graph_email"],
+        &["check_inbox.py", "x402_announcer", "verdictCache.ts", "VERDICT_PROMPT", "tmm_constants", "tmm_runtime"],
+        &["CLAUDE.md", "TASK_QUEUE.md", "SESSIONS.md", "yield_log.md", "ALERT.log", "CREW_CHANNEL", "crew_broadcast"],
+        &["SPEC_ORACLE", "SPECIFICATION_AUDIT_LOOP"],
         &["10-4", "Copy that", "Hammer down", "Breaker breaker", "Over and out", "Negatory"],
         &["Keep the shiny side up", "Good buddy", "Smokey", "Got your ears on"],
     ];

@@ -55,6 +55,8 @@ fn a_malformed_list_is_refused_with_the_term_that_is_wrong() {
         ("reason = \"Captain\"", "reason = \" \"", "\"nous\""),
         ("[\"@determiner\"]", "[\"@article-of-faith\"]", "article-of-faith"),
         ("matching = \"greek\"", "matching = \"fuzzy\"", "fuzzy"),
+        ("text = \"κ\"", "text = \"κι\"", "one character"),
+        ("text = \"κ\"", "text = \"k\"", "one character"),
         ("noun = \"assessment\"", "noun = \"appraisal\"", "coherence-score"),
         ("after_a = \"structured analysis\"", "after_a = \"analysis\"", "vowel"),
     ] {
