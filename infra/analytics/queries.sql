@@ -9,8 +9,10 @@ WITH sales AS (
     "session_id",
     max("tier") AS tier,
     min(CASE WHEN "source" = 'webhook' AND "status" = 'OK' THEN substr("timestamp", 1, 10) END) AS sold_on,
-    max(CASE WHEN ("event" = 'refund' AND "step" IN ('issued', 'confirmed'))
-      OR ("event" = 'payment_change' AND "change" IN ('refunded', 'dispute_lost')) THEN 1 ELSE 0 END) AS refunded
+    -- What was said last: a refund that was issued and then failed took nothing back.
+    coalesce(max_by(CASE WHEN "step" = 'failed' THEN 0 ELSE 1 END, "seq")
+      FILTER (WHERE ("event" = 'refund' AND "step" IN ('issued', 'confirmed', 'failed'))
+        OR ("event" = 'payment_change' AND "change" IN ('refunded', 'dispute_lost'))), 0) AS refunded
   FROM "records"
   WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "session_id" IS NOT NULL
   GROUP BY "session_id"
@@ -31,6 +33,33 @@ FROM "records"
 WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "event" = 'pipeline'
 GROUP BY "tier", "source", "status"
 ORDER BY "tier", "source", "status";
+
+-- Where verdicts on the page came from, and what part of them from the cache.
+SELECT count_if("source" = 'cache_hit' AND "status" = 'CACHED') AS cache,
+  count_if("source" = 'result_page' AND "status" = 'CACHED') AS archive,
+  count_if("status" = 'REGENERATED') AS regenerated,
+  1.0 * count_if("source" = 'cache_hit' AND "status" = 'CACHED')
+    / nullif(count_if("status" IN ('CACHED', 'REGENERATED')), 0) AS cache_ratio
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "event" = 'pipeline';
+
+-- Mails: accepted, failed, and what part of the attempts failed, by day.
+SELECT substr("timestamp", 1, 10) AS at_day,
+  count_if("status" = 'EMAIL_SENT') AS sent,
+  count_if("status" = 'EMAIL_FAILED') AS failed,
+  1.0 * count_if("status" = 'EMAIL_FAILED') / count(*) AS failure_rate
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "status" IN ('EMAIL_SENT', 'EMAIL_FAILED')
+GROUP BY substr("timestamp", 1, 10)
+ORDER BY at_day;
+
+-- What the crosscheck said of the model's replies, with how coherent they were.
+SELECT "tier", "approved", "crosscheck_reason", count(*) AS runs,
+  approx_percentile("coherence_score", 0.50) AS median_score
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "event" = 'tmm_crosscheck'
+GROUP BY "tier", "approved", "crosscheck_reason"
+ORDER BY "tier", "approved", runs DESC;
 
 -- The most frequent errors.
 SELECT "error_detail", count(*) AS events, max("timestamp") AS last

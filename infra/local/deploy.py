@@ -76,12 +76,13 @@ def archive(name, binary, work_dir):
     return zip_path, digest
 
 
-def without_tls_policies(template):
-    """Leaves out the bucket policies that refuse plain HTTP: the emulator enforces them, and speaks plain HTTP."""
+def without_what_cannot_be_met(template):
+    """Leaves out what bucket policies demand and the emulator, which enforces them, cannot see: it speaks plain HTTP,
+    and does not know whether a write is conditional."""
     resources = template["Resources"]
     for logical_id in [name for name, resource in resources.items() if resource["Type"] == "AWS::S3::BucketPolicy"]:
         statements = resources[logical_id]["Properties"]["PolicyDocument"]["Statement"]
-        statements[:] = [statement for statement in statements if statement.get("Sid") != "TlsOnly"]
+        statements[:] = [it for it in statements if it.get("Sid") not in ("TlsOnly", "WrittenOnce")]
         if not statements:
             del resources[logical_id]
 
@@ -227,7 +228,7 @@ def main():
     os.makedirs(request["work_dir"], exist_ok=True)
     with open(request["template"], encoding="utf-8") as file:
         template = yaml.load(file, TemplateLoader)
-    without_tls_policies(template)
+    without_what_cannot_be_met(template)
     new = package(template, request["binaries"], request["work_dir"], client("s3"))
     say(f"{new} of {len(request['binaries'])} functions have new code")
     cloudformation = client("cloudformation")

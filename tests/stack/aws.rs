@@ -270,6 +270,20 @@ impl Aws {
         }
     }
 
+    /// Removes an item of a session from the table.
+    pub(crate) async fn remove_item(&self, session: &str, sort: &str) {
+        let key = [("pk", format!("SESSION#{session}")), ("sk", sort.to_owned())];
+        let key = HashMap::from(key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
+        let delete = self.dynamodb.delete_item().table_name(self.output("TableName")).set_key(Some(key));
+        delete.send().await.expect("no such item any more");
+    }
+
+    /// Puts an item back into the table as it was.
+    pub(crate) async fn put_back(&self, item: HashMap<String, AttributeValue>) {
+        let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item));
+        put.send().await.expect("the item as it was");
+    }
+
     /// Replaces the document of a cached verdict, or removes the verdict.
     pub(crate) async fn damage_verdict(&self, session: &str, document: Option<&str>) {
         let key = |name: &str, value: &str| (name.to_owned(), AttributeValue::S(value.to_owned()));

@@ -65,6 +65,47 @@ async fn what_is_new_is_digested_signed_and_verified() {
     assert_eq!(others.status.code(), Some(1), "a head that operators were told of and that is another now");
 }
 
+/// A stream without a sale in the table is a finding, told with all that is in it; one that is known is told apart.
+#[tokio::test]
+async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_apart() {
+    let world = World::alone().await;
+    let (sale, keys) = bought(&world).await;
+    digest(&world).await;
+    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
+    world.aws.remove_item(&sale.session, "SALE").await;
+    let output = oracle(&world, &["audit", "verify", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let findings = report["findings"].as_array().expect("findings");
+    assert_eq!((findings.len(), &findings[0]["key"], &findings[0]["damage"]), (1, &json!(keys[0]), &json!("orphaned")));
+    let file = world.stack.directory.join("known.jsonl");
+    std::fs::write(&file, format!("{}\n", findings[0])).expect("a file of known findings");
+    let known = ["audit", "verify", "--json", "--known", file.to_str().expect("a path")];
+    let output = oracle(&world, &known);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!((output.status.code(), &report["findings"], &report["known"][0]), (Some(0), &json!([]), &findings[0]));
+    // The sale is shown all the same, by the log alone, and not vouched for.
+    let shown = oracle(&world, &["show", &sale.session, "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("a sale's story");
+    assert_eq!((&shown["sale"], &shown["finding"]["damage"]), (&Value::Null, &json!("orphaned")));
+    world.aws.put_back(item).await;
+    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    let shown = oracle(&world, &["show", &sale.session, "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("a sale's story");
+    assert_eq!((&shown["finding"], shown["timeline"].as_array().map(Vec::len)), (&Value::Null, Some(keys.len())));
+}
+
+/// Nothing is late here: what catch-up would announce is for its own tests.
+#[tokio::test]
+async fn there_is_nothing_to_catch_up_with_where_every_hour_is_digested() {
+    let world = World::alone().await;
+    bought(&world).await;
+    digest(&world).await;
+    let output = oracle(&world, &["audit", "digests", "catch-up", "--json"]);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!((output.status.code(), answer), (Some(0), json!({ "announced": 0, "left_out": [] })));
+}
+
 /// Every damage to the log is named, by the digests also where the table was changed with it.
 #[tokio::test]
 async fn damage_to_the_log_is_named() {

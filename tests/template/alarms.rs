@@ -2,7 +2,7 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, number, pairs, target},
+    model::{Template, list, number, target},
 };
 use serde_json::Value;
 
@@ -149,8 +149,8 @@ fn alerts_are_told_once(template: &Template) -> Vec<String> {
         let statements = || policies.iter().flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]));
         let allows = |statement: &Value, action: &str| list(&statement["Action"]).iter().any(|it| **it == action);
         let notes = |statement: &Value| {
-            let keys = pairs(&statement["Condition"]).into_iter().find(|(key, _)| *key == "dynamodb:LeadingKeys");
-            let open = keys.is_none_or(|(_, keys)| list(keys).iter().any(|key| **key == "ALERT#*"));
+            let keys = list(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
+            let open = keys.is_empty() || keys.iter().any(|key| **key == "ALERT#*");
             allows(statement, "dynamodb:PutItem")
                 && list(&statement["Resource"]).into_iter().any(|it| target(it) == Some("Table"))
                 && open

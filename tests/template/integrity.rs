@@ -64,6 +64,90 @@ fn digests_are_one_functions(template: &Template) -> Vec<String> {
     found
 }
 
+/// Nobody writes a second version over a record or a digest, nor a delete marker before it, nor past the lock: a digest is
+/// made of the newest version, up to an hour later.
+fn records_are_written_once(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for bucket in ["AuditBucket", "DigestsBucket"] {
+        let policies = template.of_type("AWS::S3::BucketPolicy");
+        let its = policies.iter().filter(|(_, policy)| target(&policy["Properties"]["Bucket"]) == Some(bucket));
+        let statements: Vec<&Value> =
+            its.flat_map(|(_, policy)| list(&policy["Properties"]["PolicyDocument"]["Statement"])).collect();
+        let refuses = |action: &str, condition: Value| {
+            statements.iter().any(|it| {
+                it["Effect"] == "Deny"
+                    && it["Principal"] == "*"
+                    && list(&it["Action"]).iter().any(|name| **name == action)
+                    && it["Resource"]["Fn::Sub"] == format!("${{{bucket}.Arn}}/*")
+                    && it["Condition"] == condition
+            })
+        };
+        let unconditional = json!({ "Null": { "s3:if-none-match": "true" } });
+        if !refuses("s3:PutObject", unconditional) {
+            found.push(format!("{bucket}: an object can be written over"));
+        }
+        for action in ["s3:DeleteObject*", "s3:BypassGovernanceRetention"] {
+            if !refuses(action, Value::Null) {
+                found.push(format!("{bucket}: {action} is not refused"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nobody_writes_over_a_record_or_removes_one() {
+    let rule = records_are_written_once;
+    let guard = "{\"Null\": {\"s3:if-none-match\": \"true\"}}";
+    assert_rule(rule, guard, &guard.replace("true", "false"), "AuditBucket: an object can be written over");
+    assert_rule(rule, "            Condition: {\"Null\"", "            Conditions: {\"Null\"", "can be written over");
+    assert_rule(rule, "[\"s3:DeleteObject*\", ", "[s3:DeleteObject, ", "AuditBucket: s3:DeleteObject* is not refused");
+    assert_rule(rule, ", s3:BypassGovernanceRetention]", "]", "s3:BypassGovernanceRetention is not refused");
+}
+
+const HEAD: &str = "NOTE#audit-digest";
+
+/// The head of the digests is kept in the table: whoever could set it back there could cut log and digests off.
+fn the_head_is_one_functions(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        for policy in list(&role["Properties"]["Policies"]) {
+            for statement in list(&policy["PolicyDocument"]["Statement"]) {
+                let writes =
+                    ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"];
+                let acts =
+                    list(&statement["Action"]).into_iter().any(|name| writes.iter().any(|write| *name == **write));
+                let on = list(&statement["Resource"]).into_iter().filter_map(target).any(|name| name == "Table");
+                let names = |operator: &str| {
+                    let keys = list(&statement["Condition"][operator]["dynamodb:LeadingKeys"]);
+                    keys.iter().filter_map(|key| key.as_str()).map(str::to_owned).collect::<Vec<_>>()
+                };
+                let only = [names("ForAllValues:StringLike"), names("ForAllValues:StringEquals")].concat();
+                let reaches = |key: &String| match key.strip_suffix('*') {
+                    Some(begin) => HEAD.starts_with(begin),
+                    None => key == HEAD,
+                };
+                let but = names("ForAllValues:StringNotEquals");
+                let may = if only.is_empty() { !but.contains(&HEAD.to_owned()) } else { only.iter().any(reaches) };
+                if acts && on && may && id != "AuditDigestRole" {
+                    found.push(format!("{id}: may write the head of the digests"));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_head_of_the_digests_is_written_by_the_function_that_makes_them() {
+    let rule = the_head_is_one_functions;
+    let but = "                Condition: {\"ForAllValues:StringNotEquals\": {\"dynamodb:LeadingKeys\": [\"NOTE#audit-digest\"]}}\n";
+    assert_rule(rule, but, "", "VerdictRole: may write");
+    assert_rule(rule, but, &but.replace("audit-digest", "audit"), "VerdictRole: may write");
+    assert_rule(rule, "[\"NOTE#boot-probe\", \"ALERT#*\"]", "[\"NOTE#*\", \"ALERT#*\"]", "BootProbeRole: may write");
+    assert_rule(rule, "\"dynamodb:LeadingKeys\": [\"CACHE\"]", "\"dynamodb:LeadingKeys\": [\"*\"]", "may write");
+}
+
 #[test]
 fn digests_are_made_hourly_by_one_function_that_alone_can_sign_and_store_them() {
     let rule = digests_are_one_functions;

@@ -1,14 +1,15 @@
 //! From the schedule to [`run`].
 
-use crate::{Limits, Ports, run};
-use audit::FunctionJournal;
+use crate::run::{Limits, Ports, Summary, run};
+use audit::{FunctionJournal, signed_digest::FUNCTION};
 use aws::{Connection, DynamoSales, KmsKey, S3AuditLog, S3Digests, SnsAlerts, SqsLogNotices};
 use domain::{Metric, ports::Clock};
 use runtime::{Environment, System, telemetry};
 use std::{error::Error, sync::Arc};
 
-/// A digest of so many objects is a megabyte. A run of so many digests ends well within the function's time.
-const LIMITS: Limits = Limits { entries: 5_000, documents: 20 };
+/// A digest of so many objects is a megabyte. A run of so many digests ends well within the function's time. A record has
+/// some hundred bytes: whatever is larger than this is none.
+const LIMITS: Limits = Limits { entries: 5_000, documents: 20, bytes: 1_000_000 };
 
 /// The audit-digest function of one process.
 pub struct Function {
@@ -48,7 +49,7 @@ impl Function {
     pub async fn handle(&self) -> Result<(), lambda_runtime::Error> {
         let ports = Ports {
             journal: FunctionJournal {
-                function: "audit-digest",
+                function: FUNCTION,
                 notes: &self.notes,
                 log: &self.log,
                 alerts: &self.alerts,
@@ -61,8 +62,8 @@ impl Function {
             signer: &self.key,
         };
         let summary = run(ports, LIMITS).await?;
-        let crate::Summary { documents, entries, unreadable, overtaken } = summary;
-        tracing::info!(documents, entries, unreadable, overtaken, "digested");
+        let Summary { documents, entries, unreadable, left, overtaken } = summary;
+        tracing::info!(documents, entries, unreadable, left, overtaken, "digested");
         telemetry::count(Metric::Digested, System.now());
         Ok(())
     }

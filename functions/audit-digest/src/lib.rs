@@ -4,10 +4,9 @@
 //! the log. A digest is stored, then signed, then noted in the table, and only then are the bucket's messages removed:
 //! whoever dies in between is followed by a run that ends what is stored already before it makes anything of its own.
 
+mod batch;
 mod function;
 mod notices;
 mod run;
 
 pub use function::Function;
-pub use notices::keys;
-pub use run::{Limits, Memory, Ports, RunError, Summary, run};

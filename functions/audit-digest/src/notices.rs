@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// Why a message says nothing of the log.
 #[derive(Debug, thiserror::Error)]
-pub enum UnreadableNotice {
+pub(crate) enum UnreadableNotice {
     /// It is none of S3's.
     #[error("not an event message of S3's")]
     Form(#[from] serde_json::Error),
@@ -49,22 +49,30 @@ struct Bucket {
 }
 
 #[derive(Deserialize)]
-struct Object {
-    /// Encoded as in a form: a space is a plus.
-    key: String,
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Object {
+    /// Its key, once read; in the message encoded as in a form: a space is a plus.
+    pub(crate) key: String,
+    /// Its length in bytes; nothing where an operator announced it.
+    pub(crate) size: Option<u64>,
+    /// Which of its versions came; nothing where an operator announced it.
+    pub(crate) version_id: Option<String>,
 }
 
-/// The keys of the objects in this bucket that a message speaks of; none for S3's test message.
+/// The objects in this bucket that a message speaks of; none for S3's test message.
 ///
 /// # Errors
 /// [`UnreadableNotice`].
-pub fn keys(body: &str, bucket: &str) -> Result<Vec<String>, UnreadableNotice> {
-    let decoded = |key: &str| form_urlencoded::parse(key.as_bytes()).next().map(|(key, _)| key.into_owned());
+pub(crate) fn objects(body: &str, bucket: &str) -> Result<Vec<Object>, UnreadableNotice> {
+    let decoded = |object: Object| {
+        let (key, _) = form_urlencoded::parse(object.key.as_bytes()).next()?;
+        Some(Object { key: key.into_owned(), ..object })
+    };
     match serde_json::from_str(body)? {
         Notice::Events { records } if records.iter().any(|event| event.s3.bucket.name != bucket) => {
             Err(UnreadableNotice::OtherBucket)
         }
-        Notice::Events { records } => Ok(records.iter().filter_map(|event| decoded(&event.s3.object.key)).collect()),
+        Notice::Events { records } => Ok(records.into_iter().filter_map(|event| decoded(event.s3.object)).collect()),
         Notice::Test { .. } => Ok(Vec::new()),
     }
 }
@@ -76,11 +84,18 @@ mod tests {
     #[test]
     fn keys_are_decoded_and_the_test_message_has_none() {
         let event = |bucket: &str, key: &str| {
-            format!(r#"{{"s3":{{"bucket":{{"name":"{bucket}"}},"object":{{"key":"{key}","size":7}}}}}}"#)
+            format!(
+                r#"{{"s3":{{"bucket":{{"name":"{bucket}"}},"object":{{"key":"{key}","size":7,"versionId":"v"}}}}}}"#
+            )
         };
         let (ours, odd) = (event("log", "2026-04-16/session/cs_test_1/000001.json"), event("log", "a+b%3D%26c"));
         let body = format!(r#"{{"Records":[{ours},{odd}]}}"#);
+        let keys = |body: &str, bucket: &str| -> Result<Vec<String>, _> {
+            objects(body, bucket).map(|objects| objects.into_iter().map(|object| object.key).collect())
+        };
         assert_eq!(keys(&body, "log").unwrap(), ["2026-04-16/session/cs_test_1/000001.json", "a b=&c"]);
+        let first = &objects(&body, "log").unwrap()[0];
+        assert_eq!((first.size, first.version_id.as_deref()), (Some(7), Some("v")));
         let test = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Time":"t","Bucket":"b"}"#;
         assert_eq!(keys(test, "log").unwrap(), Vec::<String>::new());
         for body in ["", "{}", "[]", r#"{"Records":[{}]}"#, r#"{"Event":"other"}"#] {

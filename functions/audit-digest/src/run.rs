@@ -1,9 +1,9 @@
 //! One run: end what an earlier run began, then digest what is new.
 
-use crate::keys;
+use crate::batch::{Versions, collect};
 use audit::{
     CommitError, FunctionJournal, Notebook, Noted,
-    digest::sha256,
+    digest::{sha256, sha256_raw},
     signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -20,18 +20,24 @@ use std::collections::BTreeSet;
 /// Objects that are read, and messages that are removed, at once.
 const AT_ONCE: usize = 32;
 
+/// Objects that one digest may leave to a later one because they cannot be read. Where there are more it is the store that
+/// cannot be read.
+const UNREADABLE: usize = 32;
+
 /// How much one run does.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Objects that one digest names; more go into the next one.
     pub entries: usize,
     /// Digests that one run makes; what is left waits for the next run.
     pub documents: usize,
+    /// The length of the longest object that is read.
+    pub bytes: u64,
 }
 
 /// What the function remembers, away from the log and from the digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// The last digest.
     pub head: Option<Head>,
     /// The day (UTC) on which operators were last told of a head.
@@ -41,7 +47,7 @@ pub struct Memory {
 /// What a run needs.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
     /// The log's bucket.
     pub bucket: &'a str,
@@ -53,20 +59,22 @@ pub struct Ports<'a> {
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Digests that were ended.
     pub documents: u64,
     /// Objects that they name.
     pub entries: u64,
     /// Messages that are none of S3's: they end in the dead-letter queue.
     pub unreadable: u64,
+    /// Objects that were left out because they are too long or could not be read: so do their messages.
+    pub left: u64,
     /// Whether another run is at work, which goes on.
     pub overtaken: bool,
 }
 
 /// Why a run ended early. What it stored is ended by the next one.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub(crate) enum RunError {
     /// A store, the queue or the key service failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -82,19 +90,23 @@ pub enum RunError {
 ///
 /// # Errors
 /// [`RunError`].
-pub async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, RunError> {
+pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, RunError> {
     let mut memory = ports.journal.load::<Memory>().await?;
     let mut summary = Summary::default();
+    let mut versions = Versions::default();
     for _ in 0..limits.documents {
         memory = end_what_was_begun(ports, memory, &mut summary).await?;
-        let batch = collect(ports, limits.entries, &mut summary).await?;
+        let batch = collect(ports, limits, &mut versions, &mut summary).await?;
         let head = memory.value.memory.head.clone();
-        let entries = entries(ports, batch.keys()).await?;
+        let (entries, unread) = read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
+        let entries = entries.into_iter().map(|entry| versions.entry(entry)).collect();
+        let left = batch.too_long(limits.bytes) + unread;
+        summary.left += left as u64;
         let ours = Document::following(head.as_ref(), ports.bucket, ports.journal.clock.now(), entries);
         let stored = ports.digests.keep(&document_key(ours.sequence), &ours.bytes()).await?;
         summary.overtaken = stored != ours.bytes().as_bytes();
         let document = if summary.overtaken { checked(ports, head.as_ref(), &stored).await? } else { ours };
-        memory = end(ports, memory, &stored, &document, &mut summary).await?;
+        memory = end(ports, memory, &stored, &document, left, &mut summary).await?;
         // Not what was collected but what is signed may be forgotten: the two differ where another run was quicker.
         let done = batch.done(&document.keys());
         for handles in done.chunks(AT_ONCE) {
@@ -117,75 +129,39 @@ async fn end_what_was_begun(
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
         let document = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
-        memory = end(ports, memory, &stored, &document, summary).await?;
+        memory = end(ports, memory, &stored, &document, 0, summary).await?;
     }
     Ok(memory)
 }
 
-/// A stored digest that this run did not make: it must follow the head, and say what the log says.
+/// A stored digest that this run did not make: it must follow the head, and say what the log says. Where it vouches for
+/// no bytes it says nothing that could be wrong, and what was gone then may be back.
 async fn checked(ports: Ports<'_>, head: Option<&Head>, stored: &[u8]) -> Result<Document, RunError> {
     let foreign = || RunError::Foreign(next(head));
     let document = Document::parse(stored).map_err(|_| foreign())?;
     let keys = document.keys().into_iter().map(str::to_owned).collect();
-    let is_ours = document.follows(head, ports.bucket) && entries(ports, keys).await? == document.entries;
+    let (found, _) = read(ports, keys, 0).await?;
+    let agree = |(said, found): (&Entry, &Entry)| said == found || *said == Entry::of(&found.key, None);
+    let is_true = found.len() == document.entries.len() && document.entries.iter().zip(&found).all(agree);
+    let is_ours = document.follows(head, ports.bucket) && is_true;
     if is_ours { Ok(document) } else { Err(foreign()) }
 }
 
-/// Messages, and the keys they speak of.
-#[derive(Default)]
-struct Batch {
-    messages: Vec<(String, Vec<String>)>,
-    is_full: bool,
-}
-
-impl Batch {
-    fn keys(&self) -> BTreeSet<String> {
-        self.messages.iter().flat_map(|(_, keys)| keys.iter().cloned()).collect()
-    }
-
-    /// The messages all of whose keys are among these.
-    fn done(&self, digested: &BTreeSet<&str>) -> Vec<String> {
-        let is_done = |keys: &[String]| keys.iter().all(|key| digested.contains(key.as_str()));
-        self.messages.iter().filter(|(_, keys)| is_done(keys)).map(|(handle, _)| handle.clone()).collect()
-    }
-}
-
-/// Takes messages until none wait or a digest is full.
-async fn collect(ports: Ports<'_>, limit: usize, summary: &mut Summary) -> Result<Batch, RunError> {
-    let mut batch = Batch::default();
-    let mut count = 0;
-    while count < limit {
-        let notices = ports.notices.receive().await?;
-        if notices.is_empty() {
-            return Ok(batch);
-        }
-        for notice in notices {
-            match keys(&notice.body, ports.bucket) {
-                Ok(keys) => {
-                    count += keys.len();
-                    batch.messages.push((notice.handle, keys));
-                }
-                Err(error) => {
-                    summary.unreadable += 1;
-                    tracing::error!(%error, "a message that says nothing of the log is left to the dead letters");
-                }
-            }
-        }
-    }
-    batch.is_full = true;
-    Ok(batch)
-}
-
-async fn entries(ports: Ports<'_>, keys: BTreeSet<String>) -> Result<Vec<Entry>, StorageError> {
+/// The entries of these objects, in the order of their keys, and how many could not be read: no more than `tolerated`.
+async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Result<(Vec<Entry>, usize), StorageError> {
     let keys: Vec<String> = keys.into_iter().collect();
-    let mut entries = Vec::with_capacity(keys.len());
+    let (mut entries, mut unread) = (Vec::with_capacity(keys.len()), 0);
     for keys in keys.chunks(AT_ONCE) {
         let read = join_all(keys.iter().map(|key| ports.log.object(key))).await;
         for (key, bytes) in keys.iter().zip(read) {
-            entries.push(Entry::of(key, bytes?.as_deref()));
+            match bytes {
+                Ok(bytes) => entries.push(Entry::of(key, bytes.as_deref())),
+                Err(_) if unread < tolerated => unread += 1,
+                Err(error) => return Err(error),
+            }
         }
     }
-    Ok(entries)
+    Ok((entries, unread))
 }
 
 /// Signs a stored digest, unless it is signed already, and notes it as the head.
@@ -194,6 +170,7 @@ async fn end(
     memory: Versioned<Notebook<Memory>>,
     stored: &[u8],
     document: &Document,
+    left: usize,
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     let sequence = document.sequence;
@@ -201,7 +178,7 @@ async fn end(
     let signature = match ports.digests.find(&signature_key(sequence)).await? {
         Some(found) => found,
         None => {
-            let signature = STANDARD.encode(ports.signer.sign(&sha256_bytes(stored)).await?);
+            let signature = STANDARD.encode(ports.signer.sign(&sha256_raw(stored)).await?);
             let signature = Signature::of(sequence, &hash, ports.signer.key(), &signature).bytes();
             // Two runs may both sign: the signature that was stored first is the digest's.
             ports.digests.keep(&signature_key(sequence), &signature).await?
@@ -211,42 +188,52 @@ async fn end(
     let signature = signature.ok_or(RunError::Foreign(sequence))?.signature;
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
+    let counts = Counts { entries: document.entries.len(), gone, left };
     let now = ports.journal.clock.now();
-    let note = |memory: &mut Memory| note(memory, &head, document.entries.len(), gone, now);
-    let (memory, ()) = ports.journal.commit(memory, note).await?;
+    let (memory, ()) = ports.journal.commit(memory, |memory: &mut Memory| note(memory, &head, counts, now)).await?;
     summary.documents += 1;
     summary.entries += document.entries.len() as u64;
     Ok(memory)
 }
 
-fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
-    let mut raw = [0; 32];
-    // The text is the hash's own.
-    let _ = hex::decode_to_slice(sha256(bytes), &mut raw);
-    raw
+/// What a digest names, what of it was no longer there as it had been written, and what it leaves to a later one.
+#[derive(Clone, Copy)]
+struct Counts {
+    entries: usize,
+    gone: usize,
+    left: usize,
 }
 
 /// Notes the head, tells the log of it, and once a day the operators: their mailbox is out of everybody's reach who
 /// could set back table, log and digests together.
-fn note(memory: &mut Memory, head: &Head, entries: usize, gone: usize, now: domain::Timestamp) -> Noted<()> {
-    if memory.head.as_ref().is_some_and(|known| known.sequence >= head.sequence) {
-        return Noted::nothing(());
-    }
-    memory.head = Some(head.clone());
+fn note(memory: &mut Memory, head: &Head, counts: Counts, now: domain::Timestamp) -> Noted<()> {
+    let Counts { entries, gone, left } = counts;
+    let sequence = head.sequence;
     let mut alerts = Vec::new();
     let alert = |severity, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", "-", detail);
     if gone > 0 {
-        let detail =
-            format!("{gone} record(s) were gone from the log before they could be digested (digest {})", head.sequence);
-        alerts.push(alert(Severity::Critical, &detail));
+        let what = "gone from the log or written over before they could be digested";
+        alerts.push(alert(Severity::Critical, &format!("{gone} record(s) were {what} (digest {sequence})")));
     }
+    if left > 0 {
+        let what = "too long to be records, or cannot be read: they are in no digest";
+        alerts.push(alert(Severity::Critical, &format!("{left} object(s) of the log are {what} (digest {sequence})")));
+    }
+    if memory.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
+        // Another run has noted it, and may have met with nothing of this.
+        return alerts
+            .into_iter()
+            .fold(Noted::nothing(()), |noted, alert| Noted { save: true, ..noted.alerting(alert) });
+    }
+    memory.head = Some(head.clone());
     if memory.announced.as_ref() != Some(&now.to_date()) {
         memory.announced = Some(now.to_date());
-        let detail = format!("head of the log's digests, keep it: {}:{}", head.sequence, head.hash);
+        let detail = format!("head of the log's digests, keep it: {sequence}:{}", head.hash);
         alerts.push(alert(Severity::Warn, &detail));
     }
     let facts = json!({
-        "sequence": head.sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,
+        "sequence": sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,
+        "left": left,
     });
     alerts.into_iter().fold(Noted::save(()).recording("log_digested", facts), Noted::alerting)
 }

@@ -12,6 +12,7 @@ use crate::{
     command::{CommandError, Ended, Target, wait},
     digest_reader::{Announced, Digests},
     digests_command::{self, DigestsCommand},
+    known_findings::{self, Outcome, Told},
     local_log::LocalLog,
     log_reader, output,
     progress::Progress,
@@ -27,10 +28,10 @@ pub(crate) enum AuditCommand {
     ///
     /// Finds edits, deletions, reordering, truncation, forks, foreign files and unreadable lines, and names the
     /// first bad record of each bad stream. The whole table is read once, so that a sale whose records are all gone
-    /// is found too. Then everything is compared with the hourly signed digests: their chain, their signatures, every
+    /// is found too, and records whose sale is gone: only those of smoke tests expire. Then everything is compared with the hourly signed digests: their chain, their signatures, every
     /// object that they name, and that nothing older than two hours is in none.
     #[command(
-        after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nThe public key is asked of the key service, which whoever owns the account could replace. Keep it, and the heads\nthat the ops topic is told of, somewhere else:\n  oracle audit verify --public-key digests.pem --head 123:9f86d0…\n\nExit code 0: the log is sound. 1: something is wrong. 2: it could not be read."
+        after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nThe public key is asked of the key service, which whoever owns the account could replace. Keep it, and the heads\nthat the ops topic is told of, somewhere else:\n  oracle audit verify --public-key digests.pem --head 123:9f86d0…\n\nA finding that was looked into can be told apart from new ones from then on, as long as nothing else happens to its\nstream. What is wrong with a digest cannot:\n  oracle audit verify --json | jq -c '.findings[]' >> known.jsonl\n  oracle audit verify --known known.jsonl\n\nExit code 0: the log is sound, but for what is known. 1: something is wrong. 2: it could not be read."
     )]
     Verify(VerifyArguments),
     /// Sum the log up: revenue, latency, cache, mail, errors, content filter and crosscheck.
@@ -69,6 +70,9 @@ pub(crate) struct VerifyArguments {
     /// everywhere at once.
     #[arg(long = "head", value_name = "NUMBER:HASH")]
     heads: Vec<Announced>,
+    /// Findings that are known, one a line as --json tells them: key, damage, and the hash of all that is in the stream.
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
 }
@@ -133,19 +137,23 @@ pub(crate) fn run(command: &AuditCommand) -> Result<Ended, CommandError> {
 
 fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
     let since = arguments.since.day()?;
+    let known = known_findings::read(arguments.known.as_deref())?;
     let deployed = arguments.target.open()?;
     let digests = wait(arguments.trust.digests(&deployed, arguments.heads.clone()))?;
     let ports = deployed.log_ports();
     let mut progress = Progress::new("streams");
     let tell = |found: &Verification| progress.tell(found.streams, found.records);
-    let found = wait(log_reader::verify(&ports, digests.as_ref(), &since, System.now(), tell))?;
+    let found = wait(async {
+        let found = log_reader::verify(&ports, digests.as_ref(), &since, System.now(), tell).await?;
+        known_findings::tell_apart(ports.objects.as_ref(), found, &known).await
+    })?;
     progress.end();
     if arguments.target.json {
         output::print_json(&found)?;
     } else {
         output::print(&for_people(&found, output::width()))?;
     }
-    Ok(if found.is_sound() { Ended::Done } else { Ended::Nothing })
+    Ok(if found.findings.is_empty() { Ended::Done } else { Ended::Nothing })
 }
 
 fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
@@ -171,13 +179,15 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
     Ok(Ended::Done)
 }
 
-fn for_people(found: &Verification, width: usize) -> String {
-    let mut text = format!("streams: {}, records: {}\n", found.streams, found.records);
-    if found.without_sale > 0 {
-        let unknown = "streams without a sale in the table, whose ends could be compared with nothing";
-        text.push_str(&output::wrapped(&format!("{unknown}: {}", found.without_sale), 0, width));
+fn for_people(found: &Outcome, width: usize) -> String {
+    let Verification { streams, records, without_sale, digests, .. } = &found.verification;
+    let mut text = format!("streams: {streams}, records: {records}\n");
+    if *without_sale > 0 {
+        let unknown =
+            "streams that the table knows nothing of (smoke tests' expire), whose ends were compared with nothing";
+        text.push_str(&output::wrapped(&format!("{unknown}: {without_sale}"), 0, width));
     }
-    match &found.digests {
+    match digests {
         None => text.push_str("digests: the stack has none\n"),
         Some(report) => {
             let _ = write!(text, "digests: {}, naming {} objects", report.documents, report.entries);
@@ -186,35 +196,50 @@ fn for_people(found: &Verification, width: usize) -> String {
             let _ = writeln!(text, "{last}");
         }
     }
-    if found.is_sound() {
-        text.push_str("the log is sound\n");
+    if !found.known.is_empty() {
+        text.push_str(&format!(
+            "known: {}; what follows in their streams is vouched for by nothing:\n",
+            found.known.len()
+        ));
+        list(&mut text, &found.known);
+    }
+    if found.findings.is_empty() {
+        text.push_str(if found.known.is_empty() { "the log is sound\n" } else { "the rest of the log is sound\n" });
         return text;
     }
     text.push_str(&format!("DAMAGED: {}; the first bad record of each stream:\n", found.findings.len()));
-    for finding in &found.findings {
+    list(&mut text, &found.findings);
+    text
+}
+
+fn list(text: &mut String, findings: &[Told]) {
+    for finding in findings {
         text.push_str(&format!("{}\n    {}\n", output::printable(&finding.key), finding.damage.words()));
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use audit::verify::{Damage, Finding};
+    use serde_json::json;
 
     #[test]
-    fn findings_are_named_whole() {
+    fn findings_are_named_whole_and_known_ones_apart() {
         let key = format!("2026-04-16/session/cs_live_{}/000003.json", "a".repeat(60));
-        let found = Verification {
-            streams: 2,
-            records: 7,
-            without_sale: 1,
-            findings: vec![Finding { key: key.clone(), damage: Damage::Edited }],
-            digests: None,
+        let told = |key: &str, damage: &str| -> Told {
+            serde_json::from_value(json!({ "key": key, "damage": damage, "hash": "h" })).unwrap()
         };
+        let verification = Verification { streams: 2, records: 7, without_sale: 1, ..Verification::default() };
+        let mut found = Outcome { verification, findings: vec![told(&key, "edited")], known: Vec::new() };
         let text = for_people(&found, 40);
-        assert!(text.starts_with("streams: 2, records: 7\nstreams without a sale"), "{text}");
+        assert!(text.starts_with("streams: 2, records: 7\nstreams that the table"), "{text}");
         assert!(text.ends_with(&format!("{key}\n    was edited\n")), "{text}");
-        assert!(for_people(&Verification::default(), 80).ends_with("the log is sound\n"));
+        assert_eq!(serde_json::to_value(&found).unwrap()["findings"][0], json!(told(&key, "edited")));
+        found.known.append(&mut found.findings);
+        let text = for_people(&found, 40);
+        assert!(text.contains(&format!("{key}\n    was edited\n")) && !text.contains("DAMAGED"), "{text}");
+        assert!(text.ends_with("the rest of the log is sound\n"), "{text}");
+        found.known.clear();
+        assert!(for_people(&found, 80).ends_with("the log is sound\n"));
     }
 }

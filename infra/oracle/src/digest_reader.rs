@@ -3,7 +3,7 @@
 use std::{num::NonZeroU64, str::FromStr, sync::Arc};
 
 use audit::{
-    signed_digest::{Document, Head, document_key, sequence_of, signature_key},
+    signed_digest::{Document, FUNCTION, Head, document_key, sequence_of, signature_key},
     verify::Damage,
     verify_digests::{DigestChain, DigestReport, Digested},
 };
@@ -14,9 +14,6 @@ use domain::{
 use tokio::task::JoinSet;
 
 use crate::{command::CommandError, log_reader::unreadable, public_key::PublicKey};
-
-/// The function whose note holds the head.
-const FUNCTION: &str = "audit-digest";
 
 /// Digests that are fetched at once.
 const AT_ONCE: u64 = 16;
@@ -144,7 +141,8 @@ async fn read_once(digests: &Digests, since: &str, now: Timestamp) -> Result<(Di
     Ok(chain.end(later.iter().find_map(|key| sequence_of(key))))
 }
 
-/// The number of the first digest that was made on that day or later, by halving: they are made one after the other.
+/// The number of the digest to begin with: the last one that was made before that day, so that what the halving went by
+/// is verified too, or an earlier one that operators were told of. They are made one after the other.
 async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Result<u64, CommandError> {
     let (mut first, mut beyond) = (1, head.map_or(0, |head| head.sequence) + 1);
     if since.is_empty() {
@@ -152,17 +150,27 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
     }
     while first < beyond {
         let middle = first + (beyond - first) / 2;
-        let document = digests.store.find(&document_key(middle)).await.map_err(unreadable)?;
-        let document = document.and_then(|document| Document::parse(&document).ok());
         // One that is not there or cannot be read is for the verification of all of them to tell.
-        let Some(document) = document else { return Ok(1) };
-        if document.made_at.as_str() < since {
+        let Some(made_at) = made_at(digests, middle).await? else { return Ok(1) };
+        if made_at.as_str() < since {
             first = middle + 1;
         } else {
             beyond = middle;
         }
     }
-    Ok(first)
+    let before = (first - 1).max(1);
+    // Whoever changed one on the way there may have led too far; this one is verified, those before it are believed.
+    if before > 1 && made_at(digests, before).await?.is_none_or(|made_at| made_at.as_str() >= since) {
+        return Ok(1);
+    }
+    let told = digests.announced.iter().map(|told| told.sequence.get());
+    Ok(told.chain([before]).min().unwrap_or(1))
+}
+
+/// When a digest says that it was made.
+async fn made_at(digests: &Digests, sequence: u64) -> Result<Option<String>, CommandError> {
+    let document = digests.store.find(&document_key(sequence)).await.map_err(unreadable)?;
+    Ok(document.and_then(|document| Document::parse(&document).ok()).map(|document| document.made_at))
 }
 
 #[cfg(test)]

@@ -5,20 +5,24 @@ use std::collections::BTreeSet;
 use audit::{
     digest::sha256,
     signed_digest::{Document, Signature},
-    verify::Damage,
+    verify::{Damage, Finding, Verification, function_of_stream, stream_of},
 };
 use clap::{Args, Subcommand};
 use domain::ports::Clock;
 use runtime::System;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     audit_command::Trust,
-    command::{CommandError, Ended, Signature as Signed, Target, wait},
+    command::{CommandError, Ended, Target, confirm, wait},
     digest_reader::{Digests, Stored},
     log_reader,
     output::{self, Row},
 };
+
+/// Keys that one message of the queue speaks of.
+const A_MESSAGE: usize = 200;
 
 #[derive(Subcommand)]
 pub(crate) enum DigestsCommand {
@@ -28,7 +32,8 @@ pub(crate) enum DigestsCommand {
     /// Have digested what is in the log and in no digest.
     ///
     /// For a log that is older than its digests, and for messages of the log's bucket that were lost. Verify first:
-    /// what is digested is from then on what the log is held to.
+    /// what is digested is from then on what the log is held to. Streams in which something else is wrong are left out
+    /// and named. The digest itself records what it took in.
     #[command(after_help = "Example:\n  oracle audit digests catch-up --yes\n\nThe next hourly run takes it in.")]
     CatchUp(CatchUpArguments),
 }
@@ -48,8 +53,9 @@ pub(crate) struct ListArguments {
 pub(crate) struct CatchUpArguments {
     #[command(flatten)]
     trust: Trust,
-    #[command(flatten)]
-    signature: Signed,
+    /// Do not ask before anything is announced.
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -133,46 +139,111 @@ fn catch_up(arguments: &CatchUpArguments) -> Result<Ended, CommandError> {
     let digests = wait(arguments.trust.digests(&deployed, Vec::new()))?.ok_or_else(none)?;
     let ports = deployed.log_ports();
     let found = wait(log_reader::verify(&ports, Some(&digests), "", System.now(), |_| ()))?;
-    let (missing, damaged): (Vec<_>, Vec<_>) =
-        found.findings.iter().partition(|finding| finding.damage == Damage::Undigested);
-    if let Some(first) = damaged.first() {
-        let what = format!("{} {}: see `oracle audit verify`", first.key, first.damage.words());
-        return Err(CommandError::Refused(what));
-    }
-    if missing.is_empty() {
-        output::print("everything is digested\n")?;
-        return Ok(Ended::Done);
-    }
-    let streams: BTreeSet<&str> = missing.iter().map(|finding| audit::verify::stream_of(&finding.key)).collect();
-    let question = format!("Have {} streams digested as they are now?", streams.len());
-    if !arguments.signature.confirm(&question)? {
+    let plan = plan(found)?;
+    let question = format!("Have {} objects digested as they are now?", plan.keys.len());
+    if !plan.keys.is_empty() && !confirm(arguments.yes, &question)? {
         return Ok(Ended::Nothing);
     }
-    let mut told = 0_usize;
     wait(async {
-        for stream in &streams {
-            let prefix = format!("{stream}/");
-            let mut after = String::new();
-            loop {
-                let page = ports.objects.keys(&prefix, &after).await.map_err(log_reader::unreadable)?;
-                let Some(last) = page.last() else { break };
-                after.clone_from(&last.key);
-                for object in &page {
-                    let sent = parts.notices.announce(&parts.log_bucket, &object.key).await;
-                    sent.map_err(|error| CommandError::failed("the queue did not take a message", error))?;
-                    told += 1;
-                }
-            }
+        for keys in plan.keys.chunks(A_MESSAGE) {
+            let sent = parts.notices.announce(&parts.log_bucket, keys).await;
+            sent.map_err(|error| CommandError::failed("the queue did not take a message; repeat the command", error))?;
         }
         Ok(())
     })?;
-    output::print(&format!("{told} objects wait for the next digest\n"))?;
+    if arguments.target.json {
+        output::print_json(&json!({ "announced": plan.keys.len(), "left_out": plan.left_out }))?;
+    } else {
+        output::print(&announced(&plan))?;
+    }
     Ok(Ended::Done)
+}
+
+/// What is to be digested, and why other streams are left out.
+struct Plan {
+    keys: Vec<String>,
+    left_out: Vec<Finding>,
+}
+
+/// Everything that is late, but for streams in which something else is wrong: a digest would vouch for that.
+fn plan(found: Verification) -> Result<Plan, CommandError> {
+    if let Some(first) = found.digests.iter().flat_map(|report| &report.findings).next() {
+        let what = format!("{} {}: see `oracle audit verify`", first.key, first.damage.words());
+        return Err(CommandError::Refused(what));
+    }
+    let left_out: Vec<Finding> =
+        found.findings.into_iter().filter(|finding| finding.damage != Damage::Undigested).collect();
+    // A function's days are one chain.
+    let chain = |key: &str| {
+        let stream = stream_of(key);
+        function_of_stream(stream).unwrap_or(stream).to_owned()
+    };
+    let bad: BTreeSet<String> = left_out.iter().map(|finding| chain(&finding.key)).collect();
+    let mut keys = found.undigested;
+    keys.retain(|key| !bad.contains(&chain(key)));
+    keys.sort();
+    Ok(Plan { keys, left_out })
+}
+
+fn announced(plan: &Plan) -> String {
+    let mut text = match plan.keys.len() {
+        0 => "nothing is late that can be digested\n".to_owned(),
+        count => format!("{count} objects wait for the next digest\n"),
+    };
+    if !plan.left_out.is_empty() {
+        text.push_str("streams that were left out, for something else is wrong with them:\n");
+    }
+    for finding in &plan.left_out {
+        text.push_str(&format!("{}\n    {}\n", output::printable(&finding.key), finding.damage.words()));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use audit::verify_digests::DigestReport;
+
+    fn finding(key: &str, damage: Damage) -> Finding {
+        Finding { key: key.to_owned(), damage }
+    }
+
+    #[test]
+    fn everything_late_is_announced_but_for_streams_in_which_something_else_is_wrong() {
+        let late = [
+            "2026-04-16/session/cs_1/000001.json",
+            "2026-04-16/session/cs_1/000002.json",
+            "2026-04-16/session/cs_2/000001.json",
+            "2026-04-16/function/deadlines/000001.json",
+            "2026-04-17/function/deadlines/000001.json",
+            "2026-04-16/function/reconcile/000001.json",
+            "2026-04-17/function/reconcile/000001.json",
+        ];
+        let damaged = || {
+            let edited = finding("2026-04-16/session/cs_2/000002.json", Damage::Edited);
+            vec![edited, finding("2026-04-16/function/reconcile/000002.json", Damage::Deleted)]
+        };
+        let mut findings = damaged();
+        findings.push(finding(late[0], Damage::Undigested));
+        findings.push(finding(late[3], Damage::Undigested));
+        let undigested = late.iter().map(|key| (*key).to_owned()).collect();
+        let plan = plan(Verification { findings, undigested, ..Verification::default() }).unwrap();
+        assert_eq!(plan.keys, [late[3], late[0], late[1], late[4]], "every day, and every record of it");
+        assert_eq!(plan.left_out, damaged());
+        let text = announced(&plan);
+        assert!(text.starts_with("4 objects wait for the next digest\nstreams that were left out"), "{text}");
+        assert!(text.contains("cs_2/000002.json\n    was edited\n"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_announced_where_it_is_not_known_what_is_digested() {
+        let bad = vec![finding("digests/0000000002.json", Damage::Edited)];
+        let digests = Some(DigestReport { findings: bad.clone(), ..DigestReport::default() });
+        let refused = plan(Verification { findings: bad, digests, ..Verification::default() });
+        assert!(matches!(refused, Err(CommandError::Refused(_))));
+        let nothing = plan(Verification::default()).unwrap();
+        assert_eq!(announced(&nothing), "nothing is late that can be digested\n");
+    }
 
     #[test]
     fn a_bad_signature_stands_out() {

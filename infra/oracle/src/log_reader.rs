@@ -9,8 +9,10 @@ use std::{
 use audit::{
     Aggregate,
     report::Report,
-    verify::{Finding, Known, Object, Verification, function_of_stream, session_of_stream, stream_of, verify_stream},
-    verify_digests::{DIGESTED_WITHIN, DigestedStream, first_of},
+    verify::{
+        Finding, Known, Object, Verification, function_of_stream, session_of_stream, stream_of, verify_stream, worst,
+    },
+    verify_digests::{DIGESTED_WITHIN, DigestedStream},
     verify_functions::{Days, verify_days},
 };
 use domain::{
@@ -105,8 +107,8 @@ pub(crate) fn unreadable(error: StorageError) -> CommandError {
 /// What one stream turned out to be.
 enum Seen {
     Judged(Verification),
-    /// A day of a function's stream, which is judged with its other days, and what the digests found in it.
-    Day(Vec<Object>, Option<Finding>),
+    /// A day of a function's stream, which is judged with its other days, and what the digests say of it.
+    Day(Vec<Object>, ByDigests),
 }
 
 /// Verifies the log, that no sale has lost its whole stream, and what the digests say. `progress` hears of every
@@ -139,11 +141,12 @@ pub(crate) async fn verify(
     let done = |(stream, found): (String, Seen)| {
         match found {
             Seen::Judged(verification) => all.merge(verification),
-            Seen::Day(objects, finding) => {
+            Seen::Day(objects, said) => {
                 let name = function_of_stream(&stream).unwrap_or_default().to_owned();
                 let (days, findings) = functions.entry(name).or_default();
                 days.insert(stream.clone(), objects);
-                findings.extend(finding);
+                findings.extend(said.finding);
+                all.undigested.extend(said.undigested);
             }
         }
         seen.insert(stream);
@@ -196,15 +199,25 @@ struct Said {
     limit: Option<Timestamp>,
 }
 
+/// What the digests show of a stream.
+struct ByDigests {
+    finding: Option<Finding>,
+    /// What is in none and ought to be.
+    undigested: Vec<String>,
+}
+
 impl Said {
-    fn compare(&self, objects: &[Object], listed: &[ListedObject]) -> Option<Finding> {
+    fn compare(&self, objects: &[Object], listed: &[ListedObject]) -> ByDigests {
         let written: HashMap<&str, Timestamp> =
             listed.iter().map(|object| (object.key.as_str(), object.written_at)).collect();
         let is_late = |key: &str| match (self.limit, written.get(key)) {
             (Some(limit), Some(written)) => *written < limit,
             _ => false,
         };
-        self.digested.compare(objects, is_late)
+        ByDigests {
+            finding: self.digested.compare(objects, is_late),
+            undigested: self.digested.undigested(objects, is_late),
+        }
     }
 }
 
@@ -242,8 +255,8 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         return Ok(Seen::Judged(Verification::default()));
     }
     if function_of_stream(stream).is_some() {
-        let finding = said.compare(&objects, &listed);
-        return Ok(Seen::Day(objects, finding));
+        let by_digests = said.compare(&objects, &listed);
+        return Ok(Seen::Day(objects, by_digests));
     }
     let mut verification = judge(stream, &objects, sale(ports, stream).await?, said.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
@@ -254,7 +267,7 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
             break;
         }
         let before = sale(ports, stream).await?;
-        let listed = list(ports.objects.as_ref(), stream).await?;
+        let listed = ports.objects.listed(&format!("{stream}/")).await?;
         let objects = ports.objects.objects(keys(&listed)).await?;
         let after = sale(ports, stream).await?;
         let version = |sale: &Option<Versioned<Sale>>| sale.as_ref().map(|sale| sale.version);
@@ -267,11 +280,11 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
     Ok(Seen::Judged(verification))
 }
 
-fn judge(stream: &str, objects: &[Object], sale: Option<Versioned<Sale>>, by_digests: Option<Finding>) -> Verification {
-    let mut verification = Verification::default();
+fn judge(stream: &str, objects: &[Object], sale: Option<Versioned<Sale>>, by_digests: ByDigests) -> Verification {
+    let mut verification = Verification { undigested: by_digests.undigested, ..Verification::default() };
     let known = sale.map(|sale| Known::of(&sale.value));
     let by_chain = verify_stream(stream, objects, known.as_ref()).err();
-    verification.note(objects.len(), known.is_some(), first_of(by_chain, by_digests));
+    verification.note(objects.len(), known.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
     verification
 }
 
@@ -292,14 +305,19 @@ async fn examine_function(
         let stood_still = rounds > 0 && ports.notes.load(name).await?.version == note.version;
         if found.is_none() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Vec::len).sum();
-            let by_digests = findings.into_iter().min();
-            verification.note(objects, known.is_some(), first_of(found, by_digests));
+            verification.note(objects, known.is_some(), None);
+            // Each day is told of: what is known of one must not hide what happened on another.
+            let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
+            for finding in found.into_iter().chain(findings) {
+                of_days.entry(stream_of(&finding.key).to_owned()).or_default().push(finding);
+            }
+            verification.findings.extend(of_days.into_values().filter_map(worst));
             return Ok(verification);
         }
         rounds += 1;
         let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
         for stream in days.keys().cloned().chain(newest).collect::<HashSet<String>>() {
-            let listed = list(ports.objects.as_ref(), &stream).await?;
+            let listed = ports.objects.listed(&format!("{stream}/")).await?;
             let objects = ports.objects.objects(keys(&listed)).await?;
             days.insert(stream, objects);
         }
@@ -314,105 +332,5 @@ async fn sale(ports: &Ports, stream: &str) -> Result<Option<Versioned<Sale>>, St
     }
 }
 
-/// The objects of one stream.
-async fn list(objects: &dyn AuditObjects, stream: &str) -> Result<Vec<ListedObject>, StorageError> {
-    let prefix = format!("{stream}/");
-    let mut listed: Vec<ListedObject> = Vec::new();
-    loop {
-        let page = objects.keys(&prefix, listed.last().map_or("", |object| object.key.as_str())).await?;
-        if page.is_empty() {
-            return Ok(listed);
-        }
-        listed.extend(page);
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use audit::{Record, Source, Status, chain, verify::Damage};
-    use domain::{Timestamp, sale::AuditEntry};
-    use std::sync::Arc;
-    use testkit::{Fault, Plan, World};
-
-    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
-
-    fn ports(world: &Arc<World>) -> Ports {
-        Ports { objects: world.clone(), store: world.clone(), all: world.clone(), notes: world.clone() }
-    }
-
-    /// Twenty sales of three records, all published, on two days.
-    fn world() -> Arc<World> {
-        let world = World::default();
-        for index in 0..20 {
-            let opened = Timestamp::from_seconds(1_800_000_000 + (index / 10) * 86_400);
-            let mut sale = Sale::ordered(SessionId::parse(format!("cs_test_{index:02}")).unwrap(), opened);
-            for _ in 0..3 {
-                let record = Record::pipeline(opened, opened, Source::Webhook, Status::Ok, None);
-                chain::append(&mut sale, &record);
-            }
-            let outbox = std::mem::take(&mut sale.outbox);
-            let mut state = world.state();
-            state.log.extend(outbox.into_iter().map(|AuditEntry { key, line }| (key, line)));
-            state.sales.insert(sale.session_id.clone(), (sale, 1));
-        }
-        Arc::new(world)
-    }
-
-    fn verified(world: &Arc<World>, since: &str) -> Verification {
-        crate::command::wait(verify(&ports(world), None, since, NOW, |_| ())).unwrap()
-    }
-
-    #[test]
-    fn a_sound_log_is_sound_and_a_day_is_where_it_begins() {
-        let world = world();
-        let found = verified(&world, "");
-        assert_eq!((found.streams, found.records, found.findings.len()), (20, 60, 0));
-        let found = verified(&world, "2027-01-16");
-        assert_eq!((found.streams, found.records, found.is_sound()), (10, 30, true));
-    }
-
-    #[test]
-    fn every_bad_stream_is_named_and_lost_ones_too() {
-        let world = world();
-        let key = |session: &str, seq| chain::key("2027-01-15", &format!("session/{session}"), seq);
-        let mut state = world.state();
-        for seq in 1..=3 {
-            state.log.remove(&key("cs_test_03", seq));
-        }
-        state.log.remove(&key("cs_test_05", 3));
-        *state.log.get_mut(&key("cs_test_07", 2)).unwrap() = "{}".into();
-        state.log.insert("readme.txt".into(), "x".into());
-        drop(state);
-        let found = verified(&world, "").findings;
-        let found: Vec<_> = found.iter().map(|finding| (finding.key.clone(), finding.damage)).collect();
-        let expected = [
-            (key("cs_test_03", 1), Damage::Truncated),
-            (key("cs_test_05", 3), Damage::Truncated),
-            (key("cs_test_07", 2), Damage::Unreadable),
-            ("readme.txt".to_owned(), Damage::Foreign),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_report_reads_every_record_once() {
-        let world = world();
-        let whole = crate::command::wait(report(&ports(&world).objects, "", |_, _| ())).unwrap();
-        assert_eq!((whole.sales, whole.records, whole.latency[0].count), (20, 60, 60));
-        let second = crate::command::wait(report(&ports(&world).objects, "2027-01-16", |_, _| ())).unwrap();
-        assert_eq!((second.sales, second.records), (10, 30));
-        world.plan(Plan::none().whenever("log.object", Fault::Fail));
-        assert!(crate::command::wait(report(&ports(&world).objects, "", |_, _| ())).is_err());
-    }
-
-    #[test]
-    fn a_log_that_cannot_be_read_is_not_called_sound() {
-        for name in ["log.keys", "log.object", "store.load", "store.all"] {
-            let world = world();
-            world.plan(Plan::none().whenever(name, Fault::Fail));
-            let result = crate::command::wait(verify(&ports(&world), None, "", NOW, |_| ()));
-            assert!(matches!(result, Err(CommandError::Failed { .. })), "{name}");
-        }
-    }
-}
+mod tests;

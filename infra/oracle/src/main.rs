@@ -13,6 +13,7 @@ mod digests_command;
 mod filter_command;
 mod freshness;
 mod json_lines;
+mod known_findings;
 mod list_command;
 mod local_log;
 mod log_reader;

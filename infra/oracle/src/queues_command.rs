@@ -22,12 +22,13 @@ use crate::{
 
 /// Every queue: its name here, and the outputs that hold its address and that of its dead letters. Alerts that the
 /// webhook did not take come from the topics, not from a queue.
-const QUEUES: [(&str, Option<&str>, &str); 6] = [
+const QUEUES: [(&str, Option<&str>, &str); 7] = [
     ("orders", Some("OrdersQueueUrl"), "OrdersDeadLettersUrl"),
     ("email", Some("EmailQueueUrl"), "EmailDeadLettersUrl"),
     ("email-retry", Some("EmailRetryQueueUrl"), "EmailRetryDeadLettersUrl"),
     ("notices", Some("NoticesQueueUrl"), "NoticesDeadLettersUrl"),
     ("payments", Some("PaymentsQueueUrl"), "PaymentsDeadLettersUrl"),
+    ("log-notices", Some("LogNoticesQueueUrl"), "LogNoticesDeadLettersUrl"),
     ("alerts", None, "AlertDeadLettersUrl"),
 ];
 
@@ -47,7 +48,8 @@ pub(crate) enum QueuesCommand {
     },
     /// Put what a queue gave up back into it.
     ///
-    /// Safe to repeat: whoever works on a message claims its sale first, so that nothing happens twice. SQS moves the
+    /// Safe to repeat: whoever works on a message claims its sale first, so that nothing happens twice; what is new in the
+    /// audit log (log-notices) may be digested twice. SQS moves the
     /// messages itself where it can; otherwise they are sent and then deleted, ten at a time.
     #[command(
         after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
@@ -57,8 +59,11 @@ pub(crate) enum QueuesCommand {
 
 #[derive(Args)]
 pub(crate) struct RedriveArguments {
-    /// The queue: orders, email, email-retry, notices or payments.
-    #[arg(value_parser = ["orders", "email", "email-retry", "notices", "payments"], hide_possible_values = true)]
+    /// The queue: orders, email, email-retry, notices, payments or log-notices.
+    #[arg(
+        value_parser = ["orders", "email", "email-retry", "notices", "payments", "log-notices"],
+        hide_possible_values = true
+    )]
     queue: String,
     /// Do not ask before anything is moved.
     #[arg(long)]

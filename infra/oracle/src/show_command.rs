@@ -27,7 +27,7 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let ports = show::Ports { store: &deployed.sales, records: &deployed.log, objects: &deployed.log };
+    let ports = show::Ports { store: &deployed.sales, objects: &deployed.log };
     let overview = wait(async {
         let shown = show::show(ports, &arguments.session).await;
         shown.map_err(|error| CommandError::failed("the sale cannot be read", error))
@@ -52,6 +52,12 @@ fn for_people(overview: &Overview, width: usize) -> String {
     let _ = writeln!(text, "\n{} records, {} in the log", overview.records, overview.records_in_log);
     if missing > 0 {
         let _ = writeln!(text, "{missing} RECORDS ARE MISSING");
+    }
+    match &overview.finding {
+        None => text.push_str("their chain is sound; `oracle audit verify` asks the signed digests as well\n"),
+        Some(finding) => {
+            let _ = writeln!(text, "DAMAGED: {}\n    {}", printable(&finding.key), finding.damage.words());
+        }
     }
     for record in &overview.timeline {
         let (head, fields) = told(record);
@@ -117,7 +123,7 @@ fn money(money: &Money) -> String {
 }
 
 /// Fields that say nothing to people, or that every record has.
-const LEFT_OUT: [&str; 16] = [
+const LEFT_OUT: [&str; 15] = [
     "timestamp",
     "event",
     "session_id",
@@ -131,7 +137,6 @@ const LEFT_OUT: [&str; 16] = [
     "seq",
     "prev",
     "list_hash",
-    "details",
     "threshold",
     "phi",
 ];
@@ -140,8 +145,13 @@ const LEFT_OUT: [&str; 16] = [
 fn told(record: &Value) -> (String, String) {
     let Some(object) = record.as_object() else { return ("not a record".to_owned(), record.to_string()) };
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("-");
-    let fields = object.iter().filter(|(name, value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null());
+    let is_told = |(name, value): &(&String, &Value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null();
+    // Facts without a field of their own stand among the others.
+    let (details, fields): (Vec<_>, Vec<_>) = object.iter().filter(is_told).partition(|(_, value)| value.is_object());
+    let details = details.into_iter().flat_map(|(_, value)| value.as_object().into_iter().flatten());
     let fields: Vec<String> = fields
+        .into_iter()
+        .chain(details)
         .map(|(name, value)| match value {
             Value::String(text) => format!("{name}={text}"),
             other => format!("{name}={other}"),
@@ -155,6 +165,7 @@ fn told(record: &Value) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use audit::verify::{Damage, Finding};
     use domain::{Sale, Timestamp};
     use serde_json::json;
 
@@ -163,17 +174,33 @@ mod tests {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_seconds(0));
         let record = json!({
             "timestamp": "2026-04-16T14:23:07.412Z", "event": "pipeline", "source": "webhook", "status": "ERROR",
-            "error_detail": "bad\nline", "seq": 1, "prev": "h", "session_id": "cs_test_1",
+            "error_detail": "bad\nline", "details": {"model": "gemini-x", "attempts": 2}, "seq": 1, "prev": "h", "session_id": "cs_test_1",
         });
         let session = sale.session_id.clone();
         let open = sale.open_work();
-        let mut overview =
-            Overview { session, open, sale: Some(sale), timeline: vec![record], records: 2, records_in_log: 1 };
+        let mut overview = Overview {
+            session,
+            open,
+            sale: Some(sale),
+            timeline: vec![record],
+            records: 2,
+            records_in_log: 1,
+            finding: None,
+        };
         let text = for_people(&overview, 120);
         assert!(text.contains("verdict         ordered 1970-01-01T00:00:00.000Z\n"), "{text}");
         assert!(text.contains("open            in_flight, due 1970-01-01 00:20\n"), "{text}");
         assert!(text.contains("\n1 RECORDS ARE MISSING\n"), "{text}");
-        let lines = "2026-04-16T14:23:07.412Z  pipeline\n    error_detail=bad line source=webhook status=ERROR\n";
+        assert!(text.contains("\ntheir chain is sound;"), "{text}");
+        let fields = "error_detail=bad line source=webhook status=ERROR attempts=2 model=gemini-x";
+        let lines = &format!("2026-04-16T14:23:07.412Z  pipeline\n    {fields}\n");
+        let finding = Finding { key: "2026-04-16/session/cs_test_1/000002.json".to_owned(), damage: Damage::Truncated };
+        overview.finding = Some(finding);
+        let damaged = for_people(&overview, 120);
+        assert!(
+            damaged.contains("DAMAGED: 2026-04-16/session/cs_test_1/000002.json\n    is gone with all"),
+            "{damaged}"
+        );
         assert!(text.ends_with(lines), "{text}");
         (overview.sale, overview.open) = (None, None);
         let text = for_people(&overview, 120);

@@ -28,7 +28,13 @@ pub fn verdict_hash(verdict: &Verdict) -> String {
 /// The whole SHA-256 of `bytes`, in hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
+    hex::encode(sha256_raw(bytes))
+}
+
+/// The whole SHA-256 of `bytes`.
+#[must_use]
+pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// One key for the hashes of addresses.

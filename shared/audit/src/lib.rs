@@ -15,7 +15,9 @@ pub mod report;
 pub mod signed_digest;
 pub mod verify;
 pub mod verify_digests;
+mod verify_finding;
 pub mod verify_functions;
+mod verify_known;
 
 pub use aggregate::Aggregate;
 pub use digest::{AuditKey, AuditKeys};

@@ -9,11 +9,14 @@ use domain::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The function that makes digests: the name of its note, which holds the head, and of its stream.
+pub const FUNCTION: &str = "audit-digest";
+
 /// Version of the documents' format.
-pub const VERSION: u8 = 1;
+const VERSION: u8 = 1;
 
 /// How signatures are made: ECDSA on P-256 over SHA-256, in DER.
-pub const ALGORITHM: &str = "ECDSA_SHA_256";
+const ALGORITHM: &str = "ECDSA_SHA_256";
 
 /// One object of the log as it was found when it was digested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +25,7 @@ pub struct Entry {
     /// Its key.
     pub key: String,
     /// SHA-256 of its bytes, the line break included, in hexadecimal; nothing where the log's bucket announced the
-    /// object and it was gone before it could be read.
+    /// object and it was gone before it could be read, or announced a second version over it: no bytes are vouched for.
     pub sha256: Option<String>,
     /// Its length in bytes.
     pub size: u64,
@@ -98,7 +101,7 @@ pub struct Signature {
     pub document: String,
     /// The key, as the key service names it.
     pub key: String,
-    /// [`ALGORITHM`].
+    /// `ECDSA_SHA_256`.
     pub algorithm: String,
     /// The signature, in base64.
     pub signature: String,

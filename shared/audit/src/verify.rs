@@ -4,12 +4,13 @@
 //! records are gone, or that the last one was edited, shows only against the head that the sale's own record names;
 //! with it, every byte of the stream is covered.
 
-use crate::{chain, digest::sha256, verify_digests::DigestReport};
-use domain::{
-    Sale,
-    sale::{AuditEntry, AuditHead},
+use crate::{chain, digest::sha256};
+use serde::Deserialize;
+
+pub use crate::{
+    verify_finding::{Damage, Finding, Verification, worst},
+    verify_known::Known,
 };
-use serde::{Deserialize, Serialize};
 
 /// One object of the log: its key, and its bytes, the line break at the end included.
 pub type Object = (String, Vec<u8>);
@@ -38,133 +39,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What the sale's record, or a function's note, says about its stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    pub(crate) head: AuditHead,
-    /// Records of the stream's end that may not be in the log yet.
-    pub(crate) waiting: Vec<AuditEntry>,
-}
-
-/// As much of a function's note as its stream needs.
-#[derive(Deserialize)]
-struct NoteOfFunction {
-    head: Option<AuditHead>,
-    #[serde(default)]
-    outbox: Vec<AuditEntry>,
-}
-
-impl Known {
-    /// What a scheduled function's note says; nothing where it names no stream.
-    #[must_use]
-    pub fn of_note(document: &str) -> Option<Self> {
-        let NoteOfFunction { head, outbox } = serde_json::from_str(document).ok()?;
-        Some(Self { head: head?, waiting: outbox })
-    }
-
-    /// What this sale says. A sale that names no stream has no records.
-    #[must_use]
-    pub fn of(sale: &Sale) -> Self {
-        let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
-        Self { head: sale.audit.clone().unwrap_or_else(none), waiting: sale.outbox.clone() }
-    }
-
-    /// The day that the keys of its records begin with.
-    #[must_use]
-    pub fn opened(&self) -> &str {
-        &self.head.opened
-    }
-
-    /// How many records must be in the log.
-    #[must_use]
-    pub const fn published(&self) -> u64 {
-        self.head.count.saturating_sub(self.waiting.len() as u64)
-    }
-
-    /// The hash of the last record that must be in the log; nothing where a waiting record cannot be read.
-    fn published_hash(&self) -> Option<String> {
-        match self.waiting.first() {
-            None => Some(self.head.hash.clone()),
-            Some(entry) => Some(serde_json::from_str::<Link>(&entry.line).ok()?.prev),
-        }
-    }
-
-    /// The waiting record with this number.
-    fn waiting(&self, seq: u64) -> Option<&AuditEntry> {
-        let index = seq.checked_sub(self.published() + 1)?;
-        self.waiting.get(usize::try_from(index).ok()?)
-    }
-}
-
-/// What is wrong with a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Damage {
-    /// It is no line of the log's format.
-    Unreadable,
-    /// Its key is not one that the log makes, or the sale's stream was opened on another day.
-    Foreign,
-    /// It says that it belongs to another stream.
-    Moved,
-    /// It has another number than its key.
-    Reordered,
-    /// It is not there, though later ones are.
-    Deleted,
-    /// It is not there, nor is any after it, though the sale counts it.
-    Truncated,
-    /// It is not what the next record, or the sale, says that it was.
-    Edited,
-    /// It and the record before it do not fit, and nothing is left to tell which of them was changed.
-    Unlinked,
-    /// It has the place of another record: its number comes twice, the sale holds another one for this place, or
-    /// counts none.
-    Forked,
-    /// It is in no digest, though it is old enough to be in one.
-    Undigested,
-    /// It is a digest without a signature.
-    Unsigned,
-    /// It is a digest that was signed and that the head, which is kept elsewhere, does not know: that was set back.
-    Unnoted,
-    /// It is a digest that ought to have been made by now.
-    Overdue,
-}
-
-impl Damage {
-    /// What is wrong, for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Unreadable => "is no line of the log's format",
-            Self::Foreign => "is no file of this stream",
-            Self::Moved => "belongs to another stream",
-            Self::Reordered => "has the number of another record",
-            Self::Deleted => "is gone, later ones are there",
-            Self::Truncated => "is gone with all after it",
-            Self::Edited => "was edited",
-            Self::Unlinked => "or the one before it was edited",
-            Self::Forked => "stands in another record's place",
-            Self::Undigested => "is in no signed digest",
-            Self::Unsigned => "is not signed",
-            Self::Unnoted => "is signed, and the head kept elsewhere is older",
-            Self::Overdue => "ought to have been made by now",
-        }
-    }
-}
-
-/// The first bad record of a stream.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Finding {
-    /// The record's key; of a missing one, the key that it would have.
-    pub key: String,
-    /// What is wrong.
-    pub damage: Damage,
-}
-
 /// The fields of a line that hold the chain together.
 #[derive(Deserialize)]
 struct Link {
     session_id: Option<String>,
     function: Option<String>,
+    #[serde(default)]
+    smoke: bool,
     v: u8,
     stream: String,
     seq: u64,
@@ -190,12 +71,23 @@ pub(crate) struct Around<'a> {
 }
 
 /// Verifies one session's stream: all objects whose keys begin with `stream` (`{day}/session/{id}`), in the order of
-/// their keys. Without `known`, the end of the stream is not compared with anything.
+/// their keys. Without `known` its end cannot be compared with anything, and only a smoke test's sale is ever gone from
+/// the table: a stream without a sale that does not say of itself that it is one's is a finding.
 ///
 /// # Errors
 /// The [`Finding`] of the first bad record.
 pub fn verify_stream(stream: &str, objects: &[Object], known: Option<&Known>) -> Result<(), Finding> {
-    verify_part(stream, objects, Around { before: Some(&sha256(b"")), known, after: None }).map(drop)
+    verify_part(stream, objects, Around { before: Some(&sha256(b"")), known, after: None })?;
+    match objects.first() {
+        Some((key, _)) if known.is_none() && !objects.iter().all(is_of_smoke_test) => {
+            Err(Finding { key: key.clone(), damage: Damage::Orphaned })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_of_smoke_test((_, bytes): &Object) -> bool {
+    serde_json::from_slice::<Link>(bytes).is_ok_and(|link| link.smoke)
 }
 
 /// Verifies what lies under one prefix. Answers the hash of its last record.
@@ -258,18 +150,14 @@ fn is_in(place: &Place<'_>, stream: &str) -> bool {
     stream.split_once('/') == Some((place.opened, place.stream))
 }
 
-fn session_of(stream: &str) -> &str {
-    stream.rsplit('/').next().unwrap_or(stream)
-}
-
 fn missing(stream: &str, seq: u64, damage: Damage) -> Finding {
     let (opened, name) = stream.split_once('/').unwrap_or(("", stream));
     Finding { key: chain::key(opened, name, seq), damage }
 }
 
 /// The hash that a record names as that of the one before it.
-pub(crate) fn previous_of((_, bytes): &Object) -> Option<String> {
-    Some(serde_json::from_slice::<Link>(bytes).ok()?.prev)
+pub(crate) fn previous_of(line: &[u8]) -> Option<String> {
+    Some(serde_json::from_slice::<Link>(line).ok()?.prev)
 }
 
 /// The link between the last two records, once it is known what comes after them.
@@ -307,70 +195,6 @@ fn check_end(read: &[Read<'_>], around: Around<'_>, stream: &str) -> Result<(), 
         Some(last) if sha256(last.line) != hash => Err(Finding { key: last.key.to_owned(), damage: Damage::Edited }),
         _ => Ok(()),
     }
-}
-
-/// What a verification found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Verification {
-    /// Streams that were read.
-    pub streams: u64,
-    /// Objects that were read.
-    pub records: u64,
-    /// Streams whose end was compared with nothing, because the table does not know their sale.
-    pub without_sale: u64,
-    /// The first bad record of each bad stream, and the first bad digest.
-    pub findings: Vec<Finding>,
-    /// The digests, where there are any.
-    pub digests: Option<DigestReport>,
-}
-
-impl Verification {
-    /// Verifies one stream and notes what came of it.
-    pub fn add(&mut self, stream: &str, objects: &[Object], known: Option<&Known>) {
-        self.note(objects.len(), known.is_some(), verify_stream(stream, objects, known).err());
-    }
-
-    /// Notes what came of a stream of so many objects.
-    pub fn note(&mut self, objects: usize, is_known: bool, finding: Option<Finding>) {
-        self.streams += 1;
-        self.records += objects as u64;
-        self.without_sale += u64::from(!is_known);
-        self.findings.extend(finding);
-    }
-
-    /// Takes in what was found elsewhere in the log.
-    pub fn merge(&mut self, other: Self) {
-        self.streams += other.streams;
-        self.records += other.records;
-        self.without_sale += other.without_sale;
-        self.findings.extend(other.findings);
-    }
-
-    /// Whether nothing is wrong.
-    #[must_use]
-    pub const fn is_sound(&self) -> bool {
-        self.findings.is_empty()
-    }
-}
-
-/// Verifies a log, given in the order of its keys. `known` answers what the sale of a session says.
-pub fn verify(objects: impl IntoIterator<Item = Object>, known: impl Fn(&str) -> Option<Known>) -> Verification {
-    let mut verification = Verification::default();
-    let mut stream = String::new();
-    let mut held: Vec<Object> = Vec::new();
-    for (key, bytes) in objects {
-        let its_stream = stream_of(&key).to_owned();
-        if its_stream != stream && !held.is_empty() {
-            verification.add(&stream, &held, known(session_of(&stream)).as_ref());
-            held.clear();
-        }
-        stream = its_stream;
-        held.push((key, bytes));
-    }
-    if !held.is_empty() {
-        verification.add(&stream, &held, known(session_of(&stream)).as_ref());
-    }
-    verification
 }
 
 /// The stream that a key belongs to: all of it but its last part.

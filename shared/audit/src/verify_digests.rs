@@ -3,7 +3,7 @@
 use crate::{
     digest::sha256,
     signed_digest::{Document, Entry, Head, Signature, document_key},
-    verify::{Damage, Finding, Object, stream_of},
+    verify::{Damage, Finding, Object, stream_of, worst},
 };
 use domain::Timestamp;
 use serde::Serialize;
@@ -12,11 +12,9 @@ use std::{
     time::Duration,
 };
 
-/// What is in the log for longer than this must be in a digest: they are made hourly.
+/// What is in the log for longer than this must be in a digest: they are made hourly. A digest that is stored and not
+/// yet signed, or signed and not yet noted, is at work for no longer: where a run has died, the next one ends it.
 pub const DIGESTED_WITHIN: Duration = Duration::from_secs(2 * 3600);
-
-/// A digest that is stored and not yet signed, or signed and not yet noted, is at work for no longer than this.
-const AT_WORK: Duration = Duration::from_secs(20 * 60);
 
 /// Whether a signature (base64) fits the document's bytes, by a key that is trusted.
 pub type IsSigned<'a> = dyn Fn(&[u8], &str) -> bool + Send + Sync + 'a;
@@ -65,15 +63,16 @@ impl Digested {
 }
 
 impl DigestedStream {
-    /// The first object of a stream that is not what the digests say. `objects` are all of the stream, in the order
-    /// of their keys; `is_late` says of a key whether its object is in the log for longer than [`DIGESTED_WITHIN`].
+    /// The first object of a stream that is not what the digests say, or else the first that is in none. `objects` are
+    /// all of the stream, in the order of their keys; `is_late` says of a key whether its object is in the log for longer
+    /// than [`DIGESTED_WITHIN`].
     #[must_use]
     pub fn compare(&self, objects: &[Object], is_late: impl Fn(&str) -> bool) -> Option<Finding> {
         let there: BTreeMap<&str, &[u8]> =
             objects.iter().map(|(key, bytes)| (key.as_str(), bytes.as_slice())).collect();
         let last = there.keys().next_back().copied();
         let keys: BTreeSet<&str> = self.0.keys().map(String::as_str).chain(there.keys().copied()).collect();
-        keys.into_iter().find_map(|key| {
+        worst(keys.into_iter().filter_map(|key| {
             let damage = match (self.0.get(key), there.get(key)) {
                 (Some(_), None) if last.is_some_and(|last| last > key) => Damage::Deleted,
                 (Some(_), None) => Damage::Truncated,
@@ -84,7 +83,14 @@ impl DigestedStream {
                 (None, _) => return None,
             };
             Some(Finding { key: key.to_owned(), damage })
-        })
+        }))
+    }
+
+    /// The keys of a stream's objects that are in no digest and, as `is_late` says, ought to be.
+    #[must_use]
+    pub fn undigested(&self, objects: &[Object], is_late: impl Fn(&str) -> bool) -> Vec<String> {
+        let keys = objects.iter().map(|(key, _)| key);
+        keys.filter(|key| !self.0.contains_key(*key) && is_late(key)).cloned().collect()
     }
 }
 
@@ -169,6 +175,11 @@ impl<'a> DigestChain<'a> {
         if !self.report.findings.is_empty() {
             return false;
         }
+        // One that is not signed proves nothing yet, and nothing can follow it.
+        if let Some((sequence, false)) = self.last {
+            self.found(document_key(sequence), Damage::Unsigned);
+            return false;
+        }
         if let Err(damage) = self.examine(document, signature) {
             self.found(document_key(self.next), damage);
             return false;
@@ -179,7 +190,7 @@ impl<'a> DigestChain<'a> {
     fn examine(&mut self, bytes: &[u8], signature: Option<&[u8]>) -> Result<(), Damage> {
         let document = Document::parse(bytes).map_err(|_| Damage::Unreadable)?;
         let hash = sha256(bytes);
-        let is_fresh = is_within(&document.made_at, self.now, AT_WORK);
+        let is_fresh = is_within(&document.made_at, self.now, DIGESTED_WITHIN);
         let is_signed = match signature {
             Some(signature) => {
                 let signature = Signature::parse(signature).map_err(|_| Damage::Unreadable)?;
@@ -199,10 +210,6 @@ impl<'a> DigestChain<'a> {
         }
         if self.previous.as_ref().is_some_and(|previous| *previous != document.previous) {
             return Err(Damage::Forked);
-        }
-        // One that is not signed proves nothing yet, and nothing can follow it.
-        if self.last.is_some_and(|(_, signed)| !signed) {
-            return Err(Damage::Unsigned);
         }
         let head = self.head.iter().map(|head| (head.sequence, head.hash.as_str()));
         let mut told = head.chain(self.announced.iter().map(|(sequence, hash)| (*sequence, hash.as_str())));
@@ -249,7 +256,8 @@ impl<'a> DigestChain<'a> {
     }
 
     fn is_at_work(&self, last: u64, head: u64) -> bool {
-        last == head + 1 && self.report.made_at.as_deref().is_some_and(|made_at| is_within(made_at, self.now, AT_WORK))
+        last == head + 1
+            && self.report.made_at.as_deref().is_some_and(|made_at| is_within(made_at, self.now, DIGESTED_WITHIN))
     }
 
     /// Digests are made hourly, empty ones too. One that was never made is told by the objects that are in none.
@@ -262,14 +270,4 @@ impl<'a> DigestChain<'a> {
 fn is_within(moment: &str, now: Timestamp, longest: Duration) -> bool {
     let millis = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
     moment >= Timestamp::from_millis(now.as_millis().saturating_sub(millis)).to_iso().as_str()
-}
-
-/// Of what the chain and the digests found in one stream, what comes first; the chain's word where both are of one
-/// record, and before the word that a record is in no digest yet: that must hide no damage.
-#[must_use]
-pub fn first_of(chain: Option<Finding>, digests: Option<Finding>) -> Option<Finding> {
-    match (chain, digests) {
-        (Some(chain), Some(digests)) if digests.key >= chain.key || digests.damage == Damage::Undigested => Some(chain),
-        (chain, digests) => digests.or(chain),
-    }
 }

@@ -3,8 +3,8 @@
 use crate::{
     digest::sha256,
     signed_digest::{Document, Entry, Head, Signature, document_key},
-    verify::{Damage, Finding, Object},
-    verify_digests::{DigestChain, Digested, first_of},
+    verify::{Damage, Finding, Object, worst},
+    verify_digests::{DigestChain, Digested},
 };
 use domain::Timestamp;
 
@@ -20,7 +20,7 @@ fn sign(document: &str, secret: &str) -> String {
     sha256(format!("{secret}{document}").as_bytes())
 }
 
-fn is_signed(document: &[u8], signature: &str) -> bool {
+fn is_signed_by_us(document: &[u8], signature: &str) -> bool {
     sign(std::str::from_utf8(document).unwrap_or_default(), "ours") == signature
 }
 
@@ -57,7 +57,7 @@ fn kept(count: usize) -> Kept {
 }
 
 fn chain(kept: &Kept, later: Option<u64>) -> (Vec<Finding>, Digested) {
-    let mut chain = DigestChain::new("log", kept.head.clone(), at(0), &is_signed);
+    let mut chain = DigestChain::new("log", kept.head.clone(), at(0), &is_signed_by_us);
     for (document, signature) in &kept.digests {
         chain.add(document.as_bytes(), signature.as_ref().map(String::as_bytes));
     }
@@ -219,22 +219,61 @@ fn a_head_that_was_set_back_is_seen_and_one_at_work_is_not() {
     assert_eq!(unsigned, (None, None), "what is not signed yet says nothing of the log");
 }
 
+/// A run that died is followed by the next one an hour later: until then nothing is wrong, and then it is.
 #[test]
-fn what_is_not_digested_yet_hides_no_damage() {
+fn what_a_dead_run_left_is_at_work_until_the_next_one_is_overdue() {
+    let found = |minutes: i64, is_signed: bool| {
+        let mut all = kept(5);
+        let hash = sha256(all.digests[3].0.as_bytes());
+        all.head = Some(Head { sequence: 4, hash, signature: String::new(), made_at: at(1).to_iso() });
+        if !is_signed {
+            all.digests[4].1 = None;
+        }
+        let now = Timestamp::from_millis(NOW + minutes * 60_000);
+        let mut chain = DigestChain::new("log", all.head.clone(), now, &is_signed_by_us);
+        for (document, signature) in &all.digests {
+            chain.add(document.as_bytes(), signature.as_ref().map(String::as_bytes));
+        }
+        chain.end(None).0.findings.first().map(|finding| finding.damage)
+    };
+    assert_eq!((found(70, true), found(70, false)), (None, None));
+    assert_eq!((found(121, true), found(121, false)), (Some(Damage::Unnoted), Some(Damage::Unsigned)));
+}
+
+#[test]
+fn what_is_not_digested_yet_and_what_nobody_owns_hide_no_damage() {
     let finding = |number, damage| Some(Finding { key: key(number), damage });
     let edited = |number| finding(number, Damage::Edited);
+    let first_of = |one, other| worst([one, other].into_iter().flatten());
     assert_eq!(first_of(edited(3), finding(1, Damage::Undigested)), edited(3));
+    assert_eq!(first_of(finding(1, Damage::Undigested), edited(3)), edited(3));
+    assert_eq!(first_of(finding(1, Damage::Orphaned), edited(3)), edited(3));
+    assert_eq!(first_of(finding(1, Damage::Undigested), finding(1, Damage::Orphaned)), finding(1, Damage::Orphaned));
     assert_eq!(first_of(finding(3, Damage::Unlinked), edited(2)), edited(2));
     assert_eq!(first_of(finding(2, Damage::Unlinked), edited(2)), finding(2, Damage::Unlinked));
     assert_eq!(first_of(None, edited(2)), edited(2));
     assert_eq!((first_of(edited(2), None), first_of(None, None)), (edited(2), None));
 }
 
+/// A record that came before the damage and is in no digest does not stand for it.
+#[test]
+fn damage_behind_what_is_in_no_digest_is_named() {
+    let both = planted(|kept| {
+        kept.log.insert(0, ("2026-04-16/session/cs_test_1/000000.json".to_owned(), b"forged\n".to_vec()));
+        kept.log[4].1[0] ^= 1;
+    });
+    assert_eq!(both, (None, Some((key(4), Damage::Edited))));
+    let mut kept = kept(2);
+    kept.log.extend([(key(3), b"3\n".to_vec()), (key(4), b"4\n".to_vec())]);
+    let stream = chain(&kept, None).1.take("2026-04-16/session/cs_test_1");
+    assert_eq!(stream.undigested(&kept.log, |late| late != key(4)), [key(3)]);
+}
+
 #[test]
 fn silence_is_seen() {
     let late = Timestamp::from_millis(NOW + 2 * HOUR + 1);
     let kept = kept(2);
-    let mut chain = DigestChain::new("log", kept.head.clone(), late, &is_signed);
+    let mut chain = DigestChain::new("log", kept.head.clone(), late, &is_signed_by_us);
     for (document, signature) in &kept.digests {
         assert!(chain.add(document.as_bytes(), signature.as_ref().map(String::as_bytes)));
     }
@@ -247,7 +286,7 @@ fn silence_is_seen() {
 #[test]
 fn a_reading_may_begin_later() {
     let kept = kept(5);
-    let mut chain = DigestChain::new("log", kept.head.clone(), at(0), &is_signed).since(4, "2026-04-16");
+    let mut chain = DigestChain::new("log", kept.head.clone(), at(0), &is_signed_by_us).since(4, "2026-04-16");
     for (document, signature) in &kept.digests[3..] {
         assert!(chain.add(document.as_bytes(), signature.as_ref().map(String::as_bytes)));
     }
@@ -256,7 +295,7 @@ fn a_reading_may_begin_later() {
     assert_eq!(digested.streams().len(), 1);
     let stream = digested.take("2026-04-16/session/cs_test_1");
     assert_eq!(stream.compare(&kept.log[3..], |_| true), None);
-    let mut chain = DigestChain::new("log", kept.head.clone(), at(0), &is_signed).since(4, "2026-04-17");
+    let mut chain = DigestChain::new("log", kept.head.clone(), at(0), &is_signed_by_us).since(4, "2026-04-17");
     for (document, signature) in &kept.digests[3..] {
         chain.add(document.as_bytes(), signature.as_ref().map(String::as_bytes));
     }

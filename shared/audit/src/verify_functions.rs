@@ -1,7 +1,6 @@
 //! Verifies the streams of scheduled functions: one chain over all days, whose numbers begin anew each day.
 
 use crate::{
-    chain,
     digest::sha256,
     verify::{Around, Damage, Finding, Known, Object, Place, previous_of, verify_part},
 };
@@ -11,7 +10,7 @@ use std::collections::BTreeMap;
 pub type Days = BTreeMap<String, Vec<Object>>;
 
 /// Verifies one function's stream. `is_whole` says that `days` begins with the first day there ever was; without
-/// `known` the end is compared with nothing.
+/// `known` the end is compared with nothing, and a stream without damage is one that nobody owns.
 ///
 /// # Errors
 /// The [`Finding`] of the first bad record.
@@ -36,22 +35,22 @@ pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: boo
     let mut before = is_whole.then(|| sha256(b""));
     let streams: Vec<(&String, &Vec<Object>)> = days.iter().collect();
     for (index, (stream, objects)) in streams.iter().enumerate() {
-        if last.as_ref().is_some_and(|last| *stream > last) {
-            let first = |(key, _): &Object| Finding { key: key.clone(), damage: Damage::Forked };
-            return Err(objects.first().map_or_else(|| nothing(stream), first));
+        if let Some((key, _)) = objects.first()
+            && last.as_ref().is_some_and(|last| *stream > last)
+        {
+            return Err(Finding { key: key.clone(), damage: Damage::Forked });
         }
         // Only the first record of a day speaks of the day before.
         let first = streams.get(index + 1).and_then(|(_, objects)| objects.first());
         let first = first.filter(|(key, _)| Place::parse(key).is_some_and(|place| place.seq == 1));
-        let after = first.and_then(previous_of);
+        let after = first.and_then(|(_, bytes)| previous_of(bytes));
         let known = known.as_ref().filter(|_| last.as_ref() == Some(*stream));
         let around = Around { before: before.as_deref(), known, after: after.as_deref() };
         before = verify_part(stream, objects, around)?.or(before);
     }
-    Ok(())
-}
-
-fn nothing(stream: &str) -> Finding {
-    let (day, name) = stream.split_once('/').unwrap_or(("", stream));
-    Finding { key: chain::key(day, name, 1), damage: Damage::Forked }
+    match days.values().flatten().next() {
+        // A function notes its head before it publishes anything, and its note is never removed.
+        Some((key, _)) if known.is_none() => Err(Finding { key: key.clone(), damage: Damage::Orphaned }),
+        _ => Ok(()),
+    }
 }

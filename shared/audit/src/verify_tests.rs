@@ -2,17 +2,21 @@
 
 use crate::{
     Record, Source, Status, chain,
-    verify::{Damage, Finding, Known, Object, verify, verify_stream},
+    verify::{Damage, Finding, Known, Object, verify_stream},
 };
 use domain::{Sale, SessionId, Timestamp};
 use proptest::prelude::*;
 
 const STREAM: &str = "2026-04-16/session/cs_test_1";
 
-/// A sale with so many records, all in its outbox.
+/// A smoke test's sale, which may be gone from the table, with so many records, all in its outbox.
 fn sale(id: &str, records: i64) -> Sale {
+    sale_of(id, records, true)
+}
+
+fn sale_of(id: &str, records: i64, smoke: bool) -> Sale {
     let opened = Timestamp::from_millis(1_776_349_384_565);
-    let mut sale = Sale::ordered(SessionId::parse(id).unwrap(), opened);
+    let mut sale = Sale { smoke, ..Sale::ordered(SessionId::parse(id).unwrap(), opened) };
     for index in 0..records {
         let now = Timestamp::from_millis(opened.as_millis() + index * 500);
         let detail = format!("detail {index}");
@@ -174,25 +178,27 @@ fn records_that_the_sale_does_not_count_are_a_fork() {
     assert_eq!(check(&elsewhere, &log), Err(Finding { key: key(1), damage: Damage::Foreign }));
 }
 
+/// Customers' sales never expire: a stream without one was forged, or its sale was removed.
 #[test]
-fn a_whole_log_is_verified_stream_by_stream() {
-    let (first, mut log) = published("cs_test_1", 3);
-    let (second, others) = published("cs_test_2", 4);
-    let (_, unknown) = published("cs_test_3", 2);
-    log.extend(others);
-    log.extend(unknown);
-    log.push(("stray.txt".into(), Vec::new()));
-    let known = |session: &str| match session {
-        "cs_test_1" => Some(Known::of(&first)),
-        "cs_test_2" => Some(Known::of(&second)),
-        _ => None,
+fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests() {
+    let log_of = |sale: &Sale| -> Vec<Object> {
+        sale.outbox.iter().map(|entry| (entry.key.clone(), format!("{}\n", entry.line).into_bytes())).collect()
     };
-    edit(&mut log[6]);
-    let found = verify(log, known);
-    assert_eq!((found.streams, found.records, found.without_sale), (4, 10, 2));
-    let keys: Vec<_> = found.findings.iter().map(|finding| (finding.key.as_str(), finding.damage)).collect();
-    let last = ("2026-04-16/session/cs_test_2/000004.json", Damage::Edited);
-    assert_eq!(keys, [last, ("stray.txt", Damage::Foreign)]);
+    let customers = log_of(&sale_of("cs_test_1", 3, false));
+    let orphaned = Err(Finding { key: key(1), damage: Damage::Orphaned });
+    assert_eq!(verify_stream(STREAM, &customers, None), orphaned);
+    assert_eq!(verify_stream(STREAM, &log_of(&sale("cs_test_1", 3)), None), Ok(()));
+    assert_eq!(verify_stream(STREAM, &[], None), Ok(()));
+    // One record of it that says so makes it no smoke test's.
+    let mut both = sale_of("cs_test_1", 2, false);
+    both.smoke = true;
+    let now = Timestamp::from_millis(0);
+    chain::append(&mut both, &Record::pipeline(now, now, Source::Webhook, Status::Ok, None));
+    assert_eq!(verify_stream(STREAM, &log_of(&both), None), orphaned);
+    // Other damage is told first.
+    let mut edited = customers;
+    edit(&mut edited[1]);
+    assert_eq!(verify_stream(STREAM, &edited, None), Err(Finding { key: key(3), damage: Damage::Unlinked }));
 }
 
 proptest! {

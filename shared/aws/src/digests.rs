@@ -122,15 +122,19 @@ impl SqsLogNotices {
         self.client.get_or_init(|| self.connection.sqs())
     }
 
-    /// Says what the bucket would say of a new object, for one of which it never did.
+    /// Says what the bucket would say of new objects, of which it never did, in one message: it holds a thousand keys of
+    /// the log's own, and fifty of the longest that there can be.
     ///
     /// # Errors
     /// [`StorageError`] when the queue did not take it.
-    pub async fn announce(&self, bucket: &str, key: &str) -> Result<(), StorageError> {
+    pub async fn announce(&self, bucket: &str, keys: &[String]) -> Result<(), StorageError> {
         let step = Step { name: "log notice", operation: "LOG_NOTICES", subject: "-" };
-        // A key is made of letters, digits, dashes, underscores and slashes, which stand for themselves.
-        let object = serde_json::json!({ "bucket": { "name": bucket }, "object": { "key": key } });
-        let body = serde_json::json!({ "Records": [{ "s3": object }] }).to_string();
+        let record = |key: &String| {
+            let key: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
+            serde_json::json!({ "s3": { "bucket": { "name": bucket }, "object": { "key": key } } })
+        };
+        let records: Vec<serde_json::Value> = keys.iter().map(record).collect();
+        let body = serde_json::json!({ "Records": records }).to_string();
         let send = || async {
             self.client().send_message().queue_url(&self.url).message_body(&body).send().await?;
             Ok(())

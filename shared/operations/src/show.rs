@@ -1,10 +1,13 @@
 //! One sale, whole: its state, and its story as the audit log tells it.
 
-use audit::chain;
+use audit::{
+    chain,
+    verify::{Finding, Known, Object, verify_stream},
+};
 use domain::{
     Sale, SessionId,
     open_work::OpenWork,
-    ports::{AuditObjects, AuditRecords, SaleStore, StorageError},
+    ports::{AuditObjects, SaleStore, StorageError, Versioned},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -14,10 +17,11 @@ use serde_json::Value;
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub store: &'a dyn SaleStore,
-    pub records: &'a dyn AuditRecords,
-    /// The log as it lies there, to look for the stream of a sale that the table has lost.
     pub objects: &'a dyn AuditObjects,
 }
+
+/// How often a stream that looks bad is read again while its sale goes on.
+const ROUNDS: u32 = 5;
 
 /// One sale.
 #[derive(Clone, Debug, Serialize)]
@@ -35,6 +39,8 @@ pub struct Overview {
     /// How many of them were found in the log. Fewer than `records` less those still waiting means that some are
     /// missing.
     pub records_in_log: u64,
+    /// What is wrong with its stream, by its chain and what the sale says of its end. The signed digests are not asked.
+    pub finding: Option<Finding>,
 }
 
 /// Shows a sale; nothing where neither the table nor the log knows of it.
@@ -42,21 +48,49 @@ pub struct Overview {
 /// # Errors
 /// [`StorageError`] when the store or the log could not be read.
 pub async fn show(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overview>, StorageError> {
-    let Some(sale) = ports.store.load(session).await? else { return from_the_log(ports, session).await };
-    let sale = sale.value;
-    let lines = match chain::prefix(&sale) {
-        Some(prefix) => ports.records.lines(&prefix).await?,
+    let mut rounds = 0;
+    loop {
+        let Some(Versioned { value: sale, version }) = ports.store.load(session).await? else {
+            return from_the_log(ports, session).await;
+        };
+        let overview = of_sale(ports, sale).await?;
+        rounds += 1;
+        // A sale that goes on while its stream is read looks like damage.
+        let is_told = overview.finding.is_none()
+            || rounds == ROUNDS
+            || ports.store.load(session).await?.is_some_and(|again| again.version == version);
+        if is_told {
+            return Ok(Some(overview));
+        }
+    }
+}
+
+async fn of_sale(ports: Ports<'_>, sale: Sale) -> Result<Overview, StorageError> {
+    let objects = match chain::prefix(&sale) {
+        Some(prefix) => read(ports, &prefix).await?,
         None => Vec::new(),
     };
-    let in_log = lines.len() as u64;
-    let mut timeline: Vec<Value> = lines.iter().map(|line| parse(line)).collect();
+    let stream = chain::prefix(&sale).unwrap_or_default();
+    let finding = verify_stream(stream.trim_end_matches('/'), &objects, Some(&Known::of(&sale))).err();
+    let mut timeline: Vec<Value> = objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
     // A record whose reply was lost is in the log and waits in the sale too.
     let waiting = sale.outbox.iter().map(|entry| parse(&entry.line));
     let unseen: Vec<Value> = waiting.filter(|record| !timeline.contains(record)).collect();
     timeline.extend(unseen);
-    let records = sale.audit.as_ref().map_or(0, |head| head.count);
-    let (session, open) = (session.clone(), sale.open_work());
-    Ok(Some(Overview { session, open, timeline, records, records_in_log: in_log, sale: Some(sale) }))
+    Ok(Overview {
+        session: sale.session_id.clone(),
+        open: sale.open_work(),
+        timeline,
+        records: sale.audit.as_ref().map_or(0, |head| head.count),
+        records_in_log: objects.len() as u64,
+        finding,
+        sale: Some(sale),
+    })
+}
+
+async fn read(ports: Ports<'_>, prefix: &str) -> Result<Vec<Object>, StorageError> {
+    let listed = ports.objects.listed(prefix).await?;
+    ports.objects.objects(listed.into_iter().map(|object| object.key).collect()).await
 }
 
 /// The story of a sale that the table does not know. Which day its stream was opened on is not known either: day by
@@ -65,12 +99,14 @@ async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Ov
     let mut after = String::new();
     while let Some(first) = ports.objects.keys("", &after).await?.first() {
         let day = first.key.split('/').next().unwrap_or_default();
-        let lines = ports.records.lines(&format!("{day}/session/{}/", session.as_str())).await?;
-        if !lines.is_empty() {
-            let timeline: Vec<Value> = lines.iter().map(|line| parse(line)).collect();
+        let stream = format!("{day}/session/{}", session.as_str());
+        let objects = read(ports, &format!("{stream}/")).await?;
+        if !objects.is_empty() {
+            let timeline: Vec<Value> =
+                objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
             // The last number that is there: one that is missing before it shows; what came after it does not.
             let last = timeline.iter().filter_map(|record| record["seq"].as_u64()).max();
-            let count = lines.len() as u64;
+            let count = objects.len() as u64;
             return Ok(Some(Overview {
                 session: session.clone(),
                 sale: None,
@@ -78,6 +114,7 @@ async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Ov
                 timeline,
                 records: last.unwrap_or(count).max(count),
                 records_in_log: count,
+                finding: verify_stream(&stream, &objects, None).err(),
             }));
         }
         // Behind everything of that day: no key of ours has a tilde.
@@ -98,7 +135,7 @@ mod tests {
         Operator,
         testing::{journal, sale, session, world},
     };
-    use audit::Change;
+    use audit::{Change, verify::Damage};
     use testkit::{Fault, Plan, run};
 
     #[test]
@@ -114,17 +151,22 @@ mod tests {
             run(journal.commit(loaded, note)).unwrap().unwrap();
         }
         world.plan(Plan::none());
-        let ports = Ports { store: &world, records: &world, objects: &world };
+        let ports = Ports { store: &world, objects: &world };
         let shown = run(show(ports, &session())).unwrap().unwrap().unwrap();
         assert_eq!((shown.records, shown.records_in_log, shown.timeline.len()), (2, 1, 2));
         assert_eq!((&shown.timeline[0]["seq"], &shown.timeline[1]["seq"]), (&1.into(), &2.into()));
-        assert_eq!(shown.timeline[1]["by"], "dana");
+        assert_eq!((&shown.timeline[1]["by"], shown.finding), (&"dana".into(), None));
+        let key = world.state().log.keys().next().unwrap().clone();
+        let line = world.state().log[&key].replace("dana", "dora");
+        world.state().log.insert(key.clone(), line);
+        let shown = run(show(ports, &session())).unwrap().unwrap().unwrap();
+        assert_eq!(shown.finding, Some(Finding { key, damage: Damage::Forked }));
     }
 
     #[test]
     fn an_unknown_sale_is_nothing() {
         let world = world();
-        let ports = Ports { store: &world, records: &world, objects: &world };
+        let ports = Ports { store: &world, objects: &world };
         assert!(run(show(ports, &session())).unwrap().unwrap().is_none());
     }
 
@@ -140,9 +182,10 @@ mod tests {
             let key = format!("2026-01-05/session/{}/{seq:06}.json", session().as_str());
             world.state().log.insert(key, format!(r#"{{"seq":{seq}}}"#));
         }
-        let ports = Ports { store: &world, records: &world, objects: &world };
+        let ports = Ports { store: &world, objects: &world };
         let shown = run(show(ports, &session())).unwrap().unwrap().unwrap();
         assert_eq!((shown.sale, shown.timeline.len()), (None, 3));
         assert_eq!((shown.records, shown.records_in_log), (4, 3), "the third one is missing");
+        assert!(shown.finding.is_some(), "and nothing vouches for the others");
     }
 }

@@ -4,16 +4,20 @@ use super::*;
 use async_trait::async_trait;
 use audit::{
     Record, Source, Status, chain,
-    signed_digest::Document,
+    signed_digest::{Document, FUNCTION},
     verify_digests::{DigestChain, DigestReport, Digested},
 };
-use domain::{Sale, SessionId, Timestamp, ports::Clock, sale::AuditEntry};
+use domain::{
+    Sale, SessionId, Timestamp,
+    ports::{Clock, ListedObject},
+    sale::AuditEntry,
+};
 use testkit::{Fault, Plan, World, run as poll};
 
-const LIMITS: Limits = Limits { entries: 10, documents: 5 };
+const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000 };
 
 fn ports(world: &World) -> Ports<'_> {
-    let journal = FunctionJournal { function: "audit-digest", notes: world, log: world, alerts: world, clock: world };
+    let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
     Ports { journal, bucket: "log", log: world, notices: world, digests: world, signer: world }
 }
 
@@ -37,7 +41,12 @@ fn publish(world: &World, count: usize) -> Vec<String> {
 }
 
 fn notice(key: &str) -> String {
-    format!(r#"{{"Records":[{{"s3":{{"bucket":{{"name":"log"}},"object":{{"key":"{key}"}}}}}}]}}"#)
+    notice_of(key, 200, "1")
+}
+
+fn notice_of(key: &str, size: u64, version: &str) -> String {
+    let object = json!({ "key": key, "size": size, "versionId": version });
+    json!({ "Records": [{ "s3": { "bucket": { "name": "log" }, "object": object } }] }).to_string()
 }
 
 fn world() -> World {
@@ -54,7 +63,7 @@ fn ran(world: &World) -> Summary {
 fn verified(world: &World) -> (DigestReport, Digested) {
     let is_signed = |document: &[u8], signature: &str| {
         let raw = STANDARD.decode(signature).unwrap_or_default();
-        raw.get(1..) == Some(sha256_bytes(document).as_slice())
+        raw.get(1..) == Some(sha256_raw(document).as_slice())
     };
     let document = poll(world_head(world)).unwrap();
     let mut chain = DigestChain::new("log", document, world.now(), &is_signed);
@@ -83,7 +92,7 @@ fn check(world: &World, keys: &[String], context: &str) {
         .digests
         .iter()
         .filter(|(key, _)| key.starts_with("digests/"))
-        .map(|(_, text)| sha256_bytes(text.as_bytes()))
+        .map(|(_, text)| sha256_raw(text.as_bytes()))
         .collect();
     assert!(state.signed.iter().all(|hash| stored.contains(hash)), "{context}: something else was signed");
     assert_eq!(state.log_notices.len(), 0, "{context}: messages are left");
@@ -96,7 +105,7 @@ fn check(world: &World, keys: &[String], context: &str) {
             .map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes()))
             .collect();
         let streamed = digested.take(stream);
-        assert!(digested.streams().is_empty() || !objects.is_empty());
+        assert!(streamed.undigested(&objects, |_| true).is_empty() && !objects.is_empty(), "{context}: {key}");
         assert_eq!(streamed.compare(&objects, |_| true), None, "{context}: {key}");
     }
 }
@@ -244,6 +253,115 @@ fn a_record_that_is_gone_already_is_told_and_stays_on_record() {
     assert_eq!(document.entries[1], Entry { key: keys[1].clone(), sha256: None, size: 0 });
     let alerts = world.state().alerts.clone();
     assert!(alerts.iter().any(|alert| alert.line.contains("CRITICAL") && alert.line.contains("1 record(s) were gone")));
+}
+
+/// What the digests say of one record's stream, compared with the log.
+fn compared(world: &World, key: &str) -> Option<audit::verify::Damage> {
+    let (report, mut digested) = verified(world);
+    assert_eq!(report.findings, []);
+    let log = world.state().log.clone();
+    let stream = audit::verify::stream_of(key);
+    let objects = log.into_iter().filter(|(key, _)| audit::verify::stream_of(key) == stream);
+    let objects: Vec<_> = objects.map(|(key, line)| (key, format!("{line}\n").into_bytes())).collect();
+    digested.take(stream).compare(&objects, |_| true).map(|finding| finding.damage)
+}
+
+fn critical(world: &World, part: &str) -> usize {
+    let state = world.state();
+    state.alerts.iter().filter(|alert| alert.line.contains("CRITICAL") && alert.line.contains(part)).count()
+}
+
+/// A record is written over, and the sale's head made to fit, before its digest: the newest bytes are never vouched for.
+#[test]
+fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
+    for late in [false, true] {
+        let world = world();
+        let keys = publish(&world, 2);
+        if late {
+            // The message of the second version comes with a later batch of the same run.
+            (0..3).for_each(|_| drop(publish(&world, 4)));
+        }
+        world.state().log.insert(keys[0].clone(), "forged".to_owned());
+        world.state().log_notices.insert("handle 99".to_owned(), notice_of(&keys[0], 7, "2"));
+        ran(&world);
+        assert!(compared(&world, &keys[0]).is_some(), "late: {late}");
+        assert_eq!(critical(&world, "1 record(s) were gone from the log or written over"), 1);
+        assert!(world.state().log_notices.is_empty());
+    }
+    // One version that is told of twice is one version.
+    let world = world();
+    let keys = publish(&world, 1);
+    world.state().log_notices.insert("again".to_owned(), notice(&keys[0]));
+    ran(&world);
+    assert_eq!((compared(&world, &keys[0]), critical(&world, "written over")), (None, 0));
+}
+
+/// A run that dies with such a digest stored is followed by one that ends it.
+#[test]
+fn a_digest_that_vouches_for_no_bytes_is_ended_by_the_next_run() {
+    let world = world();
+    let keys = publish(&world, 1);
+    world.state().log_notices.insert("second".to_owned(), notice_of(&keys[0], 7, "2"));
+    world.plan(Plan::none().whenever("digests.sign", Fault::Fail));
+    assert!(poll(run(ports(&world), LIMITS)).unwrap().is_err());
+    assert!(world.state().digests.contains_key(&document_key(1)), "stored, not signed");
+    world.plan(Plan::none());
+    ran(&world);
+    assert_eq!(compared(&world, &keys[0]), Some(audit::verify::Damage::Edited));
+    assert!(critical(&world, "written over") > 0);
+}
+
+/// The log with an object that the store does not hand out.
+struct Holding<'w> {
+    world: &'w World,
+    key: &'w str,
+}
+
+#[async_trait]
+impl AuditObjects for Holding<'_> {
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
+        AuditObjects::keys(self.world, prefix, after).await
+    }
+    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        if key == self.key {
+            return Err(StorageError { operation: "log.object", source: "not handed out".into() });
+        }
+        self.world.object(key).await
+    }
+}
+
+#[test]
+fn one_object_that_cannot_be_digested_stops_no_other() {
+    // Too long to be a record: it is never read.
+    let world = world();
+    let keys = publish(&world, 2);
+    let long = "2026-04-16/session/cs_test_long/000001.json";
+    world.state().log.insert(long.to_owned(), "long".to_owned());
+    world.state().log_notices.insert("long".to_owned(), notice_of(long, LIMITS.bytes + 1, "1"));
+    let summary = ran(&world);
+    assert_eq!((summary.left, summary.entries), (1, 2));
+    assert_eq!(world.state().log_notices.keys().collect::<Vec<_>>(), ["long"], "left to the dead letters");
+    assert_eq!((compared(&world, &keys[0]), critical(&world, "1 object(s) of the log are too long")), (None, 1));
+    // Not readable.
+    let world = self::world();
+    let keys = publish(&world, 3);
+    let holding = Holding { world: &world, key: &keys[1] };
+    let summary = poll(run(Ports { log: &holding, ..ports(&world) }, LIMITS)).unwrap().unwrap();
+    assert_eq!((summary.left, summary.entries, world.state().log_notices.len()), (1, 2, 1));
+    assert_eq!(compared(&world, &keys[0]), Some(audit::verify::Damage::Undigested));
+    // It can be read again.
+    ran(&world);
+    assert_eq!(compared(&world, &keys[0]), None);
+}
+
+#[test]
+fn a_store_that_hands_out_nothing_ends_the_run() {
+    let world = world();
+    (0..UNREADABLE).for_each(|_| drop(publish(&world, 2)));
+    world.plan(Plan::none().whenever("log.object", Fault::Fail));
+    let limits = Limits { entries: 100, ..LIMITS };
+    assert!(matches!(poll(run(ports(&world), limits)).unwrap(), Err(RunError::Storage(_))));
+    assert!(world.state().digests.is_empty());
 }
 
 #[test]

@@ -63,9 +63,51 @@ fn a_later_day_costs_only_its_own_digests() {
     let (report, digested) = verified(&digests(&world, vec![pair.public()], &[]), &yesterday);
     assert_eq!((report.findings.len(), report.last), (0, Some(100)));
     assert!((25..50).contains(&report.documents), "{}", report.documents);
-    assert_eq!(digested.streams().len() as u64, report.documents);
+    assert_eq!(digested.streams().len() as u64 + 1, report.documents, "and the one before");
     let reads = world.state().boundaries.iter().filter(|name| **name == "digests.find").count();
     assert!(reads < 2 * 50 + 40, "{reads}");
+}
+
+/// The reading begins with a digest that is verified, whatever somebody wrote into the others.
+#[test]
+fn a_later_day_is_not_found_by_what_nobody_signed() {
+    let pair = KeyPair::new();
+    let today = NOW.to_date();
+    let first_of_today = |world: &World| {
+        let state = world.state();
+        let is_of_today =
+            |sequence: &u64| state.digests[&document_key(*sequence)].contains(&format!("made_at\":\"{today}"));
+        (1..=100).find(is_of_today).unwrap()
+    };
+    // All of the day but the last digest are said to be of the day before: what they name would be passed over.
+    let world = kept(100, &pair);
+    let first = first_of_today(&world);
+    for sequence in first..100 {
+        let mut state = world.state();
+        let document = state.digests.get_mut(&document_key(sequence)).unwrap();
+        *document = document.replacen(&format!("made_at\":\"{today}"), "made_at\":\"2027-01-01", 1);
+    }
+    let (report, _) = verified(&digests(&world, vec![pair.public()], &[]), &today);
+    assert_eq!(report.findings[0].damage, Damage::Edited);
+    // Those on the way are sent astray and put back: the one before the first is of the day itself.
+    let world = kept(100, &pair);
+    let (report, digested) = verified(&digests(&world, vec![pair.public()], &[]), &today);
+    assert_eq!((report.findings.len(), report.documents), (0, 100 - first + 2));
+    assert_eq!(digested.streams().len() as u64, 100 - first + 1, "only what is of the day");
+    // The one before the first is another than the first one names.
+    world.state().digests.insert(document_key(first - 1), "{}".to_owned());
+    let (report, _) = verified(&digests(&world, vec![pair.public()], &[]), &today);
+    assert_eq!(report.findings[0].key, document_key(first - 1));
+}
+
+/// A head that operators were told of is compared, however old it is.
+#[test]
+fn a_reading_from_a_later_day_begins_with_what_operators_were_told_of() {
+    let pair = KeyPair::new();
+    let world = kept(100, &pair);
+    let told = format!("7:{}", "0".repeat(64));
+    let (report, _) = verified(&digests(&world, vec![pair.public()], &[&told]), &NOW.to_date());
+    assert_eq!((report.findings[0].key.clone(), report.findings[0].damage), (document_key(7), Damage::Forked));
 }
 
 #[test]

@@ -43,6 +43,17 @@ pub struct ListedObject {
 pub trait AuditObjects: Send + Sync {
     /// One page of the objects whose keys begin so and come after `after`, in order; nothing when there are no more.
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError>;
+    /// All objects whose keys begin so, in order.
+    async fn listed(&self, prefix: &str) -> Result<Vec<ListedObject>, StorageError> {
+        let mut listed: Vec<ListedObject> = Vec::new();
+        loop {
+            let page = self.keys(prefix, listed.last().map_or("", |object| object.key.as_str())).await?;
+            if page.is_empty() {
+                return Ok(listed);
+            }
+            listed.extend(page);
+        }
+    }
     /// The bytes of an object, if it is there.
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
     /// Several objects by key, in their order. One that is gone since it was listed is left out.

@@ -1,0 +1,98 @@
+//! What is to be digested next: messages of the log's bucket, and which versions they speak of.
+
+use crate::{
+    notices::{Object, objects},
+    run::{Limits, Ports, RunError, Summary},
+};
+use audit::signed_digest::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Messages, and the objects they speak of.
+#[derive(Default)]
+pub(crate) struct Batch {
+    messages: Vec<(String, Vec<Object>)>,
+    pub(crate) is_full: bool,
+}
+
+impl Batch {
+    fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.messages.iter().flat_map(|(_, objects)| objects)
+    }
+
+    /// The keys of what may be read: nobody knows what too long an object would do to the run.
+    pub(crate) fn keys(&self, longest: u64) -> BTreeSet<String> {
+        let all = self.objects().map(|object| object.key.clone());
+        let long: BTreeSet<&str> = self.long(longest).collect();
+        all.filter(|key| !long.contains(key.as_str())).collect()
+    }
+
+    pub(crate) fn too_long(&self, longest: u64) -> usize {
+        self.long(longest).collect::<BTreeSet<_>>().len()
+    }
+
+    fn long(&self, longest: u64) -> impl Iterator<Item = &str> {
+        let long = self.objects().filter(move |object| object.size.is_some_and(|size| size > longest));
+        long.map(|object| object.key.as_str())
+    }
+
+    /// The messages all of whose keys are among these.
+    pub(crate) fn done(&self, digested: &BTreeSet<&str>) -> Vec<String> {
+        let is_done = |objects: &[Object]| objects.iter().all(|object| digested.contains(object.key.as_str()));
+        self.messages.iter().filter(|(_, objects)| is_done(objects)).map(|(handle, _)| handle.clone()).collect()
+    }
+}
+
+/// Which version of each object the bucket has told this run of. Records are written on condition that there is none, so
+/// a second version is somebody's who wrote over the first.
+#[derive(Default)]
+pub(crate) struct Versions {
+    first: BTreeMap<String, String>,
+    rewritten: BTreeSet<String>,
+}
+
+impl Versions {
+    fn tell(&mut self, object: &Object) {
+        let Some(version) = &object.version_id else { return };
+        let first = self.first.entry(object.key.clone()).or_insert_with(|| version.clone());
+        if first != version {
+            self.rewritten.insert(object.key.clone());
+        }
+    }
+
+    /// What is digested of an object: of one that was written over no bytes, for the newest are not what was written.
+    pub(crate) fn entry(&self, entry: Entry) -> Entry {
+        if self.rewritten.contains(&entry.key) { Entry::of(&entry.key, None) } else { entry }
+    }
+}
+
+/// Takes messages until none wait or a digest is full.
+pub(crate) async fn collect(
+    ports: Ports<'_>,
+    limits: Limits,
+    versions: &mut Versions,
+    summary: &mut Summary,
+) -> Result<Batch, RunError> {
+    let mut batch = Batch::default();
+    let mut count = 0;
+    while count < limits.entries {
+        let notices = ports.notices.receive().await?;
+        if notices.is_empty() {
+            return Ok(batch);
+        }
+        for notice in notices {
+            match objects(&notice.body, ports.bucket) {
+                Ok(objects) => {
+                    count += objects.len();
+                    objects.iter().for_each(|object| versions.tell(object));
+                    batch.messages.push((notice.handle, objects));
+                }
+                Err(error) => {
+                    summary.unreadable += 1;
+                    tracing::error!(%error, "a message that says nothing of the log is left to the dead letters");
+                }
+            }
+        }
+    }
+    batch.is_full = true;
+    Ok(batch)
+}
