@@ -8,10 +8,10 @@ mod answer;
 mod function;
 mod link;
 mod memory;
+mod trouble;
 mod watch;
 
 pub use function::Function;
-pub use watch::{Ports, Report, Settings, WatchError, run};
 
 #[cfg(test)]
 mod tests;

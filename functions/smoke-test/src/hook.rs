@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use domain::ports::{Pause, StorageError};
+use runtime::{Broke, within};
 use serde_json::Value;
-use smoke::{Broke, Ending, within};
+use smoke::Ending;
 use std::{future::Future, time::Duration};
 
 /// A run has a minute; a deployment is answered at the latest this long after it asked, and the function may run for

@@ -81,6 +81,15 @@ impl AuditKeys {
         }
         Ok(AuditKey { version: self.current.clone(), key: key.clone() })
     }
+
+    /// Whether a tag ([`AuditKey::email_tag`]) is this address's: told with the key that the tag was made with, which
+    /// may have been replaced since. Nothing where that key is not kept, or the tag is none.
+    #[must_use]
+    pub fn is_tag_of(&self, tag: &str, address: &EmailAddress) -> Option<bool> {
+        let version = tag.strip_prefix("hmac-sha256:")?.rsplit_once(':')?.0;
+        let key = AuditKey { version: version.to_owned(), key: self.keys.get(version)?.clone() };
+        Some(key.email_tag(address) == tag)
+    }
 }
 
 impl AuditKey {
