@@ -255,7 +255,7 @@ async fn a_sender_is_acknowledged_once_a_day() {
 async fn an_acknowledgement_is_never_sent_twice() {
     let watched = Watched::seeded().await;
     watched.put(json!({ "from": sender(), "subject": "lost" })).await;
-    // List, message, sale, draft; then the reply to the sending is lost.
+    // List, message, sale (by its conversation), draft; then the reply to the sending is lost.
     watched.world.stack.faults("graph", json!([{}, {}, {}, {}, { "drop": true }])).await;
     watched.look().await;
     watched.look().await;

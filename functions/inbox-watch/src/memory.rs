@@ -209,7 +209,13 @@ impl Memory {
         arrivals.truncate(MOST_AT_HAND.saturating_sub(self.at_hand.len()));
         for arrival in &arrivals {
             self.remember(arrival);
-            self.at_hand.push(AtHand { id: arrival.id.clone(), told: false, unlinked: false, answer: None, failures: 0 });
+            self.at_hand.push(AtHand {
+                id: arrival.id.clone(),
+                told: false,
+                unlinked: false,
+                answer: None,
+                failures: 0,
+            });
         }
         self.trim();
         arrivals.len()

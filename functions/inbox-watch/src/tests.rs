@@ -361,7 +361,11 @@ fn a_buyer_is_known_after_the_key_was_rotated() {
         ("v0", "buyer@example.com", None),
     ] {
         let world = replied();
-        let buyers = if made_with == "v0" { tag("v1", from).replace(":v1:", ":v0:") } else { tag(made_with, "buyer@example.com") };
+        let buyers = if made_with == "v0" {
+            tag("v1", from).replace(":v1:", ":v0:")
+        } else {
+            tag(made_with, "buyer@example.com")
+        };
         world.state().sales.get_mut(&session()).unwrap().0.email_tag = Some(buyers);
         world.state().inbox[0].message.sender = from.to_owned();
         look_with(&world, "a", (&world, &world), &NoLimit, &keys("v2")).unwrap().unwrap();

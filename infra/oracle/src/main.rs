@@ -191,7 +191,7 @@ fn main() -> ExitCode {
         Ok(Ended::Nothing) => ExitCode::from(1),
         Ok(Ended::Misconfigured) => ExitCode::from(2),
         // Whoever reads has seen enough: `oracle man | head`.
-        Err(error) if is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) if output::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());
             let refused = matches!(error.downcast_ref(), Some(CommandError::Refused(_)));
@@ -233,17 +233,6 @@ fn read_standard_input() -> io::Result<String> {
     let mut text = String::new();
     io::stdin().lock().read_to_string(&mut text)?;
     Ok(text)
-}
-
-fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }
 
 #[allow(clippy::print_stderr, reason = "the command line's one place for errors")]

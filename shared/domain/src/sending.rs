@@ -107,9 +107,8 @@ mod tests {
     fn outcome(settles: bool, answers: &str) -> String {
         let script = Script(Mutex::new(answers.chars().rev().collect()));
         let draft = Draft { id: "d".into(), internet_message_id: "<d@x>".into() };
-        let mut sending = pin!(async {
-            if settles { settle(&script, &draft).await } else { send(&script, &draft).await }
-        });
+        let mut sending =
+            pin!(async { if settles { settle(&script, &draft).await } else { send(&script, &draft).await } });
         let Poll::Ready(sending) = sending.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!() };
         assert!(script.0.lock().unwrap().is_empty(), "{answers}: somebody did not look");
         format!("{sending:?}").split('(').next().unwrap().to_owned()

@@ -106,7 +106,8 @@ pub(crate) fn sent(reply: &[u8]) -> Option<Sent> {
     let of_sale = |mail: &Value| {
         let properties = mail["singleValueExtendedProperties"].as_array()?.iter();
         // Graph writes the GUID in letters of its own choice.
-        let ours = |property: &&Value| property["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(SESSION_PROPERTY));
+        let ours =
+            |property: &&Value| property["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(SESSION_PROPERTY));
         let mut named = properties.filter(ours).filter_map(|property| property["value"].as_str());
         let session = named.find_map(|value| SessionId::parse(value.trim()).ok())?;
         Some((text(mail, "sentDateTime"), session))
@@ -174,9 +175,7 @@ mod tests {
 
     #[test]
     fn the_sale_of_a_conversation_is_that_of_its_latest_mail() {
-        let mail = |sent: &str, id: &str, session: &str| {
-            json!({"sentDateTime": sent, "singleValueExtendedProperties": [{"id": id, "value": session}]})
-        };
+        let mail = |sent: &str, id: &str, session: &str| json!({"sentDateTime": sent, "singleValueExtendedProperties": [{"id": id, "value": session}]});
         let of = |mails: Value| {
             let page = sent(&bytes(&json!({ "value": mails, "@odata.nextLink": "more" }))).unwrap();
             assert_eq!(page.next.as_deref(), Some("more"));

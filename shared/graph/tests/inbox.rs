@@ -77,7 +77,8 @@ fn reply() -> Incoming {
 
 fn sent(session: &str, at: &str, next: Option<&str>) -> String {
     let id = "String {7D2C5B0E-3F64-4A51-9C0D-42A5C1E7B042} Name x-oracle-session";
-    let mail = serde_json::json!({ "sentDateTime": at, "singleValueExtendedProperties": [{"id": id, "value": session}] });
+    let mail =
+        serde_json::json!({ "sentDateTime": at, "singleValueExtendedProperties": [{"id": id, "value": session}] });
     serde_json::json!({ "value": [mail], "@odata.nextLink": next }).to_string()
 }
 
@@ -92,7 +93,11 @@ async fn the_sale_of_a_reply_is_looked_for_on_every_page_and_by_what_it_answers(
     let named = sent("cs_test_1", "2026-04-17T10:00:00Z", None);
     let server = Server::start([json(200, TOKEN), json(200, r#"{"value":[]}"#), json(200, named)]).await;
     assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_1");
-    assert!(server.seen()[2].line.contains("internetMessageId%20eq%20%27%3C1%40x%3E%27"), "{:?}", server.seen()[2].line);
+    assert!(
+        server.seen()[2].line.contains("internetMessageId%20eq%20%27%3C1%40x%3E%27"),
+        "{:?}",
+        server.seen()[2].line
+    );
     let elsewhere = sent("cs_test_old", "2026-04-16T10:00:00Z", Some("https://evil.example/v1.0/users/x/messages"));
     let server = Server::start([json(200, TOKEN), json(200, elsewhere)]).await;
     let found = parts(&server.url).client.sale_of(&reply()).await;

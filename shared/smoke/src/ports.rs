@@ -12,15 +12,15 @@ use stripe::Created;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reply {
     /// The status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// The body; null where it is no JSON.
-    pub body: Value,
+    pub(crate) body: Value,
 }
 
 /// Nobody answered.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("not reachable: {0}")]
-pub(crate) struct Unreachable(pub String);
+pub(crate) struct Unreachable(pub(crate) String);
 
 /// The public site.
 #[async_trait]
@@ -49,27 +49,25 @@ pub(crate) trait Network: Send + Sync {
 
 /// What a run needs from outside.
 #[derive(Clone, Copy)]
-#[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
-    pub smoke_secret: &'a dyn SecretSource,
-    pub gemini_secret: &'a dyn SecretSource,
-    pub network: &'a dyn Network,
-    pub site: &'a dyn Site,
-    pub mailbox: &'a dyn Mailbox,
-    pub till: &'a dyn Till,
-    pub store: &'a dyn SaleStore,
-    pub entries: &'a dyn CacheEntries,
-    pub clock: &'a dyn Clock,
-    pub pause: &'a dyn Pause,
-    pub randomness: &'a dyn Randomness,
+    pub(crate) smoke_secret: &'a dyn SecretSource,
+    pub(crate) gemini_secret: &'a dyn SecretSource,
+    pub(crate) network: &'a dyn Network,
+    pub(crate) site: &'a dyn Site,
+    pub(crate) mailbox: &'a dyn Mailbox,
+    pub(crate) till: &'a dyn Till,
+    pub(crate) store: &'a dyn SaleStore,
+    pub(crate) entries: &'a dyn CacheEntries,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) pause: &'a dyn Pause,
+    pub(crate) randomness: &'a dyn Randomness,
 }
 
 /// How a run goes about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// Addresses that must take a TCP connection: the site's and the mailbox's.
-    pub addresses: Vec<String>,
+    pub(crate) addresses: Vec<String>,
     /// Sessions of earlier runs whose entries are to be taken out.
-    pub leftovers: Vec<SessionId>,
+    pub(crate) leftovers: Vec<SessionId>,
 }
-

@@ -145,7 +145,15 @@ fn parse_recipients(list: &str, recipients: &Value) -> Result<Value, GraphError>
 /// The id of an extended property in the form in which two of them can be compared: `String {GUID} Name …`, whose GUID
 /// may be in letters of either case, and whose name may not. Properties without a name are not looked alike.
 pub(crate) fn extended_property(id: &str) -> Result<String, GraphError> {
-    let invalid = || GraphError::new(400, "ErrorInvalidProperty", format!("PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."));
+    let invalid = || {
+        GraphError::new(
+            400,
+            "ErrorInvalidProperty",
+            format!(
+                "PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."
+            ),
+        )
+    };
     let (guid, name) = id.strip_prefix("String {").and_then(|rest| rest.split_once("} Name ")).ok_or_else(invalid)?;
     let groups: Vec<&str> = guid.split('-').collect();
     let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();

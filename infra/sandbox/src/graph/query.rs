@@ -182,7 +182,8 @@ fn expanded(message: &Value, id: &str) -> Option<Value> {
 
 /// `singleValueExtendedProperties($filter=id eq '…')`: the only expansion, and only of one property.
 fn parse_expand(text: &str) -> Result<String, GraphError> {
-    let id = text.strip_prefix("singleValueExtendedProperties($filter=id eq '").and_then(|rest| rest.strip_suffix("')"));
+    let id =
+        text.strip_prefix("singleValueExtendedProperties($filter=id eq '").and_then(|rest| rest.strip_suffix("')"));
     extended_property(id.ok_or_else(|| GraphError::bad(format!("Parsing OData Select and Expand failed: '{text}'.")))?)
 }
 
