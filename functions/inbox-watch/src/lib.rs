@@ -5,6 +5,7 @@
 
 mod acknowledge;
 mod answer;
+mod failed;
 mod function;
 mod link;
 mod memory;

@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn a_reader_that_has_gone_is_no_failure() {
         let of = |kind| CommandError::Terminal(io::Error::from(kind));
-        assert!(is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
-        assert!(!is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
+        assert!(output::is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
+        assert!(!output::is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
     }
 
     #[test]

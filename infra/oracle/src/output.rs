@@ -152,6 +152,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn that_nobody_reads_any_more_is_no_failure_and_all_else_is() {
+        let written = |kind| unless_nobody_reads(Err(CommandError::from(io::Error::from(kind))));
+        assert!(written(io::ErrorKind::BrokenPipe).is_ok() && unless_nobody_reads(Ok(())).is_ok());
+        assert!(written(io::ErrorKind::StorageFull).is_err());
+        assert!(unless_nobody_reads(Err(CommandError::NoName)).is_err());
+    }
+
+    #[test]
     fn a_table_fits_and_never_cuts_what_is_below() {
         let id = format!("cs_live_{}", "a".repeat(80));
         let rows = [

@@ -139,6 +139,26 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_is_matched_with_the_key_that_it_names() {
+        let (one, two) = ("0".repeat(64), "1".repeat(64));
+        let document = format!(r#"{{"current":"v2","keys":{{"v1":"{one}","v2":"{two}"}}}}"#);
+        let keys: AuditKeys = serde_json::from_str(&document).unwrap();
+        let address = EmailAddress::parse("someone@example.com").unwrap();
+        let other = EmailAddress::parse("other@example.com").unwrap();
+        let old = AuditKey::new("v1", Secret::new(one)).email_tag(&address);
+        for tag in [old.clone(), keys.current().unwrap().email_tag(&address)] {
+            assert_eq!(
+                (keys.is_tag_of(&tag, &address), keys.is_tag_of(&tag, &other)),
+                (Some(true), Some(false)),
+                "{tag}"
+            );
+        }
+        for none in ["", "someone@example.com", "hmac-sha256:v1", &old.replace(":v1:", ":v0:")] {
+            assert_eq!(keys.is_tag_of(none, &address), None, "{none}");
+        }
+    }
+
+    #[test]
     fn a_key_document_without_a_usable_key_is_refused() {
         let parse = |json: &str| serde_json::from_str::<AuditKeys>(json).unwrap().current().map(|_| ());
         assert_eq!(parse(r#"{"current":"v2","keys":{"v1":"x"}}"#), Err(InvalidAuditKeys::NoCurrentKey));
