@@ -14,6 +14,7 @@ mod integrity;
 mod model;
 mod permissions;
 mod privacy;
+mod schedules;
 mod storage;
 
 use model::Template;

@@ -4,10 +4,18 @@
 use crate::{
     answer,
     memory::{Ended, Memory, digest},
-    watch::{Watch, WatchError, alert},
+    trouble::alert,
+    watch::{Watch, WatchError},
 };
 use audit::Noted;
-use domain::{EmailAddress, alert::Severity, inbox::Acknowledgement, mail::Draft, ports::MailError};
+use domain::{
+    EmailAddress,
+    alert::Severity,
+    inbox::Acknowledgement,
+    mail::Draft,
+    ports::MailError,
+    sending::{self, Sending},
+};
 
 impl Watch<'_> {
     /// Drafts it, records the draft, and sends that.
@@ -29,34 +37,24 @@ impl Watch<'_> {
             // It may be recorded all the same: then the next run sends it, and otherwise nobody does.
             Err(error) => return Err(error),
         }
-        match self.ports.mailbox.send_draft(&draft).await {
-            Ok(()) => self.sent(id).await,
-            Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle(id, &draft).await,
-            Err(error @ MailError::Throttled(_)) => Err(error.into()),
-            Err(error) => self.dropped(id, &draft, &error).await,
-        }
+        let sending = sending::send(self.ports.mailbox, &draft).await;
+        self.conclude(id, &draft, sending).await
     }
 
     /// Finds out what became of a recorded draft before anything else is done with it.
     pub(crate) async fn settle(&mut self, id: &str, draft: &Draft) -> Result<(), WatchError> {
-        if self.ports.mailbox.draft_exists(draft).await? {
-            match self.ports.mailbox.send_draft(draft).await {
-                Ok(()) => return self.sent(id).await,
-                // An earlier attempt to send it was still under way: now it is done.
-                Err(MailError::NoSuchDraft) => {}
-                Err(error @ (MailError::Throttled(_) | MailError::OutcomeUnknown(_))) => return Err(error.into()),
-                Err(error) => return self.dropped(id, draft, &error).await,
-            }
-        }
-        if self.ports.mailbox.was_sent(draft).await? {
-            return self.sent(id).await;
-        }
-        // Sent items lag behind: the next run looks again, and at last it is announced as unknown.
-        Err(MailError::NoSuchDraft.into())
+        let sending = sending::settle(self.ports.mailbox, draft).await;
+        self.conclude(id, draft, sending).await
     }
 
-    async fn sent(&mut self, id: &str) -> Result<(), WatchError> {
-        self.finish(id, "sent", Ended::Well, None).await
+    async fn conclude(&mut self, id: &str, draft: &Draft, sending: Sending) -> Result<(), WatchError> {
+        match sending {
+            Sending::Sent => self.finish(id, "sent", Ended::Well, None).await,
+            // Sent items lag behind: the next run looks again, and at last it is announced as unknown.
+            Sending::Gone => Err(MailError::NoSuchDraft.into()),
+            Sending::Refused(error @ MailError::Throttled(_)) | Sending::Unknown(error) => Err(error.into()),
+            Sending::Refused(error) => self.dropped(id, draft, &error).await,
+        }
     }
 
     /// The mailbox refused to send a draft: it is certainly not sent, and must not be later.

@@ -78,6 +78,9 @@ pub(crate) fn broadcast(message: &Incoming) -> String {
     format!("Incoming: from {} — subject: {}", one_line(&message.sender), one_line(&message.subject))
 }
 
+/// The same of a message that could not be told of as it is.
+pub(crate) const WITHOUT_DETAILS: &str = "Incoming: from (not known) — subject: (not known): look into the inbox";
+
 /// The text without what could begin another line, and not longer than a line.
 fn one_line(text: &str) -> String {
     let text: String = text.chars().map(|c| if is_break(c) { ' ' } else { c }).take(MOST).collect();

@@ -1,6 +1,6 @@
 //! From the schedule to [`run`].
 
-use crate::{Ports, Report, Settings, run, watch::FUNCTION};
+use crate::watch::{FUNCTION, Ports, Report, Settings, run};
 use audit::{AuditKeys, FunctionJournal};
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts, SnsBroadcast};
 use domain::{
@@ -14,8 +14,11 @@ use std::{error::Error, sync::Arc, time::Duration};
 /// minutes to the next run.
 const LEASE: Duration = Duration::from_secs(110);
 
-/// No message is begun later than this in a run: the slowest one still ends before the time-out.
+/// No message is begun later than this in a run.
 const BUDGET: Duration = Duration::from_secs(50);
+
+/// No message has longer than this: the one that is begun last still ends before the time-out, and is counted.
+const LIMIT: Duration = Duration::from_secs(40);
 
 /// The inbox-watch function of one process.
 pub struct Function {
@@ -56,7 +59,7 @@ impl Function {
                 system,
             ),
             audit_keys: SecretDocument::new(connection, required("AUDIT_SECRET_ID")?),
-            settings: Settings { own, lease: LEASE, budget: BUDGET },
+            settings: Settings { own, lease: LEASE, budget: BUDGET, limit: LIMIT },
         })
     }
 
@@ -78,7 +81,8 @@ impl Function {
     }
 
     async fn watch(&self, request_id: &str) -> Result<Report, Box<dyn Error + Send + Sync>> {
-        let audit_key = AuditKeys::parse(&self.audit_keys.document().await?)?.current()?;
+        let audit_keys = AuditKeys::parse(&self.audit_keys.document().await?)?;
+        let audit_key = audit_keys.current()?;
         let journal = FunctionJournal {
             function: FUNCTION,
             notes: &self.sales,
@@ -92,7 +96,9 @@ impl Function {
             inbox: &self.mailbox,
             mailbox: &self.mailbox,
             broadcast: &self.broadcast,
+            pause: &System,
             audit_key: &audit_key,
+            audit_keys: &audit_keys,
         };
         // Behind a pointer: the compiler gives up on the layout of futures nested this deep.
         Ok(Box::pin(run(ports, &self.settings, request_id)).await?)

@@ -5,13 +5,14 @@
 
 mod acknowledge;
 mod answer;
+mod failed;
 mod function;
 mod link;
 mod memory;
+mod trouble;
 mod watch;
 
 pub use function::Function;
-pub use watch::{Ports, Report, Settings, WatchError, run};
 
 #[cfg(test)]
 mod tests;

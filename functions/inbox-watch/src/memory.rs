@@ -31,7 +31,7 @@ pub(crate) const COOLDOWN: Duration = Duration::from_secs(24 * 3600);
 /// At most so many senders get one in that time. A table's item has 400 KB, and no honest day has as many.
 const MOST_ANSWERED: usize = 2_000;
 
-/// So often is a message tried before it is given up.
+/// So often is a message tried before it is tried without the step that may be to blame, or given up.
 pub(crate) const MOST_FAILURES: u32 = 5;
 
 /// What tells messages apart: when the mailbox received them, and their id there (Inbox Watch, G2 and G6).
@@ -62,9 +62,12 @@ pub(crate) struct AtHand {
     pub(crate) id: String,
     /// Whether operators were told of it.
     pub(crate) told: bool,
+    /// Whether nobody looks any more for the sale that it may belong to: that has failed too often.
+    #[serde(default)]
+    pub(crate) unlinked: bool,
     /// Its acknowledgement, once it is to have one.
     pub(crate) answer: Option<Answer>,
-    /// How often something about it failed.
+    /// How often something about it failed since it came further.
     pub(crate) failures: u32,
 }
 
@@ -122,6 +125,19 @@ pub(crate) enum Claimed {
     Cooldown,
     /// Too many were, within 24 hours.
     Full,
+}
+
+/// What follows a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// The next run tries again.
+    Again,
+    /// Operators do not know of the message yet, and that comes before all else.
+    Untold,
+    /// From here on nobody looks for the sale it may belong to.
+    Unlinked,
+    /// It is given up.
+    TooOften,
 }
 
 /// How an acknowledgement ended.
@@ -193,7 +209,13 @@ impl Memory {
         arrivals.truncate(MOST_AT_HAND.saturating_sub(self.at_hand.len()));
         for arrival in &arrivals {
             self.remember(arrival);
-            self.at_hand.push(AtHand { id: arrival.id.clone(), told: false, answer: None, failures: 0 });
+            self.at_hand.push(AtHand {
+                id: arrival.id.clone(),
+                told: false,
+                unlinked: false,
+                answer: None,
+                failures: 0,
+            });
         }
         self.trim();
         arrivals.len()
@@ -241,7 +263,8 @@ impl Memory {
     /// Operators were told of it.
     pub(crate) fn told(&mut self, id: &str) {
         if let Some(at_hand) = self.find_mut(id) {
-            at_hand.told = true;
+            // It has come further: it may fail as often again.
+            (at_hand.told, at_hand.failures) = (true, 0);
         }
     }
 
@@ -271,12 +294,21 @@ impl Memory {
         answer.is_some_and(|answer| *answer.draft.get_or_insert_with(|| draft.clone()) == *draft)
     }
 
-    /// Counts a failure, and says whether it was one too many.
-    pub(crate) fn failed(&mut self, id: &str) -> bool {
-        self.find_mut(id).is_some_and(|at_hand| {
-            at_hand.failures += 1;
-            at_hand.failures >= MOST_FAILURES
-        })
+    /// Counts a failure, and says what follows. After [`MOST_FAILURES`] the message is tried as often again without the
+    /// step that may be to blame, and then it is given up.
+    pub(crate) fn failed(&mut self, id: &str) -> Failed {
+        let Some(at_hand) = self.find_mut(id) else { return Failed::Again };
+        at_hand.failures += 1;
+        if at_hand.failures < MOST_FAILURES {
+            Failed::Again
+        } else if !at_hand.told {
+            Failed::Untold
+        } else if !at_hand.unlinked && at_hand.answer.is_none() {
+            (at_hand.unlinked, at_hand.failures) = (true, 0);
+            Failed::Unlinked
+        } else {
+            Failed::TooOften
+        }
     }
 
     /// Nothing is left to do about a message. Returns the sender's keyed hash where an acknowledgement was begun.

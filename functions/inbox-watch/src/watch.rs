@@ -3,14 +3,16 @@
 use crate::{
     answer,
     memory::{AtHand, Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
+    trouble::{alert, changed, trouble},
 };
-use audit::{AuditKey, CommitError, FunctionJournal, Notebook, Noted};
+use audit::{AuditKey, AuditKeys, CommitError, FunctionJournal, Notebook, Noted};
 use domain::{
     Alert, EmailAddress, Timestamp,
     alert::Severity,
     inbox::{Order, ReceivedAt},
-    ports::{Broadcast, Inbox, MailError, Mailbox, SaleStore, StorageError, Versioned},
+    ports::{Broadcast, Inbox, MailError, Mailbox, Pause, SaleStore, StorageError, Versioned},
 };
+use runtime::{Broke, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -24,29 +26,35 @@ const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
 /// What a run needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
     pub store: &'a dyn SaleStore,
     pub inbox: &'a dyn Inbox,
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
+    pub pause: &'a dyn Pause,
+    /// What senders are told apart by.
     pub audit_key: &'a AuditKey,
+    /// The keys that the addresses of sales were hashed with, the one above among them.
+    pub audit_keys: &'a AuditKeys,
 }
 
 /// How a run goes about it.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The mailbox's own address, which is never answered.
     pub own: EmailAddress,
     /// How long one run has the right to work; longer than the function's time-out.
     pub lease: Duration,
-    /// After this time no further message is begun; shorter than the function's time-out.
+    /// After this time no further message is begun.
     pub budget: Duration,
+    /// No message has longer than this; with the budget it is shorter than the function's time-out.
+    pub limit: Duration,
 }
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub(crate) struct Report {
     /// Whether the inbox was looked at.
     pub looked: bool,
     /// Messages that were new.
@@ -59,7 +67,7 @@ pub struct Report {
 
 /// Why a run ended before its end.
 #[derive(Debug, thiserror::Error)]
-pub enum WatchError {
+pub(crate) enum WatchError {
     /// Another run has taken over.
     #[error("another run has taken over")]
     Overtaken,
@@ -72,6 +80,9 @@ pub enum WatchError {
     /// The mailbox did not do what was asked.
     #[error(transparent)]
     Mailbox(#[from] MailError),
+    /// A message took too long, or made the function panic.
+    #[error(transparent)]
+    Broke(#[from] Broke),
 }
 
 impl WatchError {
@@ -88,7 +99,7 @@ impl WatchError {
 ///
 /// # Errors
 /// [`WatchError`]. What was noted stays noted, and the next run goes on from there.
-pub async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
+pub(crate) async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
     let notebook = ports.journal.load::<Memory>().await?;
     let mut watch = Watch { ports, settings, id, notebook, report: Report::default() };
     let (begun_at, lease) = (watch.now(), settings.lease);
@@ -182,7 +193,9 @@ impl Watch<'_> {
             if self.now() >= until {
                 break;
             }
-            match self.handle(&id).await {
+            let (pause, limit) = (self.ports.pause, self.settings.limit);
+            let handled = within(pause, limit, self.handle(&id)).await;
+            match handled.unwrap_or_else(|broke| Err(broke.into())) {
                 Ok(()) => self.report.finished += 1,
                 Err(error) if error.wait().is_some() || matches!(error, WatchError::Overtaken) => return Err(error),
                 Err(error) => {
@@ -217,9 +230,11 @@ impl Watch<'_> {
             Ok(address) => address,
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
-        let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
         // A person's only: that somebody is out of office is no work for an operator.
-        self.link(id, &message, &sender).await?;
+        if !at_hand.unlinked {
+            self.link(id, &message, &address).await?;
+        }
+        let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
         match self.note(|memory| Noted::save(memory.claim_answer(id, &sender, now))).await? {
             Claimed::Granted => self.acknowledge(id, address, &message.subject).await,
             Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
@@ -248,22 +263,6 @@ impl Watch<'_> {
         self.note(finish).await
     }
 
-    /// Something about a message failed. It is tried again in the next run, some times.
-    async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
-        let too_often = self.note(|memory| Noted::save(memory.failed(id))).await?;
-        if !too_often {
-            return Ok(());
-        }
-        let drafted = self.at_hand(id).and_then(|it| it.answer).is_some_and(|answer| answer.draft.is_some());
-        let (outcome, detail) = if drafted {
-            ("unknown", "an acknowledgement may or may not have gone: it is not sent again")
-        } else {
-            ("given_up", "a message could not be dealt with: look into the inbox")
-        };
-        let alert = alert(Severity::Error, self.now(), "AUTORESPONSE", &digest(id), detail);
-        self.finish(id, outcome, Ended::Well, Some(alert)).await
-    }
-
     /// Ends the run, and says what has stopped to work or works again: once each.
     async fn end(mut self, error: Option<WatchError>) -> Result<Report, WatchError> {
         if matches!(error, Some(WatchError::Overtaken)) {
@@ -283,32 +282,4 @@ impl Watch<'_> {
             None => ended.map(|()| self.report),
         }
     }
-}
-
-/// What does not work: how bad it is, and a code.
-fn trouble(error: &WatchError) -> (Severity, String) {
-    match error {
-        WatchError::Mailbox(error) => {
-            let severity = if error.is_retriable() { Severity::Error } else { Severity::Critical };
-            (severity, error.code())
-        }
-        WatchError::Storage(_) | WatchError::Commit(_) | WatchError::Overtaken => (Severity::Error, "store".to_owned()),
-    }
-}
-
-fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
-    match (&memory.trouble, trouble) {
-        (None, None) => None,
-        (Some(before), Some((_, code))) if before == code => None,
-        (_, Some((severity, code))) => {
-            let detail = format!("the inbox cannot be watched ({code}): replies and inquiries wait");
-            Some(alert(*severity, now, "INBOX_READ", "-", &detail))
-        }
-        (Some(_), None) => Some(alert(Severity::Warn, now, "INBOX_READ", "-", "the inbox is watched again")),
-    }
-}
-
-/// An alert of this function's; of a message it names the digest at most.
-pub(crate) fn alert(severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Alert {
-    Alert::about("ORACLE-INBOX", severity, now, operation, subject, detail)
 }

@@ -2,10 +2,13 @@
 
 use crate::hook::{self, Deployments, Execution, Status};
 use async_trait::async_trait;
-use aws::{CodeDeploy, Connection};
-use domain::{EmailAddress, Metric, ports::Clock, ports::StorageError};
+use aws::{CodeDeploy, Connection, SnsAlerts};
+use domain::{
+    EmailAddress, Metric,
+    ports::{Alerts, Clock, StorageError},
+};
 use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
-use smoke::{Ending, Names, Trigger, Wired};
+use smoke::{Ending, Names, Report, Trigger, Wired};
 use std::error::Error;
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -16,12 +19,10 @@ pub struct Function {
     connection: Connection,
 }
 
-struct Asking(CodeDeploy);
-
 #[async_trait]
-impl Deployments for Asking {
+impl Deployments for CodeDeploy {
     async fn answer(&self, execution: &Execution, status: Status) -> Result<(), StorageError> {
-        self.0.answer(&execution.deployment, &execution.hook, status == Status::Succeeded).await
+        Self::answer(self, &execution.deployment, &execution.hook, status == Status::Succeeded).await
     }
 }
 
@@ -43,7 +44,7 @@ impl Function {
     pub async fn handle(&self, event: &serde_json::Value) -> Result<(), Failed> {
         match hook::execution(event) {
             Some(execution) => {
-                let deployments = Asking(CodeDeploy::new(self.connection.clone()));
+                let deployments = CodeDeploy::new(self.connection.clone());
                 let run = async { self.run(Trigger::Deploy).await.map_err(|error| telemetry::chain(error.as_ref())) };
                 hook::answer(&deployments, &System, &execution, run).await?;
             }
@@ -52,9 +53,17 @@ impl Function {
         Ok(())
     }
 
+    /// Runs the test. Operators hear also of a run that cannot be set up: nobody watches this one.
     async fn run(&self, trigger: Trigger) -> Result<Ending, Failed> {
         let log = format!("log group {}", self.environment.required("LOG_GROUP")?);
-        let report = Wired::new(&self.connection, self.names()?)?.run(trigger, &log).await;
+        let wired = match self.names().and_then(|names| Wired::new(&self.connection, names)) {
+            Ok(wired) => wired,
+            Err(error) => {
+                self.not_begun(trigger, &log, error.as_ref()).await?;
+                return Err(error);
+            }
+        };
+        let report = wired.run(trigger, &log).await;
         let mut text = report.text(&log);
         if let Some(session) = &report.session {
             // Whoever holds a whole session id may read its verdict: logs have twelve characters of it.
@@ -63,6 +72,16 @@ impl Function {
         tracing::info!(report = text, passed = report.passed(), "smoke test");
         telemetry::count(Metric::SmokeTested, System.now());
         Ok(report.ending())
+    }
+
+    async fn not_begun(&self, trigger: Trigger, log: &str, error: &(dyn Error + 'static)) -> Result<(), Failed> {
+        let topic = |name| self.environment.required(name);
+        let alerts = SnsAlerts::new(self.connection.clone(), topic("OPS_TOPIC_ARN")?, topic("CRITICAL_TOPIC_ARN")?);
+        let now = System.now();
+        for alert in Report::not_begun(now, &telemetry::chain(error)).alerts(trigger, now, log) {
+            alerts.raise(alert).await;
+        }
+        Ok(())
     }
 
     fn names(&self) -> Result<Names, Failed> {

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use domain::ports::{Pause, StorageError};
+use runtime::{Broke, within};
 use serde_json::Value;
-use smoke::{Broke, Ending, within};
+use smoke::Ending;
 use std::{future::Future, time::Duration};
 
 /// A run has a minute; a deployment is answered at the latest this long after it asked, and the function may run for
@@ -12,16 +13,16 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(80);
 
 /// Which question of which deployment is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Execution {
+pub(crate) struct Execution {
     /// The deployment.
-    pub deployment: String,
+    pub(crate) deployment: String,
     /// The execution of its hook.
-    pub hook: String,
+    pub(crate) hook: String,
 }
 
 /// What a deployment hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub(crate) enum Status {
     /// It goes on.
     Succeeded,
     /// It is rolled back.
@@ -30,14 +31,13 @@ pub enum Status {
 
 /// Who deploys.
 #[async_trait]
-pub trait Deployments: Send + Sync {
+pub(crate) trait Deployments: Send + Sync {
     /// Answers a hook's execution.
     async fn answer(&self, execution: &Execution, status: Status) -> Result<(), StorageError>;
 }
 
 /// What an event of CodeDeploy's asks to be answered; nothing for any other event.
-#[must_use]
-pub fn execution(event: &Value) -> Option<Execution> {
+pub(crate) fn execution(event: &Value) -> Option<Execution> {
     let text = |name: &str| event[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     Some(Execution { deployment: text("DeploymentId")?, hook: text("LifecycleEventHookExecutionId")? })
 }
@@ -47,7 +47,7 @@ pub fn execution(event: &Value) -> Option<Execution> {
 ///
 /// # Errors
 /// [`StorageError`] when the answer did not arrive: the invocation fails and Lambda repeats it.
-pub async fn answer(
+pub(crate) async fn answer(
     deployments: &dyn Deployments,
     pause: &dyn Pause,
     execution: &Execution,

@@ -5,4 +5,3 @@ mod function;
 mod hook;
 
 pub use function::Function;
-pub use hook::{Deployments, Execution, Status, answer, execution};

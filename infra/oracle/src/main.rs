@@ -192,7 +192,7 @@ fn main() -> ExitCode {
         Ok(Ended::Nothing) => ExitCode::from(1),
         Ok(Ended::Misconfigured) => ExitCode::from(2),
         // Whoever reads has seen enough: `oracle man | head`.
-        Err(error) if is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) if output::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());
             let refused = matches!(error.downcast_ref(), Some(CommandError::Refused(_)));
@@ -236,17 +236,6 @@ fn read_standard_input() -> io::Result<String> {
     Ok(text)
 }
 
-fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
 #[allow(clippy::print_stderr, reason = "the command line's one place for errors")]
 fn report(error: &dyn Error) {
     eprintln!("oracle: {error}");
@@ -283,8 +272,8 @@ mod tests {
     #[test]
     fn a_reader_that_has_gone_is_no_failure() {
         let of = |kind| CommandError::Terminal(io::Error::from(kind));
-        assert!(is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
-        assert!(!is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
+        assert!(output::is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
+        assert!(!output::is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
     }
 
     #[test]

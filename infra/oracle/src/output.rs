@@ -1,6 +1,9 @@
 //! Text for people: tables that fit a terminal, times, amounts.
 
-use std::io::{self, Write};
+use std::{
+    error::Error,
+    io::{self, Write},
+};
 
 use runtime::Environment;
 use serde::Serialize;
@@ -19,6 +22,23 @@ pub(crate) struct Row {
 /// Writes to standard output.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     Ok(io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// What came of writing, where the exit code says more than the text: that whoever reads has gone is no failure then.
+pub(crate) fn unless_nobody_reads(written: Result<(), CommandError>) -> Result<(), CommandError> {
+    written.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Whether whoever reads our output has gone.
+pub(crate) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Writes one JSON document and a line break.
@@ -130,6 +150,14 @@ fn characters(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn that_nobody_reads_any_more_is_no_failure_and_all_else_is() {
+        let written = |kind| unless_nobody_reads(Err(CommandError::from(io::Error::from(kind))));
+        assert!(written(io::ErrorKind::BrokenPipe).is_ok() && unless_nobody_reads(Ok(())).is_ok());
+        assert!(written(io::ErrorKind::StorageFull).is_err());
+        assert!(unless_nobody_reads(Err(CommandError::NoName)).is_err());
+    }
 
     #[test]
     fn a_table_fits_and_never_cuts_what_is_below() {

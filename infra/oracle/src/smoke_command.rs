@@ -30,11 +30,10 @@ pub(crate) fn run(arguments: &SmokeArguments) -> Result<Ended, CommandError> {
     // The report of a run at a terminal is on the terminal.
     let log = "the output of `oracle smoke`";
     let report = wait(async { Ok(wired.run(trigger, log).await) })?;
-    if arguments.target.json {
-        output::print_json(&report.json())?;
-    } else {
-        output::print(&report.text("above"))?;
-    }
+    let printed =
+        if arguments.target.json { output::print_json(&report.json()) } else { output::print(&report.text("above")) };
+    // Whoever reads may have seen enough, but a test that failed has failed: `oracle smoke | head -3`.
+    output::unless_nobody_reads(printed)?;
     Ok(match report.ending() {
         Ending::Passed => Ended::Done,
         Ending::Failed => Ended::Nothing,

@@ -28,8 +28,7 @@ fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {
 
 fn moment(text: &str) -> Option<Timestamp> {
     let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
-    let moment: jiff::Timestamp = whole.parse().ok()?;
-    Some(Timestamp::from_millis(moment.as_millisecond()))
+    Timestamp::parse(&whole)
 }
 
 #[cfg(test)]

@@ -87,6 +87,15 @@ impl AuditKeys {
         }
         Ok(AuditKey { version: self.current.clone(), key: key.clone() })
     }
+
+    /// Whether a tag ([`AuditKey::email_tag`]) is this address's: told with the key that the tag was made with, which
+    /// may have been replaced since. Nothing where that key is not kept, or the tag is none.
+    #[must_use]
+    pub fn is_tag_of(&self, tag: &str, address: &EmailAddress) -> Option<bool> {
+        let version = tag.strip_prefix("hmac-sha256:")?.rsplit_once(':')?.0;
+        let key = AuditKey { version: version.to_owned(), key: self.keys.get(version)?.clone() };
+        Some(key.email_tag(address) == tag)
+    }
 }
 
 impl AuditKey {
@@ -133,6 +142,26 @@ mod tests {
         assert_ne!(key("k").email_tag(&address), key("other").email_tag(&address));
         assert!(key("k").email_tag(&address).starts_with("hmac-sha256:v1:"));
         assert_eq!(key("k").email_tag(&address).len(), "hmac-sha256:v1:".len() + 32);
+    }
+
+    #[test]
+    fn a_tag_is_matched_with_the_key_that_it_names() {
+        let (one, two) = ("0".repeat(64), "1".repeat(64));
+        let document = format!(r#"{{"current":"v2","keys":{{"v1":"{one}","v2":"{two}"}}}}"#);
+        let keys: AuditKeys = serde_json::from_str(&document).unwrap();
+        let address = EmailAddress::parse("someone@example.com").unwrap();
+        let other = EmailAddress::parse("other@example.com").unwrap();
+        let old = AuditKey::new("v1", Secret::new(one)).email_tag(&address);
+        for tag in [old.clone(), keys.current().unwrap().email_tag(&address)] {
+            assert_eq!(
+                (keys.is_tag_of(&tag, &address), keys.is_tag_of(&tag, &other)),
+                (Some(true), Some(false)),
+                "{tag}"
+            );
+        }
+        for none in ["", "someone@example.com", "hmac-sha256:v1", &old.replace(":v1:", ":v0:")] {
+            assert_eq!(keys.is_tag_of(none, &address), None, "{none}");
+        }
     }
 
     #[test]

@@ -14,11 +14,12 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// A secret that was refused is looked up again no more often than this.
+/// A secret that was refused, and one that nobody has filled in, is looked up again no more often than this: whoever
+/// sends us what makes us look must not decide how often we do.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// One secret. Its value is fetched at the first use and kept, white space around its values removed. A failure is
-/// not kept, nor is a document that somebody has yet to fill in.
+/// not kept, and a document that somebody has yet to fill in only for a minute.
 #[derive(Debug)]
 pub struct SecretDocument {
     connection: Connection,
@@ -97,13 +98,15 @@ impl RenewableSecret for SecretDocument {
     }
 }
 
-/// What is kept of a secret: when it was last looked up, and the document if it was complete.
+/// What is kept of a secret: when it was last looked up, and the document.
 #[derive(Debug)]
 pub(crate) struct Kept(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     document: Option<Secret>,
+    /// Whether somebody has filled it in.
+    is_complete: bool,
     looked_up: Option<Instant>,
     /// Whether the document was written by this process: nobody has looked since whether it still stands.
     own: bool,
@@ -111,7 +114,7 @@ struct State {
 
 impl Kept {
     const fn new() -> Self {
-        Self(Mutex::const_new(State { document: None, looked_up: None, own: false }))
+        Self(Mutex::const_new(State { document: None, is_complete: false, looked_up: None, own: false }))
     }
 
     async fn document<F>(&self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
@@ -120,8 +123,8 @@ impl Kept {
     {
         let mut state = self.0.lock().await;
         match &state.document {
-            Some(document) => Ok(document.clone()),
-            None => state.look_up(now, fetch).await,
+            Some(document) if state.is_complete || state.was_looked_up_before(now) => Ok(document.clone()),
+            _ => state.look_up(now, fetch).await,
         }
     }
 
@@ -137,10 +140,11 @@ impl Kept {
         let mut state = self.0.lock().await;
         let is_other = |document: &Secret| document.expose() != refused.expose();
         // One that this process wrote itself may be refused as the one before it: a human may have replaced both.
-        if let Some(document) = state.document.as_ref().filter(|document| is_other(document) && !state.own) {
+        let believed = state.is_complete && !state.own;
+        if let Some(document) = state.document.as_ref().filter(|document| is_other(document) && believed) {
             return Ok(Some(document.clone()));
         }
-        if state.looked_up.is_some_and(|at| now.saturating_duration_since(at) < RENEWAL_INTERVAL) {
+        if state.was_looked_up_before(now) {
             return Ok(None);
         }
         Ok(Some(state.look_up(now, fetch).await?).filter(is_other))
@@ -150,11 +154,17 @@ impl Kept {
         let (document, is_complete) = read(text);
         let mut state = self.0.lock().await;
         state.document = is_complete.then_some(document);
+        state.is_complete = is_complete;
         state.own = true;
     }
 }
 
 impl State {
+    /// Whether it was looked up so shortly before that it is not looked up again.
+    fn was_looked_up_before(&self, now: Instant) -> bool {
+        self.looked_up.is_some_and(|at| now.saturating_duration_since(at) < RENEWAL_INTERVAL)
+    }
+
     async fn look_up<F>(&mut self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
     where
         F: Future<Output = Result<String, StorageError>> + Send,
@@ -162,8 +172,10 @@ impl State {
         self.looked_up = Some(now);
         self.own = false;
         let (document, is_complete) = read(&fetch().await?);
-        if is_complete {
+        // What was complete is kept rather than what is not: it is refused if it is wrong.
+        if is_complete || !self.is_complete {
             self.document = Some(document.clone());
+            self.is_complete = is_complete;
         }
         Ok(document)
     }
@@ -266,13 +278,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_has_filled_in_is_not_kept() {
+    async fn what_nobody_has_filled_in_is_kept_for_a_minute() {
         for text in ["{}", "", "[]", "\"x\"", r#"{"api_key":" "}"#, r#"{"signing_secrets":[]}"#, r#"{"keys":{"a":""}}"#]
         {
             let source = Source::of(text);
             let process = Process::new(&source);
-            process.document().await;
+            for _ in 0..50 {
+                process.later(1);
+                process.document().await;
+            }
+            assert_eq!(source.asked(), 1, "{text}: whoever makes us look does not decide how often we ask");
             source.now_holds(Some(FIRST));
+            process.later(11);
             assert_eq!(process.document().await.as_deref(), Some(FIRST), "{text}");
             assert_eq!(source.asked(), 2, "{text}");
         }

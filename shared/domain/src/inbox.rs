@@ -22,7 +22,8 @@ impl ReceivedAt {
         const FORM: &[u8] = b"dddd-dd-ddTdd:dd:ddZ";
         let text = text.into();
         let fits = |(byte, form): (u8, &u8)| if *form == b'd' { byte.is_ascii_digit() } else { byte == *form };
-        let valid = text.len() == FORM.len() && text.bytes().zip(FORM).all(fits);
+        let formed = text.len() == FORM.len() && text.bytes().zip(FORM).all(fits);
+        let valid = formed && Timestamp::parse(&text).is_some();
         if valid { Ok(Self(text)) } else { Err(InvalidReceivedAt) }
     }
 
@@ -186,8 +187,14 @@ mod tests {
     #[test]
     fn times_have_one_form() {
         assert!(ReceivedAt::parse("2026-04-16T10:00:00Z").unwrap() > ReceivedAt::earliest());
-        for text in ["", "2026-04-16T10:00:00.5Z", "2026-04-16 10:00:00Z", "2026-04-16T10:00:00+", "' or 1 eq 1 or '12"]
-        {
+        for text in [
+            "",
+            "2026-04-16T10:00:00.5Z",
+            "2026-04-16 10:00:00Z",
+            "2026-04-16T10:00:00+",
+            "' or 1 eq 1 or '12",
+            "9999-99-99T99:99:99Z",
+        ] {
             assert_eq!(ReceivedAt::parse(text), Err(InvalidReceivedAt), "{text:?}");
         }
     }

@@ -22,6 +22,7 @@ pub mod query;
 pub mod renewable;
 pub mod sale;
 pub mod secret;
+pub mod sending;
 pub mod session_id;
 pub mod smoke;
 pub mod suppression;

@@ -21,6 +21,14 @@ impl Timestamp {
         Self(seconds.saturating_mul(1000))
     }
 
+    /// Reads a moment as RFC 3339 writes it, rounded to milliseconds: `2026-04-16T14:23:07Z`. Nothing for any other
+    /// text, such as a day that no calendar has.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let moment: jiff::Timestamp = text.parse().ok()?;
+        Some(Self(moment.as_millisecond()))
+    }
+
     /// Milliseconds since the Unix epoch.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
@@ -85,6 +93,18 @@ mod tests {
         assert_eq!(moment.to_iso(), "2026-04-16T14:23:07.412Z");
         assert_eq!(moment.to_date(), "2026-04-16");
         assert_eq!(Timestamp::from_seconds(1_776_349_387).to_iso(), "2026-04-16T14:23:07.000Z");
+    }
+
+    #[test]
+    fn is_read_as_it_is_written_and_only_if_there_is_such_a_moment() {
+        for moment in [0, 1_776_349_387_412, -1] {
+            let moment = Timestamp::from_millis(moment);
+            assert_eq!(Timestamp::parse(&moment.to_iso()), Some(moment));
+        }
+        assert_eq!(Timestamp::parse("2026-04-16T16:23:07+02:00"), Timestamp::parse("2026-04-16T14:23:07Z"));
+        for text in ["", "2026-04-16", "9999-99-99T99:99:99Z", "2026-02-30T00:00:00Z", "2026-04-16T14:23:07"] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -171,6 +171,26 @@ impl Client {
         format!("{}{path}", self.mailbox)
     }
 
+    /// The address of a next page. The token goes along, so it must be of the service we were configured with.
+    fn ours(&self, next: String) -> Result<String, MailError> {
+        if next.starts_with(&self.service) { Ok(next) } else { Err(MailError::Unavailable(200)) }
+    }
+
+    /// The sale of the latest mail in a list of sent items, all its pages together.
+    async fn sale_at(&self, first: String) -> Result<Option<SessionId>, MailError> {
+        let (mut url, mut latest) = (first, None);
+        for _ in 0..inbox::MOST_PAGES {
+            let call = Call { url, ..self.asking("sale_of", "") };
+            let page = self.told(&call, inbox::sent).await.map_err(no_mailbox)?;
+            latest = latest.max(page.latest);
+            match page.next {
+                Some(next) => url = self.ours(next)?,
+                None => break,
+            }
+        }
+        Ok(latest.map(|(_, session)| session))
+    }
+
     /// Creates a draft of this message.
     async fn draft(&self, body: &str) -> Result<Draft, MailError> {
         let (method, url) = (Method::POST, self.at("/messages"));
@@ -230,9 +250,7 @@ impl Inbox for Client {
             found.more = found.messages.len() > most || page.next.is_some();
             found.messages.truncate(most);
             match page.next.filter(|_| found.messages.len() < most) {
-                // The token goes along, so the address must be of the service we were configured with.
-                Some(next) if next.starts_with(&self.service) => url = next,
-                Some(_) => return Err(MailError::Unavailable(200)),
+                Some(next) => url = self.ours(next)?,
                 None => return Ok(found),
             }
         }
@@ -247,9 +265,13 @@ impl Inbox for Client {
         self.about(id, "correspondence", "from,subject,body", LASTING_IDS_AND_TEXT, inbox::correspondence).await
     }
 
-    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError> {
-        let call = self.asking("sale_of", &inbox::sent_in(conversation));
-        self.told(&call, inbox::sale).await.map_err(no_mailbox)
+    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
+        for path in inbox::answered(message) {
+            if let Some(session) = self.sale_at(self.at(&path)).await? {
+                return Ok(Some(session));
+            }
+        }
+        Ok(None)
     }
 
     async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {

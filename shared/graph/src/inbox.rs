@@ -1,6 +1,6 @@
 //! The inbox as Graph writes it: addresses of calls, and what their replies say.
 
-use crate::{encode, message::SESSION_HEADER};
+use crate::{encode, message::SESSION_PROPERTY};
 use domain::{
     SessionId,
     inbox::{Arrival, Correspondence, Incoming, Order, ReceivedAt},
@@ -32,13 +32,41 @@ pub(crate) fn unread(since: &ReceivedAt, order: Order, most: usize) -> String {
     )
 }
 
-/// The mails that were sent in a conversation.
-pub(crate) fn sent_in(conversation: &str) -> String {
+/// How many pages of a conversation are read: 1,000 mails of ours, which no correspondence has.
+pub(crate) const MOST_PAGES: usize = 20;
+
+/// Where the mail that a message answers may be among those sent: in its conversation, and then by the id that the
+/// message names. A conversation is Exchange's guess, and it opens a new one where a mail program leaves out what it
+/// guesses by; In-Reply-To is what the sender's program says.
+pub(crate) fn answered(message: &Incoming) -> Vec<String> {
+    let conversation = message.conversation.as_deref().map(|conversation| sent_where("conversationId", conversation));
+    let named = in_reply_to(message).map(|id| sent_where("internetMessageId", id));
+    conversation.into_iter().chain(named).collect()
+}
+
+fn sent_where(property: &str, value: &str) -> String {
     format!(
-        "/mailFolders/sentitems/messages?$filter=conversationId%20eq%20{}\
-         &$select=sentDateTime,internetMessageHeaders&$top={PAGE}",
-        encode::literal(conversation)
+        "/mailFolders/sentitems/messages?$filter={property}%20eq%20{}&$select=sentDateTime\
+         &$expand=singleValueExtendedProperties($filter=id%20eq%20{})&$top={PAGE}",
+        encode::literal(value),
+        encode::literal(SESSION_PROPERTY),
     )
+}
+
+/// The first id in the header In-Reply-To, with its brackets.
+fn in_reply_to(message: &Incoming) -> Option<&str> {
+    let (_, value) = message.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("in-reply-to"))?;
+    let from = &value[value.find('<')?..];
+    Some(&from[..=from.find('>')?])
+}
+
+/// Mails of ours in Graph's reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// The sale of the latest of them that has one, with when that was sent.
+    pub(crate) latest: Option<(Option<String>, SessionId)>,
+    /// The address of the next page.
+    pub(crate) next: Option<String>,
 }
 
 /// A page in Graph's reply. A message without an id could never be told apart from another: it is left out.
@@ -72,17 +100,20 @@ pub(crate) fn correspondence(reply: &[u8]) -> Option<Correspondence> {
     })
 }
 
-/// The sale of the mails in a list: of the latest, should they be of several.
-#[allow(clippy::option_option)] // The outer one says whether the reply could be read.
-pub(crate) fn sale(reply: &[u8]) -> Option<Option<SessionId>> {
+/// A page of mails that were sent: of several sales, that of the latest mail is meant.
+pub(crate) fn sent(reply: &[u8]) -> Option<Sent> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     let of_sale = |mail: &Value| {
-        let mut named = headers(mail).filter(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));
-        let session = named.find_map(|(_, value)| SessionId::parse(value.trim()).ok())?;
+        let properties = mail["singleValueExtendedProperties"].as_array()?.iter();
+        // Graph writes the GUID in letters of its own choice.
+        let ours =
+            |property: &&Value| property["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(SESSION_PROPERTY));
+        let mut named = properties.filter(ours).filter_map(|property| property["value"].as_str());
+        let session = named.find_map(|value| SessionId::parse(value.trim()).ok())?;
         Some((text(mail, "sentDateTime"), session))
     };
     let latest = reply["value"].as_array()?.iter().filter_map(of_sale).max();
-    Some(latest.map(|(_, session)| session))
+    Some(Sent { latest, next: text(&reply, "@odata.nextLink") })
 }
 
 fn sender(message: &Value) -> String {
@@ -144,19 +175,46 @@ mod tests {
 
     #[test]
     fn the_sale_of_a_conversation_is_that_of_its_latest_mail() {
-        let mail = |sent: &str, header: &str, session: &str| json!({"sentDateTime": sent, "internetMessageHeaders": [{"name": header, "value": session}]});
-        let of = |mails: Value| sale(&bytes(&json!({ "value": mails }))).unwrap().map(String::from);
-        let first = mail("2026-04-16T10:00:00Z", "X-Oracle-Session", "cs_live_1");
-        let second = mail("2026-04-17T10:00:00Z", "x-oracle-session", "cs_live_2");
+        let mail = |sent: &str, id: &str, session: &str| json!({"sentDateTime": sent, "singleValueExtendedProperties": [{"id": id, "value": session}]});
+        let of = |mails: Value| {
+            let page = sent(&bytes(&json!({ "value": mails, "@odata.nextLink": "more" }))).unwrap();
+            assert_eq!(page.next.as_deref(), Some("more"));
+            page.latest.map(|(_, session)| String::from(session))
+        };
+        let first = mail("2026-04-16T10:00:00Z", &SESSION_PROPERTY.to_uppercase(), "cs_live_1");
+        let second = mail("2026-04-17T10:00:00Z", SESSION_PROPERTY, "cs_live_2");
         assert_eq!(of(json!([second, first])).as_deref(), Some("cs_live_2"));
-        assert_eq!(of(json!([mail("2026-04-17T10:00:00Z", "x-other", "cs_live_2"), {}])), None);
-        assert_eq!(of(json!([mail("2026-04-17T10:00:00Z", "x-oracle-session", "../x")])), None);
-        assert_eq!(sale(b"{}"), None);
+        assert_eq!(of(json!([first])).as_deref(), Some("cs_live_1"));
+        assert_eq!(of(json!([mail("2026-04-17T10:00:00Z", "String 0x1042", "cs_live_2"), {}])), None);
+        assert_eq!(of(json!([mail("2026-04-17T10:00:00Z", SESSION_PROPERTY, "../x")])), None);
+        // What Graph does not tell of sent items is not relied upon.
+        let header = json!([{"name": "x-oracle-session", "value": "cs_live_3"}]);
+        assert_eq!(of(json!([{"sentDateTime": "2026-04-17T10:00:00Z", "internetMessageHeaders": header}])), None);
+        assert_eq!(sent(b"{}"), None);
+    }
+
+    fn reply(conversation: Option<&str>, header: (&str, &str)) -> Incoming {
+        let headers = vec![(header.0.to_owned(), header.1.to_owned())];
+        let conversation = conversation.map(str::to_owned);
+        Incoming { sender: String::new(), subject: String::new(), conversation, headers }
+    }
+
+    #[test]
+    fn a_reply_is_looked_up_by_its_conversation_and_by_what_it_answers() {
+        let asked = answered(&reply(Some("c"), ("in-reply-to", " <o'1@x> (a comment) <2@x>")));
+        assert_eq!(asked.len(), 2);
+        assert!(asked[0].contains("$filter=conversationId%20eq%20%27c%27&"), "{asked:?}");
+        assert!(asked[1].contains("$filter=internetMessageId%20eq%20%27%3Co%27%271%40x%3E%27&"), "{asked:?}");
+        assert!(asked.iter().all(|path| path.contains("$expand=singleValueExtendedProperties(")), "{asked:?}");
+        for header in [("References", "<1@x>"), ("In-Reply-To", ""), ("In-Reply-To", ">1@x<"), ("In-Reply-To", "<é")] {
+            assert!(answered(&reply(None, header)).is_empty(), "{header:?}");
+        }
     }
 
     #[test]
     fn no_text_can_break_out_of_a_filter() {
-        let path = sent_in("x' or 1 eq 1 or '");
-        assert!(path.contains("eq%20%27x%27%27%20or%201"), "{path}");
+        let asked = answered(&reply(Some("x' or 1 eq 1 or '"), ("In-Reply-To", "<x' or 1 eq 1>")));
+        assert!(asked[0].contains("eq%20%27x%27%27%20or%201"), "{asked:?}");
+        assert!(asked[1].contains("eq%20%27%3Cx%27%27%20or%201"), "{asked:?}");
     }
 }

@@ -124,11 +124,11 @@ impl Inbox for LazyClient {
         }
     }
 
-    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError> {
+    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
         let client = self.client().await?;
-        let outcome = client.sale_of(conversation).await;
+        let outcome = client.sale_of(message).await;
         match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.sale_of(conversation).await,
+            Some(client) => client.sale_of(message).await,
             None => outcome,
         }
     }

@@ -3,8 +3,13 @@
 use domain::{inbox::Acknowledgement, ports::OutgoingMail, sale::Draft};
 use serde_json::{Value, json};
 
-/// The header by which a mail can be found again; Graph takes headers of one's own that begin with `x-`.
-pub(crate) const SESSION_HEADER: &str = "x-oracle-session";
+/// The header that names a mail's sale to whoever receives it, a bounce included; Graph takes headers of one's own that
+/// begin with `x-`. On the copy in Sent Items it is not to be found: Graph leaves internet headers out there.
+const SESSION_HEADER: &str = "x-oracle-session";
+
+/// The extended property that names a mail's sale to ourselves: it goes along when a draft becomes a sent item. The
+/// GUID is the namespace of our properties; a mailbox knows the pair forever, so neither part ever changes.
+pub(crate) const SESSION_PROPERTY: &str = "String {7d2c5b0e-3f64-4a51-9c0d-42a5c1e7b042} Name x-oracle-session";
 
 /// The body of the call that makes a draft.
 pub(crate) fn draft(mail: &OutgoingMail) -> Value {
@@ -13,6 +18,7 @@ pub(crate) fn draft(mail: &OutgoingMail) -> Value {
         "body": {"contentType": "Text", "content": mail.body},
         "toRecipients": [{"emailAddress": {"address": mail.to.expose()}}],
         "internetMessageHeaders": [{"name": SESSION_HEADER, "value": mail.session_id.as_str()}],
+        "singleValueExtendedProperties": [{"id": SESSION_PROPERTY, "value": mail.session_id.as_str()}],
     })
 }
 
@@ -70,6 +76,9 @@ mod tests {
                 "body": {"contentType": "Text", "content": "<b>not bold</b>\n"},
                 "toRecipients": [{"emailAddress": {"address": "someone@example.com"}}],
                 "internetMessageHeaders": [{"name": "x-oracle-session", "value": "cs_test_1"}],
+                "singleValueExtendedProperties": [{
+                    "id": "String {7d2c5b0e-3f64-4a51-9c0d-42a5c1e7b042} Name x-oracle-session", "value": "cs_test_1",
+                }],
             })
         );
     }

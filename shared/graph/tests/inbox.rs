@@ -9,7 +9,7 @@ mod support;
 
 use domain::{
     EmailAddress, SessionId,
-    inbox::{Acknowledgement, Order, ReceivedAt},
+    inbox::{Acknowledgement, Incoming, Order, ReceivedAt},
     ports::{Inbox, MailError},
 };
 use server::{Server, json, json_with};
@@ -22,8 +22,8 @@ const MAILBOX: &str = "/graph/v1.0/users/oracle%4042sisters.ai";
 async fn every_question_is_asked_as_graph_reads_it() {
     let list = r#"{"value":[{"id":"A","receivedDateTime":"2026-04-16T10:00:00Z"},{"id":"B","receivedDateTime":null}]}"#;
     let message = r#"{"from":{"emailAddress":{"address":"a@example.com"}},"subject":"Hi","conversationId":"c'1"}"#;
-    let sent = r#"{"value":[{"sentDateTime":"2026-04-16T10:00:00Z","internetMessageHeaders":[
-        {"name":"x-oracle-session","value":"cs_test_1"}]}]}"#;
+    let sent = r#"{"value":[{"sentDateTime":"2026-04-16T10:00:00Z","singleValueExtendedProperties":[
+        {"id":"String {7d2c5b0e-3f64-4a51-9c0d-42a5c1e7b042} Name x-oracle-session","value":"cs_test_1"}]}]}"#;
     let server = Server::start([
         json(200, TOKEN),
         json(200, list),
@@ -40,7 +40,7 @@ async fn every_question_is_asked_as_graph_reads_it() {
     let message = client.message("A/1").await.unwrap().unwrap();
     assert_eq!((message.sender.as_str(), message.conversation.as_deref()), ("a@example.com", Some("c'1")));
     assert_eq!(client.correspondence("A/1").await.unwrap().unwrap().text, "Text");
-    assert_eq!(client.sale_of("c'1").await.unwrap(), SessionId::parse("cs_test_1").ok());
+    assert_eq!(client.sale_of(&message).await.unwrap(), SessionId::parse("cs_test_1").ok());
     let to = EmailAddress::parse("a@example.com").unwrap();
     let acknowledgement = Acknowledgement { to, subject: "Re: a\r\nBcc: b".into(), body: "Thank you." };
     assert_eq!(client.create_acknowledgement(&acknowledgement).await.unwrap().id, "D");
@@ -54,8 +54,9 @@ async fn every_question_is_asked_as_graph_reads_it() {
              %20false&$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=50 HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,conversationId,internetMessageHeaders HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,body HTTP/1.1",
-            "GET /mailFolders/sentitems/messages?$filter=conversationId%20eq%20%27c%27%271%27\
-             &$select=sentDateTime,internetMessageHeaders&$top=50 HTTP/1.1",
+            "GET /mailFolders/sentitems/messages?$filter=conversationId%20eq%20%27c%27%271%27&$select=sentDateTime\
+             &$expand=singleValueExtendedProperties($filter=id%20eq%20%27String%20%7B7d2c5b0e-3f64-4a51-9c0d\
+             -42a5c1e7b042%7D%20Name%20x-oracle-session%27)&$top=50 HTTP/1.1",
             "POST /messages HTTP/1.1",
         ]
     );
@@ -66,6 +67,41 @@ async fn every_question_is_asked_as_graph_reads_it() {
     let draft: serde_json::Value = serde_json::from_str(&seen[5].body).unwrap();
     assert_eq!(draft["subject"], "Re: a  Bcc: b");
     assert_eq!(draft["internetMessageHeaders"][0]["name"], "X-Auto-Response-Suppress");
+}
+
+/// A message in a conversation that answers a mail.
+fn reply() -> Incoming {
+    let headers = vec![("In-Reply-To".to_owned(), "<1@x>".to_owned())];
+    Incoming { sender: String::new(), subject: String::new(), conversation: Some("c".to_owned()), headers }
+}
+
+fn sent(session: &str, at: &str, next: Option<&str>) -> String {
+    let id = "String {7D2C5B0E-3F64-4A51-9C0D-42A5C1E7B042} Name x-oracle-session";
+    let mail =
+        serde_json::json!({ "sentDateTime": at, "singleValueExtendedProperties": [{"id": id, "value": session}] });
+    serde_json::json!({ "value": [mail], "@odata.nextLink": next }).to_string()
+}
+
+/// A long conversation fills several pages, and a conversation that names no sale is not the last word.
+#[tokio::test]
+async fn the_sale_of_a_reply_is_looked_for_on_every_page_and_by_what_it_answers() {
+    let first = sent("cs_test_new", "2026-04-17T10:00:00Z", None);
+    let server = Server::start([json(200, TOKEN), json(200, first)]).await;
+    assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_new");
+    assert_eq!(server.seen().len(), 2, "what was found by the conversation is not looked for again");
+
+    let named = sent("cs_test_1", "2026-04-17T10:00:00Z", None);
+    let server = Server::start([json(200, TOKEN), json(200, r#"{"value":[]}"#), json(200, named)]).await;
+    assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_1");
+    assert!(
+        server.seen()[2].line.contains("internetMessageId%20eq%20%27%3C1%40x%3E%27"),
+        "{:?}",
+        server.seen()[2].line
+    );
+    let elsewhere = sent("cs_test_old", "2026-04-16T10:00:00Z", Some("https://evil.example/v1.0/users/x/messages"));
+    let server = Server::start([json(200, TOKEN), json(200, elsewhere)]).await;
+    let found = parts(&server.url).client.sale_of(&reply()).await;
+    assert!(matches!(found, Err(MailError::Unavailable(200))), "an older page is not the whole answer");
 }
 
 /// The access token goes along with the address of the next page.
@@ -104,7 +140,7 @@ async fn refusals_say_how_long_to_wait_and_what_is_gone() {
     let unread = client.unread(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
     assert!(matches!(unread, Err(MailError::Forbidden(404))), "a folder is never missing: the mailbox is");
     let (_server, client) = first(json(200, "{}")).await;
-    assert!(matches!(client.sale_of("c").await, Err(MailError::Unavailable(200))));
+    assert!(matches!(client.sale_of(&reply()).await, Err(MailError::Unavailable(200))));
     let client = parts("http://127.0.0.1:9").client;
     assert!(client.message("..").await.unwrap().is_none(), "an id that is a step of a path reaches nobody");
 }

@@ -97,6 +97,9 @@ async fn every_operation_is_sent_as_graph_reads_it() {
             "body": {"contentType": "Text", "content": mail().body},
             "toRecipients": [{"emailAddress": {"address": "someone@example.com"}}],
             "internetMessageHeaders": [{"name": "x-oracle-session", "value": "cs_test_1"}],
+            "singleValueExtendedProperties": [{
+                "id": "String {7d2c5b0e-3f64-4a51-9c0d-42a5c1e7b042} Name x-oracle-session", "value": "cs_test_1",
+            }],
         })
     );
     assert_eq!((seen[2].header("content-length"), seen[2].body.as_str()), (Some("0"), ""));

@@ -1,63 +1,208 @@
 //! What is remembered of a run, recorded, and told to operators.
 
 use crate::report::{Report, Trigger};
-use audit::{FunctionJournal, Noted};
-use domain::{SessionId, Timestamp};
+use audit::{FunctionJournal, Notebook, Noted};
+use domain::{
+    SessionId, Timestamp,
+    ports::{Pause, Versioned},
+};
+use runtime::within;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The function's name: that of its memory, of its stream in the audit log, and of its folder.
-pub const FUNCTION: &str = "smoke-test";
+pub(crate) const FUNCTION: &str = "smoke-test";
 
 /// More sessions than this are not remembered: entries are also cleaned up by age.
 const MOST_LEFTOVERS: usize = 20;
 
+/// Reading the memory, saving it with the record, and telling operators where that fails have so long each: with the
+/// stages they end within the minute (invariant 6).
+const FOR_READING: Duration = Duration::from_secs(2);
+const FOR_SAVING: Duration = Duration::from_secs(4);
+const FOR_TELLING: Duration = Duration::from_secs(2);
+
 /// What the smoke test remembers from one run to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Sessions whose cache entries are not known to be gone.
     #[serde(default)]
-    pub leftovers: Vec<SessionId>,
+    pub(crate) leftovers: Vec<SessionId>,
 }
 
-/// The sessions that earlier runs have left. A memory that cannot be read counts as empty: the test runs all the same.
-pub async fn leftovers(journal: FunctionJournal<'_>) -> Vec<SessionId> {
-    match journal.load::<Memory>().await {
-        Ok(notebook) => notebook.value.memory.leftovers,
-        Err(error) => {
-            tracing::warn!(%error, "what earlier runs have left is not known");
-            Vec::new()
+/// What was remembered when a run began; nothing where that could not be read.
+pub(crate) struct Remembered(Option<Versioned<Notebook<Memory>>>);
+
+impl Remembered {
+    /// Reads it. A memory that cannot be read counts as empty: the test runs all the same.
+    pub(crate) async fn of(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Self {
+        Self(loaded(journal, pause).await)
+    }
+
+    /// The sessions that earlier runs have left.
+    pub(crate) fn leftovers(&self) -> Vec<SessionId> {
+        self.0.as_ref().map(|notebook| notebook.value.memory.leftovers.clone()).unwrap_or_default()
+    }
+
+    /// Records a run with what it leaves behind, and tells operators, in one write. When the write fails, operators are
+    /// told all the same.
+    pub(crate) async fn record(
+        self,
+        journal: FunctionJournal<'_>,
+        pause: &dyn Pause,
+        report: &Report,
+        trigger: Trigger,
+        now: Timestamp,
+        log: &str,
+    ) {
+        let (alerts, cleaned) = (report.alerts(trigger, now, log), self.leftovers());
+        let note = |memory: &mut Memory| {
+            // Another run may have added its own meanwhile.
+            memory.leftovers.retain(|session| !cleaned.contains(session));
+            memory.leftovers.extend(report.leftovers.iter().cloned());
+            let surplus = memory.leftovers.len().saturating_sub(MOST_LEFTOVERS);
+            memory.leftovers.drain(..surplus);
+            let noted = Noted::save(()).recording("smoke_test", report.facts(trigger));
+            alerts.iter().cloned().fold(noted, Noted::alerting)
+        };
+        let save = async {
+            let notebook = match self.0 {
+                Some(notebook) => notebook,
+                None => journal.load().await.map_err(|error| error.to_string())?,
+            };
+            journal.commit(notebook, note).await.map(drop).map_err(|error| error.to_string())
+        };
+        let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|broke| Err(broke.to_string()));
+        if let Err(error) = saved {
+            tracing::error!(error, "the run is not recorded");
+            let tell = async {
+                for alert in alerts {
+                    journal.alerts.raise(alert).await;
+                }
+            };
+            if let Err(broke) = within(pause, FOR_TELLING, tell).await {
+                tracing::error!(%broke, "operators are not told");
+            }
         }
     }
 }
 
-/// Records a run with what it remembers, and tells operators, in one write. `cleaned` are the leftovers that the run
-/// was given. When the write fails, operators are told all the same.
-pub async fn record(
-    journal: FunctionJournal<'_>,
-    report: &Report,
-    trigger: Trigger,
-    cleaned: &[SessionId],
-    now: Timestamp,
-    log: &str,
-) {
-    let alerts = report.alerts(trigger, now, log);
-    let note = |memory: &mut Memory| {
-        // Another run may have added its own meanwhile.
-        memory.leftovers.retain(|session| !cleaned.contains(session));
-        memory.leftovers.extend(report.leftovers.iter().cloned());
-        let surplus = memory.leftovers.len().saturating_sub(MOST_LEFTOVERS);
-        memory.leftovers.drain(..surplus);
-        let noted = Noted::save(()).recording("smoke_test", report.facts(trigger));
-        alerts.iter().cloned().fold(noted, Noted::alerting)
+async fn loaded(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Option<Versioned<Notebook<Memory>>> {
+    let read = within(pause, FOR_READING, journal.load()).await;
+    let error = match read {
+        Ok(Ok(notebook)) => return Some(notebook),
+        Ok(Err(error)) => error.to_string(),
+        Err(broke) => broke.to_string(),
     };
-    let saved = match journal.load::<Memory>().await {
-        Ok(notebook) => journal.commit(notebook, note).await.map(drop).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = saved {
-        tracing::error!(error, "the run is not recorded");
-        for alert in alerts {
-            journal.alerts.raise(alert).await;
+    tracing::warn!(error, "what earlier runs have left is not known");
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::{Failure, Outcome, Stage};
+    use domain::Channel;
+    use serde_json::{Value, json};
+    use testkit::{Fault, Plan, World, run};
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_776_322_800);
+
+    fn session(number: usize) -> SessionId {
+        SessionId::parse(format!("cs_test_{number}")).unwrap()
+    }
+
+    /// A failed run that leaves this behind.
+    fn report(leftovers: Vec<SessionId>) -> Report {
+        let fails = (Stage::WebhookSimulation, Outcome::Fail(Failure::new("down")));
+        let (took, stages, warnings) = (Duration::from_secs(1), vec![fails], Vec::new());
+        Report { started_at: NOW, took, stages, warnings, session: None, leftovers }
+    }
+
+    /// One run: reads, and leaves this behind. Answers what it was given.
+    fn ran(world: &World, leaves: impl Fn(Vec<SessionId>) -> Vec<SessionId>) -> Vec<SessionId> {
+        let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
+        let whole = async {
+            let remembered = Remembered::of(journal, world).await;
+            let given = remembered.leftovers();
+            let report = report(leaves(given.clone()));
+            remembered.record(journal, world, &report, Trigger::Cron, NOW, "log").await;
+            given
+        };
+        run(whole).unwrap()
+    }
+
+    fn kept(world: &World) -> Vec<SessionId> {
+        let document: Value = serde_json::from_str(&world.state().notes[FUNCTION].0).unwrap();
+        serde_json::from_value(document["memory"]["leftovers"].clone()).unwrap()
+    }
+
+    fn channels(world: &World) -> Vec<Channel> {
+        world.state().alerts.iter().map(|alert| alert.channel).collect()
+    }
+
+    #[test]
+    fn what_a_run_leaves_is_given_to_the_next_one_and_forgotten_once_it_is_gone() {
+        let world = World::at(NOW);
+        assert_eq!(ran(&world, |_| vec![session(1), session(2)]), []);
+        assert_eq!(ran(&world, |_| vec![session(2)]), [session(1), session(2)]);
+        assert_eq!(kept(&world), [session(2)]);
+        assert_eq!(ran(&world, |_| Vec::new()), [session(2)]);
+        assert_eq!(kept(&world), []);
+        assert_eq!(world.state().log.len(), 3, "each run is recorded");
+        assert_eq!(channels(&world), [Channel::Ops, Channel::Critical].repeat(3));
+        assert_eq!(world.state().boundaries.iter().filter(|name| **name == "notes.load").count(), 3, "once a run");
+    }
+
+    #[test]
+    fn no_more_than_twenty_are_remembered_and_those_are_the_latest() {
+        let world = World::at(NOW);
+        for number in 0..25 {
+            ran(&world, |given| given.into_iter().chain([session(number)]).collect());
         }
+        assert_eq!(kept(&world), (5..25).map(session).collect::<Vec<_>>());
+    }
+
+    /// A run at the same time has saved its own in between: neither forgets the other's.
+    #[test]
+    fn what_another_run_has_left_meanwhile_stays() {
+        let world = World::at(NOW);
+        ran(&world, |_| vec![session(1)]);
+        ran(&world, |given| {
+            ran(&world, |_| vec![session(1), session(2)]);
+            assert_eq!(given, [session(1)]);
+            vec![session(3)]
+        });
+        assert_eq!(kept(&world), [session(2), session(3)]);
+    }
+
+    /// The critical alert is for a night in which the table, too, may be down.
+    #[test]
+    fn operators_are_told_also_where_nothing_can_be_saved() {
+        for (boundary, fault) in [
+            ("notes.save", Fault::Fail),
+            ("notes.load", Fault::Fail),
+            ("notes.save", Fault::CrashBefore),
+            ("notes.load", Fault::CrashBefore),
+        ] {
+            let world = World::at(NOW);
+            world.plan(Plan::none().whenever(boundary, fault));
+            assert_eq!(ran(&world, |_| vec![session(1)]), []);
+            assert_eq!(channels(&world), [Channel::Ops, Channel::Critical], "{fault:?} at {boundary}");
+            assert!(world.state().alerts[1].line.contains("ORACLE SMOKE FAIL — Stage 5"), "{fault:?} at {boundary}");
+            let took = world.state().now - NOW.as_millis();
+            let most = (FOR_READING + FOR_SAVING + FOR_TELLING).as_millis();
+            assert!(u128::try_from(took).unwrap() <= most, "{took}");
+            assert!(world.state().notes.is_empty());
+        }
+    }
+
+    /// A memory that nobody can read is told, and stops nothing.
+    #[test]
+    fn a_memory_that_cannot_be_read_counts_as_empty() {
+        let world = World::at(NOW);
+        world.state().notes.insert(FUNCTION.to_owned(), (json!("garbage").to_string(), 1));
+        assert_eq!(ran(&world, |_| vec![session(1)]), []);
+        assert_eq!(kept(&world), [session(1)]);
     }
 }

@@ -1,6 +1,6 @@
 //! What a run has found, in the forms of the spec: the report, the broadcast, the alert, the exit code.
 
-use crate::stage::{Outcome, Stage};
+use crate::stage::{Failure, Outcome, Stage};
 use domain::{Alert, Channel, SessionId, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -32,17 +32,17 @@ impl Trigger {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// When it began.
-    pub started_at: Timestamp,
+    pub(crate) started_at: Timestamp,
     /// How long it took.
-    pub took: Duration,
+    pub(crate) took: Duration,
     /// Every stage, in order.
-    pub stages: Vec<(Stage, Outcome)>,
+    pub(crate) stages: Vec<(Stage, Outcome)>,
     /// What does not count as a failure but has to be known.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// The session that was used.
     pub session: Option<SessionId>,
     /// Sessions whose cache entries may still be there or come yet.
-    pub leftovers: Vec<SessionId>,
+    pub(crate) leftovers: Vec<SessionId>,
 }
 
 /// What an exit code or a deployment hears.
@@ -72,6 +72,18 @@ impl Ending {
 const SHORT: usize = 80;
 
 impl Report {
+    /// Of a run that could not even begin: an environment check that failed, so operators hear of it as of any other.
+    #[must_use]
+    pub fn not_begun(now: Timestamp, error: &str) -> Self {
+        let outcome = |stage| match stage {
+            Stage::EnvironmentCheck => Outcome::Fail(Failure::new(error)),
+            _ => Outcome::Skip("the environment check failed: nothing is called".to_owned()),
+        };
+        let stages = Stage::ALL.into_iter().map(|stage| (stage, outcome(stage))).collect();
+        let (took, warnings, leftovers) = (Duration::ZERO, Vec::new(), Vec::new());
+        Self { started_at: now, took, stages, warnings, session: None, leftovers }
+    }
+
     /// How many stages passed.
     #[must_use]
     pub fn passed(&self) -> usize {
@@ -90,8 +102,7 @@ impl Report {
     }
 
     /// The first stage that failed, and why.
-    #[must_use]
-    pub fn first_failure(&self) -> Option<(Stage, String)> {
+    pub(crate) fn first_failure(&self) -> Option<(Stage, String)> {
         self.stages.iter().find_map(|(stage, outcome)| match outcome {
             Outcome::Fail(failure) => Some((*stage, short(&failure.error))),
             _ => None,
@@ -162,8 +173,7 @@ impl Report {
     }
 
     /// What the audit log keeps of it.
-    #[must_use]
-    pub fn facts(&self, trigger: Trigger) -> Value {
+    pub(crate) fn facts(&self, trigger: Trigger) -> Value {
         let failed = |word: &str| -> Vec<usize> {
             let such = self.stages.iter().filter(|(_, outcome)| outcome.word() == word);
             such.map(|(stage, _)| stage.number()).collect()
@@ -221,7 +231,6 @@ fn short(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::Failure;
 
     const STARTED: Timestamp = Timestamp::from_seconds(1_776_322_800);
     const ENDED: Timestamp = Timestamp::from_seconds(1_776_322_822);
@@ -324,6 +333,23 @@ mod tests {
         assert_eq!(report.ending().exit_code(), 2);
         assert_eq!(report.json()["exit_code"], 2);
         assert_eq!(report.json()["stages"][0]["error"], "x");
+    }
+
+    /// A variable is missing: nothing runs, and operators hear of it in the lines of the spec.
+    #[test]
+    fn a_run_that_cannot_begin_is_told_like_any_other() {
+        let report = Report::not_begun(ENDED, "environment variable SITE_URL is not set");
+        assert_eq!((report.ending().exit_code(), report.passed()), (2, 0));
+        let lines: Vec<_> = report.alerts(Trigger::Cron, ENDED, LOG).into_iter().map(|alert| alert.line).collect();
+        assert_eq!(
+            lines,
+            [
+                "[SMOKE] Oracle pipeline: 0/10 FAIL — Stage 1 environment variable SITE_URL is not set | \
+                 2026-04-16T07:00:22Z",
+                "[2026-04-16T07:00:22Z] ORACLE SMOKE FAIL — Stage 1 (environment check) — environment variable SITE_URL \
+                 is not set. Check /aws/lambda/oracle-smoke-test",
+            ]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A stage (Smoke Test, stage definitions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
-pub enum Stage {
+pub(crate) enum Stage {
     EnvironmentCheck,
     TollHealth,
     EmailServiceHealth,
@@ -27,7 +27,7 @@ const HEALTH: Duration = Duration::from_secs(10);
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::EnvironmentCheck,
         Self::TollHealth,
         Self::EmailServiceHealth,
@@ -41,14 +41,12 @@ impl Stage {
     ];
 
     /// Its number, from 1.
-    #[must_use]
-    pub const fn number(self) -> usize {
+    pub(crate) const fn number(self) -> usize {
         self as usize + 1
     }
 
     /// Its line up to how it ended, verbatim from the spec's report.
-    #[must_use]
-    pub const fn head(self) -> &'static str {
+    pub(crate) const fn head(self) -> &'static str {
         match self {
             Self::EnvironmentCheck => "[STAGE 1] Environment check .......................",
             Self::TollHealth => "[STAGE 2] oracle_toll health .....................",
@@ -64,8 +62,7 @@ impl Stage {
     }
 
     /// Its name in alerts and JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::EnvironmentCheck => "environment check",
             Self::TollHealth => "oracle_toll health",
@@ -81,8 +78,7 @@ impl Stage {
     }
 
     /// How long it may take.
-    #[must_use]
-    pub const fn limit(self) -> Duration {
+    pub(crate) const fn limit(self) -> Duration {
         match self {
             Self::TollHealth | Self::EmailServiceHealth => HEALTH,
             _ => LONGEST,
@@ -92,28 +88,28 @@ impl Stage {
 
 /// What was wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// For people; no question, no address, twelve characters of a session.
-    pub error: String,
+    pub(crate) error: String,
     /// What was received instead, where that helps.
-    pub payload: Option<Value>,
+    pub(crate) payload: Option<Value>,
 }
 
 impl Failure {
     /// Without a payload.
-    pub fn new(error: impl Into<String>) -> Self {
+    pub(crate) fn new(error: impl Into<String>) -> Self {
         Self { error: error.into(), payload: None }
     }
 
     /// With what was received.
-    pub fn with(error: impl Into<String>, payload: Value) -> Self {
+    pub(crate) fn with(error: impl Into<String>, payload: Value) -> Self {
         Self { error: error.into(), payload: Some(payload) }
     }
 }
 
 /// How a stage ended.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It passed; what stands behind PASS.
     Pass(String),
     /// It failed.
@@ -124,8 +120,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Its word in the report.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Pass(_) => "PASS",
             Self::Fail(_) => "FAIL",

@@ -1,16 +1,17 @@
 //! The smoke test of one process on AWS, Stripe's test mode, Graph and the public site.
 
 use crate::{
-    record::{self, FUNCTION},
+    ports::{Network, Ports, Reply, Settings, Site, Till, Unreachable},
+    record::{FUNCTION, Remembered},
     report::{Report, Trigger},
-    run::{self, Entries, Network, Ports, Reply, Settings, Site, Till, Unreachable},
+    run,
 };
 use async_trait::async_trait;
 use audit::FunctionJournal;
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts};
 use domain::{
-    EmailAddress, Secret, SessionId,
-    ports::{CacheEntries, Clock, PaymentError, StorageError},
+    EmailAddress, SessionId,
+    ports::{Clock, PaymentError},
 };
 use runtime::System;
 use std::{error::Error, sync::Arc, time::Duration};
@@ -46,29 +47,18 @@ pub struct Wired {
     gemini_secret: SecretDocument,
     site: HttpSite,
     mailbox: graph::LazyClient,
-    till: TestMode,
+    till: SmokeClient,
     sales: DynamoSales,
     log: S3AuditLog,
     alerts: SnsAlerts,
     addresses: Vec<String>,
 }
 
-struct TestMode(SmokeClient);
-
 #[async_trait]
-impl Till for TestMode {
+impl Till for SmokeClient {
     async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError> {
-        self.0.create(idempotency_key).await
+        Self::create(self, idempotency_key).await
     }
-}
-
-/// A refresh token that came with a look at the mailbox is not kept: the one in the secret stays valid, and
-/// email-sender rotates it.
-struct NotKept;
-
-#[async_trait]
-impl graph::RefreshTokenStore for NotKept {
-    async fn rotated(&self, _new: Secret) {}
 }
 
 struct Tcp;
@@ -117,13 +107,6 @@ impl Site for HttpSite {
     }
 }
 
-#[async_trait]
-impl Entries for DynamoSales {
-    async fn remove(&self, session: &SessionId) -> Result<bool, StorageError> {
-        CacheEntries::remove(self, session).await
-    }
-}
-
 impl Wired {
     /// Nothing is called yet.
     ///
@@ -150,10 +133,10 @@ impl Wired {
                 names.login_base_url,
                 names.sender,
                 Arc::new(secret(&names.graph_secret)),
-                Arc::new(NotKept),
+                Arc::new(graph::NotKept),
                 system.clone(),
             ),
-            till: TestMode(till),
+            till,
             sales: DynamoSales::new(connection.clone(), names.table, system),
             log: S3AuditLog::new(connection.clone(), names.audit_bucket),
             alerts: SnsAlerts::new(connection.clone(), names.ops_topic, names.critical_topic),
@@ -169,8 +152,8 @@ impl Wired {
             alerts: &self.alerts,
             clock: &System,
         };
-        let leftovers = record::leftovers(journal).await;
-        let settings = Settings { addresses: self.addresses.clone(), leftovers: leftovers.clone() };
+        let remembered = Remembered::of(journal, &System).await;
+        let settings = Settings { addresses: self.addresses.clone(), leftovers: remembered.leftovers() };
         let ports = Ports {
             smoke_secret: &self.smoke_secret,
             gemini_secret: &self.gemini_secret,
@@ -186,7 +169,7 @@ impl Wired {
         };
         // Behind a pointer: so many of the clients' futures inside one another are too deep for the compiler.
         let report = Box::pin(run::run(ports, &settings)).await;
-        record::record(journal, &report, trigger, &leftovers, System.now(), log).await;
+        remembered.record(journal, &System, &report, trigger, System.now(), log).await;
         report
     }
 }

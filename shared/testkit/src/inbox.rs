@@ -54,8 +54,9 @@ impl Inbox for World {
         Ok(found.map(|Incoming { sender, subject, .. }| Correspondence { sender, subject, text: String::new() }))
     }
 
-    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError> {
-        let read = self.boundary("inbox.sale_of", |state| state.conversations.get(conversation).cloned());
+    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
+        let conversation = message.conversation.as_deref();
+        let read = self.boundary("inbox.sale_of", |state| state.conversations.get(conversation?).cloned());
         read.await.map_err(unavailable)
     }
 

@@ -198,6 +198,46 @@ fn a_secret_that_was_rolled_while_we_run_is_looked_up() {
     assert_eq!(world.state().queue.len(), 1);
 }
 
+/// The smoke test's secret, rotated after this process had read it; and how often it was looked up again.
+#[derive(Default)]
+struct RolledSmoke(std::sync::atomic::AtomicUsize);
+
+#[async_trait]
+impl SecretSource for RolledSmoke {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        Ok(Secret::new(r#"{"secret_key":"sk_test_1","signing_secret":"whsec_old"}"#))
+    }
+}
+
+#[async_trait]
+impl RenewableSecret for RolledSmoke {
+    async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, StorageError> {
+        assert!(refused.expose().contains("whsec_old"));
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Ok(Some(Secret::new(r#"{"secret_key":"sk_test_1","signing_secret":"whsec_smoke"}"#)))
+    }
+}
+
+#[test]
+fn a_smoke_secret_that_was_rotated_while_we_run_is_looked_up() {
+    let metadata = json!({ "tier": "quick", "q0": smoke::QUERY, "qn": "1", "smoke": "true" });
+    let session = json!({ "id": "cs_test_1", "payment_status": "paid", "status": "complete", "metadata": metadata });
+    let body = event("checkout.session.completed", &session);
+    let signed =
+        |secret: &str| signature::sign(&Secret::new(secret), body.as_bytes(), Timestamp::from_seconds(1_763_596_800));
+    let (world, rolled) = (world(), RolledSmoke::default());
+    let ports = Ports { smoke_secret: &rolled, ..ports(&world, &CONFIGURED) };
+    for (secret, status, looks) in
+        [("whsec_old", 200, 0), ("whsec_smoke", 200, 1), ("whsec_x", 400, 2), (SECRET, 200, 2)]
+    {
+        assert_eq!(run(receive(ports, Some(&signed(secret)), body.as_bytes())).unwrap().status(), status, "{secret}");
+        assert_eq!(rolled.0.load(std::sync::atomic::Ordering::SeqCst), looks, "{secret}");
+    }
+    let state = world.state();
+    let from_smoke = |message: &Message| matches!(message, Message::Order { ordered_by: OrderedBy::SmokeTest, .. });
+    assert_eq!(state.queue.iter().filter(|(message, _)| from_smoke(message)).count(), 2);
+}
+
 #[test]
 fn without_a_secret_the_event_is_left_to_stripe() {
     for text in [None, Some("{}"), Some("not json"), Some(r#"{"signing_secrets":[""]}"#)] {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::GraphError;
 
-const PROPERTIES: [&str; 16] = [
+const PROPERTIES: [&str; 17] = [
     "subject",
     "body",
     "from",
@@ -16,6 +16,7 @@ const PROPERTIES: [&str; 16] = [
     "importance",
     "categories",
     "internetMessageHeaders",
+    "singleValueExtendedProperties",
     "internetMessageId",
     "isDeliveryReceiptRequested",
     "isReadReceiptRequested",
@@ -59,6 +60,9 @@ pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphEr
     }
     if let Some(headers) = message.get("internetMessageHeaders") {
         check_headers(headers)?;
+    }
+    if let Some(properties) = message.get("singleValueExtendedProperties") {
+        check_extended_properties(properties)?;
     }
     Ok(message)
 }
@@ -136,6 +140,40 @@ fn parse_recipients(list: &str, recipients: &Value) -> Result<Value, GraphError>
         })
         .collect();
     parsed.map(Value::Array)
+}
+
+/// The id of an extended property in the form in which two of them can be compared: `String {GUID} Name …`, whose GUID
+/// may be in letters of either case, and whose name may not. Properties without a name are not looked alike.
+pub(crate) fn extended_property(id: &str) -> Result<String, GraphError> {
+    let invalid = || {
+        GraphError::new(
+            400,
+            "ErrorInvalidProperty",
+            format!(
+                "PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."
+            ),
+        )
+    };
+    let (guid, name) = id.strip_prefix("String {").and_then(|rest| rest.split_once("} Name ")).ok_or_else(invalid)?;
+    let groups: Vec<&str> = guid.split('-').collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    let hexadecimal = groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if lengths != [8, 4, 4, 4, 12] || !hexadecimal || name.is_empty() {
+        return Err(invalid());
+    }
+    Ok(format!("String {{{}}} Name {name}", guid.to_ascii_lowercase()))
+}
+
+fn check_extended_properties(properties: &Value) -> Result<(), GraphError> {
+    let kind = "Collection(microsoft.graph.singleValueLegacyExtendedProperty)";
+    let properties = properties.as_array().ok_or_else(|| not_a("singleValueExtendedProperties", kind))?;
+    for property in properties {
+        extended_property(property["id"].as_str().unwrap_or(""))?;
+        if !property["value"].is_string() {
+            return Err(not_a("value", "Edm.String"));
+        }
+    }
+    Ok(())
 }
 
 fn check_headers(headers: &Value) -> Result<(), GraphError> {

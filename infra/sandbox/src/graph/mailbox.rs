@@ -73,11 +73,14 @@ fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Valu
     message
 }
 
-/// A message as a call without $select shows it: custom headers are left out.
+/// A message as a call without $select and $expand shows it: custom headers and extended properties are left out.
 pub(crate) fn shown(message: &Value) -> Value {
-    let mut message = message.clone();
+    without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties"])
+}
+
+fn without(mut message: Value, names: &[&str]) -> Value {
     if let Value::Object(fields) = &mut message {
-        fields.remove("internetMessageHeaders");
+        fields.retain(|name, _| !names.contains(&name.as_str()));
     }
     message
 }
@@ -183,12 +186,15 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
     }
     message["isDraft"] = json!(false);
     if to_oneself {
-        let mut copy = message.clone();
+        // Recipients get the headers, and none of the sender's extended properties.
+        let mut copy = without(message.clone(), &["singleValueExtendedProperties"]);
         copy["id"] = json!(new_id(state));
         copy["isRead"] = json!(false);
         state.mailbox.items.push(Item { folder: Folder::Inbox, message: copy });
     }
     if save {
+        // The other way round: the copy in Sent Items has lost the headers (microsoft-graph-docs 2716, 12726, 18761).
+        message = without(message, &["internetMessageHeaders"]);
         message["id"] = json!(new_id(state));
         state.mailbox.items.push(Item { folder: Folder::Sent, message });
     }

@@ -1,11 +1,11 @@
-//! The query options that the mail calls understand: $filter, $select, $top, $skip, $orderby, $count.
+//! The query options that the mail calls understand: $filter, $select, $expand, $top, $skip, $orderby, $count.
 
 use serde_json::{Map, Value, json};
 
-use super::GraphError;
+use super::{GraphError, draft::extended_property};
 use crate::http::Request;
 
-const LIST_OPTIONS: [&str; 6] = ["$filter", "$select", "$top", "$skip", "$orderby", "$count"];
+const LIST_OPTIONS: [&str; 7] = ["$filter", "$select", "$expand", "$top", "$skip", "$orderby", "$count"];
 const DEFAULT_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 1_000;
 
@@ -60,6 +60,8 @@ struct Condition {
 pub(crate) struct Options {
     conditions: Vec<Condition>,
     select: Option<Vec<&'static str>>,
+    /// The extended property that is to be shown.
+    expand: Option<String>,
     top: usize,
     skip: usize,
     order_by: &'static str,
@@ -77,7 +79,7 @@ pub(crate) struct Page {
 impl Options {
     /// The options of a single message.
     pub(crate) fn of_item(request: &Request) -> Result<Self, GraphError> {
-        Self::parse(request, &["$select"])
+        Self::parse(request, &["$select", "$expand"])
     }
 
     pub(crate) fn of_list(request: &Request) -> Result<Self, GraphError> {
@@ -115,6 +117,7 @@ impl Options {
         Ok(Self {
             conditions,
             select,
+            expand: request.query_value("$expand").map(parse_expand).transpose()?,
             top: number("$top", DEFAULT_PAGE, 1..=LARGEST_PAGE)?,
             skip: number("$skip", 0, 0..=usize::MAX)?,
             order_by,
@@ -123,8 +126,16 @@ impl Options {
         })
     }
 
-    /// The selected properties of a message; its id always comes along.
+    /// The selected properties of a message; its id always comes along, and what was expanded.
     pub(crate) fn select(&self, message: &Value) -> Value {
+        let mut selected = self.selected(message);
+        if let Some(expanded) = self.expand.as_ref().and_then(|id| expanded(message, id)) {
+            selected["singleValueExtendedProperties"] = json!([expanded]);
+        }
+        selected
+    }
+
+    fn selected(&self, message: &Value) -> Value {
         let Some(names) = &self.select else {
             return super::mailbox::shown(message);
         };
@@ -158,6 +169,22 @@ impl Options {
             next_skip: (end < found.len()).then_some(end),
         }
     }
+}
+
+/// One extended property of a message, as Graph writes it: with the GUID in small letters.
+fn expanded(message: &Value, id: &str) -> Option<Value> {
+    let mut properties = message["singleValueExtendedProperties"].as_array()?.iter();
+    let is_meant = |property: &&Value| {
+        property["id"].as_str().is_some_and(|found| extended_property(found).is_ok_and(|found| found == id))
+    };
+    properties.find(is_meant).map(|property| json!({"id": id, "value": property["value"]}))
+}
+
+/// `singleValueExtendedProperties($filter=id eq '…')`: the only expansion, and only of one property.
+fn parse_expand(text: &str) -> Result<String, GraphError> {
+    let id =
+        text.strip_prefix("singleValueExtendedProperties($filter=id eq '").and_then(|rest| rest.strip_suffix("')"));
+    extended_property(id.ok_or_else(|| GraphError::bad(format!("Parsing OData Select and Expand failed: '{text}'.")))?)
 }
 
 fn text_of(value: &Value) -> String {

@@ -9,7 +9,17 @@ fn message(subject: &str) -> Value {
         "body": {"contentType": "Text", "content": "Your verdict: GREEN"},
         "toRecipients": [{"emailAddress": {"address": "ada@example.com"}}],
         "internetMessageHeaders": [{"name": "x-oracle-session", "value": "cs_test_1"}],
+        "singleValueExtendedProperties": [{"id": PROPERTY, "value": "cs_test_1"}],
     })
+}
+
+const PROPERTY: &str = "String {AAAAAAAA-0000-0000-0000-0123456789AB} Name Session";
+
+fn expanding(id: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("$expand", &format!("singleValueExtendedProperties($filter=id eq '{id}')"));
+    query.append_pair("$select", "id,internetMessageHeaders");
+    query.finish()
 }
 
 struct Graph<'a> {
@@ -83,6 +93,7 @@ async fn a_draft_is_sent_once_and_found_by_its_message_id() {
     assert_eq!(sent.len(), 1);
     assert_ne!(sent[0]["id"], draft["id"]);
     assert_eq!(sent[0]["internetMessageId"], draft["internetMessageId"]);
+    assert_eq!(sent[0].get("internetMessageHeaders"), None, "Graph leaves them out of sent items");
     let mails = world.look("mails").await;
     assert_eq!(mails.as_array().unwrap().len(), 1);
     assert_eq!(mails[0]["to"], "ada@example.com");
@@ -90,6 +101,33 @@ async fn a_draft_is_sent_once_and_found_by_its_message_id() {
     assert_eq!(mails[0]["body"], "Your verdict: GREEN");
     assert_eq!(mails[0]["at"], "2025-11-20T00:00:00Z");
     assert_eq!(mails[0]["headers"], json!({"x-oracle-session": "cs_test_1"}));
+}
+
+/// An extended property is shown to whoever asks for it by its id, and goes along into the sent items.
+#[tokio::test]
+async fn an_extended_property_outlives_the_draft() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let draft = graph.draft("Verdict").await;
+    let id = draft["id"].as_str().unwrap();
+    assert_eq!(draft.get("singleValueExtendedProperties"), None);
+    let written = json!([{"id": "String {aaaaaaaa-0000-0000-0000-0123456789ab} Name Session", "value": "cs_test_1"}]);
+    let (_, found) = graph.get(&format!("messages/{id}?{}", expanding(PROPERTY))).await;
+    assert_eq!(found["singleValueExtendedProperties"], written);
+    graph.send(id).await;
+    let (status, sent) = graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(PROPERTY))).await;
+    assert_eq!((status, &sent["value"][0]["singleValueExtendedProperties"]), (200, &written), "{sent}");
+    let other = PROPERTY.replace("Session", "session");
+    let (_, sent) = graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(&other))).await;
+    assert_eq!(sent["value"][0].get("singleValueExtendedProperties"), None, "a name in other letters is another one");
+    for expand in ["attachments", "singleValueExtendedProperties", "singleValueExtendedProperties($filter=id eq 'x')"] {
+        let (status, _) = graph.get(&format!("mailFolders/sentitems/messages?$expand={}", percent(expand))).await;
+        assert_eq!(status, 400, "{expand}");
+    }
+}
+
+fn percent(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 #[tokio::test]
@@ -158,6 +196,8 @@ async fn unusable_messages_are_refused() {
             "InvalidInternetMessageHeader",
         ),
         (change("internetMessageHeaders", headers(6)), "InvalidInternetMessageHeaderCollection"),
+        (change("singleValueExtendedProperties", json!([{"id": "Session", "value": "x"}])), "ErrorInvalidProperty"),
+        (change("singleValueExtendedProperties", json!([{"id": PROPERTY, "value": 1}])), "RequestBodyRead"),
     ] {
         let (status, reply) = graph.post("messages", &body).await;
         assert_eq!((status, &reply["error"]["code"]), (400, &json!(code)), "{body}");

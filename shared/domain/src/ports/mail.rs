@@ -17,7 +17,7 @@ pub struct OutgoingMail {
     pub subject: String,
     /// The body, plain text.
     pub body: String,
-    /// The sale, which travels in a header of its own so that the mail can be found again.
+    /// The sale, which the mailbox notes with the mail so that a reply to it can be told to be one.
     pub session_id: SessionId,
 }
 
@@ -96,8 +96,9 @@ pub trait Inbox: Send + Sync {
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
     /// A message as an operator reads it.
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError>;
-    /// The sale of which a mail was sent in this conversation.
-    async fn sale_of(&self, conversation: &str) -> Result<Option<SessionId>, MailError>;
+    /// The sale whose mail this message answers: the one that was sent last in its conversation, or the one that it
+    /// names as answered.
+    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError>;
     /// Creates the draft of an acknowledgement, to be sent as any other draft.
     async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError>;
 }

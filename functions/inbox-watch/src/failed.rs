@@ -1,0 +1,60 @@
+//! What follows where something about a message failed.
+
+use crate::{
+    answer,
+    memory::{Ended, Failed, digest},
+    trouble::alert,
+    watch::{Watch, WatchError},
+};
+use audit::Noted;
+use domain::alert::Severity;
+
+impl Watch<'_> {
+    /// Something about a message failed. It is tried again in the next run, some times; then without what failed. Only
+    /// what operators were told of is given up (Inbox Watch, invariant 6), and whoever wrote is acknowledged also where
+    /// nobody can say to which sale the message belongs (V3).
+    pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
+        let now = self.now();
+        let failed = self.note(|memory| {
+            let failed = memory.failed(id);
+            let noted = Noted::save(failed);
+            if failed == Failed::Unlinked {
+                let detail = "it could not be found out whether a message answers a sale's mail: look into the inbox";
+                noted.alerting(alert(Severity::Error, now, "REPLY", &digest(id), detail))
+            } else {
+                noted
+            }
+        });
+        match failed.await? {
+            Failed::Again | Failed::Unlinked => Ok(()),
+            Failed::Untold => self.tell_without_details(id).await,
+            Failed::TooOften => self.give_up(id).await,
+        }
+    }
+
+    /// Of a message that nobody could tell of as it is, operators hear at least that it is there.
+    async fn tell_without_details(&mut self, id: &str) -> Result<(), WatchError> {
+        if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
+            // It stays at hand until somebody can be told.
+            let error = runtime::telemetry::chain(&error);
+            tracing::error!(message = digest(id), error, "operators cannot be told of a message");
+            return Ok(());
+        }
+        self.note(|memory| {
+            memory.told(id);
+            Noted::save(())
+        })
+        .await
+    }
+
+    async fn give_up(&mut self, id: &str) -> Result<(), WatchError> {
+        let drafted = self.at_hand(id).and_then(|it| it.answer).is_some_and(|answer| answer.draft.is_some());
+        let (outcome, detail) = if drafted {
+            ("unknown", "an acknowledgement may or may not have gone: it is not sent again")
+        } else {
+            ("given_up", "a message could not be dealt with: look into the inbox")
+        };
+        let alert = alert(Severity::Error, self.now(), "AUTORESPONSE", &digest(id), detail);
+        self.finish(id, outcome, Ended::Well, Some(alert)).await
+    }
+}

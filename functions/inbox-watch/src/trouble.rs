@@ -1,0 +1,35 @@
+//! What operators are told of a run: plain functions.
+
+use crate::{memory::Memory, watch::WatchError};
+use domain::{Alert, Timestamp, alert::Severity};
+
+/// What does not work: how bad it is, and a code.
+pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
+    match error {
+        WatchError::Mailbox(error) => {
+            let severity = if error.is_retriable() { Severity::Error } else { Severity::Critical };
+            (severity, error.code())
+        }
+        WatchError::Storage(_) | WatchError::Commit(_) | WatchError::Overtaken | WatchError::Broke(_) => {
+            (Severity::Error, "store".to_owned())
+        }
+    }
+}
+
+/// What is to be told of it: nothing where operators know.
+pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
+    match (&memory.trouble, trouble) {
+        (None, None) => None,
+        (Some(before), Some((_, code))) if before == code => None,
+        (_, Some((severity, code))) => {
+            let detail = format!("the inbox cannot be watched ({code}): replies and inquiries wait");
+            Some(alert(*severity, now, "INBOX_READ", "-", &detail))
+        }
+        (Some(_), None) => Some(alert(Severity::Warn, now, "INBOX_READ", "-", "the inbox is watched again")),
+    }
+}
+
+/// An alert of this function's; of a message it names the digest at most.
+pub(crate) fn alert(severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Alert {
+    Alert::about("ORACLE-INBOX", severity, now, operation, subject, detail)
+}

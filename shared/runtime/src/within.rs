@@ -1,0 +1,79 @@
+//! A limit of time and of damage around one piece of work.
+
+use domain::ports::Pause;
+use std::{
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broke {
+    /// The time is up.
+    #[error("no answer in time")]
+    OutOfTime,
+    /// It panicked.
+    #[error("it broke")]
+    Panicked,
+}
+
+/// Runs `work` for at most `limit`. A panic in it stays in it. What is cut off ends between two of its effects, as it
+/// would had the process died there.
+///
+/// # Errors
+/// [`Broke`].
+pub async fn within<T>(pause: &dyn Pause, limit: Duration, work: impl Future<Output = T>) -> Result<T, Broke> {
+    let (mut work, mut alarm) = (pin!(work), pause.pause(limit));
+    poll_fn(move |context| {
+        // The work first: what is ready at once needs no time. It is not polled again once it has panicked.
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(Poll::Ready(answer)) => return Poll::Ready(Ok(answer)),
+            Ok(Poll::Pending) => {}
+            Err(_) => return Poll::Ready(Err(Broke::Panicked)),
+        }
+        Pin::new(&mut alarm).poll(context).map(|()| Err(Broke::OutOfTime))
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use async_trait::async_trait;
+    use std::{
+        sync::Mutex,
+        task::{Context, Waker},
+    };
+
+    /// Time that passes as soon as somebody waits.
+    #[derive(Default)]
+    struct Passing(Mutex<Duration>);
+
+    #[async_trait]
+    impl Pause for Passing {
+        async fn pause(&self, duration: Duration) {
+            *self.0.lock().unwrap() += duration;
+        }
+    }
+
+    fn outcome<T>(time: &Passing, work: impl Future<Output = T>) -> Result<T, Broke> {
+        let mut limited = pin!(within(time, Duration::from_secs(30), work));
+        match limited.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => panic!("it hangs"),
+        }
+    }
+
+    #[test]
+    fn what_answers_takes_no_time_what_hangs_takes_its_limit_and_what_panics_is_caught() {
+        let time = Passing::default();
+        assert_eq!(outcome(&time, async { 1 }), Ok(1));
+        assert_eq!(*time.0.lock().unwrap(), Duration::ZERO);
+        assert_eq!(outcome(&time, std::future::pending::<()>()), Err(Broke::OutOfTime));
+        assert_eq!(*time.0.lock().unwrap(), Duration::from_secs(30));
+        assert_eq!(outcome(&time, async { panic!("planned") }), Err::<(), _>(Broke::Panicked));
+    }
+}

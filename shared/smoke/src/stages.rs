@@ -1,0 +1,255 @@
+//! What each stage does.
+
+use crate::{environment, ports::Ports, stage::Failure};
+use domain::{
+    CachedVerdict, Sale, Secret, SessionId, Timestamp,
+    mail::{Draft, Mail},
+    ports::{CacheEntry, MailError, Versioned},
+    sale::Fulfilment,
+    smoke,
+};
+use runtime::telemetry;
+use serde_json::json;
+use std::{error::Error, time::Duration};
+use stripe::{Created, signature};
+
+/// Between two looks at what the pipeline is doing.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// A stage's answer: what later stages need, and what stands behind PASS.
+pub(crate) type Answer<T> = Result<(T, String), Failure>;
+
+pub(crate) fn out_of_time(limit: Duration) -> Failure {
+    if limit.is_zero() {
+        Failure::new("no time was left of the minute")
+    } else {
+        Failure::new(format!("no answer within {:.0} s", limit.as_secs_f64()))
+    }
+}
+
+/// An error with what caused it; adapters keep addresses and questions out of theirs.
+fn failed(error: &(dyn Error + 'static)) -> Failure {
+    Failure::new(telemetry::chain(error))
+}
+
+pub(crate) async fn configuration(ports: Ports<'_>) -> Answer<Secret> {
+    let smoke = ports.smoke_secret.document().await.map_err(|error| failed(&error))?;
+    let gemini = ports.gemini_secret.document().await.map_err(|error| failed(&error))?;
+    let signing = environment::check(&smoke, &gemini).map_err(Failure::new)?;
+    Ok((signing, String::new()))
+}
+
+pub(crate) async fn toll_health(ports: Ports<'_>) -> Answer<()> {
+    let reply = ports.site.health().await.map_err(|error| failed(&error))?;
+    let resonant = reply.body["status"] == "resonant" && reply.body["phi"] == json!(0.042);
+    if reply.status == 200 && resonant {
+        return Ok(((), String::new()));
+    }
+    Err(Failure::with(format!("GET /health → {}, not resonant", reply.status), reply.body))
+}
+
+/// The mailbox can be searched: for a mail that nobody sent.
+pub(crate) async fn mailbox_health(ports: Ports<'_>) -> Answer<()> {
+    let nobodys = Draft { id: String::new(), internet_message_id: "<smoke-test@oracle.invalid>".to_owned() };
+    let answered: Result<bool, MailError> = ports.mailbox.was_sent(&nobodys).await;
+    answered.map(|_| ((), String::new())).map_err(|error| failed(&error))
+}
+
+pub(crate) async fn create(ports: Ports<'_>) -> Answer<Created> {
+    let key = format!("smoke-{}", ports.randomness.token());
+    let created = ports.till.create(&key).await.map_err(|error| failed(&error))?;
+    if !created.id.is_test_mode() {
+        return Err(Failure::new(format!("{} is not a session of the test mode", created.id.prefix())));
+    }
+    let detail = format!("session_id={}", created.id.as_str());
+    Ok((created, detail))
+}
+
+/// The event that Stripe would send had somebody paid, signed with the smoke test's own secret.
+fn paid_event(ports: Ports<'_>, created: &Created) -> String {
+    let mut object = created.object.clone();
+    object["payment_status"] = "paid".into();
+    object["status"] = "complete".into();
+    json!({
+        "id": format!("evt_smoke_{}", ports.randomness.token()),
+        "object": "event",
+        "type": "checkout.session.completed",
+        "livemode": false,
+        "created": ports.clock.now().as_seconds(),
+        "data": { "object": object },
+    })
+    .to_string()
+}
+
+/// The event is taken, and its verdict cached within the limit.
+pub(crate) async fn simulate(
+    ports: Ports<'_>,
+    created: &Created,
+    signing_secret: &Secret,
+    limit: Duration,
+) -> Answer<()> {
+    let deadline = ports.clock.now().plus(limit);
+    let event = paid_event(ports, created);
+    let header = signature::sign(signing_secret, event.as_bytes(), ports.clock.now());
+    let reply = ports.site.webhook(&event, &header).await.map_err(|error| failed(&error))?;
+    if reply.status != 200 || reply.body != json!({ "received": true }) {
+        return Err(Failure::with(format!("POST /api/webhook → {}", reply.status), reply.body));
+    }
+    let cached = loop {
+        match ports.store.load_with_verdict(&created.id).await.map_err(|error| failed(&error))? {
+            (_, CacheEntry::Hit(cached)) => break *cached,
+            (_, CacheEntry::Corrupt) => return Err(Failure::new("the cached entry is no verdict")),
+            (sale, CacheEntry::Miss | CacheEntry::Removed) => {
+                if let Some(failure) = sale.as_ref().and_then(made_no_verdict) {
+                    return Err(failure);
+                }
+            }
+        }
+        if ports.clock.now() >= deadline {
+            return Err(out_of_time(limit));
+        }
+        ports.pause.pause(LOOK_EVERY).await;
+    };
+    // The colour is one of the four, or it could not have been read.
+    if cached.tier != smoke::TIER || cached.verdict.summary.trim().is_empty() || !cached.smoke || cached.regen {
+        let found = json!({ "tier": cached.tier, "smoke": cached.smoke, "regen": cached.regen });
+        return Err(Failure::with("the cached verdict is not what was ordered", found));
+    }
+    Ok(((), format!("verdict={}", cached.verdict.verdict.word())))
+}
+
+/// Why there will be no verdict, once that is certain.
+fn made_no_verdict(sale: &Versioned<Sale>) -> Option<Failure> {
+    match &sale.value.fulfilment {
+        Fulfilment::Failed { reason, .. } => {
+            Some(Failure::with(format!("no verdict: {reason}"), json!({ "error": reason })))
+        }
+        Fulfilment::InReview { gate, .. } => Some(Failure::new(format!("held by the content filter at gate {gate}"))),
+        Fulfilment::Unusable { .. } => Some(Failure::new("the session was found unusable")),
+        Fulfilment::Ordered { .. } if sale.value.unavailable_until.is_some() => {
+            Some(Failure::new("Gemini is not asked: its circuit is open"))
+        }
+        Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. } => None,
+    }
+}
+
+/// What is found is kept in `found`, whatever is wrong with it: stage 9 looks at it on its own.
+pub(crate) async fn cache_write(
+    ports: Ports<'_>,
+    session: &SessionId,
+    found: &mut Option<CachedVerdict>,
+) -> Answer<()> {
+    let (_, entry) = ports.store.load_with_verdict(session).await.map_err(|error| failed(&error))?;
+    let cached = match entry {
+        CacheEntry::Hit(cached) => found.insert(*cached),
+        CacheEntry::Corrupt => return Err(Failure::new("the cached entry is no verdict")),
+        CacheEntry::Miss | CacheEntry::Removed => return Err(Failure::new("no verdict is cached")),
+    };
+    if cached.tier != smoke::TIER || cached.query != smoke::QUERY || !is_timestamp(&cached.cached_at) {
+        let found =
+            json!({ "tier": cached.tier, "query_match": cached.query == smoke::QUERY, "cached_at": cached.cached_at });
+        return Err(Failure::with("the entry is not the smoke test's", found));
+    }
+    Ok(((), format!("GET /cache/{} → 200", session.as_str())))
+}
+
+/// `2026-04-16T14:23:07.412Z`, and a moment that there is.
+fn is_timestamp(text: &str) -> bool {
+    Timestamp::parse(text).is_some_and(|moment| moment.to_iso() == text)
+}
+
+pub(crate) async fn verdict_route(ports: Ports<'_>, session: &SessionId) -> Answer<()> {
+    let reply = ports.site.verdict(session).await.map_err(|error| failed(&error))?;
+    let colour = reply.body["verdict"]["verdict"].as_str().and_then(domain::Colour::parse);
+    let tier = reply.body["tier"] == smoke::TIER.key();
+    let query_match = reply.body["query"] == smoke::QUERY;
+    if reply.status == 200 && tier && query_match && colour.is_some() {
+        return Ok(((), "tier=quick query_match=true".to_owned()));
+    }
+    let found = json!({ "tier": tier, "query_match": query_match, "verdict": colour.is_some() });
+    Err(Failure::with(format!("GET /api/verdict → {}, not the smoke test's verdict", reply.status), found))
+}
+
+/// The pipeline's own mail was accepted by the mailbox.
+pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Duration) -> Answer<()> {
+    let deadline = ports.clock.now().plus(limit);
+    loop {
+        let sale = ports.store.load(session).await.map_err(|error| failed(&error))?;
+        let Some(sale) = sale else { return Err(Failure::new("there is no sale, so there is no mail")) };
+        let given_up = |what: &str, failures: &[String]| Failure::with(what, json!({ "failures": failures }));
+        match &sale.value.mail {
+            Mail::Sent { .. } => return Ok(((), "status=sent".to_owned())),
+            Mail::NotOrdered | Mail::Ordered | Mail::Sending { .. } => {}
+            Mail::Retrying { progress, .. } => return Err(given_up("the mailbox asks to wait", &progress.failures)),
+            Mail::Dead { progress, .. } => return Err(given_up("the mail was given up", &progress.failures)),
+            Mail::Held => return Err(Failure::new("held by the content filter at gate 2")),
+            Mail::NoAddress => return Err(Failure::new("the sale has no address")),
+            Mail::Unknown { .. } => return Err(Failure::new("the mail may or may not have gone")),
+        }
+        if let Some(failure) = made_no_verdict(&sale) {
+            return Err(failure);
+        }
+        if ports.clock.now() >= deadline {
+            return Err(out_of_time(limit));
+        }
+        ports.pause.pause(LOOK_EVERY).await;
+    }
+}
+
+pub(crate) async fn crosscheck(cached: &CachedVerdict) -> Answer<()> {
+    let value = serde_json::to_value(&cached.verdict).unwrap_or_default();
+    let check = crosscheck::crosscheck_value(&value, cached.tier);
+    let detail = format!("C={:.4} approved={}", check.coherence_score, check.approved);
+    if check.approved && check.coherence_score >= crosscheck::constants::OMEGA {
+        return Ok(((), detail));
+    }
+    Err(Failure::with(detail, json!({ "flags": check.flags })))
+}
+
+/// What was there to be taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Removed {
+    /// The entry: it is gone.
+    Entry,
+    /// Nothing, and nothing will come.
+    Nothing,
+    /// Nothing, and the order may still be on its way.
+    NothingYet,
+}
+
+/// Takes the entry out, if it is the smoke test's own: nobody else's is ever touched (invariant 2).
+pub(crate) async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Removed, Failure> {
+    let (sale, entry) = ports.store.load_with_verdict(session).await.map_err(|error| failed(&error))?;
+    match entry {
+        CacheEntry::Miss | CacheEntry::Removed => Ok(match sale.map(|sale| sale.value.fulfilment) {
+            None | Some(Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }) => Removed::NothingYet,
+            Some(_) => Removed::Nothing,
+        }),
+        CacheEntry::Hit(cached) if !cached.smoke => Err(Failure::new("the entry is a customer's: left alone")),
+        CacheEntry::Hit(_) | CacheEntry::Corrupt => {
+            let removed = ports.entries.remove(session).await.map_err(|error| failed(&error))?;
+            Ok(if removed { Removed::Entry } else { Removed::Nothing })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_timestamp;
+
+    #[test]
+    fn moments_are_told_from_other_texts() {
+        assert!(is_timestamp("2026-04-16T14:23:07.412Z"));
+        for text in [
+            "",
+            "yesterday",
+            "2026-04-16",
+            "2026-04-16T14:23:07",
+            "2026-04-16 14:23:07.412Z",
+            "2026-04-16T14:23:07.412+02:00",
+            "9999-99-99T99:99:99.999Z",
+        ] {
+            assert!(!is_timestamp(text), "{text}");
+        }
+    }
+}
