@@ -234,16 +234,18 @@ fn note(memory: &mut Memory, head: &Head, entries: usize, gone: usize, now: doma
     }
     memory.head = Some(head.clone());
     let mut alerts = Vec::new();
-    let alert = |severity, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", "-", detail);
+    // Two subjects: what is critical must not hold back the line that operators keep.
+    let alert =
+        |severity, subject: &str, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", subject, detail);
     if gone > 0 {
         let detail =
             format!("{gone} record(s) were gone from the log before they could be digested (digest {})", head.sequence);
-        alerts.push(alert(Severity::Critical, &detail));
+        alerts.push(alert(Severity::Critical, "-", &detail));
     }
     if memory.announced.as_ref() != Some(&now.to_date()) {
         memory.announced = Some(now.to_date());
         let detail = format!("head of the log's digests, keep it: {}:{}", head.sequence, head.hash);
-        alerts.push(alert(Severity::Warn, &detail));
+        alerts.push(alert(Severity::Warn, "head", &detail));
     }
     let facts = json!({
         "sequence": head.sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,
