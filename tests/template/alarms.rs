@@ -1,10 +1,12 @@
-//! Alarms beyond those of queues and functions (see `delivery`): what is silent, slow, throttled or undelivered.
+//! Alarms beyond those of queues and functions (see `delivery`): what our own metrics tell, and what is silent, slow,
+//! throttled or undelivered.
 
 use crate::{
     assert_rule,
     model::{Template, list, number, target},
 };
-use serde_json::Value;
+use domain::{Gauge, Metric, metric};
+use serde_json::{Value, json};
 
 /// What a function may take of its time-out before somebody looks, per cent.
 const NEAR: std::ops::RangeInclusive<u64> = 70..=95;
@@ -14,22 +16,165 @@ fn has_event(function: &Value, kind: &str) -> bool {
     events.into_iter().any(|(_, event)| event["Type"] == kind)
 }
 
-/// Whether an alarm is raised by silence; a condition may switch that off with the schedule itself.
-fn hears_silence(alarm: &Value) -> bool {
+const AT_LEAST: &str = "GreaterThanOrEqualToThreshold";
+const MORE_THAN: &str = "GreaterThanThreshold";
+const LESS_THAN: &str = "LessThanThreshold";
+
+/// What raises the alarm of each of our metrics, and who hears of it. The threshold is a number or a parameter.
+const RAISED_BY: [(&str, &str, &str, &str); 15] = [
+    (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::CompletedWithoutPayment.name(), AT_LEAST, "1", "OpsTopic"),
+    (Metric::CheckoutUnavailable.name(), AT_LEAST, "3", "CriticalTopic"),
+    (Metric::AlertUndelivered.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::AuditWriteFailed.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::Held.name(), AT_LEAST, "1", "OpsTopic"),
+    (Metric::Reconciled.name(), LESS_THAN, "1", "OpsTopic"),
+    (Metric::CacheHealthRan.name(), LESS_THAN, "1", "CriticalTopic"),
+    (Metric::Digested.name(), LESS_THAN, "1", "CriticalTopic"),
+    (Metric::InboxWatched.name(), LESS_THAN, "1", "CriticalTopic"),
+    (Metric::SmokeTested.name(), LESS_THAN, "1", "OpsTopic"),
+    (Gauge::RefreshTokenAge.name(), AT_LEAST, "5184000", "CriticalTopic"),
+    (Gauge::BreakerOpen.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Gauge::CacheEntries.name(), MORE_THAN, "CacheEntryCountCritical", "OpsTopic"),
+    (Gauge::CacheBudgetUsed.name(), MORE_THAN, "100", "CriticalTopic"),
+];
+
+/// What a metric that says nothing means: of a gauge, that nobody has measured; of a count, that there was nothing.
+fn silence(metric: &str, comparison: &str) -> &'static [&'static str] {
+    match comparison {
+        LESS_THAN => &["breaching"],
+        _ if Gauge::ALL.into_iter().any(|gauge| gauge.name() == metric) => &["ignore"],
+        _ => &["notBreaching"],
+    }
+}
+
+fn own_metrics_raise_alarms(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (metric, comparison, threshold, topic) in RAISED_BY {
+        let alarms = template.of_type("AWS::CloudWatch::Alarm");
+        let watches = |alarm: &&Value| {
+            alarm["Namespace"] == metric::NAMESPACE && alarm["MetricName"] == metric && alarm["Dimensions"].is_null()
+        };
+        let Some(alarm) = alarms.iter().map(|(_, alarm)| &alarm["Properties"]).find(watches) else {
+            found.push(format!("the metric {metric} has no alarm"));
+            continue;
+        };
+        let at = number(&alarm["Threshold"]).map(|number| number.to_string());
+        let at = at.or_else(|| target(&alarm["Threshold"]).map(str::to_owned)).unwrap_or_default();
+        if alarm["ComparisonOperator"] != comparison || at != threshold {
+            found.push(format!("{metric}: its alarm is raised by something else than {comparison} {threshold}"));
+        }
+        let missing = alarm["TreatMissingData"].as_str().or_else(|| alarm["TreatMissingData"]["Fn::If"][1].as_str());
+        if !missing.is_some_and(|missing| silence(metric, comparison).contains(&missing)) {
+            found.push(format!("{metric}: its alarm takes silence for {}", alarm["TreatMissingData"]));
+        }
+        if list(&alarm["AlarmActions"]).iter().map(|action| target(action)).collect::<Vec<_>>() != [Some(topic)] {
+            found.push(format!("{metric}: its alarm does not reach {topic}"));
+        }
+    }
+    let known = |metric: &&str| RAISED_BY.iter().any(|(name, ..)| name == metric);
+    let all = Metric::ALL.into_iter().map(Metric::name).chain(Gauge::ALL.into_iter().map(Gauge::name));
+    found.extend(all.filter(|metric| !known(metric)).map(|metric| format!("{metric}: nobody says what raises it")));
+    found
+}
+
+#[test]
+fn every_metric_of_ours_raises_its_alarm_for_the_right_reason() {
+    let rule = own_metrics_raise_alarms;
+    assert_rule(rule, "MetricName: EventUnreadable", "MetricName: EventUnread", "metric EventUnreadable has no alarm");
+    assert_rule(rule, "Namespace: Oracle", "Namespace: Oracles", "has no alarm");
+    assert_rule(rule, "Threshold: 5184000", "Threshold: 7776000", "RefreshTokenAge: its alarm is raised by");
+    assert_rule(
+        rule,
+        "Threshold: !Ref CacheEntryCountCritical",
+        "Threshold: !Ref CacheEntryCountWarn",
+        "CacheEntries: its alarm is raised",
+    );
+    assert_rule(rule, "TreatMissingData: ignore", "TreatMissingData: notBreaching", "takes silence for");
+    let held = |action: &str| {
+        format!(
+            "MetricName: Held\n      Statistic: Sum\n      Period: 300\n      EvaluationPeriods: 1\n      \
+            Threshold: 1\n      ComparisonOperator: {action}"
+        )
+    };
+    assert_rule(rule, &held(AT_LEAST), &held(LESS_THAN), "Held: its alarm is raised by");
+}
+
+/// Whoever was woken hears when it is over.
+fn critical_alarms_tell_their_end(template: &Template) -> Vec<String> {
+    let reaches = |actions: &Value| list(actions).into_iter().any(|action| target(action) == Some("CriticalTopic"));
+    let alarms = template.of_type("AWS::CloudWatch::Alarm").into_iter();
+    let silent = alarms.filter(|(_, alarm)| {
+        reaches(&alarm["Properties"]["AlarmActions"]) && !reaches(&alarm["Properties"]["OKActions"])
+    });
+    silent.map(|(id, _)| format!("{id}: wakes somebody and never says that it is over")).collect()
+}
+
+#[test]
+fn the_end_of_a_critical_alarm_is_told() {
+    let rule = critical_alarms_tell_their_end;
+    assert_rule(rule, "OKActions: [!Ref CriticalTopic]", "OKActions: [!Ref OpsTopic]", "never says that it is over");
+}
+
+/// What a customer waits for, or cannot do at all, wakes somebody.
+fn customers_wait_for_nobody_who_sleeps(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, metric) in [("OrdersQueueAgeAlarm", "ApproximateAgeOfOldestMessage"), ("ApiServerErrorsAlarm", "5XXError")]
+    {
+        let alarm = &template.resource(id)["Properties"];
+        let critical = list(&alarm["AlarmActions"]).iter().any(|action| target(action) == Some("CriticalTopic"));
+        if alarm["MetricName"] != metric || alarm["ComparisonOperator"] != AT_LEAST || !critical {
+            found.push(format!("{id}: customers wait, and nobody is woken"));
+        }
+    }
+    found
+}
+
+#[test]
+fn orders_that_wait_and_a_site_that_fails_wake_somebody() {
+    let rule = customers_wait_for_nobody_who_sleeps;
+    assert_rule(rule, "MetricName: 5XXError", "MetricName: 4XXError", "ApiServerErrorsAlarm: customers wait");
+    assert_rule(rule, "OrdersQueueAgeAlarm:", "OrdersQueueOldAlarm:", "OrdersQueueAgeAlarm: customers wait");
+}
+
+/// The metric that each schedule sends at the end of a whole run.
+const HEARTBEATS: [(&str, Metric); 5] = [
+    ("ReconcileFunction", Metric::Reconciled),
+    ("CacheHealthFunction", Metric::CacheHealthRan),
+    ("AuditDigestFunction", Metric::Digested),
+    ("InboxWatchFunction", Metric::InboxWatched),
+    ("SmokeTestFunction", Metric::SmokeTested),
+];
+
+/// Whether an alarm is raised by silence; where a parameter switches the schedule off, and only there, it is not.
+fn hears_silence(template: &Template, function: &Value, alarm: &Value) -> bool {
+    let events = function["Properties"]["Events"].as_object().into_iter().flatten();
+    let switches = events.filter(|(_, event)| event["Type"] == "Schedule");
+    let switch = switches.map(|(_, event)| &event["Properties"]["State"]).find(|state| !state.is_null());
     let missing = &alarm["TreatMissingData"];
-    let breaching = missing == "breaching" || missing["Fn::If"][1] == "breaching";
-    breaching && alarm["ComparisonOperator"] == "LessThanThreshold"
+    let breaching = match switch {
+        None => missing == "breaching",
+        Some(switch) => {
+            let condition = missing["Fn::If"][0].as_str().unwrap_or_default();
+            let condition = &template.section("Conditions")[condition]["Fn::Equals"];
+            *condition == json!([switch, "ENABLED"])
+                && missing["Fn::If"][1] == "breaching"
+                && missing["Fn::If"][2] == "notBreaching"
+        }
+    };
+    breaching && alarm["ComparisonOperator"] == LESS_THAN
 }
 
 fn schedules_are_heard(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
-    for (id, _) in template.functions().into_iter().filter(|(_, function)| has_event(function, "Schedule")) {
+    for (id, function) in template.functions().into_iter().filter(|(_, function)| has_event(function, "Schedule")) {
         let name = format!("{}MissingAlarm", id.trim_end_matches("Function"));
         let alarm = &template.resource(&name)["Properties"];
         let watches = target(&alarm["Dimensions"][0]["Value"]) == Some(id) && alarm["MetricName"] == "Invocations";
         // A heartbeat of its own, sent at the end of a whole run, tells more.
-        let heartbeat = alarm["Namespace"] == domain::metric::NAMESPACE;
-        if !(watches || heartbeat) || !hears_silence(alarm) {
+        let heartbeat = alarm["Namespace"] == metric::NAMESPACE
+            && HEARTBEATS.iter().any(|(function, metric)| *function == id && alarm["MetricName"] == metric.name());
+        if !(watches || heartbeat) || !hears_silence(template, function, alarm) {
             found.push(format!("{id}: runs on a schedule, and no {name} tells that it did not run"));
         }
     }
@@ -42,6 +187,10 @@ fn every_schedule_that_falls_silent_is_heard() {
     assert_rule(rule, "  DeadlinesMissingAlarm:", "  DeadlinesQuietAlarm:", "DeadlinesFunction: runs on a schedule");
     assert_rule(rule, "TreatMissingData: breaching", "TreatMissingData: notBreaching", "tells that it did not run");
     assert_rule(rule, "[ProbesBoot, breaching, notB", "[ProbesBoot, missing, notB", "BootProbeFunction");
+    assert_rule(rule, "[ProbesBoot, breaching, notB", "[TestsSmoke, breaching, notB", "BootProbeFunction");
+    let switched = "!If [LooksAtCache, breaching, notBreaching]";
+    assert_rule(rule, switched, "breaching", "CacheHealthFunction: runs on a schedule");
+    assert_rule(rule, "MetricName: SmokeTested", "MetricName: Reconciled", "SmokeTestFunction: runs on a schedule");
 }
 
 /// Work that a time-out cuts off stays hidden for the whole visibility time-out of its queue.
@@ -126,6 +275,17 @@ fn topics_reach_somebody(template: &Template) -> Vec<String> {
             }
         }
     }
+    for (id, subscription) in template.of_type("AWS::SNS::Subscription") {
+        let subscription = &subscription["Properties"];
+        let filter = &subscription["FilterPolicy"];
+        let is_right = match target(&subscription["TopicArn"]) {
+            Some("OpsTopic") => *filter == json!({ "copy": [{ "exists": false }] }),
+            _ => filter.is_null(),
+        };
+        if !is_right {
+            found.push(format!("{id}: one address hears of what is critical twice, or not at all"));
+        }
+    }
     let pattern = template.section("Parameters")["AlertWebhookUrl"]["AllowedPattern"].as_str().unwrap_or_default();
     if !pattern.starts_with("^(https://") {
         found.push("AlertWebhookUrl: alerts go out in the clear".to_owned());
@@ -139,6 +299,8 @@ fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
     assert_rule(rule, "Protocol: https", "Protocol: http", "OpsTopic: nobody can subscribe to it by https");
     assert_rule(rule, "      RedrivePolicy: {deadLetterTargetArn: !GetAtt AlertDeadLetters.Arn}\n", "", "is lost");
     assert_rule(rule, "^(https://", "^(https?://", "in the clear");
+    assert_rule(rule, "      FilterPolicy: {copy: [{exists: false}]}\n", "", "OpsSubscription: one address hears");
+    assert_rule(rule, "FilterPolicy: {copy: [{exists: false}]}", "FilterPolicy: {copy: [{exists: true}]}", "or not at");
 }
 
 /// What several processes have told is noted in the table: whoever may publish an alert must be able to note it.

@@ -4,7 +4,6 @@ use crate::{
     assert_rule,
     model::{Template, list, number, pairs, target},
 };
-use domain::{Gauge, Metric, metric};
 use serde_json::Value;
 
 /// SQS's limit for DelaySeconds; the local emulator does not know it.
@@ -129,10 +128,14 @@ fn everything_lost_is_noticed(template: &Template) -> Vec<String> {
                 if actions.is_empty() || !actions.into_iter().all(is_topic) {
                     found.push(format!("{watched}: the alarm on {metric} reaches nobody"));
                 }
-                let first = properties["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-                    && number(&properties["Threshold"]) == Some(1);
-                if metric == "ApproximateNumberOfMessagesVisible" && !first {
-                    found.push(format!("{watched}: the first dead letter must raise the alarm"));
+                let raised = properties["ComparisonOperator"] == "GreaterThanOrEqualToThreshold";
+                let threshold = number(&properties["Threshold"]);
+                let raised = match metric {
+                    "ApproximateAgeOfOldestMessage" => raised && threshold.is_some_and(|seconds| seconds > 0),
+                    _ => raised && threshold == Some(1),
+                };
+                if !raised {
+                    found.push(format!("{watched}: the first of {metric} must raise the alarm"));
                 }
             }
         }
@@ -146,20 +149,6 @@ fn everything_lost_is_noticed(template: &Template) -> Vec<String> {
     for (id, _) in template.functions() {
         expect("Errors", id);
         expect("Throttles", id);
-    }
-    let gauges = Gauge::ALL.into_iter().map(Gauge::name);
-    for metric in Metric::ALL.into_iter().map(Metric::name).chain(gauges) {
-        let watches = |alarm: &Value| {
-            let properties = &alarm["Properties"];
-            properties["Namespace"] == metric::NAMESPACE
-                && properties["MetricName"] == metric
-                && properties["Dimensions"].is_null()
-                && !list(&properties["AlarmActions"]).is_empty()
-                && list(&properties["AlarmActions"]).into_iter().all(is_topic)
-        };
-        if !template.of_type("AWS::CloudWatch::Alarm").iter().any(|(_, alarm)| watches(alarm)) {
-            found.push(format!("the metric {metric} has no alarm that reaches anybody"));
-        }
     }
     found
 }
@@ -175,7 +164,13 @@ fn every_queue_and_function_has_its_alarms() {
     );
     assert_rule(rule, "MetricName: Throttles", "MetricName: Errors", "no alarm on Throttles");
     assert_rule(rule, "AlarmActions: [!Ref CriticalTopic]", "AlarmActions: []", "reaches nobody");
-    assert_rule(rule, "      Threshold: 1\n", "      Threshold: 2\n", "first dead letter");
-    assert_rule(rule, "MetricName: EventUnreadable", "MetricName: EventUnread", "metric EventUnreadable has no alarm");
-    assert_rule(rule, "Namespace: Oracle", "Namespace: Oracles", "has no alarm that reaches anybody");
+    assert_rule(rule, "      Threshold: 1\n", "      Threshold: 2\n", "OrdersDeadLetters: the first of Approx");
+    let errors = |comparison: &str| {
+        format!(
+            "!Ref CheckoutFunction}}]\n      Statistic: Sum\n      Period: 300\n      EvaluationPeriods: 1\n      \
+            Threshold: 1\n      ComparisonOperator: {comparison}"
+        )
+    };
+    let (right, wrong) = (errors("GreaterThanOrEqualToThreshold"), errors("LessThanThreshold"));
+    assert_rule(rule, &right, &wrong, "CheckoutFunction: the first of Errors");
 }

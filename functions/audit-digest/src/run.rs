@@ -210,14 +210,20 @@ fn note(memory: &mut Memory, head: &Head, counts: Counts, now: domain::Timestamp
     let Counts { entries, gone, left } = counts;
     let sequence = head.sequence;
     let mut alerts = Vec::new();
-    let alert = |severity, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", "-", detail);
+    // Subjects of their own: none may hold back another, least of all the line that operators keep.
+    let alert =
+        |severity, subject: &str, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", subject, detail);
     if gone > 0 {
         let what = "gone from the log or written over before they could be digested";
-        alerts.push(alert(Severity::Critical, &format!("{gone} record(s) were {what} (digest {sequence})")));
+        alerts.push(alert(Severity::Critical, "gone", &format!("{gone} record(s) were {what} (digest {sequence})")));
     }
     if left > 0 {
         let what = "too long to be records, or cannot be read: they are in no digest";
-        alerts.push(alert(Severity::Critical, &format!("{left} object(s) of the log are {what} (digest {sequence})")));
+        alerts.push(alert(
+            Severity::Critical,
+            "left",
+            &format!("{left} object(s) of the log are {what} (digest {sequence})"),
+        ));
     }
     if memory.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
         // Another run has noted it, and may have met with nothing of this.
@@ -229,7 +235,7 @@ fn note(memory: &mut Memory, head: &Head, counts: Counts, now: domain::Timestamp
     if memory.announced.as_ref() != Some(&now.to_date()) {
         memory.announced = Some(now.to_date());
         let detail = format!("head of the log's digests, keep it: {sequence}:{}", head.hash);
-        alerts.push(alert(Severity::Warn, &detail));
+        alerts.push(alert(Severity::Warn, "head", &detail));
     }
     let facts = json!({
         "sequence": sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,

@@ -1,19 +1,18 @@
 //! From the schedule's events to [`probe`].
 
 use crate::{
-    Memory, Ports,
+    Ports,
     checks::{Checks, has_audit_key, has_signing_secret, mailbox_answers, stripe_answers},
-    probe::{Findings, probe},
+    probe::{Findings, NOTE, probe},
 };
-use async_trait::async_trait;
-use aws::{Connection, DynamoNote, Patience, Reach, SecretDocument, SnsAlerts};
+use aws::{Connection, DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
 use domain::{
     EmailAddress, Gauge,
-    ports::{Clock, ModelError, SecretSource, StorageError},
+    ports::{Clock, ModelError, Notes, SecretSource},
 };
 use gemini::ModelList;
 use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
-use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -27,21 +26,6 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The boot probe of one process.
 pub struct Function {
     environment: Environment,
-}
-
-/// What did not work last time, in the table.
-struct TableMemory(DynamoNote);
-
-#[async_trait]
-impl Memory for TableMemory {
-    async fn recall(&self) -> Result<BTreeSet<String>, StorageError> {
-        let note = self.0.read().await?;
-        Ok(note.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
-    }
-    async fn keep(&self, names: &BTreeSet<String>) -> Result<(), StorageError> {
-        let list = serde_json::Value::from_iter(names.iter().map(String::as_str));
-        self.0.write(&list.to_string()).await
-    }
 }
 
 impl Function {
@@ -73,7 +57,7 @@ impl Function {
         let graph_secret = secret("GRAPH_SECRET_ID")?;
         Ok(Parts {
             alerts: SnsAlerts::new(connection.clone(), required("OPS_TOPIC_ARN")?, required("CRITICAL_TOPIC_ARN")?),
-            memory: TableMemory(DynamoNote::new(quiet.clone(), required("TABLE_NAME")?, "boot-probe")),
+            table: DynamoSales::new(quiet.clone(), required("TABLE_NAME")?, system.clone()),
             buckets: [
                 ("audit bucket", required("AUDIT_BUCKET")?),
                 ("archive bucket", required("ARCHIVE_BUCKET")?),
@@ -129,7 +113,7 @@ impl Function {
             let now = System.now();
             telemetry::measure(Gauge::RefreshTokenAge, now.since(written_at).as_secs(), now);
         }
-        probe(Ports { memory: &parts.memory, alerts: &parts.alerts, clock: &System }, &findings).await;
+        probe(Ports { notes: &parts.table, alerts: &parts.alerts, clock: &System }, &findings).await;
         Ok(())
     }
 }
@@ -137,7 +121,7 @@ impl Function {
 /// What is looked at, and what it is told with.
 struct Parts {
     alerts: SnsAlerts,
-    memory: TableMemory,
+    table: DynamoSales,
     reach: Reach,
     buckets: [(&'static str, String); 3],
     queues: [(&'static str, String); 5],
@@ -154,7 +138,7 @@ struct Parts {
 impl Parts {
     async fn look(&self) -> Findings {
         let mut checks = Checks::default();
-        checks.look("table", async { self.memory.recall().await.map(drop) }).await;
+        checks.look("table", async { Notes::load(&self.table, NOTE).await.map(drop) }).await;
         for (name, bucket) in &self.buckets {
             checks.look(name, self.reach.bucket(bucket)).await;
         }

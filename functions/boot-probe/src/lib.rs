@@ -10,4 +10,4 @@ mod function;
 mod probe;
 
 pub use function::Function;
-pub use probe::{Findings, Memory, Ports, probe};
+pub use probe::{Findings, Ports, probe};

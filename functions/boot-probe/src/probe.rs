@@ -1,30 +1,24 @@
 //! What is told of what was found.
 
-use async_trait::async_trait;
 use domain::{
     Alert, Timestamp,
     alert::Severity,
-    ports::{Alerts, Clock, StorageError},
+    ports::{Alerts, Clock, Notes, Versioned},
 };
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What does not work, each with a reason for operators.
 pub type Findings = BTreeMap<&'static str, String>;
 
-/// What did not work last time.
-#[async_trait]
-pub trait Memory: Send + Sync {
-    /// The names of what did not work; none when nobody has looked yet.
-    async fn recall(&self) -> Result<BTreeSet<String>, StorageError>;
-    /// Keeps them.
-    async fn keep(&self, names: &BTreeSet<String>) -> Result<(), StorageError>;
-}
+/// The note that holds the names of what did not work last time.
+pub(crate) const NOTE: &str = "boot-probe";
 
 /// What a probe needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
-    pub memory: &'a dyn Memory,
+    pub notes: &'a dyn Notes,
     pub alerts: &'a dyn Alerts,
     pub clock: &'a dyn Clock,
 }
@@ -32,23 +26,33 @@ pub struct Ports<'a> {
 /// Tells of what has changed since the last time, and then remembers it: whoever dies in between tells again. A
 /// memory that cannot be read counts as empty, so that nothing is ever kept quiet for want of it.
 pub async fn probe(ports: Ports<'_>, findings: &Findings) {
-    let before = ports.memory.recall().await.unwrap_or_default();
+    let noted = ports.notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
+    let before: BTreeSet<String> =
+        noted.value.and_then(|document| serde_json::from_str(&document).ok()).unwrap_or_default();
     for alert in changes(&before, findings, ports.clock.now()) {
         ports.alerts.raise(alert).await;
     }
     let names: BTreeSet<String> = findings.keys().map(|name| (*name).to_owned()).collect();
-    if names != before && ports.memory.keep(&names).await.is_err() {
+    if names == before {
+        return;
+    }
+    let document = Value::from_iter(names).to_string();
+    if ports.notes.save(NOTE, &document, noted.version).await.is_err() {
         tracing::error!("what was found could not be kept: it will be told again");
     }
 }
 
 /// One critical alert for each thing that has stopped to work, and word of each that works again.
 fn changes(before: &BTreeSet<String>, findings: &Findings, now: Timestamp) -> Vec<Alert> {
-    let alert = |severity, detail: &str| Alert::about("ORACLE-PROBE", severity, now, "BOOT_PROBE", "-", detail);
+    // Each thing is a subject of its own: two that stop or start to work in one look are two alerts.
+    let (tag, operation) = ("ORACLE-PROBE", "BOOT_PROBE");
     let broken = findings.iter().filter(|(name, _)| !before.contains(**name));
     let works = before.iter().filter(|name| !findings.contains_key(name.as_str()));
-    let broken = broken.map(|(name, reason)| alert(Severity::Critical, &format!("{name}: {reason}")));
-    broken.chain(works.map(|name| alert(Severity::Warn, &format!("{name}: works again")))).collect()
+    let broken = broken.map(|(name, reason)| {
+        Alert::about(tag, Severity::Critical, now, operation, name, &format!("{name}: {reason}"))
+    });
+    let works = works.map(|name| Alert::all_clear(tag, now, operation, name, &format!("{name}: works again")));
+    broken.chain(works).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::{
 use audit::{CommitError, Notebook, Noted};
 use domain::{
     CachedVerdict, Timestamp,
-    cache_entries::{ListedEntry, Removal},
+    cache_entries::{ListedEntry, ListedPage, Removal},
     ports::{StorageError, Versioned},
 };
 use serde_json::{Value, json};
@@ -58,7 +58,8 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
         if memory.cleanup.plan.is_none() {
             return noted;
         }
-        noted.recording("cache_cleanup_planned", manifest(&listing, settings, cutoff, now))
+        // Nothing goes before this is in the log, so it is never left out of it.
+        noted.requiring("cache_cleanup_planned", manifest(&listing, settings, cutoff, now))
     };
     let (current, ()) = ports.journal.commit(current, decide).await?;
     carry_out(ports, settings, current).await
@@ -76,10 +77,9 @@ fn cutoff(memory: &Memory, settings: Settings, now: Timestamp) -> Option<Timesta
 }
 
 async fn list(ports: &Ports<'_>, before: &Cleanup, cutoff: Timestamp, now: Timestamp) -> Result<Listing, StorageError> {
-    let page = ports.cache.listed(&before.place, MOST).await?;
-    let full = page.len() as u64 == u64::from(MOST);
+    let ListedPage { entries: page, next } = ports.cache.listed(&before.place, MOST).await?;
     let old: Vec<ListedEntry> = page.iter().filter(|entry| entry.stored_at < cutoff).cloned().collect();
-    let more = full && old.len() == page.len();
+    let next = next.filter(|_| old.len() == page.len());
     let sessions: Vec<_> = old.iter().map(|entry| entry.session.clone()).collect();
     let documents = if sessions.is_empty() { Default::default() } else { ports.cache.documents(&sessions).await? };
     let mut removable = Vec::new();
@@ -96,8 +96,8 @@ async fn list(ports: &Ports<'_>, before: &Cleanup, cutoff: Timestamp, now: Times
     }
     let cleanup = Cleanup {
         plan: (!removable.is_empty()).then(|| Plan { at: now, entries: removable.clone() }),
-        place: old.last().filter(|_| more).map(ListedEntry::place).unwrap_or_default(),
-        next_pass: if more { before.next_pass } else { Some(now.plus(BETWEEN_PASSES)) },
+        next_pass: if next.is_some() { before.next_pass } else { Some(now.plus(BETWEEN_PASSES)) },
+        place: next.unwrap_or_default(),
     };
     Ok(Listing { removable, kept, cleanup })
 }

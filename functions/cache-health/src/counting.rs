@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use audit::FunctionJournal;
 use domain::{
     SessionId, Timestamp,
-    cache_entries::{CacheDelta, CacheTotals, ListedEntry, Removal, parse_place},
+    cache_entries::{CacheDelta, CacheTotals, ListedEntry, ListedPage, Removal, parse_place},
     cache_health::{FUNCTION, Health, ServiceProbe},
     ports::{CacheEntries, StorageError},
 };
@@ -58,17 +58,18 @@ impl CacheEntries for Arithmetic {
         let bytes = self.entries * i64::try_from(DOCUMENT.len()).unwrap();
         Ok(CacheTotals { entries: self.entries, bytes, changes: 1 })
     }
-    async fn listed(&self, after: &str, most: u32) -> Result<Vec<ListedEntry>, StorageError> {
+    async fn listed(&self, after: &str, most: u32) -> Result<ListedPage, StorageError> {
         let step = SPAN / self.entries;
         let first = match (parse_place(after), after.parse::<i64>()) {
             (Some((stored_at, _)), _) => (stored_at.as_millis() - BEGUN) / step + 1,
             (None, Ok(moment)) => ((moment - BEGUN).max(0) + step - 1) / step,
             (None, Err(_)) => 0,
         };
-        let page: Vec<_> =
+        let entries: Vec<_> =
             (first..self.entries.min(first + i64::from(most))).map(|number| self.entry(number)).collect();
-        self.note("listed", page.len());
-        Ok(page)
+        self.note("listed", entries.len());
+        let next = (entries.len() == most as usize).then(|| entries.last().map(ListedEntry::place)).flatten();
+        Ok(ListedPage { entries, next })
     }
     async fn newest(&self) -> Result<Option<ListedEntry>, StorageError> {
         self.note("newest", 1);
@@ -84,7 +85,7 @@ impl CacheEntries for Arithmetic {
     async fn remove_listed(&self, _entry: &ListedEntry) -> Result<Removal, StorageError> {
         panic!("nothing is old enough")
     }
-    async fn correct(&self, _delta: CacheDelta) -> Result<(), StorageError> {
+    async fn correct(&self, _delta: CacheDelta, _token: &str) -> Result<(), StorageError> {
         panic!("it is no Sunday")
     }
 }

@@ -3,22 +3,23 @@
 //!
 //! The scan follows the index of ages in slices, one a look; where it is, is in the memory. The recount reads the whole
 //! index at one go, because it is exact only if nothing changes meanwhile, which the counters' own count of changes
-//! tells. A drift is believed when two counts, a look apart, find the same: the index may lag behind for a moment.
+//! tells. A drift is believed when two counts, a look apart, find the same: the index may lag behind for a moment. The
+//! correction is saved before it is made, and recorded and told after it.
 
 use crate::{
     Memory, Ports,
-    judge::{corrupt_alert, remember},
-    memory::{FullScan, Recount, Slice},
+    judge::{alert, remember, tell_corrupt},
+    memory::{Correction, FullScan, Recount, Slice},
     sample::is_entry,
 };
 use audit::{CommitError, Notebook, Noted};
 use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
-    cache_entries::{CacheDelta, ListedEntry},
+    cache_entries::{CORRECTION_KNOWN_FOR, CacheDelta},
     ports::{StorageError, Versioned},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 
 /// Entries a page, of which each is read whole.
@@ -30,9 +31,11 @@ const PAGES: u32 = 20;
 /// A slice ends here even if it has read less.
 const LONGEST_SLICE: Duration = Duration::from_secs(15);
 
-/// Index entries a page of the recount, and how many pages it may take: two million entries.
+/// Index entries a page of the recount (the table ends a page at a mebibyte besides).
 const RECOUNT_PAGE: u32 = 5000;
-const RECOUNT_PAGES: u32 = 400;
+
+/// A count that has not come to its end by then is not exact: some two million entries.
+const LONGEST_COUNT: Duration = Duration::from_secs(60);
 
 /// How often a recount is tried before it is left for the next Sunday.
 const MOST_TRIES: u32 = 30;
@@ -56,16 +59,18 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     let current = if scan.due == Some(due) {
         current
     } else {
-        // Who has never run begins with the Sunday to come.
-        let begun = scan.due.is_some().then(Slice::default);
-        let next = FullScan { due: Some(due), slice: begun, recount: None };
+        // Who has never run begins with the Sunday to come. A scan that takes more than a week goes on: begun anew
+        // each Sunday, it would never end.
+        let slice = scan.slice.clone().or_else(|| scan.due.is_some().then(Slice::default));
+        let next = FullScan { due: Some(due), slice, recount: None, correction: scan.correction.clone() };
         ports.journal.commit(current, replace(&scan, &next)).await?.0
     };
     let scan = current.value.memory.scan.clone();
-    let outcome = match (&scan.slice, scan.recount) {
-        (Some(slice), _) => read_slice(ports, current, &scan, slice).await,
-        (None, Some(recount)) => count_again(ports, current, &scan, recount).await,
-        (None, None) => return Ok(()),
+    let outcome = match (&scan.correction, &scan.slice, scan.recount) {
+        (Some(correction), ..) => put_right(ports, current, &scan, correction).await,
+        (None, Some(slice), _) => read_slice(ports, current, &scan, slice).await,
+        (None, None, Some(recount)) => count_again(ports, current, &scan, recount).await,
+        (None, None, None) => return Ok(()),
     };
     match outcome {
         Ok(()) => Ok(()),
@@ -95,17 +100,17 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
     let mut finished = false;
     for _ in 0..PAGES {
         let page = ports.cache.listed(&slice.place, PAGE).await?;
-        let sessions: Vec<SessionId> = page.iter().map(|entry| entry.session.clone()).collect();
+        let sessions: Vec<SessionId> = page.entries.iter().map(|entry| entry.session.clone()).collect();
         if !sessions.is_empty() {
             let documents = ports.cache.documents(&sessions).await?;
             slice.entries += documents.len() as u64;
             corrupt
                 .extend(documents.into_iter().filter(|(_, document)| !is_entry(document)).map(|(session, _)| session));
         }
-        if let Some(last) = page.last() {
-            slice.place = last.place();
+        match page.next {
+            Some(next) => slice.place = next,
+            None => finished = true,
         }
-        finished = (page.len() as u64) < u64::from(PAGE);
         if finished || ports.clock.now().since(begun) > LONGEST_SLICE {
             break;
         }
@@ -116,10 +121,8 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
         if memory.scan != *scan {
             return Noted::nothing(());
         }
-        let mut noted = Noted::save(());
-        for session in remember(memory, &corrupt, &BTreeSet::new()) {
-            noted = noted.alerting(corrupt_alert(now, &session));
-        }
+        let new = remember(memory, &corrupt, &BTreeSet::new());
+        let mut noted = tell_corrupt(Noted::save(()), &new, now);
         memory.scan.slice = (!finished).then(|| slice.clone());
         if finished {
             memory.scan.recount = Some(Recount::default());
@@ -137,23 +140,21 @@ struct Count {
 }
 
 async fn count(ports: &Ports<'_>) -> Result<Count, StorageError> {
+    let begun = ports.clock.now();
     let before = ports.cache.totals().await?;
-    let (mut entries, mut bytes, mut place, mut whole) = (0_i64, 0_i64, String::new(), false);
-    for _ in 0..RECOUNT_PAGES {
-        let page = ports.cache.listed(&place, RECOUNT_PAGE).await?;
-        entries += i64::try_from(page.len()).unwrap_or(i64::MAX);
-        bytes += page.iter().map(|entry| i64::try_from(entry.bytes).unwrap_or(i64::MAX)).sum::<i64>();
-        match page.last() {
-            Some(last) => place = ListedEntry::place(last),
-            None => {
-                whole = true;
-                break;
-            }
+    let (mut entries, mut bytes, mut place) = (0_i64, 0_i64, Some(String::new()));
+    while let Some(after) = place.take() {
+        let page = ports.cache.listed(&after, RECOUNT_PAGE).await?;
+        entries += i64::try_from(page.entries.len()).unwrap_or(i64::MAX);
+        bytes += page.entries.iter().map(|entry| i64::try_from(entry.bytes).unwrap_or(i64::MAX)).sum::<i64>();
+        place = page.next;
+        if ports.clock.now().since(begun) > LONGEST_COUNT {
+            break;
         }
     }
     let after = ports.cache.totals().await?;
     let drift = CacheDelta { entries: entries - after.entries, bytes: bytes - after.bytes };
-    Ok(Count { drift, exact: whole && before.changes == after.changes })
+    Ok(Count { drift, exact: place.is_none() && before.changes == after.changes })
 }
 
 async fn count_again(
@@ -162,35 +163,87 @@ async fn count_again(
     scan: &FullScan,
     recount: Recount,
 ) -> Result<(), CommitError> {
+    let no_more = recount.tries >= MOST_TRIES;
+    let recount = Recount { tries: recount.tries.saturating_add(1), ..recount };
+    let begun = FullScan { recount: (!no_more).then_some(recount), ..scan.clone() };
+    // Saved before it is begun: a count that the function does not live to end must not be tried for ever.
+    let begin = |memory: &mut Memory| {
+        let noted = replace(scan, &begun)(memory);
+        if no_more && noted.save { noted.recording("cache_recount", given_up(recount)) } else { noted }
+    };
+    let (current, ()) = ports.journal.commit(current, begin).await?;
+    if no_more || current.value.memory.scan != begun {
+        return Ok(());
+    }
     let found = count(ports).await?;
     let now = ports.clock.now();
     let none = found.drift == CacheDelta::default();
     let believed = found.exact && (none || recount.suspected == Some(found.drift));
-    let given_up = !believed && recount.tries + 1 >= MOST_TRIES;
-    let next =
-        Recount { tries: recount.tries + 1, suspected: found.exact.then_some(found.drift).or(recount.suspected) };
+    let suspected = found.exact.then_some(found.drift).or(recount.suspected);
+    let correction = Correction { drift: found.drift, tries: recount.tries, token: ports.randomness.token(), at: now };
     let decide = |memory: &mut Memory| {
-        if memory.scan != *scan {
-            return Noted::nothing(false);
+        if memory.scan != begun {
+            return Noted::nothing(());
         }
-        memory.scan.recount = (!believed && !given_up).then_some(next);
-        if !believed && !given_up {
-            return Noted::save(false);
+        memory.scan.recount = (!believed).then_some(Recount { suspected, ..recount });
+        if believed && none {
+            return Noted::save(()).recording("cache_recount", counted(&correction));
         }
-        let facts = json!({ "exact": believed, "tries": next.tries, "drift": found.drift });
-        let noted = Noted::save(believed && !none).recording("cache_recount", facts);
-        if none || !believed { noted } else { noted.alerting(drifted(now, found.drift)) }
+        memory.scan.correction = believed.then(|| correction.clone());
+        Noted::save(())
     };
-    let (_, correct) = ports.journal.commit(current, decide).await?;
-    if correct {
-        ports.cache.correct(found.drift).await?;
+    let (current, ()) = ports.journal.commit(current, decide).await?;
+    let scan = current.value.memory.scan.clone();
+    match &scan.correction {
+        Some(decided) if *decided == correction => put_right(ports, current, &scan, decided).await,
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-fn drifted(now: Timestamp, drift: CacheDelta) -> Alert {
-    let detail = format!("the counters were off by {} entries and {} bytes: corrected", -drift.entries, -drift.bytes);
-    Alert::about("ORACLE-CACHE-ALERT", Severity::Warn, now, "HEALTH_PROBE", "counters", &detail)
+/// Corrects the counters, and then records and tells it. After the time in which the store recognises a correction
+/// nobody knows whether it was made: then the entries are counted again.
+async fn put_right(
+    ports: &Ports<'_>,
+    current: Current,
+    scan: &FullScan,
+    correction: &Correction,
+) -> Result<(), CommitError> {
+    let now = ports.clock.now();
+    let is_known = now.since(correction.at) < CORRECTION_KNOWN_FOR;
+    if is_known {
+        ports.cache.correct(correction.drift, &correction.token).await?;
+    }
+    let decide = |memory: &mut Memory| {
+        if memory.scan != *scan {
+            return Noted::nothing(());
+        }
+        memory.scan.correction = None;
+        if !is_known {
+            memory.scan.recount = Some(Recount::default());
+        }
+        let mut facts = counted(correction);
+        if !is_known {
+            facts["corrected"] = json!("unknown");
+        }
+        let noted = Noted::save(()).recording("cache_recount", facts);
+        noted.alerting(drifted(now, correction.drift, is_known))
+    };
+    ports.journal.commit(current, decide).await.map(drop)
+}
+
+fn counted(found: &Correction) -> Value {
+    json!({ "exact": true, "tries": found.tries, "drift": found.drift })
+}
+
+fn given_up(recount: Recount) -> Value {
+    json!({ "exact": false, "tries": MOST_TRIES, "drift": recount.suspected })
+}
+
+fn drifted(now: Timestamp, drift: CacheDelta, is_known: bool) -> Alert {
+    let outcome =
+        if is_known { "corrected" } else { "whether that was corrected is not known, they are counted again" };
+    let detail = format!("the counters were off by {} entries and {} bytes: {outcome}", -drift.entries, -drift.bytes);
+    alert(Severity::Warn, now, "counters", &detail)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! From the schedule to [`run`].
 
-use crate::{Ports, Settings, When, probe::Site, run};
+use crate::{Ports, Settings, Unrecorded, When, probe::Site};
 use audit::FunctionJournal;
 use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, SnsAlerts};
 use domain::{Gauge, Metric, cache_health, ports::Clock};
@@ -15,6 +15,7 @@ pub struct Function {
     alerts: SnsAlerts,
     site: Site,
     settings: Settings,
+    unrecorded: Unrecorded,
 }
 
 impl Function {
@@ -27,11 +28,13 @@ impl Function {
         let required = |name| environment.required(name);
         Ok(Self {
             table: DynamoSales::new(connection.clone(), required("TABLE_NAME")?, Arc::new(System)),
-            log: S3AuditLog::new(connection.clone(), required("AUDIT_BUCKET")?),
+            // The journal tells once that the log fails, and once that it does not any more: not at every look.
+            log: S3AuditLog::new(connection.silent(), required("AUDIT_BUCKET")?),
             archive: S3Archive::new(connection.clone(), required("ARCHIVE_BUCKET")?),
             alerts: SnsAlerts::new(connection, required("OPS_TOPIC_ARN")?, required("CRITICAL_TOPIC_ARN")?),
             site: Site::new(&environment.base_url("SITE_URL", "")?)?,
             settings: Settings::from_environment(environment)?,
+            unrecorded: Unrecorded::default(),
         })
     }
 
@@ -57,7 +60,7 @@ impl Function {
             pause: &System,
         };
         let when = if event["look"] == "now" { When::Now } else { When::Due };
-        for record in run(ports, self.settings, when).await? {
+        for record in self.unrecorded.run(ports, self.settings, when).await? {
             tracing::info!(overall = ?record.overall, cache = ?record.cache, service = record.service.reachable, "looked");
             if let Some(measures) = record.measures {
                 telemetry::measure(Gauge::CacheEntries, measures.entries, record.at);

@@ -11,6 +11,7 @@ use domain::{
     alert::Severity,
     cache_health::{Health, HealthRecord},
 };
+use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Corrupt entries that are remembered: each is read again at every look.
@@ -25,9 +26,7 @@ pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: T
     let record = record(memory, seen, settings, now);
     let problems = problems(memory, &record, settings);
     let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
-    for session in &new {
-        noted = noted.alerting(corrupt_alert(now, session));
-    }
+    noted = tell_corrupt(noted, &new, now);
     for problem in problems.difference(&memory.told).filter(|problem| **problem != Problem::Corrupt) {
         noted = noted.alerting(told(*problem, memory, &record, settings, now));
     }
@@ -46,13 +45,34 @@ pub(crate) fn remember(
     mended: &BTreeSet<SessionId>,
 ) -> Vec<SessionId> {
     memory.corrupt.retain(|session| !mended.contains(session));
+    memory.more_corrupt &= memory.corrupt.len() >= MOST_REMEMBERED;
     let mut new = Vec::new();
-    for session in corrupt {
-        if memory.corrupt.len() < MOST_REMEMBERED && memory.corrupt.insert(session.clone()) {
-            new.push(session.clone());
+    for session in corrupt.iter().filter(|session| !memory.corrupt.contains(*session)).cloned().collect::<Vec<_>>() {
+        if memory.corrupt.len() < MOST_REMEMBERED {
+            memory.corrupt.insert(session.clone());
+            new.push(session);
+        } else {
+            memory.more_corrupt = true;
         }
     }
     new
+}
+
+/// Tells of corrupt entries: operators by the prefix and a digest, the log by the whole id.
+pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
+    if new.is_empty() {
+        return noted;
+    }
+    let list = |session: &SessionId| json!({ "session_id": session, "digest": short_digest(session) });
+    let noted = noted.recording("cache_corrupt", json!({ "entries": new.iter().map(list).collect::<Vec<_>>() }));
+    new.iter().fold(noted, |noted, session| noted.alerting(corrupt_alert(now, session)))
+}
+
+/// Tells sales apart whose ids begin with the same twelve characters (Cache Alert, invariant 4: no more is told).
+fn short_digest(session: &SessionId) -> String {
+    let mut digest = audit::digest::sha256(session.as_str().as_bytes());
+    digest.truncate(8);
+    digest
 }
 
 fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> HealthRecord {
@@ -102,48 +122,50 @@ fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTree
         }
     }
     add(Problem::Corrupt, !memory.corrupt.is_empty());
+    add(Problem::MoreCorrupt, memory.more_corrupt);
     problems
 }
 
-fn alert(severity: Severity, now: Timestamp, subject: &str, detail: &str) -> Alert {
-    Alert::about("ORACLE-CACHE-ALERT", severity, now, "HEALTH_PROBE", subject, detail)
+const TAG: &str = "ORACLE-CACHE-ALERT";
+const OPERATION: &str = "HEALTH_PROBE";
+
+pub(crate) fn alert(severity: Severity, now: Timestamp, subject: &str, detail: &str) -> Alert {
+    Alert::about(TAG, severity, now, OPERATION, subject, detail)
 }
 
-pub(crate) fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
-    alert(Severity::Critical, now, session.prefix(), "corrupt entry")
+pub(crate) fn all_clear(now: Timestamp, subject: &str, detail: &str) -> Alert {
+    Alert::all_clear(TAG, now, OPERATION, subject, detail)
+}
+
+fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
+    alert(Severity::Critical, now, session.prefix(), &format!("corrupt entry {}", short_digest(session)))
 }
 
 fn told(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {
     let entries = record.measures.map_or(0, |found| found.entries);
     let bytes = record.measures.map_or(0, |found| found.bytes);
-    let (severity, detail) = match problem {
+    let detail = match problem {
         Problem::Service => {
             let answer =
                 record.service.http_status.map_or("no answer".to_owned(), |status| format!("answered {status}"));
             let failures = memory.service_failures;
-            (Severity::Critical, format!("service unreachable: {failures} consecutive probes failed, {answer}"))
+            format!("service unreachable: {failures} consecutive probes failed, {answer}")
         }
-        Problem::Cache => {
-            (Severity::Critical, format!("cache not readable: {} consecutive looks failed", memory.cache_failures))
-        }
-        Problem::Many => {
-            (Severity::Warn, format!("{entries} entries, more than {} (warn threshold)", settings.count_warn))
-        }
-        Problem::TooMany => {
-            let most = settings.count_critical;
-            (Severity::Error, format!("{entries} entries, more than {most} (critical threshold)"))
-        }
+        Problem::Cache => format!("cache not readable: {} consecutive looks failed", memory.cache_failures),
+        Problem::Many => format!("{entries} entries, more than {} (warn threshold)", settings.count_warn),
+        Problem::TooMany => format!("{entries} entries, more than {} (critical threshold)", settings.count_critical),
         Problem::Bytes => {
             let budget = settings.budget_bytes;
-            (Severity::Critical, format!("{bytes} bytes, budget {budget} passed: entries past their age are taken out"))
+            format!("{bytes} bytes, budget {budget} passed: entries past their age are taken out")
         }
-        Problem::Corrupt => (Severity::Critical, "corrupt entry".to_owned()),
+        Problem::Corrupt => "corrupt entry".to_owned(),
+        Problem::MoreCorrupt => format!("corrupt entries beyond the {MOST_REMEMBERED} that were told one by one"),
     };
-    alert(severity, now, problem.subject(), &detail)
+    alert(problem.severity(), now, problem.subject(), &detail)
 }
 
-/// Word that something works again (HEALTH-GAP-05). Its subject is not the problem's: a window that holds back
-/// repetitions must not hold back the all-clear.
+/// Word that something works again (HEALTH-GAP-05), for whoever was told of it. Its subject is not the problem's: a
+/// window that holds back repetitions must not hold back the all-clear.
 fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> Alert {
     let detail = match problem {
         Problem::Service => "recovered: the service answers again",
@@ -153,6 +175,10 @@ fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> 
         Problem::Many | Problem::TooMany => "recovered: the number of entries is below its thresholds",
         Problem::Bytes => "recovered: within the budget of bytes",
         Problem::Corrupt => "recovered: no corrupt entry is left",
+        Problem::MoreCorrupt => "recovered: no more corrupt entries than were told one by one",
     };
-    alert(Severity::Warn, now, &format!("ok:{}", problem.subject()), detail)
+    match problem.severity() {
+        Severity::Critical => all_clear(now, problem.subject(), detail),
+        Severity::Warn | Severity::Error => alert(Severity::Warn, now, &format!("ok:{}", problem.subject()), detail),
+    }
 }

@@ -14,12 +14,14 @@ mod probe;
 mod run;
 mod sample;
 mod settings;
+mod unrecorded;
 
 pub use function::Function;
 pub use memory::Memory;
 pub use probe::Service;
 pub use run::{Ports, When, run};
 pub use settings::Settings;
+pub use unrecorded::Unrecorded;
 
 #[cfg(test)]
 mod counting;

@@ -45,7 +45,7 @@ async fn look_at_cache(
 ) -> Result<SeenCache, StorageError> {
     let totals = ports.cache.totals().await?;
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
-    let oldest = ports.cache.listed("", 1).await?.pop();
+    let oldest = ports.cache.listed("", 1).await?.entries.pop();
     let newest = ports.cache.newest().await?;
     let mut sessions = match (&oldest, &newest) {
         (Some(oldest), Some(newest)) => {

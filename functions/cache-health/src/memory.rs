@@ -2,6 +2,7 @@
 
 use domain::{
     SessionId, Timestamp,
+    alert::Severity,
     cache_entries::{CacheDelta, ListedEntry},
     cache_health::HealthRecord,
 };
@@ -23,6 +24,8 @@ pub struct Memory {
     /// Entries that are no verdicts: looked at again each time, so that none is forgotten because the next sample
     /// misses it.
     pub corrupt: BTreeSet<SessionId>,
+    /// Whether more were met than are remembered.
+    pub more_corrupt: bool,
     /// The cleanup.
     pub cleanup: Cleanup,
     /// The Sunday scan.
@@ -45,6 +48,8 @@ pub enum Problem {
     Bytes,
     /// Entries that are no verdicts.
     Corrupt,
+    /// More of them than are remembered.
+    MoreCorrupt,
 }
 
 impl Problem {
@@ -55,6 +60,16 @@ impl Problem {
             Self::Many | Self::TooMany => "entries",
             Self::Bytes => "bytes",
             Self::Corrupt => "corrupt",
+            Self::MoreCorrupt => "more-corrupt",
+        }
+    }
+
+    /// How bad it is (Cache Health, verification criteria; Cache Alert, severity levels).
+    pub(crate) const fn severity(self) -> Severity {
+        match self {
+            Self::Many => Severity::Warn,
+            Self::TooMany => Severity::Error,
+            Self::Service | Self::Cache | Self::Bytes | Self::Corrupt | Self::MoreCorrupt => Severity::Critical,
         }
     }
 }
@@ -90,6 +105,8 @@ pub struct FullScan {
     pub slice: Option<Slice>,
     /// A recount that is not finished.
     pub recount: Option<Recount>,
+    /// A correction of the counters that is decided and not on record as made.
+    pub correction: Option<Correction>,
 }
 
 /// A scan that is not finished.
@@ -106,8 +123,22 @@ pub struct Slice {
 /// A recount that is not finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recount {
-    /// How often it was tried.
+    /// How often it was begun.
     pub tries: u32,
     /// By how much the counters were off the last time: believed when the next count says the same.
     pub suspected: Option<CacheDelta>,
+}
+
+/// A correction of the counters: saved before it is made, so that whoever dies on the way is followed by a look that
+/// makes the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Correction {
+    /// By how much the counters are off.
+    pub drift: CacheDelta,
+    /// How many counts it took.
+    pub tries: u32,
+    /// The store makes the correction of one token once.
+    pub token: String,
+    /// When it was decided.
+    pub at: Timestamp,
 }

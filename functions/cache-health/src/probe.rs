@@ -70,6 +70,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// A site that takes the connection and never answers.
+    #[tokio::test(start_paused = true)]
+    async fn a_service_that_does_not_answer_within_five_seconds_is_not_reachable() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let site = Site::new(&format!("http://{}", silent.local_addr().unwrap())).unwrap();
+        let begun = tokio::time::Instant::now();
+        let probe = site.probe().await;
+        assert_eq!((probe.reachable, probe.http_status), (false, None));
+        let waited = begun.elapsed();
+        assert!(TIMEOUT <= waited && waited < TIMEOUT + Duration::from_secs(1), "{waited:?}");
+    }
+
     #[test]
     fn a_failed_cache_is_not_a_failed_service() {
         let body = |service: &str, status: &str| {

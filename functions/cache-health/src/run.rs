@@ -50,8 +50,12 @@ pub async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec
         return Ok(step(&ports, settings, notebook).await?.into_iter().collect());
     }
     let begun = ports.clock.now();
-    let mut records = Vec::new();
+    let mut records: Vec<HealthRecord> = Vec::new();
     loop {
+        // Mostly the next look is another run's: then there is no need to read the memory once more.
+        if records.last().is_some_and(|last| last.at.plus(settings.interval) > begun.plus(RUN)) {
+            return Ok(records);
+        }
         let notebook = ports.journal.load::<Memory>().await?;
         let now = ports.clock.now();
         let due = notebook.value.memory.last.as_ref().map_or(now, |last| last.at.plus(settings.interval));
@@ -63,12 +67,9 @@ pub async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec
         if due > now.plus(EARLY) {
             ports.pause.pause(due.since(now)).await;
         }
-        let before = records.len();
-        records.extend(step(&ports, settings, notebook).await?);
         // Another run took this look, and will take the next ones.
-        if records.len() == before {
-            return Ok(records);
-        }
+        let Some(record) = step(&ports, settings, notebook).await? else { return Ok(records) };
+        records.push(record);
     }
 }
 

@@ -6,7 +6,7 @@ use domain::{
     ports::{CacheEntries, Randomness, StorageError},
 };
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 /// Entries in a sample (inputs 3: min(10, n)).
 const USUAL: u64 = 10;
@@ -30,7 +30,9 @@ pub(crate) fn size(entries: u64, count_warn: u64) -> u64 {
     wanted.min(entries)
 }
 
-/// Draws a sample from the index of ages.
+/// Draws a sample from the index of ages: at points in time, of which those that turn out to lie in a gap say where the
+/// gap is, so that the next ones are drawn elsewhere. Entries that all came within an hour of a month are found so. What
+/// is then still missing is drawn from what was listed at the points, and at last from the oldest.
 pub(crate) async fn draw(
     cache: &dyn CacheEntries,
     randomness: &dyn Randomness,
@@ -39,29 +41,65 @@ pub(crate) async fn draw(
     (oldest, newest): (Timestamp, Timestamp),
 ) -> Result<BTreeSet<SessionId>, StorageError> {
     let mut drawn = BTreeSet::new();
-    if entries <= FEW {
-        let all = cache.listed("", u32::try_from(FEW).unwrap_or(u32::MAX)).await?;
-        pick(&mut drawn, all, size, randomness);
-        return Ok(drawn);
+    let few = u32::try_from(FEW).unwrap_or(u32::MAX);
+    if entries > FEW {
+        let each = size.div_ceil(POINTS);
+        let mut spans = Spans::of(oldest, newest);
+        let mut listed = Vec::new();
+        for _ in 0..POINTS {
+            let Some(moment) = spans.draw(randomness.fraction()) else { break };
+            let near = cache.listed(&place_at(moment), NEIGHBOURS).await?.entries;
+            spans.exclude(moment, near.first().map_or(newest.plus(MILLISECOND), |first| first.stored_at));
+            listed.extend_from_slice(&near);
+            let most = size.min(drawn.len() as u64 + each);
+            pick(&mut drawn, near, most, randomness);
+        }
+        pick(&mut drawn, listed, size, randomness);
     }
-    let each = size.div_ceil(POINTS);
-    for _ in 0..POINTS {
-        let moment = between(oldest, newest, randomness.fraction());
-        let near = cache.listed(&place_at(moment), NEIGHBOURS).await?;
-        let most = each.min(size.saturating_sub(drawn.len() as u64));
-        pick(&mut drawn, near, most, randomness);
+    if (drawn.len() as u64) < size {
+        let oldest = cache.listed("", few).await?.entries;
+        pick(&mut drawn, oldest, size, randomness);
     }
     Ok(drawn)
 }
 
-/// Adds up to `most` entries that have not been drawn yet.
-fn pick(drawn: &mut BTreeSet<SessionId>, from: Vec<ListedEntry>, most: u64, randomness: &dyn Randomness) {
-    let mut left: Vec<SessionId> = from.into_iter().map(|entry| entry.session).collect();
-    left.retain(|session| !drawn.contains(session));
-    for _ in 0..most {
-        if left.is_empty() {
-            return;
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// Time in which entries may lie, in milliseconds: from the first of each span up to, not including, its second.
+struct Spans(Vec<(i64, i64)>);
+
+impl Spans {
+    fn of(oldest: Timestamp, newest: Timestamp) -> Self {
+        Self(vec![(oldest.as_millis(), newest.plus(MILLISECOND).as_millis())])
+    }
+
+    /// A moment in one of them, each as likely as another.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+    fn draw(&self, fraction: f64) -> Option<Timestamp> {
+        let all: i64 = self.0.iter().map(|(from, to)| to - from).sum();
+        let mut left = ((fraction * all as f64) as i64).min(all - 1);
+        for (from, to) in &self.0 {
+            if left < to - from {
+                return Some(Timestamp::from_millis(from + left.max(0)));
+            }
+            left -= to - from;
         }
+        None
+    }
+
+    /// Nothing lies from the one moment up to the other.
+    fn exclude(&mut self, from: Timestamp, to: Timestamp) {
+        let (from, to) = (from.as_millis(), to.as_millis());
+        let around = |(begin, end): (i64, i64)| [(begin, end.min(from)), (begin.max(to), end)];
+        self.0 = self.0.drain(..).flat_map(around).filter(|(begin, end)| begin < end).collect();
+    }
+}
+
+/// Adds entries that have not been drawn yet until there are `most`.
+fn pick(drawn: &mut BTreeSet<SessionId>, from: Vec<ListedEntry>, most: u64, randomness: &dyn Randomness) {
+    let left: BTreeSet<SessionId> = from.into_iter().map(|entry| entry.session).collect();
+    let mut left: Vec<SessionId> = left.difference(drawn).cloned().collect();
+    while (drawn.len() as u64) < most && !left.is_empty() {
         drawn.insert(left.swap_remove(index(randomness.fraction(), left.len())));
     }
 }
@@ -69,12 +107,6 @@ fn pick(drawn: &mut BTreeSet<SessionId>, from: Vec<ListedEntry>, most: u64, rand
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 fn index(fraction: f64, length: usize) -> usize {
     ((fraction * length as f64) as usize).min(length.saturating_sub(1))
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
-fn between(oldest: Timestamp, newest: Timestamp, fraction: f64) -> Timestamp {
-    let span = newest.millis_since(oldest) as f64;
-    Timestamp::from_millis(oldest.as_millis() + (span * fraction) as i64)
 }
 
 /// Whether a document is that of a cached verdict: JSON with the four keys (inputs 3).
@@ -98,6 +130,19 @@ mod tests {
             assert_eq!(size(entries, 10_000), expected, "{entries}");
         }
         assert_eq!(size(2, 1), 2, "never more than there are");
+    }
+
+    #[test]
+    fn what_is_known_to_be_empty_is_not_drawn_from_again() {
+        let at = Timestamp::from_millis;
+        let mut spans = Spans::of(at(0), at(99));
+        assert_eq!([0.0, 0.5, 0.999].map(|fraction| spans.draw(fraction)), [0, 50, 99].map(|moment| Some(at(moment))));
+        spans.exclude(at(10), at(99));
+        assert_eq!(spans.0, [(0, 10), (99, 100)]);
+        assert_eq!([0.0, 0.5, 0.999].map(|fraction| spans.draw(fraction)), [0, 5, 99].map(|moment| Some(at(moment))));
+        spans.exclude(at(5), at(5));
+        spans.exclude(at(0), at(100));
+        assert_eq!(spans.draw(0.5), None);
     }
 
     #[test]

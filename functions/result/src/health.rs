@@ -26,15 +26,18 @@ pub async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
     let read = notes.load(FUNCTION).await.map_err(|error| telemetry::chain(&error));
     let now = clock.now();
     let (alive, record) = match read {
-        Ok(note) => (true, note.value.and_then(|document| last_record(&document))),
+        Ok(note) => (true, note.value.map_or(Cache::NeverLooked, |document| last_record(&document))),
         Err(error) => {
             tracing::error!(error, "health probe failed");
-            (false, None)
+            (false, Cache::Unreadable)
         }
     };
-    let status = status(alive, record.as_ref(), now);
+    let status = status(alive, &record, now);
     let code = if status == "failed" { 503 } else { 200 };
-    let cache: Value = record.map_or_else(unknown_block, |record| record.block(now));
+    let cache: Value = match record {
+        Cache::Looked(record) => record.block(now),
+        Cache::NeverLooked | Cache::Unreadable => unknown_block(),
+    };
     Reply::json(
         code,
         &json!({
@@ -48,23 +51,34 @@ pub async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
     )
 }
 
-fn last_record(document: &str) -> Option<HealthRecord> {
-    let notebook: Notebook<Remembered> = serde_json::from_str(document).ok()?;
-    notebook.memory.last
+/// What is known of the cache.
+enum Cache {
+    NeverLooked,
+    Unreadable,
+    Looked(Box<HealthRecord>),
 }
 
-/// Both together. Before the first look nothing is known to be wrong; a record that nobody renews is not to be relied
-/// on.
-fn status(alive: bool, record: Option<&HealthRecord>, now: Timestamp) -> &'static str {
-    match record {
+fn last_record(document: &str) -> Cache {
+    match serde_json::from_str::<Notebook<Remembered>>(document) {
+        Err(_) => Cache::Unreadable,
+        Ok(notebook) => notebook.memory.last.map_or(Cache::NeverLooked, |record| Cache::Looked(Box::new(record))),
+    }
+}
+
+/// Both together. Before the first look nothing is known to be wrong; what cannot be read, and a record that nobody
+/// renews, is not to be relied on: no better than degraded.
+fn status(alive: bool, record: &Cache, now: Timestamp) -> &'static str {
+    let cache = match record {
+        Cache::NeverLooked => Health::Healthy,
+        Cache::Unreadable => Health::Degraded,
+        Cache::Looked(record) if record.is_stale(now) => record.cache.max(Health::Degraded),
+        Cache::Looked(record) => record.cache,
+    };
+    match cache {
         _ if !alive => "failed",
-        None => "resonant",
-        Some(record) if record.is_stale(now) => "degraded",
-        Some(record) => match record.cache {
-            Health::Healthy => "resonant",
-            Health::Degraded => "degraded",
-            Health::Failed => "failed",
-        },
+        Health::Healthy => "resonant",
+        Health::Degraded => "degraded",
+        Health::Failed => "failed",
     }
 }
 
@@ -132,11 +146,21 @@ mod tests {
 
     #[test]
     fn a_record_that_nobody_renews_is_told_to_be_stale() {
-        let world = remembering(&record(Health::Healthy));
-        world.advance(Duration::from_secs(181));
-        let (code, body) = asked(&world);
-        assert_eq!((code, &body["status"], &body["cache"]["stale"]), (200, &json!("degraded"), &json!(true)));
+        for (cache, code, status) in
+            [(Health::Healthy, 200, "degraded"), (Health::Degraded, 200, "degraded"), (Health::Failed, 503, "failed")]
+        {
+            let world = remembering(&record(cache));
+            world.advance(Duration::from_secs(181));
+            let (found, body) = asked(&world);
+            assert_eq!((found, &body["status"], &body["cache"]["stale"]), (code, &json!(status), &json!(true)));
+        }
+    }
+
+    #[test]
+    fn a_record_that_nobody_can_read_is_not_taken_for_health() {
+        let world = World::default();
         world.state().notes.insert(FUNCTION.to_owned(), ("nonsense".to_owned(), 2));
-        assert_eq!(asked(&world).1["status"], "resonant");
+        let (code, body) = asked(&world);
+        assert_eq!((code, &body["status"], &body["service"]), (200, &json!("degraded"), &json!("resonant")));
     }
 }

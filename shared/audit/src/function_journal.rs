@@ -5,20 +5,28 @@
 //! run saved in between; then it publishes the records and raises the alerts, and saves that it did. A run that
 //! dies in between is followed by one that publishes the same objects under the same keys. Two runs at the same time
 //! meet at the version: the later one decides again on what the earlier one has left, or gives up.
+//!
+//! While the log takes nothing the records wait in the note, and a note has an end. So what waits is published before
+//! anything is added to it, and when too much waits, further records are left out, but for those that a step waits
+//! for. How many were left out, and from when to when, is a record of its own, in their place.
 
 use crate::{
     chain,
     digest::sha256,
-    journal::{CommitError, MAX_CONFLICTS},
+    journal::{CommitError, MAX_CONFLICTS, Unpublished, publish_outbox},
 };
 use domain::{
     Alert, Timestamp,
     alert::Severity,
-    ports::{Alerts, AuditLog, Clock, Notes, Published, SaveError, StorageError, Versioned},
+    ports::{Alerts, AuditLog, Clock, Notes, SaveError, StorageError, Versioned},
     sale::{AuditEntry, AuditHead},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// With more bytes of records than these waiting, plain ones are left out. A note is one item of the table, which
+/// holds 400 KB: memory, alerts and JSON's quoting of the records must fit besides.
+const MOST_WAITING: usize = 150_000;
 
 /// One record of a scheduled function.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +35,16 @@ pub struct FunctionEvent {
     pub name: &'static str,
     /// What is to be known of it: no question, no verdict, no address.
     pub facts: Value,
+    /// Whether it waits for the log however long that takes, because a step waits for it.
+    pub is_required: bool,
+}
+
+/// Records that never were, because the log took nothing for too long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct LeftOut {
+    count: u64,
+    from: Timestamp,
+    to: Timestamp,
 }
 
 /// What a function remembers, and what it has not told yet.
@@ -39,6 +57,11 @@ pub struct Notebook<T> {
     outbox: Vec<AuditEntry>,
     #[serde(default)]
     alerts: Vec<Alert>,
+    /// Whether operators were told that the log takes nothing.
+    #[serde(default)]
+    log_fails: bool,
+    #[serde(default)]
+    left_out: Option<LeftOut>,
 }
 
 impl<T> Notebook<T> {
@@ -47,6 +70,10 @@ impl<T> Notebook<T> {
     #[must_use]
     pub const fn has_something_to_tell(&self) -> bool {
         !self.outbox.is_empty() || !self.alerts.is_empty()
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.outbox.iter().map(|entry| entry.key.len() + entry.line.len()).sum()
     }
 }
 
@@ -74,10 +101,17 @@ impl<A> Noted<A> {
         Self { events: Vec::new(), alerts: Vec::new(), save: true, answer }
     }
 
-    /// The log is told of it.
+    /// The log is told of it, unless it has taken nothing for so long that too much waits already.
     #[must_use]
     pub fn recording(mut self, name: &'static str, facts: Value) -> Self {
-        self.events.push(FunctionEvent { name, facts });
+        self.events.push(FunctionEvent { name, facts, is_required: false });
+        self
+    }
+
+    /// The log is told of it, however long that takes: for what a later step waits for, of which there is never much.
+    #[must_use]
+    pub fn requiring(mut self, name: &'static str, facts: Value) -> Self {
+        self.events.push(FunctionEvent { name, facts, is_required: true });
         self
     }
 
@@ -160,17 +194,23 @@ impl FunctionJournal<'_> {
     {
         for _ in 0..MAX_CONFLICTS {
             let Versioned { value: mut notebook, version } = current;
+            let waited = notebook.has_something_to_tell() || notebook.log_fails;
+            let published = publish_outbox(self.log, &mut notebook.outbox).await;
             let noted = decide(&mut notebook.memory);
-            if !noted.save && !notebook.has_something_to_tell() {
+            if !noted.save && !waited {
                 return Ok((Versioned { value: notebook, version }, noted.answer));
             }
             let now = self.clock.now();
+            if published.is_ok() && std::mem::take(&mut notebook.log_fails) {
+                let detail = "recovered: the log takes records again";
+                notebook.alerts.push(Alert::all_clear("ORACLE-AUDIT", now, "AUDIT_WRITE", self.function, detail));
+            }
             for event in &noted.events {
                 self.append(&mut notebook, event, now);
             }
             notebook.alerts.extend(noted.alerts);
             match self.save(&notebook, version).await {
-                Ok(version) => return Ok((self.told(notebook, version).await, noted.answer)),
+                Ok(version) => return Ok((self.told(notebook, version, published).await, noted.answer)),
                 Err(SaveError::Conflict) => current = self.load().await?,
                 Err(SaveError::Storage(error)) => return Err(error.into()),
             }
@@ -184,8 +224,29 @@ impl FunctionJournal<'_> {
         self.notes.save(self.function, &document, expected).await
     }
 
-    /// Appends a record. Each day has numbers of its own, and its first record the hash of the last one before it.
+    /// Appends a record, and before it that some were left out; or leaves it out too, where too much waits. What was
+    /// left out never had a number, so the chain has no hole.
     fn append<T>(&self, notebook: &mut Notebook<T>, event: &FunctionEvent, now: Timestamp) {
+        if !event.is_required && notebook.waiting_bytes() > MOST_WAITING {
+            match &mut notebook.left_out {
+                Some(left_out) => (left_out.count, left_out.to) = (left_out.count + 1, now),
+                nothing => {
+                    *nothing = Some(LeftOut { count: 1, from: now, to: now });
+                    let detail = "too many audit records wait for the log: from now on they are left out and counted";
+                    notebook.alerts.push(self.alert(detail));
+                }
+            }
+            return;
+        }
+        if let Some(LeftOut { count, from, to }) = notebook.left_out.take() {
+            let facts = json!({ "count": count, "from": from.to_iso(), "to": to.to_iso() });
+            self.append_line(notebook, "records_left_out", &facts, now);
+        }
+        self.append_line(notebook, event.name, &event.facts, now);
+    }
+
+    /// Appends a record. Each day has numbers of its own, and its first record the hash of the last one before it.
+    fn append_line<T>(&self, notebook: &mut Notebook<T>, event: &str, details: &Value, now: Timestamp) {
         let stream = format!("function/{}", self.function);
         let today = now.to_date();
         let head =
@@ -199,8 +260,8 @@ impl FunctionJournal<'_> {
         let line = FunctionLine {
             timestamp: now.to_iso(),
             function: self.function,
-            event: event.name,
-            details: &event.facts,
+            event,
+            details,
             v: chain::VERSION,
             stream: &stream,
             seq,
@@ -213,11 +274,13 @@ impl FunctionJournal<'_> {
         notebook.outbox.push(AuditEntry { key: chain::key(&head.opened, &stream, seq), line });
     }
 
-    /// Raises the alerts, publishes the records in their order, and saves how far that went.
+    /// Raises the alerts, publishes the records in their order, and saves how far that went. A log that has just
+    /// failed is not asked again; operators are told once that it fails.
     async fn told<T: Serialize + Send + Sync>(
         &self,
         mut notebook: Notebook<T>,
         mut version: u64,
+        mut published: Result<(), Unpublished>,
     ) -> Versioned<Notebook<T>> {
         if !notebook.has_something_to_tell() {
             return Versioned { value: notebook, version };
@@ -225,30 +288,23 @@ impl FunctionJournal<'_> {
         for alert in std::mem::take(&mut notebook.alerts) {
             self.alerts.raise(alert).await;
         }
-        let mut renumbered = false;
-        while let Some(entry) = notebook.outbox.first() {
-            let detail = match self.log.publish(entry).await {
-                Ok(Published::Written | Published::AlreadyThere) => {
-                    notebook.outbox.remove(0);
-                    continue;
-                }
-                Ok(Published::Forked) => {
-                    self.tell("audit stream forked: the place of a record is taken, it goes on at another number")
-                        .await;
-                    // Saved before it is published: a record must not be there under two numbers.
-                    if !renumbered && renumber(&mut notebook, self.clock.now()) {
-                        renumbered = true;
-                        if let Ok(saved) = self.save(&notebook, version).await {
-                            version = saved;
-                            continue;
-                        }
-                    }
-                    break;
-                }
-                Err(error) => format!("audit record not written, kept for the next run: {}", error.operation),
-            };
-            self.tell(&detail).await;
-            break;
+        if published.is_ok() {
+            published = publish_outbox(self.log, &mut notebook.outbox).await;
+        }
+        if matches!(published, Err(Unpublished::Forked)) {
+            self.tell("audit stream forked: the place of a record is taken, it goes on at another number").await;
+            // Saved before it is published: a record must not be there under two numbers.
+            if renumber(&mut notebook, self.clock.now())
+                && let Ok(saved) = self.save(&notebook, version).await
+            {
+                version = saved;
+                published = publish_outbox(self.log, &mut notebook.outbox).await;
+            }
+        }
+        if let Err(Unpublished::Failed(error)) = published
+            && !std::mem::replace(&mut notebook.log_fails, true)
+        {
+            self.tell(&format!("audit record not written, kept until the log takes it: {}", error.operation)).await;
         }
         // A conflict means that another run saved later and will tell; a failure, that the next one will again.
         if let Ok(saved) = self.save(&notebook, version).await {
@@ -257,10 +313,12 @@ impl FunctionJournal<'_> {
         Versioned { value: notebook, version }
     }
 
+    fn alert(&self, detail: &str) -> Alert {
+        Alert::about("ORACLE-AUDIT", Severity::Critical, self.clock.now(), "AUDIT_WRITE", self.function, detail)
+    }
+
     async fn tell(&self, detail: &str) {
-        let now = self.clock.now();
-        let alert = Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", self.function, detail);
-        self.alerts.raise(alert).await;
+        self.alerts.raise(self.alert(detail)).await;
     }
 }
 

@@ -142,3 +142,115 @@ fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
     );
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("forked")));
 }
+
+/// One look a minute, whose record is of this length.
+async fn look(world: &World, length: usize) -> Result<u32, CommitError> {
+    world.advance(Duration::from_secs(60));
+    let journal = journal(world);
+    let notebook = journal.load::<u32>().await?;
+    let decide = |memory: &mut u32| {
+        *memory += 1;
+        Noted::save(*memory).recording("looked", json!({ "number": *memory, "found": "x".repeat(length) }))
+    };
+    Ok(journal.commit(notebook, decide).await?.1)
+}
+
+fn alerts(world: &World, words: &str) -> usize {
+    world.state().alerts.iter().filter(|alert| alert.line.contains(words)).count()
+}
+
+#[test]
+fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_left_out() {
+    let world = World::at(Timestamp::from_seconds(3600));
+    run(look(&world, 5_000)).unwrap().unwrap();
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    for number in 2..=150 {
+        assert_eq!(run(look(&world, 5_000)).unwrap().unwrap(), number, "the memory is kept");
+    }
+    assert_eq!((alerts(&world, "not written"), alerts(&world, "left out")), (1, 1), "told once, not every minute");
+    world.plan(Plan::none());
+    assert_eq!(run(look(&world, 5_000)).unwrap().unwrap(), 151);
+    let clear = world.state().alerts.iter().find(|alert| alert.line.contains("takes records again")).cloned();
+    assert_eq!(clear.unwrap().channel, domain::Channel::Critical, "whoever was woken hears of the end");
+    let lines = lines(&world);
+    let told = lines.iter().find(|(_, line)| field(line, "event") == "records_left_out").unwrap();
+    let left_out = field(&told.1, "details")["count"].as_u64().unwrap() as usize;
+    let looked = lines.iter().filter(|(_, line)| field(line, "event") == "looked").count();
+    assert!(looked > 25 && left_out > 25, "{looked} {left_out}");
+    assert_eq!(looked + left_out, 151, "each is there or counted");
+    assert_eq!(field(&lines.last().unwrap().1, "details")["number"], 151);
+    let objects = lines.iter().map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes())).collect();
+    let days = [("1970-01-01/function/night-watch".to_owned(), objects)].into();
+    crate::verify_functions::verify_days("night-watch", &days, None, true).expect("one chain without a hole");
+    run(look(&world, 10)).unwrap().unwrap();
+    assert_eq!((alerts(&world, "not written"), alerts(&world, "again")), (1, 1), "nothing more to tell");
+}
+
+/// Cache Health's cleanup waits for its list: that list must not be among what is left out.
+#[test]
+fn what_a_step_waits_for_is_never_left_out() {
+    let world = World::at(Timestamp::from_seconds(3600));
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    for _ in 0..40 {
+        run(look(&world, 5_000)).unwrap().unwrap();
+    }
+    let require = async {
+        let notebook = journal(&world).load::<u32>().await.unwrap();
+        let decide = |_: &mut u32| Noted::save(()).requiring("planned", json!({}));
+        journal(&world).commit(notebook, decide).await.unwrap();
+    };
+    run(require).unwrap();
+    world.plan(Plan::none());
+    run(look(&world, 10)).unwrap().unwrap();
+    let lines = lines(&world);
+    let events: Vec<Value> = lines.iter().map(|(_, line)| field(line, "event")).collect();
+    let planned = events.iter().position(|event| event == "planned").unwrap();
+    assert_eq!(events[planned - 1], "records_left_out", "in its place: before what came after");
+    assert_eq!(events.iter().filter(|event| *event == "records_left_out").count(), 1);
+}
+
+/// A note that has grown so large that it cannot be saved again is mended by the log that takes what waits in it.
+#[test]
+fn what_waits_is_published_before_anything_is_saved() {
+    let world = World::default();
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    run(look(&world, 500)).unwrap().unwrap();
+    let (document, version) = world.state().notes["night-watch"].clone();
+    let mut note: Value = serde_json::from_str(&document).unwrap();
+    let waiting = (0..900).map(|number| json!({ "key": format!("old/{number:04}"), "line": "x".repeat(500) }));
+    note["outbox"] = waiting.collect();
+    world.state().notes.insert("night-watch".to_owned(), (note.to_string(), version));
+    assert!(run(look(&world, 500)).unwrap().is_err(), "too large to be saved");
+    world.plan(Plan::none());
+    assert_eq!(run(look(&world, 500)).unwrap().unwrap(), 2);
+    assert_eq!(lines(&world).len(), 901);
+}
+
+#[test]
+fn a_log_that_fails_is_asked_once_a_step_and_whatever_breaks_its_return_is_told() {
+    let failing = || {
+        let world = World::default();
+        world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+        run(look(&world, 10)).unwrap().unwrap();
+        world.state().boundaries.clear();
+        run(look(&world, 10)).unwrap().unwrap();
+        world
+    };
+    let world = failing();
+    let asked = world.state().boundaries.iter().filter(|name| **name == "log.publish").count();
+    assert_eq!(asked, 1, "a log that times out must not cost every step twice the time");
+    world.plan(Plan::none());
+    run(look(&world, 10)).unwrap().unwrap();
+    for boundary in 0..world.passed() {
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            let world = failing();
+            world.plan(Plan::at(boundary, fault));
+            drop(run(look(&world, 10)));
+            world.plan(Plan::none());
+            run(look(&world, 10)).unwrap().unwrap();
+            let again = "takes records again";
+            let logged = world.state().logged_alerts.iter().filter(|alert| alert.line.contains(again)).count();
+            assert!(alerts(&world, again) + logged >= 1, "{fault:?} at {boundary}");
+        }
+    }
+}

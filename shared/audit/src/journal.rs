@@ -12,6 +12,7 @@ use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp,
     alert::Severity,
     ports::{Alerts, AuditLog, Clock, Published, SaleStore, SaveError, StorageError, Versioned},
+    sale::AuditEntry,
 };
 
 /// How often a conflicting commit is decided again before it is given up to the queue.
@@ -172,23 +173,38 @@ impl Journal<'_> {
         for alert in std::mem::take(&mut sale.alerts) {
             self.alerts.raise(alert).await;
         }
-        while let Some(entry) = sale.outbox.first() {
-            let detail = match self.log.publish(entry).await {
-                Ok(Published::Written | Published::AlreadyThere) => {
-                    sale.outbox.remove(0);
-                    continue;
-                }
-                Err(_) if domain::planted("log-error-swallowed") => {
-                    sale.outbox.remove(0);
-                    continue;
-                }
-                Ok(Published::Forked) => "audit stream forked: the place of a record is taken".to_owned(),
-                Err(error) => format!("audit record not written, kept for the next step: {}", error.operation),
-            };
-            let now = self.clock.now();
-            let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", &sale.session_id, &detail);
-            self.alerts.raise(alert).await;
-            return;
-        }
+        let detail = match publish_outbox(self.log, &mut sale.outbox).await {
+            Ok(()) => return,
+            Err(Unpublished::Forked) => "audit stream forked: the place of a record is taken".to_owned(),
+            Err(Unpublished::Failed(error)) => {
+                format!("audit record not written, kept for the next step: {}", error.operation)
+            }
+        };
+        let now = self.clock.now();
+        let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", &sale.session_id, &detail);
+        self.alerts.raise(alert).await;
     }
+}
+
+/// Why records still wait in an outbox.
+#[derive(Debug)]
+pub(crate) enum Unpublished {
+    /// The place of the first of them is taken by another.
+    Forked,
+    /// The log did not take it.
+    Failed(StorageError),
+}
+
+/// Writes what is in an outbox to the log, in its order, and empties it as far as that goes.
+pub(crate) async fn publish_outbox(log: &dyn AuditLog, outbox: &mut Vec<AuditEntry>) -> Result<(), Unpublished> {
+    while let Some(entry) = outbox.first() {
+        match log.publish(entry).await {
+            Ok(Published::Written | Published::AlreadyThere) => {}
+            Err(_) if domain::planted("log-error-swallowed") => {}
+            Ok(Published::Forked) => return Err(Unpublished::Forked),
+            Err(error) => return Err(Unpublished::Failed(error)),
+        }
+        outbox.remove(0);
+    }
+    Ok(())
 }

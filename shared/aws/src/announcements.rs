@@ -18,8 +18,11 @@ use domain::{
 };
 use std::{sync::OnceLock, time::Duration};
 
+/// How long it takes at most to note that an alert was told.
+pub(crate) const NOTING: Duration = Duration::from_millis(400);
+
 /// One attempt: a table that does not answer must not delay what it is asked about.
-const PATIENCE: Patience = Patience { timeout: Duration::from_millis(500), retries: 0, delay: Duration::ZERO };
+const PATIENCE: Patience = Patience { timeout: NOTING, retries: 0, delay: Duration::ZERO };
 
 /// How often, and how far apart, the row is looked at while another process is sending.
 const LOOKS: u32 = 3;

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use domain::{
     SessionId,
-    cache_entries::{CacheDelta, CacheTotals, ListedEntry, Removal},
+    cache_entries::{CacheDelta, CacheTotals, ListedEntry, ListedPage, Removal},
     ports::{CacheEntries, StorageError},
 };
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +27,7 @@ const fn step(name: &'static str, operation: &'static str) -> Step<'static> {
 }
 
 impl DynamoSales {
-    async fn index(&self, after: &str, most: u32, newest_first: bool) -> Result<Vec<ListedEntry>, StorageError> {
+    async fn index(&self, after: &str, most: u32, newest_first: bool) -> Result<ListedPage, StorageError> {
         let query = || async {
             let query = self.client().query().table_name(self.table()).index_name(AGES);
             let query = query
@@ -38,10 +38,12 @@ impl DynamoSales {
                 .expression_attribute_values(":after", string(if after.is_empty() { "-" } else { after }))
                 .scan_index_forward(!newest_first)
                 .limit(i32::try_from(most).unwrap_or(i32::MAX));
-            Ok(query.send().await?.items.unwrap_or_default())
+            let page = query.send().await?;
+            // Where the table stopped, whatever of it can be read.
+            let next = page.last_evaluated_key.as_ref().and_then(|last| text(last, PLACE)).map(str::to_owned);
+            Ok(ListedPage { entries: page.items.iter().flatten().filter_map(parse_listed).collect(), next })
         };
-        let items: Vec<Item> = self.connection().call(step("index of ages read", "CACHE_READ"), query).await?;
-        Ok(items.iter().filter_map(parse_listed).collect())
+        self.connection().call(step("index of ages read", "CACHE_READ"), query).await
     }
 }
 
@@ -57,12 +59,12 @@ impl CacheEntries for DynamoSales {
         Ok(sum(&counters))
     }
 
-    async fn listed(&self, after: &str, most: u32) -> Result<Vec<ListedEntry>, StorageError> {
+    async fn listed(&self, after: &str, most: u32) -> Result<ListedPage, StorageError> {
         self.index(after, most, false).await
     }
 
     async fn newest(&self) -> Result<Option<ListedEntry>, StorageError> {
-        Ok(self.index("", 1, true).await?.pop())
+        Ok(self.index("", 1, true).await?.entries.pop())
     }
 
     async fn documents(&self, sessions: &[SessionId]) -> Result<BTreeMap<SessionId, String>, StorageError> {
@@ -118,8 +120,8 @@ impl CacheEntries for DynamoSales {
         Ok(if found.as_ref().is_some_and(holds_something) { Removal::Renewed } else { Removal::Gone })
     }
 
-    async fn correct(&self, delta: CacheDelta) -> Result<(), StorageError> {
-        self.put_totals(step("cache totals correction", "CACHE_WRITE"), delta).await
+    async fn correct(&self, delta: CacheDelta, token: &str) -> Result<(), StorageError> {
+        self.put_totals(step("cache totals correction", "CACHE_WRITE"), delta, token).await
     }
 }
 

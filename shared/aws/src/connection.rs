@@ -104,6 +104,8 @@ pub struct Connection {
     pub(crate) shared_table: Option<String>,
     /// Whether standard output is a function's log, from which CloudWatch makes metrics.
     pub(crate) is_function: bool,
+    /// Where lines with measurements go: standard output, except in tests.
+    pub(crate) meter: fn(&str),
     /// Who is told when a store fails: set once, by the first [`crate::SnsAlerts`] made with this connection.
     pub(crate) told: Arc<OnceLock<Arc<Topics>>>,
 }
@@ -149,6 +151,7 @@ impl Connection {
             suppression: Duration::from_secs(number(&lookup, "ALERT_SUPPRESSION_S", 60, 0, 3_600)?),
             shared_table: lookup("TABLE_NAME").filter(|name| !name.trim().is_empty()),
             is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
+            meter: print_line,
             told: Arc::default(),
         })
     }
@@ -160,11 +163,16 @@ impl Connection {
         Self { patience, told: Arc::default(), ..self.clone() }
     }
 
+    /// The same way to AWS with the same patience, telling nobody of its failures: for whoever tells in another way.
+    #[must_use]
+    pub fn silent(&self) -> Self {
+        self.untold(self.patience)
+    }
+
     /// Tells measurements to CloudWatch, from a function; elsewhere standard output is for people.
-    #[allow(clippy::print_stdout)] // CloudWatch reads metrics from a line of their own.
     pub(crate) fn measure(&self, measurements: &[Measurement]) {
         if self.is_function && !measurements.is_empty() {
-            println!("{}", metric::line(measurements, now()));
+            (self.meter)(&metric::line(measurements, now()));
         }
     }
 
@@ -202,6 +210,11 @@ impl Connection {
         let path_style = self.endpoint.is_some();
         aws_sdk_s3::Client::from_conf(client_config!(self, aws_sdk_s3).force_path_style(path_style).build())
     }
+}
+
+#[allow(clippy::print_stdout)] // CloudWatch reads metrics from a line of their own.
+fn print_line(line: &str) {
+    println!("{line}");
 }
 
 pub(crate) fn https() -> SharedHttpClient {

@@ -57,14 +57,8 @@ pub(crate) fn note_key(name: &str) -> Item {
     item([("pk", string(format!("NOTE#{name}"))), ("sk", string("NOTE"))])
 }
 
-pub(crate) fn note_item(name: &str, document: &str) -> Item {
-    let mut note = note_key(name);
-    note.insert("document".to_owned(), string(document));
-    note
-}
-
 /// A note that is saved on condition of its version.
-pub(crate) fn versioned_note_item(name: &str, document: &str, version: u64, token: &str) -> Item {
+pub(crate) fn note_item(name: &str, document: &str, version: u64, token: &str) -> Item {
     with_document(note_key(name), version, token, document.to_owned())
 }
 

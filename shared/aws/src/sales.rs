@@ -7,9 +7,8 @@ use crate::{
     Connection,
     attempts::{Failure, Step},
     items::{
-        Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, note_key, parse_breaker,
+        Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, note_item, note_key, parse_breaker,
         parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, text, verdict_item,
-        versioned_note_item,
     },
     now, storage,
 };
@@ -223,8 +222,10 @@ impl Notes for DynamoSales {
     async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError> {
         let step = Step { name: "note write", operation: "NOTE", subject: "-" };
         let (token, version) = (self.randomness.token(), expected + 1);
-        let (condition, values) = expects(expected);
-        let item = versioned_note_item(name, document, version, &token);
+        // A note that was once kept without a version counts as one that is not there yet.
+        let (condition, values) =
+            if expected == 0 { ("attribute_not_exists(version)", None) } else { expects(expected) };
+        let item = note_item(name, document, version, &token);
         self.put(step, &Conditional { item, condition, values, token: &token }).await?;
         Ok(version)
     }

@@ -220,20 +220,22 @@ impl DynamoSales {
             }
             match self.transact(step, &token, &items).await? {
                 Transacted::Done => return Ok(true),
-                Transacted::Cancelled(reasons) if obstacle(&reasons, 0).is_some() => return Ok(false),
-                // Somebody was at the same counter; the next token chooses another.
+                Transacted::Cancelled(reasons) if obstacle(&reasons, 0) == Some(Obstacle::Condition) => {
+                    return Ok(false);
+                }
+                // Somebody was at the same counter, and the next token chooses another; or at the entry itself, and
+                // whether that changed it is seen by the next try.
                 Transacted::Cancelled(_) => {}
             }
         }
         Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
     }
 
-    /// Moves the counters alone.
-    pub(crate) async fn put_totals(&self, step: Step<'_>, delta: CacheDelta) -> Result<(), StorageError> {
+    /// Moves the counters alone: with one token once, whoever asks for it and however often.
+    pub(crate) async fn put_totals(&self, step: Step<'_>, delta: CacheDelta, token: &str) -> Result<(), StorageError> {
+        let items = [self.totals_move(token, delta).map_err(|error| storage(step.name, error))?];
         for _ in 0..MOST_MEETINGS {
-            let token = self.token();
-            let items = [self.totals_move(&token, delta).map_err(|error| storage(step.name, error))?];
-            if let Transacted::Done = self.transact(step, &token, &items).await? {
+            if let Transacted::Done = self.transact(step, token, &items).await? {
                 return Ok(());
             }
         }

@@ -8,6 +8,7 @@ use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts};
 use domain::{
     Alert, CachedVerdict, SessionId, Timestamp,
     alert::Severity,
+    cache_entries::{CacheDelta, ListedEntry, Removal},
     ports::{Alerts, CacheEntries, CacheEntry, Randomness, SaleStore, VerdictArchive},
 };
 use serde_json::{Value, json};
@@ -119,13 +120,17 @@ async fn what_the_service_refuses_for_a_reason_is_no_failure() {
 #[tokio::test]
 async fn a_corrupt_entry_is_set_aside_and_critical() {
     let items = r#"{"Items":[{"pk":{"S":"SESSION#cs_live_abcdefghijkl"},"sk":{"S":"VERDICT"},"document":{"S":"{}"}}]}"#;
-    let server = Server::start([(200, items.to_owned()), nothing(), published()]).await;
+    let server = Server::start([(200, items.to_owned()), nothing(), published(), published()]).await;
     let (sales, _alerts) = table(&server.url);
     assert_eq!(sales.load_with_verdict(&session()).await.unwrap().1, CacheEntry::Corrupt);
     let seen = server.seen();
     let moved = ["CORRUPT#VERDICT#", "set_aside_at", "document = :found", "0123456789abcdef"];
     assert!(moved.iter().all(|part| seen[1].contains(part)), "{}", seen[1]);
-    is_alert(&seen[2], CRITICAL, &["[ORACLE-CACHE-ALERT] CRITICAL | ", " | CACHE_READ | cs_live_abcd | corrupt entry"]);
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    for (request, topic) in [(&seen[2], CRITICAL), (&seen[3], OPS)] {
+        let parts = ["[ORACLE-CACHE-ALERT] CRITICAL | ", " | CACHE_READ | cs_live_abcd | corrupt entry"];
+        is_alert(request, topic, &parts);
+    }
 }
 
 fn cancelled(reasons: &str) -> Reply {
@@ -217,6 +222,67 @@ async fn an_entry_that_is_taken_out_is_taken_off_the_counters_and_one_that_is_no
     }
 }
 
+/// Cache Health, invariant 4: an entry is taken out only if it is still the one that was listed.
+#[tokio::test]
+async fn an_entry_that_was_listed_is_taken_out_if_it_is_still_the_same() {
+    let refused = r#"{"Code":"ConditionalCheckFailed"},{"Code":"None"}"#;
+    let met = r#"{"Code":"TransactionConflict"},{"Code":"None"}"#;
+    let restored = r#"{"Item":{"document":{"S":"{}"},"bytes":{"N":"2"}}}"#;
+    let removed = r#"{"Item":{"removed_at":{"S":"t"}}}"#;
+    let cases: [(&[Reply], Removal); 5] = [
+        (&[nothing()], Removal::Gone),
+        (&[cancelled(refused), (200, restored.to_owned())], Removal::Renewed),
+        (&[cancelled(refused), (200, removed.to_owned())], Removal::Gone),
+        (&[cancelled(refused), nothing()], Removal::Gone),
+        // Somebody was writing it at that moment: that alone does not make it another.
+        (&[cancelled(met), nothing()], Removal::Gone),
+    ];
+    for (replies, expected) in cases {
+        let server = Server::start(replies.to_vec()).await;
+        let (sales, _alerts) = table(&server.url);
+        let listed = ListedEntry { stored_at: Timestamp::from_millis(7), session: session(), bytes: 2 };
+        assert_eq!(sales.remove_listed(&listed).await.unwrap(), expected, "{replies:?}");
+        let seen = server.seen();
+        assert_eq!(seen.len(), replies.len(), "{seen:?}");
+        let first: Value = serde_json::from_str(&seen[0]).unwrap();
+        let put = &first["TransactItems"][0]["Put"];
+        assert_eq!(put["ConditionExpression"], "#bytes = :bytes AND #place = :place");
+        let values = &put["ExpressionAttributeValues"];
+        assert_eq!((&values[":bytes"]["N"], &values[":place"]["S"]), (&json!("2"), &json!(listed.place())));
+    }
+}
+
+/// The last row of a page may be one that is not ours to read: the next page begins after it all the same.
+#[tokio::test]
+async fn a_page_of_the_index_goes_on_where_the_table_stopped() {
+    let ours = r#"{"place":{"S":"0000000000000007#cs_live_abcdefghijkl"},"bytes":{"N":"2"}}"#;
+    let strange = r#"{"place":{"S":"0000000000000008#strange row"},"bytes":{"N":"2"}}"#;
+    let last = r#"{"place":{"S":"0000000000000008#strange row"}}"#;
+    let page = format!(r#"{{"Items":[{ours},{strange}],"LastEvaluatedKey":{last}}}"#);
+    let server = Server::start([(200, page), (200, r#"{"Items":[]}"#.to_owned())]).await;
+    let (sales, _alerts) = table(&server.url);
+    let page = sales.listed("", 2).await.unwrap();
+    assert_eq!((page.entries.len(), page.next.as_deref()), (1, Some("0000000000000008#strange row")));
+    assert_eq!(sales.listed("0000000000000008#strange row", 2).await.unwrap().next, None);
+    assert!(server.seen()[1].contains("0000000000000008#strange row"));
+}
+
+/// Whoever dies after a correction is followed by another that asks for the same one, which the service makes once.
+#[tokio::test]
+async fn a_correction_is_asked_for_with_its_own_token() {
+    let met = r#"{"Code":"TransactionConflict"}"#;
+    let server = Server::start([cancelled(met), nothing(), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let drift = CacheDelta { entries: -5, bytes: 77 };
+    for _ in 0..2 {
+        sales.correct(drift, "c0ffee").await.unwrap();
+    }
+    let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert!(seen.len() == 3 && seen[0] == seen[1] && seen[1] == seen[2], "{seen:?}");
+    let counter = &seen[0]["TransactItems"][0]["Update"]["Key"]["sk"]["S"];
+    assert_eq!((&seen[0]["ClientRequestToken"], counter), (&json!("c0ffee"), &json!("TOTALS#c")));
+}
+
 #[tokio::test]
 async fn a_corrupt_sale_is_critical_and_stays() {
     let item = r#"{"Item":{"document":{"S":"{"},"version":{"N":"3"}}}"#;
@@ -250,6 +316,30 @@ async fn an_alert_that_its_topic_refuses_goes_to_the_other() {
         assert_eq!(seen.len(), 3);
         is_alert(&seen[0], first, &[]);
         is_alert(&seen[2], second, &[]);
+        assert!(!seen[2].contains("copy"), "it is no copy of what nobody has: {}", seen[2]);
+    }
+}
+
+/// Cache Alert, severity levels: all of them to the crew, critical ones elsewhere besides; and so their end.
+#[tokio::test]
+async fn what_is_critical_and_its_end_go_to_both_topics_and_the_rest_to_one() {
+    let all_clear = Alert::all_clear("T", Timestamp::from_millis(1), "CACHE_READ", "cache", "works again");
+    for (alert, topics, subject) in [
+        (alert(Severity::Critical), &[CRITICAL, OPS][..], "Subject=Oracle: CRITICAL"),
+        (all_clear, &[CRITICAL, OPS], "Subject=Oracle: all clear"),
+        (alert(Severity::Error), &[OPS], "Subject=Oracle: ops"),
+    ] {
+        let server = Server::start([published(), published()]).await;
+        let (_, alerts) = table(&server.url);
+        alerts.raise(alert.clone()).await;
+        alerts.raise(alert).await;
+        let seen = server.seen();
+        assert_eq!(seen.len(), topics.len(), "{seen:?}");
+        for (request, topic) in seen.iter().zip(topics) {
+            is_alert(request, topic, &[subject]);
+            let is_copy = topics.len() == 2 && *topic == OPS;
+            assert_eq!(request.contains("Name=copy&"), is_copy, "whoever reads both topics reads it once: {request}");
+        }
     }
 }
 
@@ -339,14 +429,15 @@ async fn whoever_was_to_tell_it_may_have_died() {
 async fn a_table_that_is_down_or_closed_to_us_keeps_no_alert_back() {
     let denied = (400, r#"{"__type":"com.amazon.coral.service#AccessDeniedException"}"#.to_owned());
     for refusal in [down(), denied] {
-        let replies = [refusal.clone(), published(), refusal.clone(), refusal.clone(), published(), refusal];
+        let told = || [refusal.clone(), published(), published(), refusal.clone()];
+        let replies = [told(), told()].concat();
         let server = Server::start(replies).await;
         let (first, second) = (process(&server.url), process(&server.url));
         for process in [&first, &second, &first] {
             process.raise(storm(Severity::Critical)).await;
         }
         let told = server.seen().iter().filter(|body| body.contains("TopicArn=")).count();
-        assert_eq!(told, 2, "each process tells it, and none tells it twice");
+        assert_eq!(told, 4, "each process tells it to both topics, and none tells it twice");
     }
 }
 

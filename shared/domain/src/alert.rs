@@ -4,13 +4,13 @@
 use crate::{SessionId, Tier, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Where an alert goes.
+/// Where an alert goes (Cache Alert, severity levels: all of them to the crew, critical ones elsewhere besides).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// The ops topic: worth knowing.
+    /// The ops topic alone: worth knowing.
     Ops,
-    /// The critical topic: somebody has to act.
+    /// Both topics: somebody has to act, or need not any more.
     Critical,
 }
 
@@ -92,6 +92,14 @@ impl Alert {
         let detail: String = detail.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect();
         let line = format!("[{tag}] {} | {now} | {operation} | {subject} | {detail}", severity.word());
         Self { channel: severity.channel(), line }
+    }
+
+    /// Word that what a critical alert told of has ended: a WARN for whoever was woken. Its subject is not the
+    /// problem's, so that the window that holds back repetitions does not hold back the all-clear.
+    #[must_use]
+    pub fn all_clear(tag: &str, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
+        let alert = Self::about(tag, Severity::Warn, now, operation, &format!("ok:{subject}"), detail);
+        Self { channel: Channel::Critical, ..alert }
     }
 
     /// What the alert is about, read from its line; nothing for lines of another form (Silent Drop's).
@@ -227,6 +235,13 @@ mod tests {
             "[SILENT-DROP] session=cs_live_abcdefghijklmnop tier=\"\" query_len=0 email=NULL amount=100_CAD 2026-04-16T14:23:07.412Z"
         );
         assert_eq!(Alert::silent_drop(&session, &drop, now).matter(), None);
+    }
+
+    #[test]
+    fn the_end_of_something_critical_is_told_to_whoever_was_woken() {
+        let alert = Alert::all_clear("T", Timestamp::from_millis(0), "OP", "service", "works again");
+        assert_eq!(alert.line, "[T] WARN | 1970-01-01T00:00:00.000Z | OP | ok:service | works again");
+        assert_eq!(alert.channel, Channel::Critical);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::{SessionId, Timestamp, ports::StorageError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// How much is in the cache, by counters that every change of an entry moves in its own transaction. They are read as
 /// they stand: a drifted counter may be too small, so the numbers are signed.
@@ -69,6 +69,16 @@ impl ListedEntry {
     }
 }
 
+/// A page of the index of ages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedPage {
+    /// The entries, the oldest first. What the index holds besides ours is left out, so a short page need not be the
+    /// last.
+    pub entries: Vec<ListedEntry>,
+    /// The place after which the next page goes on; nothing at the end of the index.
+    pub next: Option<String>,
+}
+
 /// The place of an entry that was stored at this moment.
 #[must_use]
 pub fn place(stored_at: Timestamp, session: &SessionId) -> String {
@@ -88,6 +98,10 @@ pub fn parse_place(text: &str) -> Option<(Timestamp, SessionId)> {
     Some((Timestamp::from_millis(millis.parse().ok()?), SessionId::parse(session).ok()?))
 }
 
+/// For so long the store recognises a correction that it has made already (ten minutes in DynamoDB, less one for
+/// clocks that differ).
+pub const CORRECTION_KNOWN_FOR: Duration = Duration::from_secs(9 * 60);
+
 /// What became of an entry that was to be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
@@ -104,7 +118,7 @@ pub trait CacheEntries: Send + Sync {
     async fn totals(&self) -> Result<CacheTotals, StorageError>;
     /// Up to `most` entries from the index of ages, the oldest first, that come after this place (`""`: from the
     /// oldest). The index may lag behind by a moment.
-    async fn listed(&self, after: &str, most: u32) -> Result<Vec<ListedEntry>, StorageError>;
+    async fn listed(&self, after: &str, most: u32) -> Result<ListedPage, StorageError>;
     /// The youngest entry.
     async fn newest(&self) -> Result<Option<ListedEntry>, StorageError>;
     /// The documents of up to 100 sessions as they lie there; sessions without an entry are left out. Read-only.
@@ -113,8 +127,9 @@ pub trait CacheEntries: Send + Sync {
     async fn remove(&self, session: &SessionId) -> Result<bool, StorageError>;
     /// Takes an entry out if it is still the one that was listed.
     async fn remove_listed(&self, entry: &ListedEntry) -> Result<Removal, StorageError>;
-    /// Moves the counters without touching an entry: what a recount has found.
-    async fn correct(&self, delta: CacheDelta) -> Result<(), StorageError>;
+    /// Moves the counters without touching an entry: what a recount has found. The same token (up to 36 characters)
+    /// within [`CORRECTION_KNOWN_FOR`] is the same correction, which is made once.
+    async fn correct(&self, delta: CacheDelta, token: &str) -> Result<(), StorageError>;
 }
 
 #[cfg(test)]

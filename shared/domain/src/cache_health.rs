@@ -78,8 +78,9 @@ impl HealthRecord {
         now.since(self.at) > Duration::from_secs(2 * self.interval_s + 60)
     }
 
-    fn age_days(&self, moment: Option<Timestamp>) -> Option<f64> {
-        let days = self.at.since(moment?).as_secs_f64() * 1000.0 / DAY_MS;
+    fn age_days(&self, of: fn(&CacheMeasures) -> Option<Timestamp>) -> Option<f64> {
+        let moment = self.measures.as_ref().and_then(of)?;
+        let days = self.at.since(moment).as_secs_f64() * 1000.0 / DAY_MS;
         Some((days * 10_000.0).round() / 10_000.0)
     }
 
@@ -87,68 +88,84 @@ impl HealthRecord {
     #[must_use]
     pub fn line(&self) -> Value {
         let integrity = match (&self.measures, &self.corrupt) {
-            (_, Some(session)) => json!(format!("corrupt:{}", session.as_str())),
-            (Some(_), None) => json!("ok"),
-            (None, None) => Value::Null,
+            (_, Some(session)) => Some(format!("corrupt:{}", session.as_str())),
+            (Some(_), None) => Some("ok".to_owned()),
+            (None, None) => None,
         };
-        let mut line = self.figures();
-        let rest = json!({
+        json!({
             "ts": self.at.to_iso(),
             "service_reachable": self.service.reachable,
             "service_response_ms": self.service.response_ms,
             "http_status": self.service.http_status,
-            "verdicts_dir_bytes": line["dir_bytes"],
-            "sampled": self.measures.map(|measures| measures.sampled),
+            "verdicts_count": self.figure(|measures| measures.entries),
+            "verdicts_dir_bytes": self.figure(|measures| measures.bytes),
+            "disk_free_mb": self.free_mebibytes(),
+            "oldest_entry_age_days": self.age_days(|measures| measures.oldest),
+            "newest_entry_age_days": self.age_days(|measures| measures.newest),
+            "sampled": self.figure(|measures| u64::from(measures.sampled)),
             "sample_integrity": integrity,
             "cache": self.cache,
             "overall": self.overall,
-        });
-        if let (Value::Object(line), Value::Object(rest)) = (&mut line, rest) {
-            line.remove("dir_bytes");
-            line.extend(rest);
-        }
-        line
+        })
     }
 
     /// The `cache` block of outputs 2. No session is named in it: anybody may read it.
     #[must_use]
     pub fn block(&self, now: Timestamp) -> Value {
-        let mut block = self.figures();
-        if let Value::Object(block) = &mut block {
-            block.insert("verdicts_dir".to_owned(), json!("dynamodb"));
-            block.insert("status".to_owned(), json!(self.cache));
-            block.insert("checked_at".to_owned(), json!(self.at.to_iso()));
-            block.insert("stale".to_owned(), json!(self.is_stale(now)));
-        }
-        block
+        json!(Block {
+            verdicts_count: self.figure(|measures| measures.entries),
+            dir_bytes: self.figure(|measures| measures.bytes),
+            oldest_entry_age_days: self.age_days(|measures| measures.oldest),
+            newest_entry_age_days: self.age_days(|measures| measures.newest),
+            disk_free_mb: self.free_mebibytes(),
+            status: self.cache,
+            checked_at: Some(self.at.to_iso()),
+            stale: self.is_stale(now),
+            ..Block::UNKNOWN
+        })
     }
 
-    fn figures(&self) -> Value {
-        let of = |value: fn(&CacheMeasures) -> u64| self.measures.as_ref().map(value);
-        json!({
-            "verdicts_count": of(|measures| measures.entries),
-            "dir_bytes": of(|measures| measures.bytes),
-            "oldest_entry_age_days": self.age_days(self.measures.and_then(|measures| measures.oldest)),
-            "newest_entry_age_days": self.age_days(self.measures.and_then(|measures| measures.newest)),
-            "disk_free_mb": of(|measures| measures.bytes).map(|bytes| self.budget_bytes.saturating_sub(bytes) / MEBIBYTE),
-        })
+    fn figure(&self, of: fn(&CacheMeasures) -> u64) -> Option<u64> {
+        self.measures.as_ref().map(of)
+    }
+
+    fn free_mebibytes(&self) -> Option<u64> {
+        self.figure(|measures| measures.bytes).map(|bytes| self.budget_bytes.saturating_sub(bytes) / MEBIBYTE)
     }
 }
 
-/// The `cache` block before the first look.
+/// The `cache` block of outputs 2.
+#[derive(Serialize)]
+struct Block {
+    verdicts_dir: &'static str,
+    verdicts_count: Option<u64>,
+    dir_bytes: Option<u64>,
+    oldest_entry_age_days: Option<f64>,
+    newest_entry_age_days: Option<f64>,
+    disk_free_mb: Option<u64>,
+    status: Health,
+    checked_at: Option<String>,
+    stale: bool,
+}
+
+impl Block {
+    const UNKNOWN: Self = Self {
+        verdicts_dir: "dynamodb",
+        verdicts_count: None,
+        dir_bytes: None,
+        oldest_entry_age_days: None,
+        newest_entry_age_days: None,
+        disk_free_mb: None,
+        status: Health::Degraded,
+        checked_at: None,
+        stale: true,
+    };
+}
+
+/// The `cache` block before the first look, and where the last record cannot be read.
 #[must_use]
 pub fn unknown_block() -> Value {
-    json!({
-        "verdicts_dir": "dynamodb",
-        "verdicts_count": null,
-        "dir_bytes": null,
-        "oldest_entry_age_days": null,
-        "newest_entry_age_days": null,
-        "disk_free_mb": null,
-        "status": Health::Degraded,
-        "checked_at": null,
-        "stale": true,
-    })
+    json!(Block::UNKNOWN)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::{ports::storage, world::World};
 use async_trait::async_trait;
 use domain::{
     SessionId,
-    cache_entries::{CacheDelta, CacheTotals, ListedEntry, Removal},
+    cache_entries::{CORRECTION_KNOWN_FOR, CacheDelta, CacheTotals, ListedEntry, ListedPage, Removal},
     ports::{CacheEntries, StorageError},
 };
 use std::collections::BTreeMap;
@@ -15,10 +15,14 @@ impl CacheEntries for World {
         self.boundary("cache.totals", |state| state.cache_totals).await.map_err(|_| storage("cache.totals"))
     }
 
-    async fn listed(&self, after: &str, most: u32) -> Result<Vec<ListedEntry>, StorageError> {
+    /// As the real one does, a page that is full may be followed by one with nothing on it.
+    async fn listed(&self, after: &str, most: u32) -> Result<ListedPage, StorageError> {
         let read = self.boundary("cache.listed", |state| {
             let later = |entry: &ListedEntry| entry.place().as_str() > after;
-            state.listed_entries().into_iter().filter(later).take(most as usize).collect()
+            let rows: Vec<_> = state.listed_entries().into_iter().filter(later).take(most as usize).collect();
+            let next = (rows.len() == most as usize).then(|| rows.last().map(ListedEntry::place)).flatten();
+            let is_ours = |entry: &ListedEntry| !state.strange_rows.contains(&entry.session);
+            ListedPage { entries: rows.into_iter().filter(is_ours).collect(), next }
         });
         read.await.map_err(|_| storage("cache.listed"))
     }
@@ -57,8 +61,14 @@ impl CacheEntries for World {
         write.await.map_err(|_| storage("cache.remove_listed"))
     }
 
-    async fn correct(&self, delta: CacheDelta) -> Result<(), StorageError> {
-        let write = self.boundary("cache.correct", |state| state.cache_totals = state.cache_totals.moved(delta));
+    async fn correct(&self, delta: CacheDelta, token: &str) -> Result<(), StorageError> {
+        let write = self.boundary("cache.correct", |state| {
+            let known_since = state.now - i64::try_from(CORRECTION_KNOWN_FOR.as_millis()).unwrap_or(i64::MAX);
+            if state.corrections.get(token).is_none_or(|made_at| *made_at < known_since) {
+                state.corrections.insert(token.to_owned(), state.now);
+                state.cache_totals = state.cache_totals.moved(delta);
+            }
+        });
         write.await.map_err(|_| storage("cache.correct"))
     }
 }

@@ -10,6 +10,7 @@ use domain::{
     Alert, RenewableSecret, Secret, Timestamp,
     message::Message,
     ports::{Alerts, Clock, MAX_QUEUE_DELAY, Pause, Queue, QueueError, Randomness, SecretSource, StorageError},
+    suppression::{Decision, Suppression},
 };
 use std::time::Duration;
 
@@ -103,7 +104,11 @@ impl Alerts for World {
     async fn raise(&self, alert: Alert) {
         let line = alert.clone();
         let raised = self.boundary("alerts.raise", |state| {
-            if !domain::planted("alerts-lost") {
+            let now = Timestamp::from_millis(state.now);
+            let held_back = |suppression: &mut Suppression| suppression.decide(&alert, now) != Decision::Send;
+            if state.suppression.as_mut().is_some_and(held_back) {
+                state.held_back_alerts.push(alert);
+            } else if !domain::planted("alerts-lost") {
                 state.alerts.push(alert);
             }
         });

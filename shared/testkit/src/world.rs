@@ -13,6 +13,7 @@ use domain::{
     ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
     smoke::Facts,
+    suppression::Suppression,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -128,6 +129,10 @@ pub struct State {
     /// When each entry was stored, and its bytes: what the counters count.
     pub cache_index: BTreeMap<SessionId, (Timestamp, u64)>,
     pub cache_totals: CacheTotals,
+    /// Rows of the index of ages that are not ours to read.
+    pub strange_rows: BTreeSet<SessionId>,
+    /// Corrections of the counters, by token, and when each was made.
+    pub corrections: BTreeMap<String, i64>,
     /// Entries that were taken out.
     pub removed_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
@@ -158,6 +163,10 @@ pub struct State {
     /// What scheduled functions remember, by name, with its version.
     pub notes: BTreeMap<String, (String, u64)>,
     pub alerts: Vec<Alert>,
+    /// Who holds back what was told a moment ago; nobody unless [`World::suppressing`] was asked for.
+    pub suppression: Option<Suppression>,
+    /// Alerts that were held back.
+    pub held_back_alerts: Vec<Alert>,
     /// Alerts that no topic took: the adapter's last resort is the function's log.
     pub logged_alerts: Vec<Alert>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
@@ -268,6 +277,13 @@ impl World {
         let world = Self::default();
         world.state().now = now.as_millis();
         world
+    }
+
+    /// Holds back what was told within this window, as the real topics do.
+    #[must_use]
+    pub fn suppressing(self, window: Duration) -> Self {
+        self.state().suppression = Some(Suppression::new(window));
+        self
     }
 
     /// The contents.

@@ -86,6 +86,9 @@ impl Breakers for World {
     }
 }
 
+/// What one item of the table holds, its names and keys included: these are less than what is taken off here.
+const MOST_BYTES_OF_AN_ITEM: usize = 400 * 1024 - 512;
+
 #[async_trait]
 impl Notes for World {
     async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError> {
@@ -100,6 +103,9 @@ impl Notes for World {
         let write = self.boundary("notes.save", |state| {
             if state.notes.get(name).map_or(0, |(_, version)| *version) != expected {
                 return Err(SaveError::Conflict);
+            }
+            if document.len() > MOST_BYTES_OF_AN_ITEM {
+                return Err(StorageError { operation: "notes.save", source: "the item is too large".into() }.into());
             }
             state.notes.insert(name.to_owned(), (document.to_owned(), expected + 1));
             Ok(expected + 1)
