@@ -7,7 +7,7 @@ use crate::{
 };
 use aws::{Connection, DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
 use domain::{
-    EmailAddress, Gauge,
+    Gauge,
     ports::{Clock, ModelError, Notes, SecretSource},
 };
 use gemini::ModelList;
@@ -49,10 +49,7 @@ impl Function {
             let secret = SecretDocument::new(quiet.clone(), required(name)?);
             Ok::<_, ConfigurationError>(Arc::new(secret))
         };
-        let sender = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
-            name: "GRAPH_SENDER",
-            expected: "an e-mail address".to_owned(),
-        })?;
+        let sender = environment.address("GRAPH_SENDER")?;
         let system = Arc::new(System);
         let graph_secret = secret("GRAPH_SECRET_ID")?;
         Ok(Parts {

@@ -4,10 +4,10 @@ use crate::watch::{FUNCTION, Ports, Report, Settings, run};
 use audit::{AuditKeys, FunctionJournal};
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts, SnsBroadcast};
 use domain::{
-    EmailAddress, Metric,
+    Metric,
     ports::{Clock, SecretSource},
 };
-use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
+use runtime::{Environment, System, telemetry};
 use std::{error::Error, sync::Arc, time::Duration};
 
 /// One run has the right to work this long: longer than the function's time-out (100 s), and shorter than the two
@@ -39,10 +39,7 @@ impl Function {
     pub fn from_environment(environment: &Environment) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let connection = Connection::from_environment(|name| environment.optional(name))?;
         let required = |name| environment.required(name);
-        let own = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
-            name: "GRAPH_SENDER",
-            expected: "an e-mail address".to_owned(),
-        })?;
+        let own = environment.address("GRAPH_SENDER")?;
         let system = Arc::new(System);
         let ops = required("OPS_TOPIC_ARN")?;
         Ok(Self {

@@ -4,10 +4,10 @@ use crate::hook::{self, Deployments, Execution, Status};
 use async_trait::async_trait;
 use aws::{CodeDeploy, Connection, SnsAlerts};
 use domain::{
-    EmailAddress, Metric,
+    Metric,
     ports::{Alerts, Clock, StorageError},
 };
-use runtime::{Environment, System, configuration::ConfigurationError, telemetry};
+use runtime::{Environment, System, telemetry};
 use smoke::{Ending, Names, Report, Trigger, Wired};
 use std::error::Error;
 
@@ -87,10 +87,7 @@ impl Function {
     fn names(&self) -> Result<Names, Failed> {
         let environment = &self.environment;
         let required = |name| environment.required(name);
-        let sender = EmailAddress::parse(&required("GRAPH_SENDER")?).map_err(|_| ConfigurationError::Malformed {
-            name: "GRAPH_SENDER",
-            expected: "an e-mail address".to_owned(),
-        })?;
+        let sender = environment.address("GRAPH_SENDER")?;
         Ok(Names {
             site: environment.base_url("SITE_URL", "")?,
             stripe_base_url: environment.base_url("STRIPE_BASE_URL", smoke::STRIPE_URL)?,

@@ -7,7 +7,8 @@ use domain::{
     Sale,
     alert::Severity,
     mail::Draft,
-    ports::{MailError, OutgoingMail, Versioned},
+    ports::{OutgoingMail, Versioned},
+    sending::{self, Sending},
 };
 
 impl Delivery<'_> {
@@ -65,36 +66,22 @@ impl Delivery<'_> {
         if domain::planted("mail-recorded-before-it-is-sent") {
             return self.sent(sale).await;
         }
-        match self.ports.mailbox.send_draft(draft).await {
-            Ok(()) => self.sent(sale).await,
-            Err(MailError::OutcomeUnknown(_) | MailError::NoSuchDraft) => self.settle_draft(sale, draft).await,
-            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-        }
+        let sending = sending::send(self.ports.mailbox, draft).await;
+        self.settled(sale, sending).await
     }
 
-    /// Finds out what became of a recorded draft before anything else is done with it (pitfall: retrying a mail
-    /// on a time-out without looking whether the first one went).
+    /// Finds out what became of a draft that somebody recorded before anything else is done with it.
     pub(super) async fn settle_draft(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
-        match self.ports.mailbox.draft_exists(draft).await {
-            // Still a draft: it was not sent, and sending it is safe, for the mailbox sends it once.
-            Ok(true) => match self.ports.mailbox.send_draft(draft).await {
-                Ok(()) => self.sent(sale).await,
-                // The first send was still under way when we looked: now it is done.
-                Err(MailError::NoSuchDraft) => self.settle_gone(sale, draft).await,
-                Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-            },
-            Ok(false) => self.settle_gone(sale, draft).await,
-            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-        }
+        let sending = sending::settle(self.ports.mailbox, draft).await;
+        self.settled(sale, sending).await
     }
 
-    /// The draft is gone: it was sent, unless somebody removed it. Sent items can lag behind.
-    async fn settle_gone(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
-        match self.ports.mailbox.was_sent(draft).await {
-            Ok(true) => self.sent(sale).await,
-            Ok(false) if domain::planted("gone-draft-called-sent") => self.sent(sale).await,
-            Ok(false) => Ok(Outcome::Failed(Box::new(sale), Failure::lost_track())),
-            Err(error) => Ok(Outcome::Failed(Box::new(sale), Failure::of(&error))),
-        }
+    async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, DeliverError> {
+        let failure = match sending {
+            Sending::Sent => return self.sent(sale).await,
+            Sending::Gone => Failure::lost_track(),
+            Sending::Refused(error) | Sending::Unknown(error) => Failure::of(&error),
+        };
+        Ok(Outcome::Failed(Box::new(sale), failure))
     }
 }
