@@ -1,7 +1,7 @@
 //! A function's journal against ports that fail, lose replies and crash.
 
 use crate::{CommitError, FunctionJournal, Noted, digest::sha256};
-use domain::{Alert, Timestamp, alert::Severity};
+use domain::{Alert, Timestamp, alert::Severity, ports::Notes};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Fault, Plan, World, run};
@@ -181,7 +181,10 @@ fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_
     assert_eq!(field(&lines.last().unwrap().1, "details")["number"], 151);
     let objects = lines.iter().map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes())).collect();
     let days = [("1970-01-01/function/night-watch".to_owned(), objects)].into();
-    crate::verify_functions::verify_days("night-watch", &days, None, true).expect("one chain without a hole");
+    let note = run(Notes::load(&world, "night-watch")).unwrap().unwrap().value.unwrap();
+    let known = crate::verify::Known::of_note(&note);
+    assert!(known.is_some());
+    crate::verify_functions::verify_days("night-watch", &days, known.as_ref(), true).expect("one chain without a hole");
     run(look(&world, 10)).unwrap().unwrap();
     assert_eq!((alerts(&world, "not written"), alerts(&world, "again")), (1, 1), "nothing more to tell");
 }
