@@ -25,6 +25,8 @@ struct Count {
 
 /// What the steps share.
 struct Suite {
+    /// This program. Where it lies is asked first of all: a step that builds everything puts a new one in its place.
+    program: PathBuf,
     root: PathBuf,
     supervisor: Supervisor,
     /// The private stack that the deployed tests run against.
@@ -65,7 +67,8 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
         }
         130
     })?;
-    let suite = Suite { root, supervisor, stack };
+    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let suite = Suite { program, root, supervisor, stack };
 
     let mut results = Vec::new();
     for step in chosen {

@@ -150,8 +150,7 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program.name == *name)).collect();
     build(suite)?;
     // Started as a person would start it, by this same program.
-    let this = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let mut start = Command::new(this);
+    let mut start = Command::new(&suite.program);
     start.args(["up", "--detach", "--built", "--sandbox-only", "--dir"]).arg(suite.stack.path());
     // A model that hangs is tried for real, but not for 45 s at a time.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
