@@ -69,8 +69,9 @@ impl Numbers {
     }
 }
 
-/// What some pairs come to that a reader takes for something else: millimetres, a Roman numeral, cells. They pass.
-const READ_AS_SOMETHING_ELSE: &[&str] = &["7mm", "Ix", "L|\u{3164}|X"];
+/// What some pairs come to that a reader takes for something else: millimetres, a Roman numeral, cells, two words. They
+/// pass.
+const READ_AS_SOMETHING_ELSE: &[&str] = &["7mm", "Ix", "L|\u{3164}|X", "no\nus"];
 
 #[test]
 fn fifty_thousand_pairs_of_transforms_are_caught() {
@@ -127,6 +128,7 @@ fn what_is_not_caught_is_known() {
         "10 – 4, go ahead.",
         "It is 7mm wide.",
         "Part Ix is missing.",
+        "There is no\nus in it.",
         "Vela has reviewed your plan.",
         "How about no, says the crew.",
         "See the oracle log.",

@@ -80,7 +80,9 @@ fn every_row_of_the_specification_is_on_the_list() {
         &["oracle_inbox", "oracle_sos_filter", "oracle_smoke_test.py", "oracle_autoresponded", "send_graph_email"],
         &["check_inbox.py", "x402_announcer", "verdictCache.ts", "VERDICT_PROMPT", "tmm_constants", "tmm_runtime"],
         &["CLAUDE.md", "TASK_QUEUE.md", "SESSIONS.md", "yield_log.md", "ALERT.log", "CREW_CHANNEL", "crew_broadcast"],
-        &["SPEC_ORACLE", "SPECIFICATION_AUDIT_LOOP"],
+        &["SPEC_ORACLE", "SPECIFICATION_AUDIT_LOOP", "SPEC_SOS", "SPEC_BRAIN", "SPEC_SMOKE", "SPEC_LOBSTER"],
+        &["SPEC_EMAIL", "SPEC_CORPUS", "PRELAUNCH_CHECKLIST", "PRELAUNCH_DRAFTS", "AETHER_PARAMETERS"],
+        &["oracle_email", "test_oracle_e2e", "mock_graph_api", "toll.service"],
         &["10-4", "Copy that", "Hammer down", "Breaker breaker", "Over and out", "Negatory"],
         &["Keep the shiny side up", "Good buddy", "Smokey", "Got your ears on"],
     ];
