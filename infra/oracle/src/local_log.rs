@@ -62,11 +62,15 @@ fn take(directory: &Path, key: &str, after: &str, page: &mut Vec<ListedObject>) 
 #[async_trait]
 impl AuditObjects for LocalLog {
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
-        let mut page = Vec::new();
-        let after = if after < prefix { prefix } else { after };
-        take(&self.0, "", after, &mut page).map_err(failed)?;
-        page.retain(|object| object.key.starts_with(prefix));
-        Ok(page)
+        let (directory, prefix) = (self.0.clone(), prefix.to_owned());
+        let after = if after < prefix.as_str() { prefix.clone() } else { after.to_owned() };
+        blocking(move || {
+            let mut page = Vec::new();
+            take(&directory, "", &after, &mut page)?;
+            page.retain(|object| object.key.starts_with(&prefix));
+            Ok(page)
+        })
+        .await
     }
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
@@ -77,9 +81,14 @@ impl AuditObjects for LocalLog {
     /// not cost a million changes of thread.
     async fn objects(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, StorageError> {
         let directory = self.0.clone();
-        let read = tokio::task::spawn_blocking(move || read_all(&directory, keys)).await;
-        read.map_err(|error| failed(io::Error::other(error)))?.map_err(failed)
+        blocking(move || read_all(&directory, keys)).await
     }
+}
+
+/// Waits for the disk on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, StorageError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| failed(io::Error::other(error)))?.map_err(failed)
 }
 
 fn read_all(directory: &Path, keys: Vec<String>) -> io::Result<Vec<(String, Vec<u8>)>> {

@@ -55,23 +55,23 @@ where
 {
     let mut running = JoinSet::new();
     let (mut stream, mut listed) = (String::new(), Vec::new());
-    let mut after = since.to_owned();
-    loop {
-        let page = objects.keys("", &after).await.map_err(unreadable)?;
-        let is_last = page.is_empty();
-        if let Some(last) = page.last() {
-            after.clone_from(&last.key);
-        }
-        for object in page {
-            if stream_of(&object.key) != stream {
-                start(&mut running, work(stream, std::mem::take(&mut listed)), &mut done).await?;
-                stream = stream_of(&object.key).to_owned();
+    let mut page = objects.keys("", since).await.map_err(unreadable)?;
+    while let Some(last) = page.last() {
+        let after = last.key.clone();
+        let begun = async {
+            for object in page {
+                if stream_of(&object.key) != stream {
+                    let ended = std::mem::replace(&mut stream, stream_of(&object.key).to_owned());
+                    start(&mut running, work(ended, std::mem::take(&mut listed)), &mut done).await?;
+                }
+                listed.push(object);
             }
-            listed.push(object);
-        }
-        if is_last {
-            break;
-        }
+            Ok(())
+        };
+        // The next page is listed while the streams of this one are read.
+        let (next, begun): (_, Result<(), CommandError>) = tokio::join!(objects.keys("", &after), begun);
+        begun?;
+        page = next.map_err(unreadable)?;
     }
     start(&mut running, work(stream, listed), &mut done).await?;
     while let Some(finished) = running.join_next().await {
