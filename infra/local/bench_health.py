@@ -2,6 +2,9 @@
 
 Fills the table with cached verdicts (through the index of ages and the counters, as sales do), lets the function look, and
 tells the milliseconds that the caller waited and the read units of the very requests a look makes.
+
+`bench_health.py --dynamodb URL 100 10000 1000000` needs no stack: it makes the same requests of any DynamoDB that reads
+an index as one, Amazon's DynamoDB Local for instance, in a table of its own, and tells their milliseconds and read units.
 """
 
 import json
@@ -65,7 +68,48 @@ def read_units(dynamodb, table, entries):
     return units + sum(0.5 * -(-len(json.dumps(item)) // 4096) for item in reply["Responses"][table])
 
 
+def verdict():
+    """A cached verdict of a Full Breakdown's length."""
+    summary = {"verdict": "GREEN", "summary": "Yes. " * 600}
+    return json.dumps({"tier": "full", "query": "q", "verdict": summary, "cached_at": "2026-04-16T00:00:00.000Z"})
+
+
+def reads_only(url, sizes):
+    """The requests of a look, timed, against a table that is made for it and removed after."""
+    config = Config(retries={"max_attempts": 1}, read_timeout=300)
+    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+    dynamodb = session.client("dynamodb", endpoint_url=url, config=config)
+    table = f"bench-health-{int(time.time())}"
+    keys = lambda *names: [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"))]
+    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["bytes"]}
+    dynamodb.create_table(
+        TableName=table, BillingMode="PAY_PER_REQUEST", KeySchema=keys("pk", "sk"),
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "cached", "place")],
+        GlobalSecondaryIndexes=[{"IndexName": "ages", "KeySchema": keys("cached", "place"), "Projection": projection}],
+    )
+    dynamodb.get_waiter("table_exists").wait(TableName=table)
+    try:
+        dynamodb.put_item(TableName=table, Item={"pk": {"S": "CACHE"}, "sk": {"S": "TOTALS#0"}, "entries": {"N": "0"}})
+        filled = 0
+        for size in sizes:
+            fill(table, dynamodb.batch_write_item, filled, size, verdict())
+            filled = size
+            looks = []
+            for _ in range(3 * RUNS):
+                begun = time.monotonic()
+                units = read_units(dynamodb, table, size)
+                looks.append(((time.monotonic() - begun) * 1000, units))
+            took, units = (statistics.median(column) for column in zip(*looks))
+            print(json.dumps({"name": f"health/{size}/requests", "value": round(took, 1), "unit": "ms", "runs": len(looks)}))
+            print(json.dumps({"name": f"health/{size}/reads", "value": units, "unit": "read units per look"}), flush=True)
+    finally:
+        dynamodb.delete_table(TableName=table)
+
+
 def main():
+    if sys.argv[1] == "--dynamodb":
+        reads_only(sys.argv[2], [int(size) for size in sys.argv[3:]] or [100, 10_000, 1_000_000])
+        return
     with open(sys.argv[1], encoding="utf-8") as file:
         stack = json.load(file)
     sizes = [int(size) for size in sys.argv[2:]] or [100, 10_000]
@@ -75,8 +119,7 @@ def main():
         session.client(name, endpoint_url=stack["aws_endpoint"], config=config) for name in ("dynamodb", "lambda")
     )
     table, function = stack["outputs"]["TableName"], stack["outputs"]["CacheHealthFunctionName"]
-    verdict = {"verdict": "GREEN", "summary": "Yes. " * 600}
-    document = json.dumps({"tier": "full", "query": "q", "verdict": verdict, "cached_at": "2026-04-16T00:00:00.000Z"})
+    document = verdict()
     filled = 0
     for size in sizes:
         fill(table, dynamodb.batch_write_item, filled, size, document)
