@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use domain::SessionId;
+use domain::{SessionId, ports::StorageError};
 use operations::{InvalidWords, Operator};
 use runtime::Environment;
 
@@ -56,6 +56,10 @@ pub(crate) enum CommandError {
 impl CommandError {
     pub(crate) fn failed(what: &str, source: impl Error + Send + Sync + 'static) -> Self {
         Self::Failed { what: what.to_owned(), source: Box::new(source) }
+    }
+
+    pub(crate) fn unreadable_log(error: StorageError) -> Self {
+        Self::failed("the audit log, its digests or the table cannot be read", error)
     }
 }
 

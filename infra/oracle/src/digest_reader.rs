@@ -13,7 +13,7 @@ use domain::{
 };
 use tokio::task::JoinSet;
 
-use crate::{command::CommandError, log_reader::unreadable, public_key::PublicKey};
+use crate::{command::CommandError, public_key::PublicKey};
 
 /// Digests that are fetched at once.
 const AT_ONCE: u64 = 16;
@@ -68,7 +68,7 @@ impl Digests {
 
     /// The head, as the function's note has it.
     pub(crate) async fn head(&self) -> Result<Option<Head>, CommandError> {
-        let note = self.notes.load(FUNCTION).await.map_err(unreadable)?;
+        let note = self.notes.load(FUNCTION).await.map_err(CommandError::unreadable_log)?;
         let Some(document) = note.value else { return Ok(None) };
         Head::of_note(&document)
             .map_err(|error| CommandError::failed("the digest function's note cannot be read", error))
@@ -85,7 +85,7 @@ impl Digests {
             }
             let mut found = Vec::new();
             for read in running.join_all().await {
-                found.push(read.map_err(unreadable)?);
+                found.push(read.map_err(CommandError::unreadable_log)?);
             }
             found.sort_by_key(|(sequence, _)| *sequence);
             for (_, stored) in found {
@@ -137,7 +137,7 @@ async fn read_once(digests: &Digests, since: &str, now: Timestamp) -> Result<(Di
         chain.add(&stored.document, stored.signature.as_deref())
     };
     digests.each(first, take).await?;
-    let later = digests.store.keys("digests/", &document_key(last)).await.map_err(unreadable)?;
+    let later = digests.store.keys("digests/", &document_key(last)).await.map_err(CommandError::unreadable_log)?;
     Ok(chain.end(later.iter().find_map(|key| sequence_of(key))))
 }
 
@@ -169,7 +169,7 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
 
 /// When a digest says that it was made.
 async fn made_at(digests: &Digests, sequence: u64) -> Result<Option<String>, CommandError> {
-    let document = digests.store.find(&document_key(sequence)).await.map_err(unreadable)?;
+    let document = digests.store.find(&document_key(sequence)).await.map_err(CommandError::unreadable_log)?;
     Ok(document.and_then(|document| Document::parse(&document).ok()).map(|document| document.made_at))
 }
 

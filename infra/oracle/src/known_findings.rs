@@ -9,7 +9,7 @@ use audit::{
 use domain::ports::AuditObjects;
 use serde::{Deserialize, Serialize};
 
-use crate::{command::CommandError, log_reader::unreadable};
+use crate::command::CommandError;
 
 /// A finding with what its stream was when it was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,10 +64,10 @@ async fn hash(objects: &dyn AuditObjects, stream: &str, key: &str) -> Result<Str
     let keys = if stream == key {
         vec![key.to_owned()]
     } else {
-        let listed = objects.listed(&format!("{stream}/")).await.map_err(unreadable)?;
+        let listed = objects.listed(&format!("{stream}/")).await.map_err(CommandError::unreadable_log)?;
         listed.into_iter().map(|object| object.key).collect()
     };
-    let all = objects.objects(keys).await.map_err(unreadable)?;
+    let all = objects.objects(keys).await.map_err(CommandError::unreadable_log)?;
     let each = all.iter().flat_map(|(key, bytes)| [sha256_raw(key.as_bytes()), sha256_raw(bytes)]);
     Ok(sha256(&each.flatten().collect::<Vec<u8>>()))
 }

@@ -55,7 +55,7 @@ where
 {
     let mut running = JoinSet::new();
     let (mut stream, mut listed) = (String::new(), Vec::new());
-    let mut page = objects.keys("", since).await.map_err(unreadable)?;
+    let mut page = objects.keys("", since).await.map_err(CommandError::unreadable_log)?;
     while let Some(last) = page.last() {
         let after = last.key.clone();
         let begun = async {
@@ -71,7 +71,7 @@ where
         // The next page is listed while the streams of this one are read.
         let (next, begun): (_, Result<(), CommandError>) = tokio::join!(objects.keys("", &after), begun);
         begun?;
-        page = next.map_err(unreadable)?;
+        page = next.map_err(CommandError::unreadable_log)?;
     }
     start(&mut running, work(stream, listed), &mut done).await?;
     while let Some(finished) = running.join_next().await {
@@ -97,11 +97,7 @@ async fn start<T: Send + 'static>(
 
 fn result<T>(finished: Result<Result<T, StorageError>, tokio::task::JoinError>) -> Result<T, CommandError> {
     let read = finished.map_err(|error| CommandError::failed("a reader of the log died", error))?;
-    read.map_err(unreadable)
-}
-
-pub(crate) fn unreadable(error: StorageError) -> CommandError {
-    CommandError::failed("the audit log, its digests or the table cannot be read", error)
+    read.map_err(CommandError::unreadable_log)
 }
 
 /// What one stream turned out to be.
@@ -154,18 +150,22 @@ pub(crate) async fn verify(
     };
     each_stream(ports.objects.as_ref(), since, work, done).await?;
     for (name, (days, findings)) in functions {
-        all.merge(examine_function(ports, &name, days, findings, since.is_empty()).await.map_err(unreadable)?);
+        all.merge(
+            examine_function(ports, &name, days, findings, since.is_empty())
+                .await
+                .map_err(CommandError::unreadable_log)?,
+        );
     }
     let mut from = None;
     loop {
-        let page = ports.all.all(from.as_deref()).await.map_err(unreadable)?;
+        let page = ports.all.all(from.as_deref()).await.map_err(CommandError::unreadable_log)?;
         for sale in page.sales {
             let Some(head) = sale.audit.as_ref().filter(|head| head.opened.as_str() >= since) else { continue };
             let stream = format!("{}/session/{}", head.opened, sale.session_id.as_str());
             if Known::of(&sale).published() > 0 && seen.insert(stream.clone()) {
                 let said = Said { digested: digested.take(&stream), limit };
                 if let Seen::Judged(verification) =
-                    examine(ports, &stream, Vec::new(), &said).await.map_err(unreadable)?
+                    examine(ports, &stream, Vec::new(), &said).await.map_err(CommandError::unreadable_log)?
                 {
                     all.merge(verification);
                 }
