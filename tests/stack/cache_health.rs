@@ -7,7 +7,7 @@ use tests::eventually;
 
 const FUNCTION: &str = "CacheHealthFunctionName";
 
-async fn look(world: &World) -> Value {
+pub(crate) async fn look(world: &World) -> Value {
     world.aws.invoke(FUNCTION, &json!({ "look": "now" })).await;
     let health = world.get("/health").await.json();
     assert_eq!(health["cache"]["stale"], false, "{health}");
