@@ -1,7 +1,7 @@
 //! What a delivered Full Breakdown costs in AWS requests: `cargo xtask bench requests`.
 //!
 //! A sale runs through the functions' own decisions in process. Each call of a port is one request of its adapter
-//! (shared/aws), so the calls are counted by name and priced; item sizes are those of the stored records. What a
+//! (shared/platform/aws), so the calls are counted by name and priced; item sizes are those of the stored records. What a
 //! warm process has already (secrets) is not counted, nor the queues' empty polls, which do not grow with sales.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

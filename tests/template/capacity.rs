@@ -110,7 +110,7 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
         // What several functions read alike is read in one place.
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         if manifest.contains("\ndelivery.workspace") {
-            read.extend(settings_read(&root().join("shared/delivery/src")));
+            read.extend(settings_read(&root().join("shared/pipeline/delivery/src")));
         }
         found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));
         // A function may have a figure of its own for what every function gets.
@@ -150,7 +150,8 @@ fn shared_settings_are_those_read(template: &Template) -> Vec<String> {
     ];
     let variables = template.section("Globals")["Function"]["Environment"]["Variables"].as_object();
     let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
-    let source = fs::read_to_string(root().join("shared/aws/src/connection.rs")).expect("a source is readable");
+    let source =
+        fs::read_to_string(root().join("shared/platform/aws/src/connection.rs")).expect("a source is readable");
     let shipped = source.split("#[cfg(test)]").next().unwrap_or_default();
     let read: BTreeSet<String> = screaming_arguments(&shipped.replace("&lookup, ", "").replace("lookup, ", ""))
         .into_iter()

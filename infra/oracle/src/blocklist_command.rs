@@ -14,15 +14,15 @@ use crate::{
 };
 
 /// The list that this program was built with, and the inventory beside it.
-const BLOCKLIST: &str = include_str!("../../../shared/filter/data/blocklist.toml");
-const VOCABULARY: &str = include_str!("../../../shared/filter/data/vocabulary.toml");
+const BLOCKLIST: &str = include_str!("../../../shared/rules/filter/data/blocklist.toml");
+const VOCABULARY: &str = include_str!("../../../shared/rules/filter/data/vocabulary.toml");
 
 #[derive(Subcommand)]
 pub(crate) enum BlocklistCommand {
     /// Compare the block list with the inventory of internal vocabulary.
     ///
     /// Tells the symbols that the filter lets pass, the terms that no symbol stands for, and exemptions that are
-    /// none. The list is the one that this program was built with; the inventory is shared/filter/data/vocabulary.toml.
+    /// none. The list is the one that this program was built with; the inventory is shared/rules/filter/data/vocabulary.toml.
     #[command(after_help = "Example:\n  oracle blocklist check --json\n\nExit code 1: they differ.")]
     Check(CheckArguments),
 }

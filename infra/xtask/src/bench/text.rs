@@ -1,7 +1,7 @@
 //! Readable text out of documentation: HTML and its kin, manual pages, plain text. Pure.
 
 /// The named character references that the filter knows, one a line.
-const ENTITIES: &str = include_str!("../../../../shared/filter/data/entities.txt");
+const ENTITIES: &str = include_str!("../../../../shared/rules/filter/data/entities.txt");
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

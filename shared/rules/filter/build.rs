@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("cargo::error=shared/filter/data: {error}");
+            println!("cargo::error=shared/rules/filter/data: {error}");
             ExitCode::FAILURE
         }
     }
