@@ -474,3 +474,21 @@ fn nothing_but_our_own_drafts_is_ever_changed() {
     }
     assert_eq!(hows, BTreeSet::from(["discard", "send"]), "there must have been something to watch");
 }
+
+#[test]
+fn what_is_written_stays_byte_for_byte() {
+    let world = replied();
+    world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
+    look(&world, "a").unwrap().unwrap();
+    world.plan(Plan::none());
+    look(&world, "b").unwrap().unwrap();
+    world.state().inbox.push(unread("m2", 2, "Buyer@example.com"));
+    world.state().inbox.push(unread("m3", 3, "other@example.com"));
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    look(&world, "c").unwrap().unwrap();
+    world.plan(Plan::none());
+    world.state().mailbox_says.push_back(Some(MailError::ConsentRefused));
+    assert!(look(&world, "d").unwrap().is_err());
+    look(&world, "e").unwrap().unwrap();
+    testkit::golden::check(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/looks.txt"), &world.written());
+}

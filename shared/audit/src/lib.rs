@@ -30,6 +30,8 @@ mod aggregate_tests;
 #[cfg(test)]
 mod function_journal_tests;
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod journal_tests;
 #[cfg(test)]
 mod verify_digests_tests;

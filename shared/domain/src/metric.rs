@@ -282,6 +282,20 @@ mod tests {
     }
 
     #[test]
+    fn every_metric_is_written_as_it_was() {
+        let now = Timestamp::from_millis(7);
+        let counts = Metric::ALL.map(|metric| metric.line(now)).into_iter();
+        let gauges = Gauge::ALL.map(|gauge| gauge.line(3, now)).into_iter();
+        let figures = Figure::ALL.map(|figure| line(&[figure.of(3)], now)).into_iter();
+        let lines: Vec<String> = counts.chain(gauges).chain(figures).collect();
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/metrics.txt");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(golden, lines.join("\n") + "\n").unwrap();
+        }
+        assert_eq!(lines, std::fs::read_to_string(golden).unwrap().lines().collect::<Vec<_>>());
+    }
+
+    #[test]
     fn a_record_counts_for_what_it_tells() {
         let counted = |record: Value| {
             of_record(&record.to_string()).into_iter().map(|it| (it.name, it.value)).collect::<Vec<_>>()

@@ -8,6 +8,7 @@
 
 mod cache;
 pub mod faults;
+pub mod golden;
 pub mod inbox;
 mod ports;
 pub mod world;

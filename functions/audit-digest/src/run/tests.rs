@@ -391,3 +391,18 @@ fn messages_that_say_nothing_are_told_apart() {
     assert_eq!(ran(&world).unreadable, 1);
     assert_eq!(world.state().log_notices.keys().collect::<Vec<_>>(), ["odd"]);
 }
+
+#[test]
+fn what_is_written_stays_byte_for_byte() {
+    let world = world();
+    let keys = publish(&world, 3);
+    ran(&world);
+    publish(&world, 1);
+    world.state().log.remove(&keys[1]);
+    world.plan(Plan::at(7, Fault::CrashAfter));
+    world.state().hidden_log_notices.clear();
+    assert!(poll(run(ports(&world), LIMITS)).is_none());
+    world.plan(Plan::none());
+    ran(&world);
+    testkit::golden::check(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/runs.txt"), &world.written());
+}

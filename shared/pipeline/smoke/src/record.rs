@@ -155,6 +155,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_stays_byte_for_byte() {
+        let world = World::at(NOW);
+        ran(&world, |_| vec![session(1), session(2)]);
+        world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+        ran(&world, |_| vec![session(2)]);
+        world.plan(Plan::none());
+        ran(&world, |_| Vec::new());
+        testkit::golden::check(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/runs.txt"), &world.written());
+    }
+
+    #[test]
     fn no_more_than_twenty_are_remembered_and_those_are_the_latest() {
         let world = World::at(NOW);
         for number in 0..25 {

@@ -1,0 +1,59 @@
+//! Golden files: what a run wrote, byte for byte, beside the test that runs it.
+
+use crate::World;
+use domain::Alert;
+use std::{fmt::Write, fs, path::Path};
+
+/// Names the environment variable that makes [`check`] write the golden files instead of comparing with them.
+pub const UPDATE: &str = "UPDATE_GOLDEN";
+
+/// Compares `text` with the golden file at `path`, or writes the file where [`UPDATE`] is set.
+///
+/// # Panics
+/// When the file cannot be read or written, or differs: the message names the first line that does.
+pub fn check(path: &str, text: &str) {
+    let path = Path::new(path);
+    if std::env::var_os(UPDATE).is_some() {
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
+        assert!(written.is_ok(), "{}: {written:?}", path.display());
+        return;
+    }
+    let golden = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    for (number, (expected, found)) in golden.lines().zip(text.lines()).enumerate() {
+        assert_eq!(found, expected, "{}, line {}", path.display(), number + 1);
+    }
+    assert_eq!(text.lines().count(), golden.lines().count(), "{}: lines", path.display());
+    assert_eq!(text, golden, "{}: line breaks", path.display());
+}
+
+impl World {
+    /// What has been written so far: every effect in its order, then sales, saved state items, log, digests, alerts
+    /// and broadcasts.
+    #[must_use]
+    pub fn written(&self) -> String {
+        let state = self.state();
+        let mut text = format!("effects: {}\n", state.boundaries.join(" "));
+        let mut line = |kind: &str, content: &str| {
+            // Writing to a string never fails.
+            let _ = writeln!(text, "{kind}: {content}");
+        };
+        for (sale, version) in state.sales.values() {
+            line("sale", &format!("{version} {}", serde_json::to_string(sale).unwrap_or_default()));
+        }
+        for (name, (document, version)) in &state.notes {
+            line("state item", &format!("{name} {version} {document}"));
+        }
+        for (key, record) in &state.log {
+            line("record", &format!("{key} {record}"));
+        }
+        for (key, document) in &state.digests {
+            line("digest", &format!("{key} {document}"));
+        }
+        let alert = |alert: &Alert| format!("{:?} {}", alert.channel, alert.line);
+        state.alerts.iter().for_each(|it| line("alert", &alert(it)));
+        state.held_back_alerts.iter().for_each(|it| line("suppressed alert", &alert(it)));
+        state.logged_alerts.iter().for_each(|it| line("undelivered alert", &alert(it)));
+        state.broadcasts.iter().for_each(|it| line("broadcast", it));
+        text
+    }
+}
