@@ -72,7 +72,7 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
         assert!(state.alerts.is_empty(), "{:?}", state.alerts);
     }
     // The report of revenue and latencies knows nothing of it.
-    let mut aggregate = audit::Aggregate::default();
+    let mut aggregate = audit_verify::Aggregate::default();
     let lines: Vec<String> = sim.world.state().log.values().cloned().collect();
     aggregate.add_sale(lines.iter().map(String::as_bytes));
     assert_eq!((aggregate.sales(), aggregate.records()), (0, 0));

@@ -7,7 +7,7 @@ use crate::{
     operators::oracle,
     world::{Sale, World},
 };
-use audit::signed_digest::{Document, document_key};
+use audit_verify::signed_digest::{Document, document_key};
 use serde_json::{Value, json};
 
 /// What `oracle audit verify` says: its exit code, and the keys and damages it names.

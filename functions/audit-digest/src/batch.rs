@@ -4,7 +4,7 @@ use crate::{
     notices::{Object, objects},
     run::{Limits, Ports, RunError, Summary},
 };
-use audit::signed_digest::Entry;
+use audit_verify::signed_digest::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages, and the objects they speak of.

@@ -1,7 +1,8 @@
 //! From the schedule to [`run`].
 
 use crate::run::{Limits, Ports, Summary, run};
-use audit::{FunctionJournal, signed_digest::FUNCTION};
+use audit::FunctionJournal;
+use audit_verify::signed_digest::FUNCTION;
 use aws::{Connection, DynamoSales, KmsKey, S3AuditLog, S3Digests, SnsAlerts, SqsLogNotices};
 use domain::{Metric, ports::Clock};
 use runtime::{Environment, System, telemetry};

@@ -4,8 +4,8 @@ use crate::batch::{Versions, collect};
 use audit::{
     CommitError, FunctionJournal, Notebook, Noted,
     digest::{sha256, sha256_raw},
-    signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key},
 };
+use audit_verify::signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
     Alert,

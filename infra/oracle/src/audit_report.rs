@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use audit::report::{Report, Retrievals, SLOW_MS};
+use audit_verify::report::{Report, Retrievals, SLOW_MS};
 use domain::Tier;
 
 use crate::output::{self, Row, amount};
@@ -136,7 +136,7 @@ pub(crate) fn seconds(millis: u64) -> String {
 /// A report with something in every part.
 #[cfg(test)]
 pub(crate) fn sample() -> Report {
-    use audit::report::{Counted, Crosschecked, Filtered, Latency, Mails, Revenue, Step};
+    use audit_verify::report::{Counted, Crosschecked, Filtered, Latency, Mails, Revenue, Step};
     let days = ["2026-04-16", "2026-04-17", "2026-04-18", "2026-04-19", "2026-04-20"];
     let revenue = days.iter().enumerate().flat_map(|(index, day)| {
         let index = index as u64;
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_empty_log_has_a_report_too() {
-        let text = for_people(&audit::Aggregate::default().finish(), 80);
+        let text = for_people(&audit_verify::Aggregate::default().finish(), 80);
         assert!(text.starts_with("sales: 0, records: 0\n") && text.contains("REVENUE"), "{text}");
         assert_eq!((share(0, 0).as_str(), share(999_999, 1_000_000).as_str()), ("0.0 %", "99.9 %"));
     }

@@ -2,10 +2,10 @@
 
 use std::{num::NonZeroU64, str::FromStr, sync::Arc};
 
-use audit::{
+use audit_verify::{
+    digests::{DigestChain, DigestReport, Digested},
     signed_digest::{Document, FUNCTION, Head, document_key, sequence_of, signature_key},
-    verify::Damage,
-    verify_digests::{DigestChain, DigestReport, Digested},
+    stream::Damage,
 };
 use domain::{
     Timestamp,

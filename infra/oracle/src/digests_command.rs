@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use audit::{
-    digest::sha256,
+use audit::digest::sha256;
+use audit_verify::{
     signed_digest::{Document, Signature},
-    verify::{Damage, Finding, Verification, function_of_stream, stream_of},
+    stream::{Damage, Finding, Verification, function_of_stream, stream_of},
 };
 use clap::{Args, Subcommand};
 use domain::ports::Clock;
@@ -202,7 +202,7 @@ fn announced(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use audit::verify_digests::DigestReport;
+    use audit_verify::digests::DigestReport;
 
     fn finding(key: &str, damage: Damage) -> Finding {
         Finding { key: key.to_owned(), damage }

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use audit::{
-    digest::{sha256, sha256_raw},
-    verify::{Damage, Finding, Verification, stream_of},
-};
+use audit::digest::{sha256, sha256_raw};
+use audit_verify::stream::{Damage, Finding, Verification, stream_of};
 use domain::ports::AuditObjects;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +73,7 @@ async fn hash(objects: &dyn AuditObjects, stream: &str, key: &str) -> Result<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use audit::verify_digests::DigestReport;
+    use audit_verify::digests::DigestReport;
     use testkit::World;
 
     const KEY: &str = "2026-04-16/session/cs_test_1/000003.json";

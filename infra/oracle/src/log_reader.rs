@@ -6,14 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use audit::{
+use audit_verify::{
     Aggregate,
+    digests::{DIGESTED_WITHIN, DigestedStream},
+    functions::{Days, verify_days},
     report::Report,
-    verify::{
+    stream::{
         Finding, Known, Object, Verification, function_of_stream, session_of_stream, stream_of, verify_stream, worst,
     },
-    verify_digests::{DIGESTED_WITHIN, DigestedStream},
-    verify_functions::{Days, verify_days},
 };
 use domain::{
     Sale, SessionId, Timestamp,

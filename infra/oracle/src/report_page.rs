@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use audit::report::{Report, Revenue};
+use audit_verify::report::{Report, Revenue};
 use domain::Tier;
 
 use crate::{
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_empty_report_is_a_page_too() {
-        let html = page(&audit::Aggregate::default().finish(), "now", None);
+        let html = page(&audit_verify::Aggregate::default().finish(), "now", None);
         assert!(html.contains("nothing") && html.contains("all sales"));
     }
 }

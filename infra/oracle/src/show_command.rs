@@ -165,7 +165,7 @@ fn told(record: &Value) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use audit::verify::{Damage, Finding};
+    use audit_verify::stream::{Damage, Finding};
     use domain::{Sale, Timestamp};
     use serde_json::json;
 

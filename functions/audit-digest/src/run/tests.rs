@@ -2,10 +2,10 @@
 
 use super::*;
 use async_trait::async_trait;
-use audit::{
-    Record, Source, Status, chain,
+use audit::{Record, Source, Status, chain};
+use audit_verify::{
+    digests::{DigestChain, DigestReport, Digested},
     signed_digest::{Document, FUNCTION},
-    verify_digests::{DigestChain, DigestReport, Digested},
 };
 use domain::{
     Sale, SessionId, Timestamp,
@@ -97,11 +97,11 @@ fn check(world: &World, keys: &[String], context: &str) {
     assert!(state.signed.iter().all(|hash| stored.contains(hash)), "{context}: something else was signed");
     assert_eq!(state.log_notices.len(), 0, "{context}: messages are left");
     for key in keys {
-        let stream = audit::verify::stream_of(key);
+        let stream = audit_verify::stream::stream_of(key);
         let objects: Vec<_> = state
             .log
             .iter()
-            .filter(|(other, _)| audit::verify::stream_of(other) == stream)
+            .filter(|(other, _)| audit_verify::stream::stream_of(other) == stream)
             .map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes()))
             .collect();
         let streamed = digested.take(stream);
@@ -257,12 +257,12 @@ fn a_record_that_is_gone_already_is_told_and_stays_on_record() {
 }
 
 /// What the digests say of one record's stream, compared with the log.
-fn compared(world: &World, key: &str) -> Option<audit::verify::Damage> {
+fn compared(world: &World, key: &str) -> Option<audit_verify::stream::Damage> {
     let (report, mut digested) = verified(world);
     assert_eq!(report.findings, []);
     let log = world.state().log.clone();
-    let stream = audit::verify::stream_of(key);
-    let objects = log.into_iter().filter(|(key, _)| audit::verify::stream_of(key) == stream);
+    let stream = audit_verify::stream::stream_of(key);
+    let objects = log.into_iter().filter(|(key, _)| audit_verify::stream::stream_of(key) == stream);
     let objects: Vec<_> = objects.map(|(key, line)| (key, format!("{line}\n").into_bytes())).collect();
     digested.take(stream).compare(&objects, |_| true).map(|finding| finding.damage)
 }
@@ -308,7 +308,7 @@ fn a_digest_that_vouches_for_no_bytes_is_ended_by_the_next_run() {
     assert!(world.state().digests.contains_key(&document_key(1)), "stored, not signed");
     world.plan(Plan::none());
     ran(&world);
-    assert_eq!(compared(&world, &keys[0]), Some(audit::verify::Damage::Edited));
+    assert_eq!(compared(&world, &keys[0]), Some(audit_verify::stream::Damage::Edited));
     assert!(critical(&world, "written over") > 0);
 }
 
@@ -349,7 +349,7 @@ fn one_object_that_cannot_be_digested_stops_no_other() {
     let holding = Holding { world: &world, key: &keys[1] };
     let summary = poll(run(Ports { log: &holding, ..ports(&world) }, LIMITS)).unwrap().unwrap();
     assert_eq!((summary.left, summary.entries, world.state().log_notices.len()), (1, 2, 1));
-    assert_eq!(compared(&world, &keys[0]), Some(audit::verify::Damage::Undigested));
+    assert_eq!(compared(&world, &keys[0]), Some(audit_verify::stream::Damage::Undigested));
     // It can be read again.
     ran(&world);
     assert_eq!(compared(&world, &keys[0]), None);

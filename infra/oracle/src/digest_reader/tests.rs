@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::public_key::KeyPair;
-use audit::{
-    digest::sha256,
-    signed_digest::{Entry, Signature},
-};
+use audit::digest::sha256;
+use audit_verify::signed_digest::{Entry, Signature};
 use testkit::{Fault, Plan, World};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);

@@ -2,11 +2,10 @@
 
 use super::*;
 use crate::public_key::KeyPair;
-use audit::{
-    Record, Source, Status, chain,
-    digest::sha256,
+use audit::{Record, Source, Status, chain, digest::sha256};
+use audit_verify::{
     signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key},
-    verify::Damage,
+    stream::Damage,
 };
 use domain::{Timestamp, sale::AuditEntry};
 use std::sync::Arc;

@@ -1,9 +1,7 @@
 //! One sale, whole: its state, and its story as the audit log tells it.
 
-use audit::{
-    chain,
-    verify::{Finding, Known, Object, verify_stream},
-};
+use audit::chain;
+use audit_verify::stream::{Finding, Known, Object, verify_stream};
 use domain::{
     Sale, SessionId,
     open_work::OpenWork,
@@ -135,7 +133,8 @@ mod tests {
         Operator,
         testing::{journal, sale, session, world},
     };
-    use audit::{Change, verify::Damage};
+    use audit::Change;
+    use audit_verify::stream::Damage;
     use testkit::{Fault, Plan, run};
 
     #[test]

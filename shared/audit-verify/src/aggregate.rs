@@ -5,9 +5,9 @@
 
 use crate::{
     histogram::Histogram,
-    record::{RefundStep, Source, Status},
     report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, SLOW_MS, Step},
 };
+use audit::{RefundStep, Source, Status};
 use domain::{Tier, money::PaymentChange, tier};
 use serde::Deserialize;
 use std::{borrow::Cow, collections::BTreeMap};

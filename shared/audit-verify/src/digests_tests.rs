@@ -1,11 +1,11 @@
 //! Digests, and every kind of damage to them and to the log they speak of.
 
 use crate::{
-    digest::sha256,
+    digests::{DigestChain, Digested},
     signed_digest::{Document, Entry, Head, Signature, document_key},
-    verify::{Damage, Finding, Object, worst},
-    verify_digests::{DigestChain, Digested},
+    stream::{Damage, Finding, Object, worst},
 };
+use audit::digest::sha256;
 use domain::Timestamp;
 
 const NOW: i64 = 1_776_349_384_565;

@@ -1,10 +1,10 @@
 //! Finds what somebody did to the digests, and what the digests show of the log.
 
 use crate::{
-    digest::sha256,
     signed_digest::{Document, Entry, Head, Signature, document_key},
-    verify::{Damage, Finding, Object, stream_of, worst},
+    stream::{Damage, Finding, Object, stream_of, worst},
 };
+use audit::digest::sha256;
 use domain::Timestamp;
 use serde::Serialize;
 use std::{

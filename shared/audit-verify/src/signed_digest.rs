@@ -4,7 +4,7 @@
 //! The chains of the log show what was done to one stream as long as the table can be believed. A digest does not ask
 //! the table: whoever changes, removes or forges objects of the log would have to sign every digest since anew.
 
-use crate::digest::sha256;
+use audit::digest::sha256;
 use domain::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,7 @@
 //! Every kind of damage, planted.
 
-use crate::{
-    Record, Source, Status, chain,
-    verify::{Damage, Finding, Known, Object, verify_stream},
-};
+use crate::stream::{Damage, Finding, Known, Object, verify_stream};
+use audit::{Record, Source, Status, chain};
 use domain::{Sale, SessionId, Timestamp};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! What a verification finds.
 
-use crate::verify_digests::DigestReport;
+use crate::digests::DigestReport;
 use serde::{Deserialize, Serialize};
 
 /// What is wrong with a record.

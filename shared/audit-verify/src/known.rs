@@ -1,6 +1,7 @@
 //! What the table says of a stream: of its end, above all.
 
-use crate::{digest::sha256, verify::previous_of};
+use crate::stream::previous_of;
+use audit::digest::sha256;
 use domain::{
     Sale,
     sale::{AuditEntry, AuditHead},

@@ -1,7 +1,7 @@
 //! What the log says about the business: revenue, latency, cache, mail, errors, filter and crosscheck (Audit Trail,
 //! derived analytics). [`crate::Aggregate`] makes it.
 
-use crate::record::{Source, Status};
+use audit::{Source, Status};
 use domain::Tier;
 use serde::Serialize;
 

@@ -1,9 +1,7 @@
 //! Verifies the streams of scheduled functions: one chain over all days, whose numbers begin anew each day.
 
-use crate::{
-    digest::sha256,
-    verify::{Around, Damage, Finding, Known, Object, Place, previous_of, verify_part},
-};
+use crate::stream::{Around, Damage, Finding, Known, Object, Place, previous_of, verify_part};
+use audit::digest::sha256;
 use std::collections::BTreeMap;
 
 /// The objects of one function's stream: what lies under each day's prefix (`{day}/function/{name}`), in order.
@@ -19,7 +17,7 @@ pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: boo
     // A record that waits in the note is as good as published; it may be of an earlier day than the last.
     for entry in known.iter().flat_map(|known| &known.waiting) {
         let bytes = format!("{}\n", entry.line).into_bytes();
-        let stream = crate::verify::stream_of(&entry.key);
+        let stream = crate::stream::stream_of(&entry.key);
         let objects = days.entry(stream.to_owned()).or_default();
         match objects.binary_search_by(|(key, _)| key.as_str().cmp(&entry.key)) {
             Ok(index) if objects[index].1 == bytes => {}

@@ -4,12 +4,12 @@
 //! records are gone, or that the last one was edited, shows only against the head that the sale's own record names;
 //! with it, every byte of the stream is covered.
 
-use crate::{chain, digest::sha256};
+use audit::{chain, digest::sha256};
 use serde::Deserialize;
 
 pub use crate::{
-    verify_finding::{Damage, Finding, Verification, worst},
-    verify_known::Known,
+    finding::{Damage, Finding, Verification, worst},
+    known::Known,
 };
 
 /// One object of the log: its key, and its bytes, the line break at the end included.

@@ -1,8 +1,9 @@
-//! How long a report over a million records takes: `cargo run --release -p audit --example aggregate`.
+//! How long a report over a million records takes: `cargo run --release -p audit-verify --example aggregate`.
 
 #![allow(clippy::print_stdout, reason = "it is run to be read")]
 
-use audit::{Aggregate, Record, Source, Status, chain};
+use audit::{Record, Source, Status, chain};
+use audit_verify::Aggregate;
 use domain::{Sale, SessionId, Tier, Timestamp};
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
 //! Streams of functions, over days, and every kind of damage to them.
 
 use crate::{
-    FunctionJournal, Noted,
-    verify::{Damage, Finding, Known, stream_of},
-    verify_functions::{Days, verify_days},
+    functions::{Days, verify_days},
+    stream::{Damage, Finding, Known, stream_of},
 };
+use audit::{FunctionJournal, Noted, chain};
 use domain::Timestamp;
 use serde_json::json;
 use testkit::{Fault, Plan, World, run};
@@ -46,7 +46,7 @@ fn known(world: &World) -> Known {
 }
 
 fn key(day: &str, seq: u64) -> String {
-    crate::chain::key(day, &format!("function/{NAME}"), seq)
+    chain::key(day, &format!("function/{NAME}"), seq)
 }
 
 /// What is found with the function's note, and without it apart from there being none.

@@ -1,9 +1,10 @@
 //! Reports of generated sales.
 
 use crate::{
-    Aggregate, Body, Record, RefundStep, Source, Status, chain,
+    Aggregate,
     report::{Counted, Crosschecked, Filtered, Mails, Report, Retrievals, Step},
 };
+use audit::{Body, Record, RefundStep, Source, Status, chain};
 use domain::{
     Sale, SessionId, Tier, Timestamp,
     money::{PaymentChange, PaymentId},

@@ -1,0 +1,25 @@
+//! Reads the audit log back: verifies its chains and signed digests, and counts what it says.
+//!
+//! Only what reads the log uses this crate: `oracle` (with `operations`) and `audit-digest`, which writes the digests.
+//! Everything that writes records uses `audit` alone.
+
+pub mod aggregate;
+pub mod digests;
+mod finding;
+pub mod functions;
+pub mod histogram;
+mod known;
+pub mod report;
+pub mod signed_digest;
+pub mod stream;
+
+pub use aggregate::Aggregate;
+
+#[cfg(test)]
+mod aggregate_tests;
+#[cfg(test)]
+mod digests_tests;
+#[cfg(test)]
+mod functions_tests;
+#[cfg(test)]
+mod stream_tests;
