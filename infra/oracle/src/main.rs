@@ -3,7 +3,6 @@
 mod account;
 mod audit_command;
 mod audit_report;
-mod blocklist_command;
 mod cache_command;
 mod command;
 mod crosscheck_command;
@@ -11,7 +10,6 @@ mod deadletters_command;
 mod digest_reader;
 mod digests_command;
 mod filter_command;
-mod freshness;
 mod json_lines;
 mod known_findings;
 mod list_command;
@@ -21,13 +19,11 @@ mod measurements;
 mod output;
 mod pages_command;
 mod progress;
-mod prompts_command;
 mod public_key;
 mod quarantine_command;
 mod queues_command;
 mod reattempt_command;
 mod refunds_command;
-mod regression;
 mod replies_command;
 mod report_page;
 mod show_command;
@@ -132,12 +128,6 @@ enum Command {
         after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
     )]
     Smoke(smoke_command::SmokeArguments),
-    /// The block list of the content filter: is it fresh?
-    #[command(subcommand, after_help = "Example:\n  oracle blocklist check")]
-    Blocklist(blocklist_command::BlocklistCommand),
-    /// The prompts: does a change of them let more internal vocabulary through?
-    #[command(subcommand, after_help = "Example:\n  oracle prompts regress --model gemini-3.5-flash")]
-    Prompts(prompts_command::PromptsCommand),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -216,8 +206,6 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
-        Command::Blocklist(command) => return Ok(blocklist_command::run(&command)?),
-        Command::Prompts(command) => return Ok(prompts_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,

@@ -305,11 +305,6 @@ impl Deployed {
         smoke::Wired::new(&self.connection, names).map_err(StackError::Smoke)
     }
 
-    /// Where the key of the model is that the stack's functions use.
-    pub(crate) fn model_key(&self) -> SecretDocument {
-        SecretDocument::new(self.connection.clone(), format!("{}/gemini", self.stack.name))
-    }
-
     /// Stripe, with the key that the stack's functions use.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
         let secret = SecretDocument::new(self.connection.clone(), format!("{}/stripe", self.stack.name));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, ExitCode},
 };
 
 /// Paths of what was built.
@@ -28,6 +28,14 @@ pub(crate) fn cargo() -> Command {
         }
     }
     command
+}
+
+/// Runs a developer's program of the workspace with these options, from the repository's root, and returns its exit code.
+pub(crate) fn run_tool(package: &str, options: &[String]) -> Result<ExitCode, Error> {
+    let mut command = cargo();
+    command.current_dir(repository()?).args(["run", "--quiet", "--locked", "--package", package, "--"]).args(options);
+    let status = command.status().map_err(Error::io(format!("running {package}")))?;
+    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }
 
 /// The workspace as `cargo metadata` describes it, without other people's packages.

@@ -77,6 +77,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stripe",
         ],
     ),
+    // Measures what the prompts let through; needs the model, the crosscheck and the filter.
+    ("prompt-regression", &["audit", "crosscheck", "domain", "filter", "gemini", "prompt", "runtime"]),
     // The look-alikes share nothing with the code they try, so that no mistake can be on both sides.
     ("sandbox", &[]),
     ("xtask", &[]),

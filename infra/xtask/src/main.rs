@@ -123,6 +123,15 @@ enum Command {
         #[arg(long)]
         planted: bool,
     },
+    /// Ask a model with the prompts as built, and refuse them when more internal vocabulary comes back than before
+    #[command(
+        after_help = "Example: GEMINI_API_KEY=… cargo xtask prompts --model gemini-3.5-flash --accept\n\n`cargo xtask prompts -- --help` lists the options."
+    )]
+    Prompts {
+        /// Options of the measurement
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        options: Vec<String>,
+    },
     /// Run every check and test, installing what they need; what continuous integration runs
     #[command(
         after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed."
@@ -167,6 +176,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         Command::Sim { seeds, first, seed, keep_going, planted } => {
             sim::sim(&sim::Options { seeds, first, seed, keep_going, planted })
         }
+        Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }
 }

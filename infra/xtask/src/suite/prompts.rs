@@ -1,5 +1,4 @@
-//! A changed prompt is tried before it is accepted (content filter, GAP-H): against the sandbox's model, and once
-//! with replies that must be refused, so that the refusal is known to work.
+//! The prompt regression (content filter, GAP-H) against the sandbox's model, and once with replies that it must refuse.
 
 use super::{Count, Suite, steps::build};
 use crate::{
@@ -15,12 +14,12 @@ use std::process::Command;
 /// A model that the sandbox serves.
 const MODEL: &str = "gemini-3.5-flash";
 
-/// How many contaminated replies are planted, and verdicts asked for.
-const PLANTED: usize = 6;
+/// Number of contaminated replies, and of verdicts requested with them.
+const CONTAMINATED: usize = 6;
 
-/// Runs `oracle prompts regress` where a prompt has changed since the baseline, and in any case with planted replies.
-/// While no real model was tried with these prompts, the command warns of it and the step passes all the same: there is
-/// no key here, and a step that is always red is not read.
+/// Measures the prompts if they have changed since the baseline, and always once with contaminated replies, which must
+/// be refused. Without a measurement of a real model the program warns and the step passes: the suite has no key, and a
+/// step that is always red is not read.
 pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let programs = binaries(&metadata(&suite.root)?, "debug");
@@ -34,19 +33,19 @@ pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
     supervisor.start("sandbox", &mut start)?;
     await_port(&suite.stack, &supervisor, "sandbox", port)?;
     let regress = |arguments: &[&str]| -> Result<Option<i32>, Error> {
-        let mut command = Command::new(programs.join("oracle"));
-        command.args(["prompts", "regress", "--model", MODEL, "--base", &format!("{sandbox}/gemini")]).args(arguments);
+        let mut command = Command::new(programs.join("prompt-regression"));
+        command.args(["--model", MODEL, "--base", &format!("{sandbox}/gemini")]).args(arguments);
         command.current_dir(&suite.root).env("GEMINI_API_KEY", "sandbox-gemini-key");
-        Ok(suite.supervisor.run("oracle", &mut command)?.code())
+        Ok(suite.supervisor.run("prompt-regression", &mut command)?.code())
     };
     let outcome = (|| {
         let changed = regress(&["--if-changed"])?;
         let reply =
             json!({ "verdict": { "verdict": "GREEN", "summary": "Your coherence score is high, says MANTIS." } });
-        let replies = vec![reply; PLANTED];
+        let replies = vec![reply; CONTAMINATED];
         Caller::new()?
             .post(&format!("{sandbox}/control/faults"), &json!({ "target": "gemini", "replies": replies }))?;
-        Ok([(changed, 0, "the prompts"), (regress(&["--runs", &PLANTED.to_string()])?, 1, "planted replies")])
+        Ok([(changed, 0, "the prompts"), (regress(&["--runs", &CONTAMINATED.to_string()])?, 1, "contaminated replies")])
     })();
     supervisor.stop_all();
     let mut count = Count::default();
@@ -54,7 +53,7 @@ pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
         if code == Some(expected) {
             count.passed += 1;
         } else {
-            eprintln!("error: oracle prompts regress with {what} ended with {code:?}, not {expected}");
+            eprintln!("error: prompt-regression with {what} ended with {code:?}, not {expected}");
             count.failed += 1;
         }
     }
