@@ -33,16 +33,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("graph", &["domain"]),
     ("aws", &["domain"]),
     ("runtime", &["domain"]),
+    // Builds the clients of a function from its environment.
+    ("backend", &["audit", "aws", "domain", "gemini", "graph", "runtime", "stripe"]),
     // What the two functions that carry mail do alike.
-    ("delivery", &["audit", "aws", "domain", "filter", "gates", "graph", "runtime", "stripe"]),
+    ("delivery", &["audit", "aws", "backend", "domain", "filter", "gates", "graph", "runtime", "stripe"]),
     // The smoke test, which its function and the operators' command line both run.
-    ("smoke", &["audit", "aws", "crosscheck", "domain", "graph", "runtime", "stripe"]),
+    ("smoke", &["audit", "aws", "backend", "crosscheck", "domain", "graph", "runtime", "stripe"]),
     ("testkit", &["audit", "domain"]),
     (
         FUNCTION,
         &[
             "audit",
             "aws",
+            "backend",
             "crosscheck",
             "delivery",
             "domain",

@@ -118,10 +118,16 @@ impl Gauge {
         }
     }
 
+    /// One measurement, in the unit of its name.
+    #[must_use]
+    pub const fn of(self, value: u64) -> Measurement {
+        Measurement { name: self.name(), unit: self.unit(), value }
+    }
+
     /// One measurement, as [`line`] writes it.
     #[must_use]
     pub fn line(self, value: u64, now: Timestamp) -> String {
-        line(&[Measurement { name: self.name(), unit: self.unit(), value }], now)
+        line(&[self.of(value)], now)
     }
 }
 

@@ -14,7 +14,7 @@ pub use log::{
     Quarantine,
 };
 pub use mail::{Inbox, MailError, Mailbox, OutgoingMail};
-pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Queue, QueueError};
+pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, RetryQueue};
 pub use model::{Model, ModelError, ModelReply, Prompt};
 pub use payments::{
     CreatedCheckoutSession, Ledger, NewCheckoutSession, PaidSessions, PaymentError, Payments, RefundStatus,

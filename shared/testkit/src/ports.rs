@@ -9,7 +9,11 @@ use async_trait::async_trait;
 use domain::{
     Alert, RenewableSecret, Secret, Timestamp,
     message::Message,
-    ports::{Alerts, Clock, MAX_QUEUE_DELAY, Pause, Queue, QueueError, Randomness, SecretSource, StorageError},
+    metric::Measurement,
+    ports::{
+        Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, RetryQueue, SecretSource,
+        StorageError,
+    },
     suppression::{Decision, Suppression},
 };
 use std::time::Duration;
@@ -77,12 +81,18 @@ impl Queue for NamedQueue<'_> {
     }
 }
 
-impl NamedQueue<'_> {
-    /// Hides a message that was delivered, from now on for this long.
-    ///
-    /// # Errors
-    /// [`QueueError`] when the queue did not hear of it.
-    pub async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
+#[async_trait]
+impl RetryQueue for World {
+    async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
+        let hidden = ("", receipt_handle.to_owned(), duration);
+        let write = self.boundary("queue.hide", |state| state.hidden.push_back(hidden));
+        write.await.map_err(|_| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl RetryQueue for NamedQueue<'_> {
+    async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         let hidden = (self.name, receipt_handle.to_owned(), duration);
         let write = self.world.boundary("queue.hide", |state| state.hidden.push_back(hidden));
         write.await.map_err(|_| QueueError(planned()))
@@ -115,5 +125,11 @@ impl Alerts for World {
         if raised.await.is_err() {
             self.state().logged_alerts.push(line);
         }
+    }
+}
+
+impl Meter for World {
+    fn record(&self, measurements: &[Measurement], _at: Timestamp) {
+        self.state().measurements.extend_from_slice(measurements);
     }
 }

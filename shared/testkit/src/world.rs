@@ -9,6 +9,7 @@ use domain::{
     breaker::Breaker,
     cache_entries::{CacheDelta, CacheTotals, ListedEntry},
     message::Message,
+    metric::Measurement,
     money::PaymentId,
     ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
     sale::Draft,
@@ -150,7 +151,8 @@ pub struct State {
     pub queue: VecDeque<(Message, Duration)>,
     /// What was sent to a [`World::queue`], with its name and how long the queue is to keep it back.
     pub outgoing: VecDeque<(&'static str, Message, Duration)>,
-    /// What a [`World::queue`] was asked to hide: its name, the receipt handle, for how long.
+    /// What a [`World::queue`] was asked to hide: its name (empty for the world itself), the receipt handle, for how
+    /// long.
     pub hidden: VecDeque<(&'static str, String, Duration)>,
     pub submissions: BTreeMap<SessionId, Submission>,
     pub dead_letters: BTreeMap<String, String>,
@@ -169,6 +171,8 @@ pub struct State {
     pub held_back_alerts: Vec<Alert>,
     /// Alerts that no topic took: the adapter's last resort is the function's log.
     pub logged_alerts: Vec<Alert>,
+    /// Measurements for CloudWatch, in the order of their recording.
+    pub measurements: Vec<Measurement>,
     pub sessions: BTreeMap<SessionId, CheckoutSession>,
     /// What Stripe's test mode says under the smoke test's key.
     pub smoke_sessions: BTreeMap<SessionId, Facts>,

@@ -1,7 +1,7 @@
-//! Queues, and what operators are told.
+//! Queues, alerts and measurements.
 
 use super::StorageError;
-use crate::{Alert, message::Message};
+use crate::{Alert, Timestamp, message::Message, metric::Measurement};
 use async_trait::async_trait;
 use std::time::Duration;
 
@@ -22,6 +22,17 @@ pub trait Queue: Send + Sync {
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError>;
 }
 
+/// The queue of mails that are tried again: its consumer decides how long a received message stays hidden.
+#[async_trait]
+pub trait RetryQueue: Queue {
+    /// Hides the received message with this receipt handle for `duration`, counted from now, whatever the queue's
+    /// visibility time-out. SQS allows at most twelve hours from the delivery.
+    ///
+    /// # Errors
+    /// [`QueueError`]: the message becomes visible when the visibility time-out ends.
+    async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError>;
+}
+
 /// The longest a queue keeps a new message back.
 pub const MAX_QUEUE_DELAY: Duration = Duration::from_secs(900);
 
@@ -37,4 +48,10 @@ pub trait Alerts: Send + Sync {
 pub trait Broadcast: Send + Sync {
     /// Returns once the topic has the line.
     async fn tell(&self, line: &str) -> Result<(), StorageError>;
+}
+
+/// The metrics that alarms and the dashboard read. Recording never fails and never waits.
+pub trait Meter: Send + Sync {
+    /// Records measurements that were taken at `at`.
+    fn record(&self, measurements: &[Measurement], at: Timestamp);
 }

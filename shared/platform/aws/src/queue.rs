@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use domain::{
     SessionId,
     message::Message,
-    ports::{MAX_QUEUE_DELAY, Queue, QueueError},
+    ports::{MAX_QUEUE_DELAY, Queue, QueueError, RetryQueue},
 };
 use std::{sync::OnceLock, time::Duration};
 
@@ -26,23 +26,6 @@ impl SqsQueue {
     pub const fn new(connection: Connection, url: String) -> Self {
         Self { connection, url, client: OnceLock::new() }
     }
-
-    /// Keeps a message that is being worked on back for as long again, whatever its queue's visibility time-out;
-    /// at most twelve hours from its delivery.
-    ///
-    /// # Errors
-    /// [`QueueError`]: it comes back when the visibility time-out ends.
-    pub async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
-        let client = self.client.get_or_init(|| self.connection.sqs());
-        let seconds = i32::try_from(duration.min(MAX_HIDDEN).as_secs()).unwrap_or_default();
-        let step = Step { name: "queue hide", operation: "QUEUE_HIDE", subject: "-" };
-        let hide = || async {
-            let hide = client.change_message_visibility().queue_url(&self.url).receipt_handle(receipt_handle);
-            hide.visibility_timeout(seconds).send().await?;
-            Ok(())
-        };
-        self.connection.call(step, hide).await.map_err(|error| QueueError(Box::new(error)))
-    }
 }
 
 #[async_trait]
@@ -60,5 +43,20 @@ impl Queue for SqsQueue {
             Ok(())
         };
         self.connection.call(step, send).await.map_err(|error| QueueError(Box::new(error)))
+    }
+}
+
+#[async_trait]
+impl RetryQueue for SqsQueue {
+    async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
+        let client = self.client.get_or_init(|| self.connection.sqs());
+        let seconds = i32::try_from(duration.min(MAX_HIDDEN).as_secs()).unwrap_or_default();
+        let step = Step { name: "queue hide", operation: "QUEUE_HIDE", subject: "-" };
+        let hide = || async {
+            let hide = client.change_message_visibility().queue_url(&self.url).receipt_handle(receipt_handle);
+            hide.visibility_timeout(seconds).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, hide).await.map_err(|error| QueueError(Box::new(error)))
     }
 }

@@ -31,14 +31,19 @@ impl Environment {
     #[must_use]
     #[allow(clippy::disallowed_methods)] // The one place that reads it.
     pub fn of_process() -> Self {
-        Self { lookup: Box::new(|name| std::env::var(name).ok()) }
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    /// Another source of variables.
+    #[must_use]
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { lookup: Box::new(lookup) }
     }
 
     /// A fixed table.
     #[must_use]
     pub fn of(table: &'static [(&'static str, &'static str)]) -> Self {
-        let find = |name: &str| table.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        Self { lookup: Box::new(find) }
+        Self::from_lookup(|name| table.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
     }
 
     /// A variable that may be missing; an empty one counts as missing.

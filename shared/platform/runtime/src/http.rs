@@ -1,7 +1,86 @@
-//! HTTP replies as every function gives them.
+//! HTTP requests as every handler gets them, and replies as it gives them.
 
-use lambda_http::{Body, Response, http::StatusCode};
+use lambda_http::{Body, RequestExt, Response, http::StatusCode, request::RequestContext};
 use serde_json::Value;
+use std::collections::HashMap;
+
+/// A request. Its path does not contain the name of the API's stage.
+#[derive(Debug)]
+pub struct Request {
+    inner: lambda_http::Request,
+    path: String,
+}
+
+impl Request {
+    /// A GET request for a path, without a query.
+    #[must_use]
+    pub fn get(path: &str) -> Self {
+        Self::new(path, lambda_http::Request::new(Body::Empty))
+    }
+
+    /// A POST request with a body.
+    #[must_use]
+    pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Self {
+        let mut inner = lambda_http::Request::new(Body::Binary(body.into()));
+        *inner.method_mut() = lambda_http::http::Method::POST;
+        Self::new(path, inner)
+    }
+
+    fn new(path: &str, inner: lambda_http::Request) -> Self {
+        Self { inner, path: path.to_owned() }
+    }
+
+    /// The same with a query parameter, the only one. For tests and simulations.
+    #[must_use]
+    pub fn with_query(self, name: &str, value: &str) -> Self {
+        let query = HashMap::from([(name.to_owned(), vec![value.to_owned()])]);
+        Self { inner: self.inner.with_query_string_parameters(query), ..self }
+    }
+
+    /// The same with a header. For tests and simulations; a value that no header can have is left out.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        if let Ok(value) = value.parse() {
+            self.inner.headers_mut().insert(name, value);
+        }
+        self
+    }
+
+    /// Takes what API Gateway delivers. Without a custom domain the stage is the first segment of every path.
+    pub(crate) fn from_gateway(inner: lambda_http::Request) -> Self {
+        let stage = match inner.request_context_ref() {
+            Some(RequestContext::ApiGatewayV1(context)) => context.stage.clone(),
+            _ => None,
+        };
+        let path = inner.uri().path();
+        let path = stage.and_then(|stage| path.strip_prefix(&format!("/{stage}"))).unwrap_or(path).to_owned();
+        Self { inner, path }
+    }
+
+    /// The path, without the stage.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The first value of a query parameter.
+    #[must_use]
+    pub fn query(&self, name: &str) -> Option<String> {
+        self.inner.query_string_parameters_ref()?.first(name).map(str::to_owned)
+    }
+
+    /// The first value of a header; empty when it is no text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name).map(|value| value.to_str().unwrap_or_default())
+    }
+
+    /// The body.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        self.inner.body()
+    }
+}
 
 /// A reply under construction.
 #[derive(Debug)]
@@ -93,5 +172,38 @@ impl Reply {
             *broken.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
             broken
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lambda_http::aws_lambda_events::apigw::ApiGatewayProxyRequestContext;
+
+    fn delivered(stage: Option<&str>, path: &'static str) -> Request {
+        let mut context = ApiGatewayProxyRequestContext::default();
+        context.stage = stage.map(str::to_owned);
+        let mut request = lambda_http::Request::new(Body::Text("body".to_owned()));
+        *request.uri_mut() = lambda_http::http::Uri::from_static(path);
+        Request::from_gateway(request.with_request_context(RequestContext::ApiGatewayV1(context)))
+    }
+
+    #[test]
+    fn the_stage_is_no_part_of_the_path() {
+        assert_eq!(delivered(Some("prod"), "/prod/api/verdict").path(), "/api/verdict");
+        assert_eq!(delivered(Some("prod"), "/api/verdict").path(), "/api/verdict");
+        assert_eq!(delivered(None, "/health").path(), "/health");
+        assert_eq!(delivered(None, "/health").body(), b"body");
+    }
+
+    #[test]
+    fn a_request_has_what_it_was_made_with() {
+        let request = Request::get("/api/verdict").with_query("session_id", "cs_1").with_header("x-name", "value");
+        assert_eq!(request.query("session_id").as_deref(), Some("cs_1"));
+        assert_eq!(
+            (request.query("other"), request.header("X-Name"), request.header("y")),
+            (None, Some("value"), None)
+        );
+        assert_eq!(Request::post("/", "text").body(), b"text");
     }
 }

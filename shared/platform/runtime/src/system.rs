@@ -1,16 +1,17 @@
-//! The clock, the random source and the pause of a real process, and its start.
+//! The clock, the random source, the pause and the meter of a real process, and its start.
 
 use async_trait::async_trait;
 use domain::{
     Timestamp,
-    ports::{Clock, Pause, Randomness},
+    metric::{self, Measurement},
+    ports::{Clock, Meter, Pause, Randomness},
 };
 use std::{
     future::Future,
     time::{Duration, SystemTime},
 };
 
-/// The operating system's clock and random source, and tokio's timer.
+/// The operating system's clock and random source, tokio's timer, and standard output for CloudWatch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
@@ -42,6 +43,13 @@ impl Randomness for System {
 impl Pause for System {
     async fn pause(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
+    }
+}
+
+impl Meter for System {
+    #[allow(clippy::print_stdout)] // CloudWatch reads metrics from a line of their own.
+    fn record(&self, measurements: &[Measurement], at: Timestamp) {
+        println!("{}", metric::line(measurements, at));
     }
 }
 

@@ -1,0 +1,97 @@
+//! The clients of a function, built from its environment.
+//!
+//! A function's `main` asks the [`Backend`] for each client it uses before it takes the first event. So a missing or
+//! malformed variable stops the start with a message that names it, no client that is not asked for is linked into
+//! the binary, and none opens a connection before its first call.
+
+mod names;
+mod stores;
+mod tokens;
+mod vendors;
+
+pub use names::{Bucket, QueueName, SecretName, Topic};
+pub use stores::JournalStores;
+
+use aws::{Connection, InvalidSetting, Patience};
+use gemini::InvalidModelList;
+use runtime::{ConfigurationError, Environment};
+use std::sync::Arc;
+
+/// Why a client cannot be built. The message names the variable and never shows its value.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// A variable of ours is missing or malformed.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// A variable of the Lambda environment is missing, or one of the settings for AWS calls is malformed.
+    #[error(transparent)]
+    Connection(#[from] InvalidSetting),
+    /// `GEMINI_MODEL` is not a list of models.
+    #[error(transparent)]
+    Models(#[from] InvalidModelList),
+}
+
+/// Builds clients from the environment of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Backend {
+    environment: Arc<Environment>,
+    connection: Connection,
+}
+
+impl Backend {
+    /// Reads the environment of the process.
+    ///
+    /// # Errors
+    /// [`BackendError`] when AWS cannot be reached with it.
+    pub fn of_process() -> Result<Self, BackendError> {
+        Self::new(Environment::of_process())
+    }
+
+    /// Reads another environment.
+    ///
+    /// # Errors
+    /// As [`Self::of_process`].
+    pub fn new(environment: Environment) -> Result<Self, BackendError> {
+        let connection = Connection::from_environment(|name| environment.optional(name))?;
+        Ok(Self { environment: Arc::new(environment), connection })
+    }
+
+    /// The variables, for settings that are not clients.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// How AWS is reached, for what only one function uses.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The same backend, whose stores raise no alert when a call fails: for callers that report failures themselves.
+    #[must_use]
+    pub fn silent(&self) -> Self {
+        Self { connection: self.connection.silent(), ..self.clone() }
+    }
+
+    /// As [`Self::silent`], with other time-outs and retries.
+    #[must_use]
+    pub fn silent_with(&self, patience: Patience) -> Self {
+        Self { connection: self.connection.untold(patience), ..self.clone() }
+    }
+
+    /// The address of the site, without a slash at the end.
+    ///
+    /// # Errors
+    /// [`BackendError`] when it is missing or not an address.
+    pub fn site(&self) -> Result<String, BackendError> {
+        Ok(self.environment.base_url("SITE_URL", "")?)
+    }
+
+    fn required(&self, name: &'static str) -> Result<String, BackendError> {
+        Ok(self.environment.required(name)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! The resources that the template names to functions, each in a variable of its own.
+
+use crate::{Backend, BackendError};
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueName {
+    /// Paid sales to fulfil.
+    Orders,
+    /// Paid sessions that cannot be fulfilled.
+    Notices,
+    /// Mails to send.
+    Mails,
+    /// Mails to send again.
+    MailRetries,
+    /// Refunds and disputes.
+    Payments,
+}
+
+/// A bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// The audit log.
+    Audit,
+    /// First verdicts and dead letters.
+    Archive,
+    /// Payloads that the content filter held.
+    Quarantine,
+    /// Digests of the audit log.
+    Digests,
+}
+
+/// A secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretName {
+    /// Stripe's secret key.
+    Stripe,
+    /// What Stripe signs its events with.
+    StripeWebhook,
+    /// The smoke test's key of Stripe's test mode, and what signs its event.
+    StripeSmoke,
+    /// Gemini's key.
+    Gemini,
+    /// The mailbox's credentials.
+    Graph,
+    /// The keys of address tags in the audit log.
+    Audit,
+}
+
+/// A topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// Alerts that can wait for working hours.
+    Ops,
+    /// Alerts that cannot.
+    Critical,
+}
+
+impl QueueName {
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Orders => "ORDERS_QUEUE_URL",
+            Self::Notices => "NOTICES_QUEUE_URL",
+            Self::Mails => "EMAIL_QUEUE_URL",
+            Self::MailRetries => "EMAIL_RETRY_QUEUE_URL",
+            Self::Payments => "PAYMENTS_QUEUE_URL",
+        }
+    }
+}
+
+impl Bucket {
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Audit => "AUDIT_BUCKET",
+            Self::Archive => "ARCHIVE_BUCKET",
+            Self::Quarantine => "QUARANTINE_BUCKET",
+            Self::Digests => "DIGESTS_BUCKET",
+        }
+    }
+}
+
+impl SecretName {
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Stripe => "STRIPE_SECRET_ID",
+            Self::StripeWebhook => "STRIPE_WEBHOOK_SECRET_ID",
+            Self::StripeSmoke => "STRIPE_SMOKE_SECRET_ID",
+            Self::Gemini => "GEMINI_SECRET_ID",
+            Self::Graph => "GRAPH_SECRET_ID",
+            Self::Audit => "AUDIT_SECRET_ID",
+        }
+    }
+}
+
+impl Topic {
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Ops => "OPS_TOPIC_ARN",
+            Self::Critical => "CRITICAL_TOPIC_ARN",
+        }
+    }
+}
+
+impl Backend {
+    /// The address of a queue.
+    ///
+    /// # Errors
+    /// [`BackendError`] when its variable is missing; likewise for the three below.
+    pub fn queue_url(&self, queue: QueueName) -> Result<String, BackendError> {
+        self.required(queue.variable())
+    }
+
+    /// The name of a bucket.
+    ///
+    /// # Errors
+    /// As [`Self::queue_url`].
+    pub fn bucket(&self, bucket: Bucket) -> Result<String, BackendError> {
+        self.required(bucket.variable())
+    }
+
+    /// The ARN of a secret.
+    ///
+    /// # Errors
+    /// As [`Self::queue_url`].
+    pub fn secret_id(&self, secret: SecretName) -> Result<String, BackendError> {
+        self.required(secret.variable())
+    }
+
+    /// The ARN of a topic.
+    ///
+    /// # Errors
+    /// As [`Self::queue_url`].
+    pub fn topic(&self, topic: Topic) -> Result<String, BackendError> {
+        self.required(topic.variable())
+    }
+}

@@ -1,0 +1,117 @@
+//! Clients of AWS.
+
+use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
+use audit::{FunctionJournal, Journal};
+use aws::{
+    DynamoSales, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue,
+};
+use runtime::System;
+use std::sync::Arc;
+
+/// What a journal is kept in. Once these alerts are built, the other stores of the backend raise alerts there when a
+/// call fails.
+pub struct JournalStores {
+    /// The table: sales, cached verdicts, notes.
+    pub sales: DynamoSales,
+    /// The audit log.
+    pub log: S3AuditLog,
+    /// The topics.
+    pub alerts: SnsAlerts,
+}
+
+impl JournalStores {
+    /// The journal of sales.
+    #[must_use]
+    pub const fn journal(&self) -> Journal<'_> {
+        Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// The journal of a scheduled function.
+    #[must_use]
+    pub const fn function_journal(&self, function: &'static str) -> FunctionJournal<'_> {
+        FunctionJournal { function, notes: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+}
+
+impl Backend {
+    /// The stores of a journal.
+    ///
+    /// # Errors
+    /// [`BackendError`] when a variable is missing or malformed; likewise for everything below.
+    pub fn journal(&self) -> Result<JournalStores, BackendError> {
+        Ok(JournalStores { sales: self.sales()?, log: self.audit_log()?, alerts: self.alerts()? })
+    }
+
+    /// The table.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn sales(&self) -> Result<DynamoSales, BackendError> {
+        Ok(DynamoSales::new(self.connection.clone(), self.required("TABLE_NAME")?, Arc::new(System)))
+    }
+
+    /// The audit log.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn audit_log(&self) -> Result<S3AuditLog, BackendError> {
+        Ok(S3AuditLog::new(self.connection.clone(), self.bucket(Bucket::Audit)?))
+    }
+
+    /// The topics.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn alerts(&self) -> Result<SnsAlerts, BackendError> {
+        let (ops, critical) = (self.topic(Topic::Ops)?, self.topic(Topic::Critical)?);
+        Ok(SnsAlerts::new(self.connection.clone(), ops, critical))
+    }
+
+    /// First verdicts.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn archive(&self) -> Result<S3Archive, BackendError> {
+        Ok(S3Archive::new(self.connection.clone(), self.bucket(Bucket::Archive)?))
+    }
+
+    /// Mails that could not be sent.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn dead_letters(&self) -> Result<S3DeadLetters, BackendError> {
+        Ok(S3DeadLetters::new(self.connection.clone(), self.bucket(Bucket::Archive)?))
+    }
+
+    /// Payloads that the content filter held.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn quarantine(&self) -> Result<S3Quarantine, BackendError> {
+        Ok(S3Quarantine::new(self.connection.clone(), self.bucket(Bucket::Quarantine)?))
+    }
+
+    /// Digests of the audit log.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn digests(&self) -> Result<S3Digests, BackendError> {
+        Ok(S3Digests::new(self.connection.clone(), self.bucket(Bucket::Digests)?))
+    }
+
+    /// A queue.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn queue(&self, queue: QueueName) -> Result<SqsQueue, BackendError> {
+        Ok(SqsQueue::new(self.connection.clone(), self.queue_url(queue)?))
+    }
+
+    /// A secret, fetched at its first use.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn secret(&self, secret: SecretName) -> Result<SecretDocument, BackendError> {
+        Ok(SecretDocument::new(self.connection.clone(), self.secret_id(secret)?))
+    }
+}

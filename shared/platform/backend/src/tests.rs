@@ -1,0 +1,73 @@
+use super::*;
+
+const COMPLETE: [(&str, &str); 25] = [
+    ("AWS_ACCESS_KEY_ID", "a"),
+    ("AWS_SECRET_ACCESS_KEY", "b"),
+    ("AWS_REGION", "us-east-1"),
+    ("TABLE_NAME", "table"),
+    ("AUDIT_BUCKET", "audit"),
+    ("ARCHIVE_BUCKET", "archive"),
+    ("QUARANTINE_BUCKET", "quarantine"),
+    ("DIGESTS_BUCKET", "digests"),
+    ("OPS_TOPIC_ARN", "arn:ops"),
+    ("CRITICAL_TOPIC_ARN", "arn:critical"),
+    ("ORDERS_QUEUE_URL", "https://sqs.example/orders"),
+    ("NOTICES_QUEUE_URL", "https://sqs.example/notices"),
+    ("EMAIL_QUEUE_URL", "https://sqs.example/email"),
+    ("EMAIL_RETRY_QUEUE_URL", "https://sqs.example/email-retry"),
+    ("PAYMENTS_QUEUE_URL", "https://sqs.example/payments"),
+    ("STRIPE_SECRET_ID", "s"),
+    ("STRIPE_WEBHOOK_SECRET_ID", "s"),
+    ("STRIPE_SMOKE_SECRET_ID", "s"),
+    ("GEMINI_SECRET_ID", "s"),
+    ("GRAPH_SECRET_ID", "s"),
+    ("AUDIT_SECRET_ID", "s"),
+    ("SITE_URL", "https://oracle.example/"),
+    ("GEMINI_MODEL", "gemini-2.5-flash"),
+    ("GRAPH_SENDER", "oracle@example.com"),
+    ("LOGIN_BASE_URL", "https://login.example"),
+];
+
+fn backend(without: &'static str) -> Backend {
+    let lookup = move |name: &str| {
+        COMPLETE.iter().find(|(key, _)| *key == name && name != without).map(|(_, value)| (*value).to_owned())
+    };
+    Backend::new(Environment::from_lookup(lookup)).unwrap()
+}
+
+type Build = fn(&Backend) -> Result<(), BackendError>;
+
+/// Every client with the variables it cannot do without.
+const CLIENTS: [(&str, &[&str], Build); 13] = [
+    ("journal", &["TABLE_NAME", "AUDIT_BUCKET", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"], |backend| {
+        backend.journal().map(drop)
+    }),
+    ("archive", &["ARCHIVE_BUCKET"], |backend| backend.archive().map(drop)),
+    ("dead letters", &["ARCHIVE_BUCKET"], |backend| backend.dead_letters().map(drop)),
+    ("quarantine", &["QUARANTINE_BUCKET"], |backend| backend.quarantine().map(drop)),
+    ("digests", &["DIGESTS_BUCKET"], |backend| backend.digests().map(drop)),
+    ("orders", &["ORDERS_QUEUE_URL"], |backend| backend.queue(QueueName::Orders).map(drop)),
+    ("retries", &["EMAIL_RETRY_QUEUE_URL"], |backend| backend.queue(QueueName::MailRetries).map(drop)),
+    ("signing secrets", &["STRIPE_WEBHOOK_SECRET_ID"], |backend| backend.secret(SecretName::StripeWebhook).map(drop)),
+    ("stripe", &["STRIPE_SECRET_ID", "SITE_URL"], |backend| backend.stripe().map(drop)),
+    ("stripe's test mode", &["STRIPE_SMOKE_SECRET_ID", "SITE_URL"], |backend| backend.stripe_test_mode().map(drop)),
+    ("gemini", &["GEMINI_SECRET_ID"], |backend| backend.gemini(std::time::Duration::from_secs(1)).map(drop)),
+    ("models", &["GEMINI_MODEL"], |backend| backend.models().map(drop)),
+    ("mailbox", &["GRAPH_SECRET_ID", "GRAPH_SENDER"], |backend| backend.mailbox().map(drop)),
+];
+
+#[test]
+fn a_missing_variable_is_named_when_its_client_is_built_and_hinders_no_other_client() {
+    for (client, needed, build) in CLIENTS {
+        for (variable, _) in &COMPLETE[3..] {
+            match build(&backend(variable)) {
+                Ok(()) => assert!(!needed.contains(variable), "{client} does without {variable}"),
+                Err(error) => {
+                    assert!(needed.contains(variable), "{client} needs {variable}: {error}");
+                    let named = format!("environment variable {variable} is not ");
+                    assert!(error.to_string().starts_with(&named), "{error}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Clients of Stripe, Gemini and Microsoft Graph. Each fetches its secret at its first call.
+
+use crate::{Backend, BackendError, SecretName, tokens::StoredTokens};
+use aws::{SecretDocument, SnsAlerts};
+use gemini::ModelList;
+use runtime::System;
+use std::{sync::Arc, time::Duration};
+
+impl Backend {
+    /// Stripe, with the key that customers pay with.
+    ///
+    /// # Errors
+    /// [`BackendError`] when a variable is missing or malformed; likewise for everything below.
+    pub fn stripe(&self) -> Result<stripe::LazyClient, BackendError> {
+        let secret = Arc::new(self.secret(SecretName::Stripe)?);
+        let system = Arc::new(System);
+        Ok(stripe::LazyClient::new(self.stripe_url()?, self.site()?, secret, system.clone(), system))
+    }
+
+    /// Stripe's test mode, with the smoke test's own key.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn stripe_test_mode(&self) -> Result<stripe::SmokeClient, BackendError> {
+        let secret = Arc::new(self.secret(SecretName::StripeSmoke)?);
+        let system = Arc::new(System);
+        Ok(stripe::SmokeClient::new(self.stripe_url()?, self.site()?, secret, system.clone(), system))
+    }
+
+    fn stripe_url(&self) -> Result<String, BackendError> {
+        Ok(self.environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?)
+    }
+
+    /// Gemini; no call takes longer than `timeout`.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn gemini(&self, timeout: Duration) -> Result<gemini::LazyClient, BackendError> {
+        let secret = Arc::new(self.secret(SecretName::Gemini)?);
+        Ok(gemini::LazyClient::new(self.environment.base_url("GEMINI_BASE_URL", gemini::BASE_URL)?, timeout, secret))
+    }
+
+    /// The models to ask, in order.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn models(&self) -> Result<ModelList, BackendError> {
+        Ok(ModelList::parse(&self.required("GEMINI_MODEL")?)?)
+    }
+
+    /// The mailbox, for functions that use it rarely: a refresh token that the login service replaces is used until
+    /// the process ends and stored by nobody.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn mailbox(&self) -> Result<graph::LazyClient, BackendError> {
+        let secret = Arc::new(self.secret(SecretName::Graph)?);
+        self.mailbox_with(secret, Arc::new(graph::NotKept))
+    }
+
+    /// The mailbox, whose replaced refresh tokens are stored in its secret (Email Retry, INV-07).
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn mailbox_storing_tokens(&self, alerts: SnsAlerts) -> Result<graph::LazyClient, BackendError> {
+        let secret = Arc::new(self.secret(SecretName::Graph)?);
+        let tokens = StoredTokens { secret: Arc::clone(&secret), alerts };
+        self.mailbox_with(secret, Arc::new(tokens))
+    }
+
+    /// The mailbox on a secret that the caller keeps as well.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn mailbox_with(
+        &self,
+        secret: Arc<SecretDocument>,
+        tokens: Arc<dyn graph::RefreshTokenStore>,
+    ) -> Result<graph::LazyClient, BackendError> {
+        let graph_url = self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?;
+        let login_url = self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?;
+        let sender = self.environment.address("GRAPH_SENDER")?;
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, secret, tokens, Arc::new(System)))
+    }
+}

@@ -1,0 +1,55 @@
+//! The Lambda runtime around a handler: decodes events, calls the handler, encodes what it returns.
+
+use crate::{
+    http::{Reply, Request},
+    queue::{Delivery, Handled, each_message},
+};
+use aws_lambda_events::event::sqs::SqsEvent;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+use std::future::Future;
+
+/// Serves a queue: one call of `handle` for each message of a batch, partial failures reported.
+///
+/// # Errors
+/// When the Lambda runtime cannot be reached.
+pub async fn messages<F, Fut>(handle: F) -> Result<(), Error>
+where
+    F: Fn(Delivery) -> Fut,
+    Fut: Future<Output = Handled>,
+{
+    let handle = &handle;
+    let batch = |event: LambdaEvent<SqsEvent>| async move { Ok::<_, Error>(each_message(event.payload, handle).await) };
+    lambda_runtime::run(service_fn(batch)).await
+}
+
+/// Serves HTTP requests of API Gateway.
+///
+/// # Errors
+/// When the Lambda runtime cannot be reached.
+pub async fn requests<F, Fut>(handle: F) -> Result<(), Error>
+where
+    F: Fn(Request) -> Fut + Sync,
+    Fut: Future<Output = Reply> + Send,
+{
+    let handle = &handle;
+    let reply = |request: lambda_http::Request| async move {
+        Ok::<_, Error>(handle(Request::from_gateway(request)).await.into_response())
+    };
+    lambda_http::run(lambda_http::service_fn(reply)).await
+}
+
+/// Serves the events of a schedule, or any other JSON.
+///
+/// # Errors
+/// When the Lambda runtime cannot be reached. An error of `handle` fails its invocation only.
+pub async fn events<F, Fut, E>(handle: F) -> Result<(), Error>
+where
+    F: Fn(LambdaEvent<Value>) -> Fut,
+    Fut: Future<Output = Result<(), E>>,
+    E: Into<Error>,
+{
+    let handle = &handle;
+    let run = |event| async move { handle(event).await.map_err(Into::<Error>::into) };
+    lambda_runtime::run(service_fn(run)).await
+}
