@@ -3,7 +3,11 @@
 use aws::{Connection, SqsQueue};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use delivery::{Attempt, MailOrder, Postman};
-use domain::{Timestamp, message::Message, ports::Clock};
+use domain::{
+    Timestamp,
+    message::Message,
+    ports::{Clock, RetryQueue},
+};
 use runtime::{Environment, Handled, System, each_message, queue::Delivery, telemetry};
 use std::{error::Error, time::Duration};
 

@@ -4,8 +4,12 @@ use crate::cast::replacement;
 use audit::{AuditKey, Journal};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
-    Secret, SessionId, Submission, Tier, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule,
-    message::Message, ports::Clock,
+    Secret, SessionId, Submission, Tier, Timestamp,
+    backoff::Backoff,
+    breaker::BreakerPolicy,
+    mail::MailSchedule,
+    message::Message,
+    ports::{Clock, RetryQueue},
 };
 use email_retry::{Wait, wait};
 use operations::{Operator, quarantine, reattempt, redrive, refunds};
