@@ -5,7 +5,7 @@ use crate::{
     assert_rule,
     model::{Template, list, number, target},
 };
-use domain::{Gauge, Metric, metric};
+use domain::{Metric, metric, metric::Use};
 use serde_json::{Value, json};
 
 /// What a function may take of its time-out before somebody looks, per cent.
@@ -33,17 +33,17 @@ const RAISED_BY: [(&str, &str, &str, &str); 15] = [
     (Metric::Digested.name(), LESS_THAN, "1", "CriticalTopic"),
     (Metric::InboxWatched.name(), LESS_THAN, "1", "CriticalTopic"),
     (Metric::SmokeTested.name(), LESS_THAN, "1", "OpsTopic"),
-    (Gauge::RefreshTokenAge.name(), AT_LEAST, "5184000", "CriticalTopic"),
-    (Gauge::BreakerOpen.name(), AT_LEAST, "1", "CriticalTopic"),
-    (Gauge::CacheEntries.name(), MORE_THAN, "CacheEntryCountCritical", "OpsTopic"),
-    (Gauge::CacheBudgetUsed.name(), MORE_THAN, "100", "CriticalTopic"),
+    (Metric::RefreshTokenAge.name(), AT_LEAST, "5184000", "CriticalTopic"),
+    (Metric::BreakerOpen.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::CacheEntries.name(), MORE_THAN, "CacheEntryCountCritical", "OpsTopic"),
+    (Metric::CacheBudgetUsed.name(), MORE_THAN, "100", "CriticalTopic"),
 ];
 
-/// What a metric that says nothing means: of a gauge, that nobody has measured; of a count, that there was nothing.
+/// What no data means: of a level, that it was not measured; of an event, that it did not happen.
 fn silence(metric: &str, comparison: &str) -> &'static [&'static str] {
     match comparison {
         LESS_THAN => &["breaching"],
-        _ if Gauge::ALL.into_iter().any(|gauge| gauge.name() == metric) => &["ignore"],
+        _ if Metric::ALL.into_iter().any(|it| it.name() == metric && it.usage() == Use::Level) => &["ignore"],
         _ => &["notBreaching"],
     }
 }
@@ -73,7 +73,7 @@ fn own_metrics_raise_alarms(template: &Template) -> Vec<String> {
         }
     }
     let known = |metric: &&str| RAISED_BY.iter().any(|(name, ..)| name == metric);
-    let all = Metric::ALL.into_iter().map(Metric::name).chain(Gauge::ALL.into_iter().map(Gauge::name));
+    let all = Metric::ALL.into_iter().filter(|metric| metric.usage() != Use::Dashboard).map(Metric::name);
     found.extend(all.filter(|metric| !known(metric)).map(|metric| format!("{metric}: nobody says what raises it")));
     found
 }

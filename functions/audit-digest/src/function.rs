@@ -65,7 +65,7 @@ impl Function {
         let summary = run(ports, LIMITS).await?;
         let Summary { documents, entries, unreadable, left, overtaken } = summary;
         tracing::info!(documents, entries, unreadable, left, overtaken, "digested");
-        telemetry::count(Metric::Digested, System.now());
+        telemetry::measure(Metric::Digested.once(), System.now());
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use aws::{Connection, DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
 use domain::{
-    Gauge,
+    Metric,
     ports::{Clock, ModelError, Notes, SecretSource},
 };
 use gemini::ModelList;
@@ -108,7 +108,7 @@ impl Function {
         tracing::info!(wrong = findings.len(), "boot probe");
         if let Some(written_at) = parts.graph_secret.written_at() {
             let now = System.now();
-            telemetry::measure(Gauge::RefreshTokenAge, now.since(written_at).as_secs(), now);
+            telemetry::measure(Metric::RefreshTokenAge.of(now.since(written_at).as_secs()), now);
         }
         probe(Ports { notes: &parts.table, alerts: &parts.alerts, clock: &System }, &findings).await;
         Ok(())

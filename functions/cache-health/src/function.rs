@@ -3,7 +3,7 @@
 use crate::{Ports, Settings, Unrecorded, When, probe::Site};
 use audit::FunctionJournal;
 use aws::{Connection, DynamoSales, S3Archive, S3AuditLog, SnsAlerts};
-use domain::{Gauge, Metric, cache_health, ports::Clock};
+use domain::{Metric, cache_health, ports::Clock};
 use runtime::{Environment, System, telemetry};
 use std::{error::Error, sync::Arc};
 
@@ -63,12 +63,12 @@ impl Function {
         for record in self.unrecorded.run(ports, self.settings, when).await? {
             tracing::info!(overall = ?record.overall, cache = ?record.cache, service = record.service.reachable, "looked");
             if let Some(measures) = record.measures {
-                telemetry::measure(Gauge::CacheEntries, measures.entries, record.at);
+                telemetry::measure(Metric::CacheEntries.of(measures.entries), record.at);
                 let used = measures.bytes.saturating_mul(100) / self.settings.budget_bytes;
-                telemetry::measure(Gauge::CacheBudgetUsed, used, record.at);
+                telemetry::measure(Metric::CacheBudgetUsed.of(used), record.at);
             }
         }
-        telemetry::count(Metric::CacheHealthRan, System.now());
+        telemetry::measure(Metric::CacheHealthRan.once(), System.now());
         Ok(())
     }
 }

@@ -39,7 +39,7 @@ impl Function {
         let ports = Ports { payments: &self.payments, randomness: &System };
         let reply = purchase(ports, request.body()).await;
         if reply.status() == UNAVAILABLE {
-            telemetry::count(Metric::CheckoutUnavailable, System.now());
+            telemetry::measure(Metric::CheckoutUnavailable.once(), System.now());
         }
         reply.into_response()
     }

@@ -4,7 +4,7 @@ use crate::{Ports, Settings, run};
 use audit::Journal;
 use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts, SqsQueue};
 use domain::{
-    Figure,
+    Metric,
     open_work::Work,
     ports::{Clock, OpenSales, StorageError},
 };
@@ -81,7 +81,7 @@ impl Function {
         let report = run(ports, self.settings).await;
         tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
         match waiting(&self.sales).await {
-            Ok(count) => telemetry::show(Figure::WaitingForHumans, count, System.now()),
+            Ok(count) => telemetry::measure(Metric::WaitingForHumans.of(count), System.now()),
             Err(error) => tracing::warn!(%error, "what waits for humans is not counted"),
         }
         if report.failed == 0 {

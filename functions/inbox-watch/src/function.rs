@@ -68,7 +68,7 @@ impl Function {
                 let Report { looked, new, finished, failed } = report;
                 tracing::info!(looked, new, finished, failed, "inbox watched");
                 if looked {
-                    telemetry::count(Metric::InboxWatched, System.now());
+                    telemetry::measure(Metric::InboxWatched.once(), System.now());
                 }
             }
             Err(error) => {

@@ -60,7 +60,7 @@ impl Function {
         let report = run(ports, self.look_back).await?;
         let Report { paid, missing, astray, overdue, amounts, failed } = report;
         tracing::info!(paid, missing, astray, overdue, amounts, failed, "reconciled");
-        telemetry::count(Metric::Reconciled, System.now());
+        telemetry::measure(Metric::Reconciled.once(), System.now());
         if failed == 0 { Ok(()) } else { Err(format!("{failed} sales could not be compared").into()) }
     }
 }

@@ -70,7 +70,7 @@ impl Function {
             text = text.replace(session.as_str(), session.prefix());
         }
         tracing::info!(report = text, passed = report.passed(), "smoke test");
-        telemetry::count(Metric::SmokeTested, System.now());
+        telemetry::measure(Metric::SmokeTested.once(), System.now());
         Ok(report.ending())
     }
 

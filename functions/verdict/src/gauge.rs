@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use domain::{
-    Gauge,
+    Metric,
     breaker::Breaker,
     ports::{Breakers, Clock, SaveError, StorageError, Versioned},
 };
@@ -23,7 +23,7 @@ fn reading(breaker: &Breaker, saved: bool) -> Option<u64> {
 
 fn tell(breaker: &Breaker, saved: bool) {
     if let Some(value) = reading(breaker, saved) {
-        telemetry::measure(Gauge::BreakerOpen, value, System.now());
+        telemetry::measure(Metric::BreakerOpen.of(value), System.now());
     }
 }
 

@@ -68,14 +68,14 @@ pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u
     match stripe::event::parse(body) {
         Err(error) => {
             tracing::error!(error = %telemetry::chain(&error), "a signed event could not be read");
-            telemetry::count(Metric::EventUnreadable, received_at);
+            telemetry::measure(Metric::EventUnreadable.once(), received_at);
             Reply::error(400, "event_malformed", "The body is not a Stripe event.")
         }
         Ok(event) => match asked(event.kind, received_at) {
             Asked::Nothing => received(),
             Asked::Passing(message) => pass_on(ports, &message).await,
             Asked::Watching(metric) => {
-                telemetry::count(metric, received_at);
+                telemetry::measure(metric.once(), received_at);
                 received()
             }
         },

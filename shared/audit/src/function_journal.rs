@@ -271,7 +271,11 @@ impl FunctionJournal<'_> {
         let line = serde_json::to_string(&line).unwrap_or_default();
         head.count = seq;
         head.hash = sha256(line.as_bytes());
-        notebook.outbox.push(AuditEntry { key: chain::key(&head.opened, &stream, seq), line });
+        notebook.outbox.push(AuditEntry {
+            key: chain::key(&head.opened, &stream, seq),
+            line,
+            measurements: Vec::new(),
+        });
     }
 
     /// Raises the alerts, publishes the records in their order, and saves how far that went. A log that has just
@@ -348,7 +352,11 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
         };
         let Ok(renumbered) = serde_json::to_string(&renumbered) else { return false };
         prev = sha256(renumbered.as_bytes());
-        outbox.push(AuditEntry { key: chain::key(&head.opened, text("stream"), seq), line: renumbered });
+        outbox.push(AuditEntry {
+            key: chain::key(&head.opened, text("stream"), seq),
+            line: renumbered,
+            measurements: Vec::new(),
+        });
     }
     (head.count, head.hash, notebook.outbox) = (seq, prev, outbox);
     true

@@ -222,9 +222,9 @@ fn every_record_is_counted_as_it_was() {
     for record in records {
         let mut sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), START);
         chain::append(&mut sale, &record);
-        for AuditEntry { key, line } in &sale.outbox {
-            let counted = metric::of_record(line);
-            let metrics = if counted.is_empty() { "nothing".to_owned() } else { metric::line(&counted, START) };
+        for AuditEntry { key, line, measurements } in &sale.outbox {
+            let metrics =
+                if measurements.is_empty() { "nothing".to_owned() } else { metric::line(measurements, START) };
             text.push_str(&format!("{key} {line}\n  counts: {metrics}\n"));
         }
     }

@@ -2,7 +2,7 @@
 //! Audit Trail spec; the other bodies are those of the specs their names point to.
 
 use domain::{
-    Colour, Tier, Timestamp,
+    Colour, Measurement, Metric, Tier, Timestamp,
     money::{PaymentChange, PaymentId},
     verdict::Divergence,
 };
@@ -228,6 +228,37 @@ impl Record {
             _ => Some(detail.filter(|detail| !detail.is_empty()).unwrap_or("unspecified").to_owned()),
         };
         Self { timestamp, triggered_at, body: Body::Pipeline { source, status, error_detail, details: None } }
+    }
+
+    /// What it counts for on the dashboard and for the alarms.
+    #[must_use]
+    pub fn measurements(&self) -> Vec<Measurement> {
+        match &self.body {
+            Body::Pipeline { source, status, details, .. } => {
+                let detail = |name: &str| details.as_ref().map_or(&Value::Null, |details| &details[name]);
+                match (source, status) {
+                    (Source::Webhook, Status::Ok) => {
+                        let verdict = match detail("colour").as_str() {
+                            Some("GREEN") => Metric::VerdictGreen,
+                            Some("AMBER") => Metric::VerdictAmber,
+                            Some("RED") => Metric::VerdictRed,
+                            _ => Metric::VerdictNull,
+                        };
+                        let waited = self.timestamp.millis_since(self.triggered_at);
+                        vec![verdict.once(), Metric::OrderToVerdict.of(waited)]
+                    }
+                    (Source::Webhook, Status::Error) => vec![Metric::VerdictFailed.once()],
+                    (Source::EmailService, Status::EmailSent) => {
+                        let waited = detail("order_to_mail_ms").as_u64().map(|waited| Metric::OrderToMail.of(waited));
+                        [Metric::MailSent.once()].into_iter().chain(waited).collect()
+                    }
+                    (Source::EmailService, Status::EmailFailed) => vec![Metric::MailFailed.once()],
+                    _ => Vec::new(),
+                }
+            }
+            Body::ContentFilter { outcome, .. } if outcome == "QUARANTINE" => vec![Metric::Held.once()],
+            _ => Vec::new(),
+        }
     }
 
     /// Adds facts to a pipeline event.

@@ -4,7 +4,6 @@
 //! Nothing here does I/O, reads a clock or draws a random number: time and randomness come in as arguments.
 
 pub mod alert;
-pub mod announcement;
 pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;
@@ -34,7 +33,7 @@ pub mod words;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};
-pub use metric::{Figure, Gauge, Metric};
+pub use metric::{Measurement, Metric};
 pub use planted::planted;
 pub use query::Query;
 pub use renewable::MadeFromSecret;

@@ -7,7 +7,7 @@
 
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 use crate::{
-    Alert, Colour, SessionId, Tier, Timestamp,
+    Alert, Colour, Measurement, SessionId, Tier, Timestamp,
     inbox::Reply,
     money::{Money, PaymentChange},
     verdict::Divergence,
@@ -77,6 +77,9 @@ pub struct AuditEntry {
     pub key: String,
     /// The JSON line, without its line break.
     pub line: String,
+    /// What the record counts for, once it is in the log: stored only where there is something to count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measurements: Vec<Measurement>,
 }
 
 /// One sale.

@@ -31,7 +31,7 @@ fn publish(world: &World, count: usize) -> Vec<String> {
     }
     let mut state = world.state();
     let mut keys = Vec::new();
-    for AuditEntry { key, line } in sale.outbox {
+    for AuditEntry { key, line, .. } in sale.outbox {
         let handle = format!("handle {}", state.log.len());
         state.log.insert(key.clone(), line);
         state.log_notices.insert(handle, notice(&key));

@@ -29,7 +29,7 @@ fn world() -> Arc<World> {
         }
         let outbox = std::mem::take(&mut sale.outbox);
         let mut state = world.state();
-        state.log.extend(outbox.into_iter().map(|AuditEntry { key, line }| (key, line)));
+        state.log.extend(outbox.into_iter().map(|AuditEntry { key, line, .. }| (key, line)));
         state.sales.insert(sale.session_id.clone(), (sale, 1));
     }
     Arc::new(world)

@@ -52,7 +52,7 @@ fn what_machines_work_on_is_looked_after_twenty_minutes_later() {
 
 #[test]
 fn a_record_or_an_alert_that_is_still_on_its_way_keeps_any_sale_open() {
-    let entry = AuditEntry { key: "k".into(), line: "{}".into() };
+    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
     assert_eq!(open(&Sale { outbox: vec![entry], ..delivered() }), Some((Work::InFlight, 1220)));
     let alert = crate::Alert { channel: crate::Channel::Ops, line: "x".into() };
     let refunded = Sale { money: Money::Refunded { at: at(30) }, alerts: vec![alert], ..delivered() };
@@ -61,7 +61,7 @@ fn a_record_or_an_alert_that_is_still_on_its_way_keeps_any_sale_open() {
 
 #[test]
 fn a_record_that_cannot_be_written_hides_nothing_from_humans() {
-    let entry = AuditEntry { key: "k".into(), line: "{}".into() };
+    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
     let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, outbox: vec![entry], ..sale() };
     assert_eq!(open(&held), Some((Work::InFlight, 1200)), "a dead worker's record is written first");
     assert_eq!(open(&Sale { chased: 2, ..held }), Some((Work::Review, 5 + 24 * HOUR)));

@@ -9,7 +9,7 @@
 //! noting that it was told.
 
 use crate::{
-    Connection, Patience,
+    Connection, Patience, announcement,
     announcements::Announcements,
     attempts::{Failure, attempts},
     now,
@@ -19,7 +19,6 @@ use aws_sdk_sns::types::MessageAttributeValue;
 use domain::{
     Alert, Channel, Metric,
     alert::Severity,
-    announcement,
     ports::Alerts,
     suppression::{Decision, Suppression},
 };

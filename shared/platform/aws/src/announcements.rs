@@ -3,6 +3,7 @@
 
 use crate::{
     Connection, Patience,
+    announcement::{Announcement, Standing, latest_end},
     attempts::{Failure, attempts},
     items::{Item, number, string},
     now,
@@ -12,10 +13,7 @@ use aws_sdk_dynamodb::{
     operation::put_item::PutItemError,
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
 };
-use domain::{
-    alert::Severity,
-    announcement::{Announcement, Standing, latest_end},
-};
+use domain::alert::Severity;
 use std::{sync::OnceLock, time::Duration};
 
 /// How long it takes at most to note that an alert was told.

@@ -10,7 +10,6 @@ use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
     CachedVerdict, Metric, SessionId, Timestamp,
     alert::Severity,
-    metric,
     ports::{AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
 };
@@ -149,7 +148,7 @@ impl AuditLog for S3AuditLog {
         let step = Step { name: "audit write", operation: "AUDIT_WRITE", subject };
         let published = self.write(step, &entry.key, &line).await;
         match &published {
-            Ok(Published::Written) => self.0.connection.measure(&metric::of_record(&entry.line)),
+            Ok(Published::Written) => self.0.connection.measure(&entry.measurements),
             Ok(Published::AlreadyThere) => {}
             Ok(Published::Forked) | Err(_) => self.0.connection.measure(&[Metric::AuditWriteFailed.once()]),
         }

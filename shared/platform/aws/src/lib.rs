@@ -5,6 +5,7 @@
 
 mod alerts;
 mod all_sales;
+mod announcement;
 mod announcements;
 mod attempts;
 mod broadcast;

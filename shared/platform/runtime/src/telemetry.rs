@@ -34,22 +34,10 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Counts one event for the alarm that watches its metric.
+/// Writes a measurement for CloudWatch.
 #[allow(clippy::print_stdout)] // CloudWatch reads the metric from a line of its own.
-pub fn count(metric: domain::Metric, now: domain::Timestamp) {
-    println!("{}", metric.line(now));
-}
-
-/// Tells a measurement to the alarm that watches its metric.
-#[allow(clippy::print_stdout)] // As above.
-pub fn measure(gauge: domain::Gauge, value: u64, now: domain::Timestamp) {
-    println!("{}", gauge.line(value, now));
-}
-
-/// Tells a figure to the dashboard.
-#[allow(clippy::print_stdout)] // As above.
-pub fn show(figure: domain::Figure, value: u64, now: domain::Timestamp) {
-    println!("{}", domain::metric::line(&[figure.of(value)], now));
+pub fn measure(measurement: domain::Measurement, now: domain::Timestamp) {
+    println!("{}", domain::metric::line(&[measurement], now));
 }
 
 #[cfg(test)]

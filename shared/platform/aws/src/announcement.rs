@@ -1,30 +1,31 @@
-//! What all processes know of an alert: a storm that several of them see is told once (Cache Alert, invariant 6).
+//! The row that all processes share of an alert: a storm that several of them see is sent once (Cache Alert,
+//! invariant 6).
 //!
-//! Each process first asks its own memory ([`crate::suppression`]), then a row that all share. Who writes the row
-//! first sends the alert, and then notes in the row that it went out. A process that finds the row without that note
-//! waits a moment for it and then sends all the same: whoever wrote it may have died before it sent anything, and an
-//! alert too many is better than one too few.
+//! Each process first asks its own memory ([`domain::suppression`]), then the shared row. The process that writes the
+//! row first sends the alert, and then notes in the row that it was sent. A process that finds the row without that
+//! note waits a moment for it and then sends anyway: the writer may have died before it sent anything, and an alert too
+//! many is better than one too few.
 
-use crate::{Alert, Timestamp, alert::Severity};
+use domain::{Alert, Timestamp, alert::Severity};
 use std::time::Duration;
 
 /// How long the others wait for whoever is sending an alert.
-pub const UNDER_WAY: Duration = Duration::from_secs(5);
+pub(crate) const UNDER_WAY: Duration = Duration::from_secs(5);
 
 /// The shared row of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Announcement {
+pub(crate) struct Announcement {
     /// The severity that was sent, or is being sent.
-    pub severity: Severity,
+    pub(crate) severity: Severity,
     /// Whether a topic has taken it.
-    pub told: bool,
+    pub(crate) told: bool,
     /// Until when the row counts.
-    pub ends: Timestamp,
+    pub(crate) ends: Timestamp,
 }
 
 /// What a row says about an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// Nothing: send it.
     Open,
     /// Somebody is sending it.
@@ -36,20 +37,20 @@ pub enum Standing {
 impl Announcement {
     /// The row of whoever begins to send an alert.
     #[must_use]
-    pub fn begun(severity: Severity, now: Timestamp) -> Self {
+    pub(crate) fn begun(severity: Severity, now: Timestamp) -> Self {
         Self { severity, told: false, ends: now.plus(UNDER_WAY) }
     }
 
     /// The row of an alert that a topic has taken.
     #[must_use]
-    pub fn told(severity: Severity, now: Timestamp, window: Duration) -> Self {
+    pub(crate) fn told(severity: Severity, now: Timestamp, window: Duration) -> Self {
         Self { severity, told: true, ends: now.plus(window) }
     }
 
     /// Whether an alert of this severity need not be sent. A row that ends later than any that could be written now
     /// is one of a clock that was wrong: it hides nothing.
     #[must_use]
-    pub fn standing(self, severity: Severity, now: Timestamp, window: Duration) -> Standing {
+    pub(crate) fn standing(self, severity: Severity, now: Timestamp, window: Duration) -> Standing {
         let counts = now < self.ends && self.ends <= latest_end(now, window);
         match (counts && self.severity >= severity, self.told) {
             (false, _) => Standing::Open,
@@ -61,14 +62,14 @@ impl Announcement {
 
 /// The latest end that a row written now may have.
 #[must_use]
-pub fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
+pub(crate) fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
     now.plus(window.max(UNDER_WAY))
 }
 
 /// Which row an alert has; nothing for lines that name no operation, which are always sent. Critical ones have one
-/// for each detail, as in [`crate::suppression`]: two sales may share twelve characters of their ids.
+/// for each detail, as in [`domain::suppression`]: two sales may share twelve characters of their ids.
 #[must_use]
-pub fn key(alert: &Alert) -> Option<(String, Severity)> {
+pub(crate) fn key(alert: &Alert) -> Option<(String, Severity)> {
     let matter = alert.matter()?;
     let mut key = format!("{}|{}|{}", matter.tag, matter.operation, matter.subject);
     if matter.severity == Severity::Critical {
@@ -81,7 +82,7 @@ pub fn key(alert: &Alert) -> Option<(String, Severity)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SessionId;
+    use domain::{Channel, SessionId};
 
     const WINDOW: Duration = Duration::from_secs(60);
 
@@ -126,6 +127,6 @@ mod tests {
         assert_eq!(row(Severity::Warn, "CACHE_READ", "a").0, row(Severity::Error, "CACHE_READ", "b").0);
         assert_ne!(row(Severity::Warn, "CACHE_READ", "a").0, row(Severity::Warn, "CACHE_WRITE", "a").0);
         assert_ne!(row(Severity::Critical, "CACHE_READ", "a").0, row(Severity::Critical, "CACHE_READ", "b").0);
-        assert_eq!(key(&Alert { channel: crate::Channel::Critical, line: "[SILENT-DROP] session=x".into() }), None);
+        assert_eq!(key(&Alert { channel: Channel::Critical, line: "[SILENT-DROP] session=x".into() }), None);
     }
 }
