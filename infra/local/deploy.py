@@ -1,9 +1,11 @@
 """Packages the functions and deploys template.yaml to the local emulator.
 
 Reads one JSON object from standard input:
-  {"endpoint", "region", "stack", "template", "work_dir", "parameters": {…}, "binaries": {name: path}}
+  {"endpoint", "region", "stack", "template", "work_dir", "parameters": {…}, "secrets": {name: document},
+   "binaries": {name: path}}
 Does what `sam package` and `aws cloudformation deploy` do on AWS: one zip per function (the same bytes for the same
-binary, uploaded only when new), CodeUri pointing at it, a change set, and a wait. Progress goes to standard error, the
+binary, uploaded only when new), CodeUri pointing at it, a change set, and a wait; then what `oracle secrets set` does
+there: the secrets, which a deployment creates empty, get their values. Progress goes to standard error, the
 stack's outputs as JSON to standard output. An archive left in work_dir is used again while its binary is the same.
 """
 
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 import zipfile
 
 import boto3
@@ -76,12 +79,18 @@ def archive(name, binary, work_dir):
     return zip_path, digest
 
 
+def of_type(template, wanted):
+    """Every resource of a type; what loops make is not among them, the emulator expands those."""
+    resources = template["Resources"].items()
+    return [(name, resource) for name, resource in resources if isinstance(resource, dict) and resource["Type"] == wanted]
+
+
 def without_what_cannot_be_met(template):
     """Leaves out what bucket policies demand and the emulator, which enforces them, cannot see: it speaks plain HTTP,
     and does not know whether a write is conditional."""
     resources = template["Resources"]
-    for logical_id in [name for name, resource in resources.items() if resource["Type"] == "AWS::S3::BucketPolicy"]:
-        statements = resources[logical_id]["Properties"]["PolicyDocument"]["Statement"]
+    for logical_id, resource in of_type(template, "AWS::S3::BucketPolicy"):
+        statements = resource["Properties"]["PolicyDocument"]["Statement"]
         statements[:] = [it for it in statements if it.get("Sid") not in ("TlsOnly", "WrittenOnce")]
         if not statements:
             del resources[logical_id]
@@ -107,9 +116,7 @@ def package(template, binaries, work_dir, s3):
         if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
             raise
     new = 0
-    for logical_id, resource in template["Resources"].items():
-        if resource["Type"] != "AWS::Serverless::Function":
-            continue
+    for logical_id, resource in of_type(template, "AWS::Serverless::Function"):
         name = resource["Metadata"]["BuildProperties"]["Binary"]
         if name not in binaries:
             raise SystemExit(f"template.yaml: {logical_id} wants the binary {name}, which was not built")
@@ -178,9 +185,9 @@ def deploy(cloudformation, stack, template_url, parameters):
 def complete(stack_resources, template, client):
     """Sets what the emulator's CloudFormation leaves out, so that the table and the buckets behave as deployed on AWS."""
     physical = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in stack_resources}
-    for logical_id, resource in template["Resources"].items():
-        properties = resource.get("Properties", {})
-        if resource["Type"] == "AWS::S3::Bucket" and properties.get("ObjectLockEnabled"):
+    for logical_id, resource in of_type(template, "AWS::S3::Bucket"):
+        properties = resource["Properties"]
+        if properties.get("ObjectLockEnabled"):
             retention = dict(properties["ObjectLockConfiguration"]["Rule"]["DefaultRetention"])
             if not isinstance(retention["Days"], int):
                 # Locally nothing needs to outlive the day.
@@ -189,7 +196,9 @@ def complete(stack_resources, template, client):
                 Bucket=physical[logical_id],
                 ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": retention}},
             )
-        if resource["Type"] == "AWS::DynamoDB::Table" and "TimeToLiveSpecification" in properties:
+    for logical_id, resource in of_type(template, "AWS::DynamoDB::Table"):
+        properties = resource["Properties"]
+        if "TimeToLiveSpecification" in properties:
             dynamodb, table = client("dynamodb"), physical[logical_id]
             status = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]["TimeToLiveStatus"]
             if status == "DISABLED":
@@ -198,20 +207,32 @@ def complete(stack_resources, template, client):
                 )
 
 
+def fill(secrets, stack, client):
+    """Gives every secret its document, unless it had it once already: email-sender rotates the mailbox's refresh token
+    in its secret, and a second deployment must not put the first one back."""
+    manager = client("secretsmanager")
+    for name, document in secrets.items():
+        secret = f"{stack}/{name}"
+        text = json.dumps(document, sort_keys=True)
+        version = str(uuid.uuid5(uuid.NAMESPACE_URL, text))
+        known = manager.list_secret_version_ids(SecretId=secret, IncludeDeprecated=True)["Versions"]
+        if version not in [it["VersionId"] for it in known]:
+            manager.put_secret_value(SecretId=secret, SecretString=text, ClientRequestToken=version)
+
+
 def environments(stack_resources, template, client):
     """What the deployment gave every function, by the function's name."""
     physical = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in stack_resources}
     found = {}
-    for logical_id, resource in template["Resources"].items():
-        if resource["Type"] == "AWS::Serverless::Function":
-            configuration = client("lambda").get_function_configuration(FunctionName=physical[logical_id])
-            name = resource["Metadata"]["BuildProperties"]["Binary"]
-            found[name] = {
-                **configuration["Environment"]["Variables"],
-                "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
-                "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(configuration["MemorySize"]),
-                "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
-            }
+    for logical_id, resource in of_type(template, "AWS::Serverless::Function"):
+        configuration = client("lambda").get_function_configuration(FunctionName=physical[logical_id])
+        name = resource["Metadata"]["BuildProperties"]["Binary"]
+        found[name] = {
+            **configuration["Environment"]["Variables"],
+            "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(configuration["MemorySize"]),
+            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+        }
     return found
 
 
@@ -239,6 +260,7 @@ def main():
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     resources = cloudformation.describe_stack_resources(StackName=request["stack"])["StackResources"]
     complete(resources, template, client)
+    fill(request["secrets"], request["stack"], client)
     access = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",

@@ -3,6 +3,7 @@
 use crate::{
     assert_rule,
     model::{Template, list, pairs, target},
+    patch::{edit, property, push, remove, rename, replace, set},
 };
 use audit::{Body, FunctionJournal, Noted, Record, RefundStep, Source, Status, chain};
 use crosscheck::crosscheck;
@@ -98,11 +99,23 @@ fn records_are_written_once(template: &Template) -> Vec<String> {
 #[test]
 fn nobody_writes_over_a_record_or_removes_one() {
     let rule = records_are_written_once;
-    let guard = "{\"Null\": {\"s3:if-none-match\": \"true\"}}";
-    assert_rule(rule, guard, &guard.replace("true", "false"), "AuditBucket: an object can be written over");
-    assert_rule(rule, "            Condition: {\"Null\"", "            Conditions: {\"Null\"", "can be written over");
-    assert_rule(rule, "[\"s3:DeleteObject*\", ", "[s3:DeleteObject, ", "AuditBucket: s3:DeleteObject* is not refused");
-    assert_rule(rule, ", s3:BypassGovernanceRetention]", "]", "s3:BypassGovernanceRetention is not refused");
+    let statements = property("AuditBucketPolicy", "PolicyDocument/Statement");
+    assert_rule(
+        rule,
+        set(&format!("{statements}/1/Condition/Null/s3:if-none-match"), json!("false")),
+        "AuditBucket: an object can be written over",
+    );
+    assert_rule(rule, rename(&format!("{statements}/1/Condition"), "Conditions"), "can be written over");
+    assert_rule(
+        rule,
+        replace(&statements, json!("s3:DeleteObject*"), json!("s3:DeleteObject")),
+        "AuditBucket: s3:DeleteObject* is not refused",
+    );
+    assert_rule(
+        rule,
+        set(&format!("{statements}/2/Action"), json!(["s3:DeleteObject*"])),
+        "s3:BypassGovernanceRetention is not refused",
+    );
 }
 
 const HEAD: &str = "NOTE#audit-digest";
@@ -141,26 +154,49 @@ fn the_head_is_one_functions(template: &Template) -> Vec<String> {
 #[test]
 fn the_head_of_the_digests_is_written_by_the_function_that_makes_them() {
     let rule = the_head_is_one_functions;
-    let but = "                Condition: {\"ForAllValues:StringNotEquals\": {\"dynamodb:LeadingKeys\": [\"NOTE#audit-digest\"]}}\n";
-    assert_rule(rule, but, "", "VerdictRole: may write");
-    assert_rule(rule, but, &but.replace("audit-digest", "audit"), "VerdictRole: may write");
-    assert_rule(rule, "[\"NOTE#boot-probe\", \"ALERT#*\"]", "[\"NOTE#*\", \"ALERT#*\"]", "BootProbeRole: may write");
-    assert_rule(rule, "\"dynamodb:LeadingKeys\": [\"CACHE\"]", "\"dynamodb:LeadingKeys\": [\"*\"]", "may write");
+    let but = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": [HEAD] } });
+    let other = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": ["NOTE#audit"] } });
+    assert_rule(rule, replace("/Resources/VerdictRole", but.clone(), json!(null)), "VerdictRole: may write");
+    assert_rule(rule, replace("/Resources/VerdictRole", but, other), "VerdictRole: may write");
+    assert_rule(
+        rule,
+        replace("/Resources/BootProbeRole", json!("NOTE#boot-probe"), json!("NOTE#*")),
+        "BootProbeRole: may write",
+    );
+    assert_rule(rule, replace("/Resources/ResultRole", json!("CACHE"), json!("*")), "may write");
 }
 
 #[test]
 fn digests_are_made_hourly_by_one_function_that_alone_can_sign_and_store_them() {
     let rule = digests_are_one_functions;
-    let grant = "Action: [s3:PutObject, s3:GetObject]\n                Resource: !Sub ${ArchiveBucket.Arn}/*";
-    assert_rule(rule, grant, &grant.replace("Archive", "Digests"), "may store digests");
-    let grant = "Action: [sns:Publish]\n                Resource:\n";
-    let sign = "Action: [kms:Sign]\n                Resource:\n                  - !GetAtt DigestKey.Arn\n";
-    assert_rule(rule, grant, sign, "may sign digests");
-    assert_rule(rule, "ArnNotLike", "ArnLike", "takes them from anybody");
-    assert_rule(rule, "ECC_NIST_P256", "SYMMETRIC_DEFAULT", "signs nothing");
-    assert_rule(rule, "    DependsOn: LogNoticesQueuePolicy\n", "", "refuses the bucket");
-    assert_rule(rule, "s3:ObjectCreated:*", "s3:ObjectCreated:Copy", "is not told");
-    assert_rule(rule, "Schedule: rate(1 hour)", "Schedule: rate(1 day)", "not hourly");
+    let statements = "/Resources/VerdictRole/Properties/Policies/0/PolicyDocument/Statement";
+    let write = json!({ "Action": "s3:PutObject", "Resource": { "Fn::Sub": "${DigestsBucket.Arn}/*" } });
+    assert_rule(rule, push(statements, write), "may store digests");
+    assert_rule(
+        rule,
+        push(statements, json!({ "Action": ["kms:Sign"], "Resource": [{ "Fn::GetAtt": ["DigestKey", "Arn"] }] })),
+        "may sign digests",
+    );
+    assert_rule(
+        rule,
+        rename(&property("DigestsBucketPolicy", "PolicyDocument/Statement/3/Condition/ArnNotLike"), "ArnLike"),
+        "takes them from anybody",
+    );
+    assert_rule(rule, set(&property("DigestKey", "KeySpec"), json!("SYMMETRIC_DEFAULT")), "signs nothing");
+    assert_rule(rule, remove("/Resources/AuditBucket/DependsOn"), "refuses the bucket");
+    assert_rule(
+        rule,
+        set(
+            &property("AuditBucket", "NotificationConfiguration/QueueConfigurations/0/Event"),
+            json!("s3:ObjectCreated:Copy"),
+        ),
+        "is not told",
+    );
+    assert_rule(
+        rule,
+        set(&property("AuditDigestFunction", "Events/Hourly/Properties/Schedule"), json!("rate(1 day)")),
+        "not hourly",
+    );
 }
 
 /// One record of every kind. Whoever adds a kind is asked for it here, and for the table's columns below.
@@ -282,12 +318,22 @@ fn table_has_every_field(template: &Template) -> Vec<String> {
 #[test]
 fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
     let rule = table_has_every_field;
-    assert_rule(rule, "            - {Name: hits, Type: string}\n", "", "records have hits");
-    assert_rule(rule, "{Name: seq, Type: bigint}", "{Name: seq, Type: string}", "seq: ");
-    assert_rule(rule, "{Name: prev,", "{Name: previous,", "the table has previous");
-    assert_rule(rule, "projection.day.type: date", "projection.day.type: enum", "not projected");
-    assert_rule(rule, "${AuditBucket}/${!day}/", "${AuditBucket}/", "not where the log's are");
-    assert_rule(rule, "BytesScannedCutoffPerQuery: 10737418240", "RequesterPaysEnabled: false", "without bounds");
+    let table = property("AnalyticsTable", "TableInput");
+    let column = |from: &str, to: Value| replace(&table, json!({ "Name": from, "Type": "string" }), to);
+    assert_rule(rule, column("hits", json!({})), "records have hits");
+    assert_rule(rule, column("list_hash", json!({ "Name": "list_hash", "Type": "bigint" })), "list_hash: ");
+    assert_rule(rule, column("prev", json!({ "Name": "previous", "Type": "string" })), "the table has previous");
+    assert_rule(rule, set(&format!("{table}/Parameters/projection.day.type"), json!("enum")), "not projected");
+    assert_rule(
+        rule,
+        edit(&format!("{table}/Parameters/storage.location.template/Fn::Sub"), "${!day}/", ""),
+        "not where the log's are",
+    );
+    assert_rule(
+        rule,
+        remove(&property("AnalyticsWorkGroup", "WorkGroupConfiguration/BytesScannedCutoffPerQuery")),
+        "without bounds",
+    );
 }
 
 /// The questions to begin with ask for columns that there are.

@@ -1,8 +1,9 @@
-//! The template as data: YAML with CloudFormation's short tags, read into their long form.
+//! The template as data: YAML with CloudFormation's short tags read into their long form, and its loops expanded.
 
+use crate::{expand::expand, patch::Patch};
 use serde_json::{Map, Value, json};
 use serde_norway::Value as Yaml;
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::LazyLock};
 
 /// A parsed template.
 pub(crate) struct Template(Value);
@@ -12,23 +13,24 @@ pub(crate) type Resource<'a> = (&'a str, &'a Value);
 
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// template.yaml as text.
-pub(crate) fn template_text() -> String {
-    fs::read_to_string(root().join("template.yaml")).expect("template.yaml is readable")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 impl Template {
     /// The repository's own template.
     pub(crate) fn load() -> Self {
-        Self::parse(&template_text())
+        static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
+            let text = fs::read_to_string(root().join("template.yaml")).expect("template.yaml is readable");
+            let parsed = long_form(serde_norway::from_str(&text).expect("the template is YAML"));
+            expand(parsed).expect("the template's loops can be expanded")
+        });
+        Self(TEMPLATE.clone())
     }
 
-    /// Any template.
-    pub(crate) fn parse(text: &str) -> Self {
-        Self(long_form(serde_norway::from_str(text).expect("the template is YAML")))
+    /// The same with a mistake in it.
+    pub(crate) fn with(mut self, mistake: Patch) -> Self {
+        mistake(&mut self.0);
+        self
     }
 
     /// A section such as Parameters.
@@ -99,7 +101,8 @@ pub(crate) fn pairs(value: &Value) -> Vec<(&str, &Value)> {
     }
 }
 
-fn long_form(yaml: Yaml) -> Value {
+/// YAML with every short tag in its long form.
+pub(crate) fn long_form(yaml: Yaml) -> Value {
     match yaml {
         Yaml::Tagged(tagged) => {
             let tag = tagged.tag.to_string();

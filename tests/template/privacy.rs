@@ -2,8 +2,11 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, pairs, target},
+    model::{Template, list, pairs},
+    patch::{edit, property, set},
 };
+
+use serde_json::json;
 
 /// What an access log may hold. Path and query carry the session id, which is what entitles to read a verdict; the
 /// address of the caller is personal data.
@@ -54,33 +57,35 @@ fn access_log_is_discreet(template: &Template) -> Vec<String> {
 #[test]
 fn the_access_log_holds_no_path_query_body_or_address() {
     let rule = access_log_is_discreet;
-    assert_rule(rule, "$context.resourcePath", "$context.path", "holds path");
-    assert_rule(rule, "$context.status", "$context.identity.sourceIp", "identity.sourceIp");
-    assert_rule(rule, "DataTraceEnabled: false", "DataTraceEnabled: true", "hold bodies");
-    assert_rule(rule, "TracingEnabled: false", "TracingEnabled: true", "traces");
+    let format = property("Api", "AccessLogSetting/Format");
+    assert_rule(rule, edit(&format, "$context.resourcePath", "$context.path"), "holds path");
+    assert_rule(rule, edit(&format, "$context.status", "$context.identity.sourceIp"), "identity.sourceIp");
+    assert_rule(rule, set(&property("Api", "MethodSettings/0/DataTraceEnabled"), json!(true)), "hold bodies");
+    assert_rule(rule, set(&property("Api", "TracingEnabled"), json!(true)), "traces");
 }
 
-/// Parameters whose values identify but do not entitle.
-const PUBLIC: [&str; 2] = ["GraphTenantId", "GraphClientId"];
-
-fn secrets_are_not_echoed(template: &Template) -> Vec<String> {
-    let parameters = template.section("Parameters");
+/// The transform AWS::LanguageExtensions puts the values of parameters into the processed template, NoEcho or not, and
+/// that template can be read with the stack. So no secret is a parameter: secrets are created empty, and
+/// `oracle secrets set` fills them.
+fn secrets_are_no_parameters(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
-    for (id, secret) in template.of_type("AWS::SecretsManager::Secret") {
-        let text = secret["Properties"]["SecretString"].to_string();
-        let names = parameters.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        for name in
-            names.filter(|name| text.contains(&format!("${{{name}}}")) || text.contains(&format!("\"Ref\":\"{name}\"")))
-        {
-            if parameters[name]["NoEcho"] != true && !PUBLIC.contains(&name) {
-                found.push(format!("{id}: {name} is echoed"));
+    for (name, parameter) in template.section("Parameters").as_object().into_iter().flatten() {
+        if !parameter["NoEcho"].is_null() {
+            found.push(format!("{name}: a secret parameter is in the processed template"));
+        }
+    }
+    let secrets = template.of_type("AWS::SecretsManager::Secret");
+    for (id, secret) in &secrets {
+        for setting in ["SecretString", "GenerateSecretString"] {
+            if !secret["Properties"][setting].is_null() {
+                found.push(format!("{id}: a deployment writes its value"));
             }
         }
     }
     // A secret is read from Secrets Manager; in an environment variable everybody with console access could read it.
     for (id, function) in template.functions() {
         for (name, value) in pairs(&function["Properties"]["Environment"]) {
-            if target(value).is_some_and(|target| parameters[target]["NoEcho"] == true) {
+            if value.to_string().contains("resolve:secretsmanager") {
                 found.push(format!("{id}: {name} holds a secret itself"));
             }
         }
@@ -89,18 +94,13 @@ fn secrets_are_not_echoed(template: &Template) -> Vec<String> {
 }
 
 #[test]
-fn secrets_are_neither_echoed_nor_in_the_environment() {
-    let rule = secrets_are_not_echoed;
-    assert_rule(
-        rule,
-        "GeminiApiKey: {Type: String, NoEcho: true,",
-        "GeminiApiKey: {Type: String,",
-        "GeminiApiKey is echoed",
-    );
-    assert_rule(
-        rule,
-        "STRIPE_BASE_URL: !Ref StripeBaseUrl",
-        "STRIPE_KEY: !Ref StripeSecretKey",
-        "holds a secret itself",
-    );
+fn no_secret_is_a_parameter_or_in_the_environment() {
+    let rule = secrets_are_no_parameters;
+    let key = json!({ "Type": "String", "NoEcho": true });
+    assert_rule(rule, set("/Parameters/GeminiApiKey", key), "GeminiApiKey: a secret parameter");
+    let value = json!({ "Ref": "GeminiApiKey" });
+    assert_rule(rule, set(&property("GeminiSecret", "SecretString"), value), "GeminiSecret: a deployment writes");
+    let resolved = json!("{{resolve:secretsmanager:oracle/gemini}}");
+    let key = property("VerdictFunction", "Environment/Variables/GEMINI_API_KEY");
+    assert_rule(rule, set(&key, resolved), "VerdictFunction: GEMINI_API_KEY holds a secret");
 }

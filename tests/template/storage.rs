@@ -3,8 +3,9 @@
 use crate::{
     assert_rule,
     model::{Template, list, number, target},
+    patch::{property, remove, set},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The audit log, and the digests that show what was done to it.
 const AUDIT: [&str; 2] = ["AuditBucket", "DigestsBucket"];
@@ -42,14 +43,13 @@ fn audit_alone_is_locked(template: &Template) -> Vec<String> {
 #[test]
 fn the_audit_log_and_nothing_else_is_immutable() {
     let rule = audit_alone_is_locked;
-    assert_rule(rule, "      ObjectLockEnabled: true\n", "", "not locked");
-    assert_rule(rule, "Status: Enabled}", "Status: Suspended}", "not versioned");
+    assert_rule(rule, remove(&property("AuditBucket", "ObjectLockEnabled")), "not locked");
     assert_rule(
         rule,
-        "      LifecycleConfiguration:\n",
-        "      ObjectLockEnabled: true\n      LifecycleConfiguration:\n",
-        "QuarantineBucket: locked",
+        set(&property("AuditBucket", "VersioningConfiguration/Status"), json!("Suspended")),
+        "not versioned",
     );
+    assert_rule(rule, set(&property("QuarantineBucket", "ObjectLockEnabled"), json!(true)), "QuarantineBucket: locked");
 }
 
 fn quarantine_expires(template: &Template) -> Vec<String> {
@@ -64,8 +64,10 @@ fn quarantine_expires(template: &Template) -> Vec<String> {
 
 #[test]
 fn quarantined_payloads_expire() {
-    assert_rule(quarantine_expires, "ExpirationInDays: 90", "ExpirationInDays: 900", "stay for ever");
-    assert_rule(quarantine_expires, "{Id: expire, Status: Enabled,", "{Id: expire, Status: Disabled,", "stay for ever");
+    let rule = quarantine_expires;
+    let expiry = property("QuarantineBucket", "LifecycleConfiguration/Rules/0");
+    assert_rule(rule, set(&format!("{expiry}/ExpirationInDays"), json!(900)), "stay for ever");
+    assert_rule(rule, set(&format!("{expiry}/Status"), json!("Disabled")), "stay for ever");
 }
 
 fn buckets_are_private(template: &Template) -> Vec<String> {
@@ -105,9 +107,14 @@ fn buckets_are_private(template: &Template) -> Vec<String> {
 #[test]
 fn every_bucket_is_private_encrypted_and_over_tls() {
     let rule = buckets_are_private;
-    assert_rule(rule, "BlockPublicPolicy: true", "BlockPublicPolicy: false", "BlockPublicPolicy");
-    assert_rule(rule, "\"aws:SecureTransport\": \"false\"", "\"aws:SecureTransport\": \"true\"", "plain HTTP");
-    assert_rule(rule, "            Effect: Deny\n", "            Effect: Allow\n", "grants access");
+    assert_rule(
+        rule,
+        set(&property("ArchiveBucket", "PublicAccessBlockConfiguration/BlockPublicPolicy"), json!(false)),
+        "BlockPublicPolicy",
+    );
+    let statement = property("ArchiveBucketPolicy", "PolicyDocument/Statement/0");
+    assert_rule(rule, set(&format!("{statement}/Condition/Bool/aws:SecureTransport"), json!("true")), "plain HTTP");
+    assert_rule(rule, set(&format!("{statement}/Effect"), json!("Allow")), "grants access");
 }
 
 fn table_is_safe(template: &Template) -> Vec<String> {
@@ -144,6 +151,10 @@ fn table_is_safe(template: &Template) -> Vec<String> {
 #[test]
 fn the_table_can_be_recovered_and_its_rows_expire() {
     let rule = table_is_safe;
-    assert_rule(rule, "PointInTimeRecoveryEnabled: true", "PointInTimeRecoveryEnabled: false", "point-in-time");
-    assert_rule(rule, "AttributeName: expires_at", "AttributeName: ttl", "do not expire");
+    assert_rule(
+        rule,
+        set(&property("Table", "PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled"), json!(false)),
+        "point-in-time",
+    );
+    assert_rule(rule, set(&property("Table", "TimeToLiveSpecification/AttributeName"), json!("ttl")), "do not expire");
 }

@@ -26,6 +26,8 @@ mod reattempt_command;
 mod refunds_command;
 mod replies_command;
 mod report_page;
+mod secret_documents;
+mod secrets_command;
 mod show_command;
 mod smoke_command;
 mod stack;
@@ -128,6 +130,9 @@ enum Command {
         after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
     )]
     Smoke(smoke_command::SmokeArguments),
+    /// The secrets of a stack: fill one, replace one, see which are still empty.
+    #[command(subcommand, after_help = "Example:\n  oracle secrets list")]
+    Secrets(secrets_command::SecretsCommand),
     /// Order the verdict of a failed or unusable sale again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
@@ -207,6 +212,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
+        Command::Secrets(command) => return Ok(secrets_command::run(&command)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {

@@ -255,7 +255,7 @@ impl Deployed {
 
     /// The mailbox, with the consent that the stack's functions use.
     pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
-        let secret = SecretDocument::new(self.connection.clone(), format!("{}/graph", self.stack.name));
+        let secret = self.secret("graph");
         let (graph_url, login_url) = self.graph_urls()?;
         let sender = self.sender()?;
         let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
@@ -305,9 +305,14 @@ impl Deployed {
         smoke::Wired::new(&self.connection, names).map_err(StackError::Smoke)
     }
 
+    /// One of the stack's secrets, by its name after the stack's.
+    pub(crate) fn secret(&self, name: &str) -> SecretDocument {
+        SecretDocument::new(self.connection.clone(), format!("{}/{name}", self.stack.name))
+    }
+
     /// Stripe, with the key that the stack's functions use.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
-        let secret = SecretDocument::new(self.connection.clone(), format!("{}/stripe", self.stack.name));
+        let secret = self.secret("stripe");
         let base = self.stripe_url()?;
         let system = Arc::new(System);
         // Only a new session needs the site's address, and operators create none.

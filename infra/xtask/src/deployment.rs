@@ -8,7 +8,7 @@ use crate::{
     python::Environment,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs::File,
@@ -24,7 +24,7 @@ pub(crate) struct Deployment {
     environments: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Packages, uploads and deploys; does little when nothing changed.
+/// Packages, uploads and deploys, and fills the stack's secrets; does little when nothing changed.
 pub(crate) fn deploy(
     dir: &LocalDir,
     supervisor: &Supervisor,
@@ -32,6 +32,7 @@ pub(crate) fn deploy(
     endpoint: &str,
     built: &Built,
     parameters: &BTreeMap<String, String>,
+    secrets: &BTreeMap<String, Value>,
 ) -> Result<Deployment, Error> {
     let request = json!({
         "endpoint": endpoint,
@@ -40,6 +41,7 @@ pub(crate) fn deploy(
         "template": dir.root().join("template.yaml"),
         "work_dir": dir.file("zips"),
         "parameters": parameters,
+        "secrets": secrets,
         "binaries": built.functions,
     });
     dir.write("deployment-request.json", &request)?;

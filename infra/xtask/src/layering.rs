@@ -95,7 +95,7 @@ const ALSO: &[(&str, &str)] = &[
 ];
 
 /// Packages that stand outside: they test everything.
-const UNRESTRICTED: [&str; 2] = ["tests", "simulation"];
+const UNRESTRICTED: [&str; 3] = ["tests", "simulation", "template"];
 
 /// What tests inside a crate may use besides.
 const IN_TESTS: [&str; 1] = ["testkit"];

@@ -254,7 +254,7 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
     supervisor.record()?;
     let deployment = step("deploying template.yaml", || {
         let parameters = parameters(&vendors, options, &site, &sandbox);
-        deployment::deploy(dir, supervisor, &environment, &endpoint, &built, &parameters)
+        deployment::deploy(dir, supervisor, &environment, &endpoint, &built, &parameters, &vendors.secrets)
     })?;
     let api = deployment
         .outputs
@@ -289,7 +289,7 @@ fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode
     let (environment, built) = prepare(&supervisor, options)?;
     stack.outputs = step("deploying template.yaml", || {
         let parameters = parameters(&vendors, options, &stack.site, &stack.sandbox);
-        deployment::deploy(dir, &supervisor, &environment, &stack.aws_endpoint, &built, &parameters)
+        deployment::deploy(dir, &supervisor, &environment, &stack.aws_endpoint, &built, &parameters, &vendors.secrets)
     })?
     .outputs;
     configure_sandbox(&stack.sandbox, &stack.site, &vendors)?;

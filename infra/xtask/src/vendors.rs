@@ -1,9 +1,10 @@
-//! Which vendors the local stack reaches for real, and the template parameters that follow.
+//! Which vendors the local stack reaches for real, and the template parameters and secrets that follow.
 //!
 //! A vendor whose keys are in .env is real: its base URL stays empty. Every other one is the sandbox.
 
 use crate::{error::Error, local_dir::LocalDir};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
 
 /// The vendors of one stack.
@@ -13,6 +14,8 @@ pub(crate) struct Vendors {
     /// The secret that signs webhooks.
     pub(crate) webhook_secret: String,
     parameters: BTreeMap<String, String>,
+    /// What `up` fills the stack's secrets with, by their names.
+    pub(crate) secrets: BTreeMap<String, Value>,
 }
 
 /// secrets.json: made up once per stack directory, so that deploying again changes nothing.
@@ -36,12 +39,11 @@ impl Vendors {
     fn choose(keys: &BTreeMap<String, String>, secrets: Secrets) -> Result<Self, Error> {
         let key = |name: &str| keys.get(name).filter(|value| !value.is_empty()).cloned();
         let mut real = Vec::new();
-        let mut parameters = BTreeMap::from([("AuditKey".to_owned(), secrets.audit_key)]);
-        let mut set = |name: &str, value: String| parameters.insert(name.to_owned(), value);
         let mut webhook_secret = secrets.webhook_secret;
 
-        if let Some(secret_key) = key("STRIPE_SECRET_KEY") {
-            if secret_key.contains("_live_") {
+        let (mut secret_key, mut smoke_key) = ("sk_test_sandbox".to_owned(), "sk_test_sandbox".to_owned());
+        if let Some(real_key) = key("STRIPE_SECRET_KEY") {
+            if real_key.contains("_live_") {
                 return Err(Error::Refused(
                     ".env: STRIPE_SECRET_KEY is a live key; only test keys may run here".to_owned(),
                 ));
@@ -53,42 +55,48 @@ impl Vendors {
                 )
             })?;
             real.push("stripe".to_owned());
-            set("StripeSmokeSecretKey", key("STRIPE_SMOKE_SECRET_KEY").unwrap_or_else(|| secret_key.clone()));
-            set("StripeSecretKey", secret_key);
-        } else {
-            set("StripeSmokeSecretKey", "sk_test_sandbox".to_owned());
-            set("StripeSecretKey", "sk_test_sandbox".to_owned());
+            smoke_key = key("STRIPE_SMOKE_SECRET_KEY").unwrap_or_else(|| real_key.clone());
+            secret_key = real_key;
         }
-        set("StripeSmokeSigningSecret", secrets.smoke_secret);
-        set("StripeWebhookSecrets", webhook_secret.clone());
 
-        if let Some(api_key) = key("GEMINI_API_KEY").or_else(|| key("GOOGLE_API_KEY")) {
+        let gemini_key = key("GEMINI_API_KEY").or_else(|| key("GOOGLE_API_KEY"));
+        if gemini_key.is_some() {
             real.push("gemini".to_owned());
-            set("GeminiApiKey", api_key);
-        } else {
-            set("GeminiApiKey", "sandbox-gemini-key".to_owned());
         }
 
-        let graph = [
-            ("GRAPH_TENANT_ID", "GraphTenantId", "sandbox-tenant"),
-            ("GRAPH_CLIENT_ID", "GraphClientId", "sandbox-client"),
-            ("GRAPH_REFRESH_TOKEN", "GraphRefreshToken", "sandbox-refresh-token"),
-            ("GRAPH_SENDER", "GraphSender", "oracle@42sisters.ai"),
+        let fields = [
+            ("GRAPH_TENANT_ID", "tenant_id", "sandbox-tenant"),
+            ("GRAPH_CLIENT_ID", "client_id", "sandbox-client"),
+            ("GRAPH_REFRESH_TOKEN", "refresh_token", "sandbox-refresh-token"),
         ];
-        let missing: Vec<&str> = graph.iter().map(|(name, ..)| *name).filter(|name| key(name).is_none()).collect();
-        if !missing.is_empty() && missing.len() < graph.len() {
+        let needed = || fields.iter().map(|(name, ..)| *name).chain(["GRAPH_SENDER"]);
+        let missing: Vec<&str> = needed().filter(|name| key(name).is_none()).collect();
+        if !missing.is_empty() && missing.len() < needed().count() {
             return Err(Error::Refused(format!(".env: of the GRAPH_* settings, {} missing", missing.join(", "))));
         }
-        for (name, parameter, sandbox_value) in graph {
-            set(parameter, key(name).unwrap_or_else(|| sandbox_value.to_owned()));
+        let mut graph = BTreeMap::new();
+        for (name, field, sandbox_value) in fields {
+            graph.insert(field, key(name).unwrap_or_else(|| sandbox_value.to_owned()));
         }
         if missing.is_empty() {
             real.push("graph".to_owned());
-            if let Some(client_secret) = key("GRAPH_CLIENT_SECRET") {
-                set("GraphClientSecret", client_secret);
-            }
+            graph.extend(key("GRAPH_CLIENT_SECRET").map(|secret| ("client_secret", secret)));
         }
-        Ok(Self { real, webhook_secret, parameters })
+        let sender = key("GRAPH_SENDER").unwrap_or_else(|| "oracle@42sisters.ai".to_owned());
+        let secrets = [
+            ("stripe", json!({ "secret_key": secret_key })),
+            ("stripe-webhook", json!({ "signing_secrets": [webhook_secret] })),
+            ("stripe-smoke", json!({ "secret_key": smoke_key, "signing_secret": secrets.smoke_secret })),
+            ("gemini", json!({ "api_key": gemini_key.unwrap_or_else(|| "sandbox-gemini-key".to_owned()) })),
+            ("graph", json!(graph)),
+            ("audit", json!({ "current": "v1", "keys": { "v1": secrets.audit_key } })),
+        ];
+        Ok(Self {
+            real,
+            webhook_secret,
+            parameters: BTreeMap::from([("GraphSender".to_owned(), sender)]),
+            secrets: secrets.into_iter().map(|(name, document)| (name.to_owned(), document)).collect(),
+        })
     }
 
     /// The template's parameters, for a sandbox and a site at these addresses.
@@ -182,9 +190,10 @@ mod tests {
         for (name, face) in [("Stripe", "stripe"), ("Gemini", "gemini"), ("Graph", "graph"), ("Login", "login")] {
             assert_eq!(parameters[&format!("{name}BaseUrl")], format!("http://sandbox/{face}"));
         }
-        assert_eq!(parameters["StripeWebhookSecrets"], "whsec_made_up");
-        assert_eq!(parameters["StripeSmokeSigningSecret"], "whsec_smoke");
-        assert_eq!(parameters["StripeSmokeSecretKey"], "sk_test_sandbox");
+        let smoke = json!({ "secret_key": "sk_test_sandbox", "signing_secret": "whsec_smoke" });
+        assert_eq!(vendors.secrets["stripe-webhook"], json!({ "signing_secrets": ["whsec_made_up"] }));
+        assert_eq!(vendors.secrets["stripe-smoke"], smoke);
+        assert_eq!(vendors.secrets["audit"], json!({ "current": "v1", "keys": { "v1": "00" } }));
         Ok(())
     }
 
@@ -195,7 +204,8 @@ mod tests {
         let parameters = vendors.parameters("http://site", "http://sandbox");
         assert_eq!(vendors.real, ["stripe", "gemini"]);
         assert_eq!(vendors.webhook_secret, "whsec_2");
-        assert_eq!((parameters["GeminiApiKey"].as_str(), parameters["StripeSecretKey"].as_str()), ("g", "sk_test_1"));
+        assert_eq!(vendors.secrets["gemini"], json!({ "api_key": "g" }));
+        assert_eq!(vendors.secrets["stripe"], json!({ "secret_key": "sk_test_1" }));
         assert!(!parameters.contains_key("StripeBaseUrl") && !parameters.contains_key("GeminiBaseUrl"));
         assert!(parameters.contains_key("GraphBaseUrl") && parameters.contains_key("LoginBaseUrl"));
         Ok(())

@@ -2,6 +2,7 @@
 
 use crate::{Connection, attempts::Step};
 use async_trait::async_trait;
+use aws_sdk_secretsmanager::{error::SdkError, operation::get_secret_value::GetSecretValueError};
 use domain::{
     RenewableSecret, Secret, Timestamp,
     ports::{SecretSource, StorageError},
@@ -69,12 +70,31 @@ impl SecretDocument {
         self.client.get_or_init(|| self.connection.secrets())
     }
 
+    /// Makes this the current document. Secrets Manager keeps the one before it under the label AWSPREVIOUS.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it could not be written; the old document is then still the current one.
+    pub async fn store(&self, document: &Value) -> Result<(), StorageError> {
+        let text = document.to_string();
+        let step = Step { name: "secret write", operation: "SECRET_WRITE", subject: "-" };
+        let put = || async {
+            let put = self.client().put_secret_value().secret_id(&self.id).secret_string(&text);
+            Ok(put.send().await.map(drop)?)
+        };
+        self.connection.call(step, put).await?;
+        self.kept.replace(&text).await;
+        Ok(())
+    }
+
     pub(crate) async fn fetch(&self) -> Result<String, StorageError> {
         let step = Step { name: "secret read", operation: "SECRET_READ", subject: "-" };
         let read = || async {
-            let output = self.client().get_secret_value().secret_id(&self.id).send().await?;
-            // A secret without a value is configured by nobody: an empty document, which its reader refuses by name.
-            let text = output.secret_string.unwrap_or_else(|| "{}".to_owned());
+            let output = match self.client().get_secret_value().secret_id(&self.id).send().await {
+                // A deployment creates the secrets without a value, which is no fault of the store.
+                Err(error) if is_without_value(&error) => return Ok((EMPTY.to_owned(), None)),
+                output => output?,
+            };
+            let text = output.secret_string.filter(|text| !text.is_empty()).unwrap_or_else(|| EMPTY.to_owned());
             let written_at = output.created_date.and_then(|date| date.to_millis().ok()).map(Timestamp::from_millis);
             Ok((text, output.version_id.map(|id| Version { id, written_at })))
         };
@@ -82,6 +102,14 @@ impl SecretDocument {
         *self.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
         Ok(text)
     }
+}
+
+/// The document of a secret without a value: its reader refuses it and names what is missing.
+const EMPTY: &str = "{}";
+
+/// The secret has no current version, or is not there at all.
+fn is_without_value<R>(error: &SdkError<GetSecretValueError, R>) -> bool {
+    error.as_service_error().is_some_and(GetSecretValueError::is_resource_not_found_exception)
 }
 
 #[async_trait]

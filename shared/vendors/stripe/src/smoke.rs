@@ -12,13 +12,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The stored form: what the smoke test needs of Stripe. Both are empty where no smoke test is set up.
+/// The stored form: what the smoke test needs of Stripe. Both are missing or empty where no smoke test is set up.
 #[derive(Clone, Deserialize)]
 pub struct SmokeSecret {
     /// The secret key of the test mode.
+    #[serde(default = "blank")]
     pub secret_key: Secret,
     /// What signs the smoke test's own event. Stripe need not know it.
+    #[serde(default = "blank")]
     pub signing_secret: Secret,
+}
+
+fn blank() -> Secret {
+    Secret::new("")
 }
 
 /// The document is none.

@@ -1,0 +1,196 @@
+//! The documents that the stack's secrets hold, made from what an operator hands in.
+//!
+//! A secret is one JSON object that functions read. Operators hand in the value itself where that is one value; what
+//! belongs beside it (a version, a made-up signing secret, the fields that stay) is added here.
+
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+/// The secrets of a stack. Each is named STACK/NAME in Secrets Manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Name {
+    /// Stripe's secret or restricted key (sk_… or rk_…).
+    Stripe,
+    /// The signing secrets of the webhook endpoint (whsec_…), by commas or lines; two while one is being rolled.
+    StripeWebhook,
+    /// Stripe's test-mode key (sk_test_…) of the smoke test.
+    StripeSmoke,
+    /// The API key of the Gemini API.
+    Gemini,
+    /// A JSON object with `tenant_id`, `client_id`, `refresh_token` and, for a confidential client, `client_secret`;
+    /// fields that are left out stay as they are.
+    Graph,
+    /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key becomes
+    /// the current one; the earlier ones stay, as records name theirs.
+    Audit,
+}
+
+/// What is wrong with a value. No message repeats it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidValue {
+    #[error("the value is empty")]
+    Empty,
+    #[error("the value has white space or line breaks in it")]
+    Spaces,
+    #[error("the value must begin with {0}")]
+    Prefix(&'static str),
+    #[error("the value must be 64 lowercase hexadecimal digits (openssl rand -hex 32)")]
+    Hex,
+    #[error("the value must be a JSON object of text fields out of {0}")]
+    Fields(&'static str),
+    #[error("{0} is missing, and the secret does not have it yet")]
+    Missing(&'static str),
+}
+
+const GRAPH_FIELDS: [&str; 4] = ["tenant_id", "client_id", "client_secret", "refresh_token"];
+
+impl Name {
+    /// The name after the stack's.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Stripe => "stripe",
+            Self::StripeWebhook => "stripe-webhook",
+            Self::StripeSmoke => "stripe-smoke",
+            Self::Gemini => "gemini",
+            Self::Graph => "graph",
+            Self::Audit => "audit",
+        }
+    }
+
+    /// The secret's next document, from its current one and the value that an operator hands in. `random` makes up the
+    /// smoke test's signing secret.
+    pub(crate) fn document(self, current: &Value, value: &str, random: &str) -> Result<Value, InvalidValue> {
+        let value = value.trim();
+        if value.is_empty() {
+            return Err(InvalidValue::Empty);
+        }
+        match self {
+            Self::Stripe => Ok(json!({ "secret_key": prefixed(value, &["sk_", "rk_"], "sk_ or rk_")? })),
+            Self::StripeWebhook => {
+                let parts = value.split([',', '\n']).map(str::trim).filter(|part| !part.is_empty());
+                let secrets = parts.map(|part| prefixed(part, &["whsec_"], "whsec_")).collect::<Result<Vec<_>, _>>()?;
+                Ok(json!({ "signing_secrets": secrets }))
+            }
+            Self::StripeSmoke => {
+                let key = prefixed(value, &["sk_test_"], "sk_test_: no other key may order for nothing")?;
+                let kept = current["signing_secret"].as_str().filter(|secret| secret.starts_with("whsec_"));
+                let signing = kept.map_or_else(|| format!("whsec_{random}"), str::to_owned);
+                Ok(json!({ "secret_key": key, "signing_secret": signing }))
+            }
+            Self::Gemini => Ok(json!({ "api_key": prefixed(value, &[""], "")? })),
+            Self::Graph => graph(current, value),
+            Self::Audit => audit(current, value),
+        }
+    }
+}
+
+fn prefixed<'a>(value: &'a str, prefixes: &[&str], wanted: &'static str) -> Result<&'a str, InvalidValue> {
+    if value.contains(char::is_whitespace) {
+        return Err(InvalidValue::Spaces);
+    }
+    let fits = prefixes.iter().any(|prefix| value.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
+    if fits { Ok(value) } else { Err(InvalidValue::Prefix(wanted)) }
+}
+
+fn graph(current: &Value, value: &str) -> Result<Value, InvalidValue> {
+    let refused = || InvalidValue::Fields("tenant_id, client_id, client_secret and refresh_token");
+    let given: Map<String, Value> = serde_json::from_str(value).map_err(|_| refused())?;
+    let mut document = current.as_object().cloned().unwrap_or_default();
+    for (field, value) in given {
+        let text = value.as_str().filter(|_| GRAPH_FIELDS.contains(&field.as_str())).ok_or_else(refused)?;
+        // A public client has no secret: an empty one takes the field out.
+        if text.is_empty() { drop(document.remove(&field)) } else { drop(document.insert(field, json!(text))) }
+    }
+    let required = ["tenant_id", "client_id", "refresh_token"];
+    match required.into_iter().find(|field| !document.contains_key(*field)) {
+        Some(missing) => Err(InvalidValue::Missing(missing)),
+        None => Ok(Value::Object(document)),
+    }
+}
+
+/// Adds a key as the current version; the current key again changes nothing.
+fn audit(current: &Value, value: &str) -> Result<Value, InvalidValue> {
+    let is_hex = value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hex {
+        return Err(InvalidValue::Hex);
+    }
+    let mut keys = current["keys"].as_object().cloned().unwrap_or_default();
+    let known = keys.iter().find(|(_, key)| **key == value).map(|(version, _)| version.clone());
+    let version = known.unwrap_or_else(|| format!("v{}", keys.len() + 1));
+    keys.insert(version.clone(), json!(value));
+    Ok(json!({ "current": version, "keys": keys }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(name: Name, current: &Value, value: &str) -> Result<Value, InvalidValue> {
+        name.document(current, value, "0123456789abcdef")
+    }
+
+    #[test]
+    fn a_value_becomes_the_document_that_functions_read() {
+        let none = json!({});
+        assert_eq!(made(Name::Stripe, &none, " rk_live_1\n"), Ok(json!({ "secret_key": "rk_live_1" })));
+        let rolled = made(Name::StripeWebhook, &none, "whsec_1, whsec_2\nwhsec_3\n");
+        assert_eq!(rolled, Ok(json!({ "signing_secrets": ["whsec_1", "whsec_2", "whsec_3"] })));
+        assert_eq!(made(Name::Gemini, &none, "k"), Ok(json!({ "api_key": "k" })));
+        let smoke = json!({ "secret_key": "sk_test_1", "signing_secret": "whsec_0123456789abcdef" });
+        assert_eq!(made(Name::StripeSmoke, &none, "sk_test_1"), Ok(smoke.clone()));
+        let again = Name::StripeSmoke.document(&smoke, "sk_test_2", "other").unwrap();
+        assert_eq!(again, json!({ "secret_key": "sk_test_2", "signing_secret": "whsec_0123456789abcdef" }));
+    }
+
+    #[test]
+    fn graph_keeps_the_fields_that_are_left_out() {
+        let none = json!({});
+        let whole = r#"{"tenant_id":"t","client_id":"c","refresh_token":"r","client_secret":"s"}"#;
+        let document = made(Name::Graph, &none, whole).unwrap();
+        let rotated = made(Name::Graph, &document, r#"{"client_secret":"s2"}"#).unwrap();
+        assert_eq!(rotated["refresh_token"], "r");
+        assert_eq!(rotated["client_secret"], "s2");
+        let public = made(Name::Graph, &document, r#"{"client_secret":""}"#).unwrap();
+        assert!(public.get("client_secret").is_none());
+        assert_eq!(made(Name::Graph, &none, r#"{"tenant_id":"t"}"#), Err(InvalidValue::Missing("client_id")));
+        for wrong in ["r", r#"{"token":"r"}"#, r#"{"tenant_id":1}"#] {
+            assert!(matches!(made(Name::Graph, &none, wrong), Err(InvalidValue::Fields(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_further_audit_key_is_current_and_the_earlier_ones_stay() {
+        let (first, second) = ("0".repeat(64), "1".repeat(64));
+        let one = made(Name::Audit, &json!({}), &first).unwrap();
+        assert_eq!(one, json!({ "current": "v1", "keys": { "v1": first } }));
+        let two = made(Name::Audit, &one, &second).unwrap();
+        assert_eq!(two, json!({ "current": "v2", "keys": { "v1": first, "v2": second } }));
+        assert_eq!(made(Name::Audit, &two, &second), Ok(two));
+        assert_eq!(made(Name::Audit, &json!({}), "xyz"), Err(InvalidValue::Hex));
+    }
+
+    /// No production key can be the smoke test's, and no error repeats what was handed in.
+    #[test]
+    fn what_is_no_such_value_is_refused_without_repeating_it() {
+        let none = json!({});
+        for (name, value) in [
+            (Name::StripeSmoke, "sk_live_1"),
+            (Name::StripeSmoke, "sk_test_"),
+            (Name::StripeSmoke, "rk_test_1"),
+            (Name::Stripe, "pk_live_1"),
+            (Name::StripeWebhook, "whsec_1,secret"),
+            (Name::Gemini, "a b"),
+            (Name::Gemini, "  "),
+        ] {
+            let refused = made(name, &none, value).unwrap_err().to_string();
+            assert!(!refused.contains("_1") && !refused.contains("a b"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_what_the_command_line_takes() {
+        for name in Name::value_variants() {
+            assert_eq!(Name::from_str(name.text(), false), Ok(*name));
+        }
+    }
+}
