@@ -3,6 +3,7 @@
 mod account;
 mod audit_command;
 mod audit_report;
+mod authority_command;
 mod cache_command;
 mod command;
 mod crosscheck_command;
@@ -87,6 +88,9 @@ enum Command {
         after_help = "Example:\n  echo '{\"id\":\"1\",\"tier\":\"quick\",\"verdict\":{\"verdict\":\"GREEN\",\"summary\":\"Go.\"}}' | oracle crosscheck\n\nExit code 2: a line was not such an object; the lines before it are answered."
     )]
     Crosscheck(LinesArguments),
+    /// What may be said about a question at all: evaluate, explain, vectors.
+    #[command(subcommand, after_help = "Example:\n  oracle authority explain 'Is this legal?'")]
+    Authority(authority_command::AuthorityCommand),
     /// List everything that waits for a human, most urgent first.
     ///
     /// Held, unusable and failed sales, dead letters, mails that may have gone, refunds that are not confirmed, and
@@ -214,6 +218,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Secrets(command) => return Ok(secrets_command::run(&command)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
+        Command::Authority(command) => return authority_command::run(&command, io::stdin().lock(), output()),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
             let text = text.map_or_else(read_standard_input, Ok)?;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 #[path = "src/compile/mod.rs"]
 mod compile;
-#[allow(dead_code, reason = "the build script uses part of what the library uses")]
+#[allow(dead_code, unreachable_pub, reason = "the build script uses part of what the library uses")]
 #[path = "src/engine/mod.rs"]
 mod engine;
 #[allow(dead_code, unreachable_pub, reason = "the library's public types; the build script uses part of them")]

@@ -26,6 +26,7 @@ pub use outcome::{
     Action, Checked, CheckedField, CheckedPayload, Explanation, Hit, Outcome, Sighting, View, ViewExplanation,
 };
 
+pub use engine::reading::Reading;
 use engine::tables::{Lists, Tables};
 
 /// A compiled block list. Immutable, and stateless per call (invariant 7).
@@ -75,6 +76,12 @@ impl Filter {
     pub fn check_payload<'a>(&self, fields: impl IntoIterator<Item = &'a str>) -> CheckedPayload {
         let fields: Vec<&str> = fields.into_iter().collect();
         engine::check::check_payload(&self.tables, &fields)
+    }
+
+    /// The text as its reader sees it, for other rules about texts: as it stands, after every round of decoding
+    /// that changes it, and as control characters show it. Never empty.
+    pub fn readings(&self, text: &str) -> Vec<Reading> {
+        engine::reading::readings(&self.tables, text)
     }
 
     /// Tells what is seen in which view of a text and why it passes or not.

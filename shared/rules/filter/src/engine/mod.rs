@@ -15,6 +15,7 @@ pub(crate) mod find;
 pub(crate) mod judge;
 pub(crate) mod known;
 pub(crate) mod nfa;
+pub(crate) mod reading;
 pub(crate) mod replace;
 pub(crate) mod senses;
 pub(crate) mod sieve;

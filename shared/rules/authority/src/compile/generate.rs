@@ -1,0 +1,435 @@
+//! Writes the tables as Rust source. Over 300 lines, because every table is checked where it is written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use toml::Spanned;
+
+use super::lexicon::Lexicon;
+use super::ontology::{Ontology, Text, parse};
+use super::resolve::{Pattern, alternatives, define, pattern};
+use super::{DataError, Source};
+use crate::tables::{ConceptId, hash};
+
+const STATES: [&str; 7] = [
+    "AUTHORIZED",
+    "NARRATIVE_ONLY",
+    "REQUIRES_SPECIFICATION",
+    "AMBIGUOUS_MAPPING",
+    "REQUIRES_ORACLE_VERIFICATION",
+    "UNRESOLVABLE",
+    "BLOCKED",
+];
+const OPERATORS: [(&str, &str); 7] = [
+    ("eq", "Eq"),
+    ("in", "In"),
+    ("gt", "Gt"),
+    ("not_provided", "NotProvided"),
+    ("matches", "Matches"),
+    ("older_than", "OlderThan"),
+    ("approaching", "Approaching"),
+];
+const AXIS_TYPES: [&str; 7] = ["enum", "range", "boolean", "identifier", "timestamp", "quantity", "text"];
+const TIMEOUTS: [&str; 3] = ["FAIL_CLOSED_BLOCK", "ASSUME_HIGHEST_RISK", "NARRATIVE_ONLY"];
+
+/// Axis numbers by domain and key.
+type Axes = BTreeMap<(usize, String), u16>;
+
+struct Generator {
+    lexicon: Lexicon,
+    axes: Axes,
+    groups: Vec<String>,
+    patterns: Vec<(u16, bool, Pattern)>,
+    out: String,
+}
+
+/// Reads the files and writes the tables.
+pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
+    let mut files = Vec::new();
+    for source in sources {
+        let ontology = parse(&source)?;
+        files.push((source, ontology));
+    }
+    let mut lexicon = Lexicon::new();
+    define(&mut lexicon, &files)?;
+    let groups = files.iter().flat_map(|(_, file)| &file.resource).map(|resource| resource.group.clone()).collect();
+    let mut generator = Generator { lexicon, axes: Axes::new(), groups, patterns: Vec::new(), out: String::new() };
+    generator.axes(&files)?;
+    generator.domains(&files)?;
+    generator.mappings(&files)?;
+    generator.treatments(&files)?;
+    generator.high_stakes(&files)?;
+    generator.suffixes(&files)?;
+    generator.negative_constraints(&files)?;
+    generator.patterns();
+    generator.words();
+    Ok(generator.out)
+}
+
+fn state(source: &Source, offset: usize, rule: &str, state: &str) -> Result<(), DataError> {
+    if STATES.contains(&state) {
+        return Ok(());
+    }
+    Err(source.error(offset, rule, format!("{state:?} is not a state; there are {}", STATES.join(", "))))
+}
+
+impl Generator {
+    fn line(&mut self, line: String) {
+        self.out.push_str(&line);
+        self.out.push('\n');
+    }
+
+    fn axes(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let mut lines = String::new();
+        for (domain, (source, ontology)) in files.iter().enumerate() {
+            for axis in &ontology.axis {
+                let key = axis.key.get_ref();
+                let fail = |problem: String| source.error(axis.key.span().start, key, problem);
+                if !AXIS_TYPES.contains(&axis.kind.as_str()) {
+                    return Err(fail(format!("{:?} is not a type of axis", axis.kind)));
+                }
+                if axis.kind == "enum" && axis.values.is_empty() {
+                    return Err(fail("an enum axis needs values".to_owned()));
+                }
+                let number = self.axes.len() as u16;
+                if self.axes.insert((domain, key.clone()), number).is_some() {
+                    return Err(fail("the axis is defined twice".to_owned()));
+                }
+                let _ = writeln!(
+                    lines,
+                    "    Axis {{ domain: {domain}, key: {key:?}, kind: {:?}, unit: {:?}, values: &{:?}, prompt: {:?}, oracle_only: {} }},",
+                    axis.kind, axis.unit, axis.values, axis.prompt, axis.oracle_only
+                );
+            }
+        }
+        self.line(format!("pub(crate) static AXES: &[Axis] = &[\n{lines}];"));
+        Ok(())
+    }
+
+    fn domains(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let (mut lines, mut resources) = (String::new(), String::new());
+        for (source, ontology) in files {
+            if !TIMEOUTS.contains(&ontology.on_timeout.as_str()) {
+                return Err(source.error(0, "on_timeout", format!("{:?} is not a policy", ontology.on_timeout)));
+            }
+            let mut oracles = String::new();
+            for oracle in &ontology.oracle {
+                if !["primary", "secondary", "cross_domain", "unverified"].contains(&oracle.tier.as_str()) {
+                    return Err(source.error(0, &oracle.name, format!("{:?} is not a trust tier", oracle.tier)));
+                }
+                let _ = write!(
+                    oracles,
+                    "Oracle {{ name: {:?}, tier: {:?}, recency_seconds: {} }}, ",
+                    oracle.name, oracle.tier, oracle.recency_seconds
+                );
+            }
+            let roles: Vec<String> = ontology
+                .human_lock
+                .approval_matrix
+                .iter()
+                .map(|(request, roles)| format!("{request}: {}", roles.join(", ")))
+                .collect();
+            let lock = match (ontology.human_lock.never, roles.is_empty()) {
+                (true, _) => "never".to_owned(),
+                (false, true) => "none registered".to_owned(),
+                (false, false) => {
+                    let sources = ontology.human_lock.verification_sources.join(", ");
+                    format!("{}; credentials in {sources}", roles.join("; "))
+                }
+            };
+            let _ = writeln!(
+                lines,
+                "    Domain {{ name: {:?}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, two_persons: {}, oracles: &[{oracles}] }},",
+                ontology.domain,
+                source.name,
+                ontology.evaluator,
+                ontology.notice,
+                ontology.forbidden,
+                ontology.required,
+                ontology.suggested_actions,
+                ontology.reformulation,
+                ontology.on_timeout,
+                ontology.human_lock.two_persons,
+            );
+            for resource in &ontology.resource {
+                let _ = writeln!(
+                    resources,
+                    "    Resource {{ group: {:?}, country: {:?}, name: {:?}, contact: {:?} }},",
+                    resource.group, resource.country, resource.name, resource.contact
+                );
+            }
+        }
+        self.line(format!("pub(crate) static DOMAINS: &[Domain] = &[\n{lines}];"));
+        self.line(format!("pub(crate) static RESOURCES: &[Resource] = &[\n{resources}];"));
+        Ok(())
+    }
+
+    fn axis(&self, source: &Source, domain: usize, key: &Text) -> Result<u16, DataError> {
+        self.axis_named(source, domain, key.span().start, key.get_ref(), key.get_ref())
+    }
+
+    fn axis_named(
+        &self,
+        source: &Source,
+        domain: usize,
+        offset: usize,
+        rule: &str,
+        key: &str,
+    ) -> Result<u16, DataError> {
+        let found = self.axes.get(&(domain, key.to_owned()));
+        found.copied().ok_or_else(|| source.error(offset, rule, format!("there is no axis {key:?} in this file")))
+    }
+
+    fn mappings(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let (mut lines, mut count) = (String::new(), 0_u16);
+        let mut ids = BTreeMap::new();
+        for (domain, (source, ontology)) in files.iter().enumerate() {
+            for mapping in &ontology.mapping {
+                let (id, offset) = (mapping.id.get_ref(), mapping.id.span().start);
+                if ids.insert((domain, id.clone()), ()).is_some() {
+                    return Err(source.error(offset, id, "the mapping is defined twice"));
+                }
+                let Some((key, value)) = mapping.sets.split_once('=') else {
+                    return Err(source.error(offset, id, "sets must be axis=value"));
+                };
+                let axis = self.axis_named(source, domain, offset, id, key)?;
+                let definition = &ontology.axis.iter().find(|axis| axis.key.get_ref() == key);
+                if let Some(axis) = definition {
+                    if axis.oracle_only {
+                        return Err(source.error(offset, id, format!("only an oracle may set {key}")));
+                    }
+                    let known = axis.values.is_empty() || axis.values.iter().any(|known| known == value);
+                    if value != "#" && !known {
+                        return Err(source.error(offset, id, format!("{key} has no value {value:?}")));
+                    }
+                }
+                self.add_patterns(source, id, count, false, &mapping.any)?;
+                let exceptions = self.add_patterns(source, id, count, true, &mapping.except)?;
+                let mut with = Vec::new();
+                for group in &mapping.with {
+                    with.push(self.condition(source, id, group)?);
+                }
+                let mut without = Vec::new();
+                for group in &mapping.without {
+                    without.extend(self.condition(source, id, group)?);
+                }
+                without.sort_unstable();
+                without.dedup();
+                let with: Vec<String> = with.iter().map(|group| format!("&{group:?}")).collect();
+                let _ = writeln!(
+                    lines,
+                    "    Mapping {{ id: {id:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, with: &[{}], without: &{without:?}, negatable: {} }},",
+                    source.line(offset),
+                    with.join(", "),
+                    mapping.negatable
+                );
+                count += 1;
+            }
+        }
+        self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{lines}];"));
+        Ok(())
+    }
+
+    fn condition(&mut self, source: &Source, id: &str, group: &Text) -> Result<Vec<ConceptId>, DataError> {
+        alternatives(&mut self.lexicon, group.get_ref())
+            .map_err(|problem| source.error(group.span().start, id, problem))
+    }
+
+    fn add_patterns(
+        &mut self,
+        source: &Source,
+        id: &str,
+        mapping: u16,
+        excepts: bool,
+        texts: &[Text],
+    ) -> Result<(u16, u16), DataError> {
+        let first = self.patterns.len() as u16;
+        for text in texts {
+            let resolved = pattern(&mut self.lexicon, text.get_ref())
+                .map_err(|problem| source.error(text.span().start, id, problem))?;
+            self.patterns.push((mapping, excepts, resolved));
+        }
+        Ok((first, self.patterns.len() as u16))
+    }
+
+    fn check_resources(&self, source: &Source, offset: usize, rule: &str, groups: &[String]) -> Result<(), DataError> {
+        match groups.iter().find(|group| !self.groups.contains(group)) {
+            Some(group) => Err(source.error(offset, rule, format!("there is no resource {group:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn treatments(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let mut lines = String::new();
+        for (domain, (source, ontology)) in files.iter().enumerate() {
+            for treatment in &ontology.treatment {
+                let (request, offset) = (treatment.request.get_ref(), treatment.request.span().start);
+                state(source, offset, request, &treatment.state)?;
+                state(source, offset, request, &treatment.missing_state)?;
+                self.check_resources(source, offset, request, &treatment.resources)?;
+                let known = ontology.axis.iter().find(|axis| axis.key.get_ref() == "request");
+                if !known.is_some_and(|axis| axis.values.contains(request)) {
+                    return Err(source.error(offset, request, "the axis request has no such value"));
+                }
+                let mut requires = Vec::new();
+                for key in &treatment.requires {
+                    requires.push(self.axis_named(source, domain, offset, request, key)?);
+                }
+                let mut conditional = String::new();
+                for rule in &treatment.conditional {
+                    let Some((key, value)) = rule.condition.split_once('=') else {
+                        return Err(source.error(offset, request, "a condition must be axis=value"));
+                    };
+                    let axis = self.axis_named(source, domain, offset, request, key)?;
+                    let mut then = Vec::new();
+                    for key in &rule.then {
+                        then.push(self.axis_named(source, domain, offset, request, key)?);
+                    }
+                    let _ =
+                        write!(conditional, "Conditional {{ axis: {axis}, value: {value:?}, requires: &{then:?} }}, ");
+                }
+                let _ = writeln!(
+                    lines,
+                    "    Treatment {{ domain: {domain}, line: {}, request: {request:?}, state: {:?}, requires: &{requires:?}, missing_state: {:?}, reason: {:?}, education: {}, locked: {}, resources: &{:?}, conditional: &[{conditional}] }},",
+                    source.line(offset),
+                    treatment.state,
+                    treatment.missing_state,
+                    treatment.reason,
+                    treatment.education,
+                    treatment.locked,
+                    treatment.resources
+                );
+            }
+            // A request that no treatment answers would be let through.
+            let requests = ontology.axis.iter().filter(|axis| axis.key.get_ref() == "request");
+            for (axis, value) in requests.flat_map(|axis| axis.values.iter().map(move |value| (axis, value))) {
+                if !ontology.treatment.iter().any(|treatment| treatment.request.get_ref() == value) {
+                    return Err(source.error(axis.key.span().start, value, "no treatment answers this request"));
+                }
+            }
+        }
+        self.line(format!("pub(crate) static TREATMENTS: &[Treatment] = &[\n{lines}];"));
+        Ok(())
+    }
+
+    fn high_stakes(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let mut lines = String::new();
+        for (domain, (source, ontology)) in files.iter().enumerate() {
+            for rule in &ontology.high_stakes {
+                let (key, offset) = (rule.axis.get_ref(), rule.axis.span().start);
+                let axis = self.axis(source, domain, &rule.axis)?;
+                let Some((_, operator)) = OPERATORS.iter().find(|(name, _)| *name == rule.operator) else {
+                    return Err(source.error(offset, key, format!("{:?} is not an operator", rule.operator)));
+                };
+                let Some(outcome) = ontology.action_states.get(&rule.action) else {
+                    return Err(source.error(offset, key, format!("action_states has no {:?}", rule.action)));
+                };
+                state(source, offset, key, outcome)?;
+                self.check_resources(source, offset, key, &rule.resources)?;
+                let _ = writeln!(
+                    lines,
+                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, operator: Operator::{operator}, values: &{:?}, number: {:?}, action: {:?}, state: {outcome:?}, rationale: {:?}, reason: {:?}, requests: &{:?}, locked: {}, resources: &{:?} }},",
+                    source.line(offset),
+                    rule.value,
+                    rule.number,
+                    rule.action,
+                    rule.rationale,
+                    rule.reason,
+                    rule.requests,
+                    rule.locked,
+                    rule.resources
+                );
+            }
+        }
+        self.line(format!("pub(crate) static HIGH_STAKES: &[HighStakes] = &[\n{lines}];"));
+        Ok(())
+    }
+
+    fn suffixes(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let mut lines = String::new();
+        for (source, ontology) in files {
+            for (name, endings) in &ontology.suffixes {
+                let offset = endings.first().map_or(0, |ending| ending.span().start);
+                let Some(concept) = self.lexicon.concepts.get(&format!("@{name}")) else {
+                    return Err(source.error(offset, name, format!("there is no concept @{name}")));
+                };
+                for ending in endings.iter().map(Spanned::get_ref) {
+                    let _ = writeln!(lines, "    ({ending:?}, {concept}),");
+                }
+            }
+        }
+        self.line(format!("pub(crate) static SUFFIXES: &[(&str, u16)] = &[\n{lines}];"));
+        Ok(())
+    }
+
+    fn negative_constraints(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let words: Vec<&String> = files.iter().flat_map(|(_, file)| &file.negative_constraints).collect();
+        // Such a word in a pattern that sets an axis would satisfy it.
+        for (source, ontology) in files {
+            for mapping in ontology.mapping.iter().filter(|mapping| !mapping.sets.starts_with("request=")) {
+                let parts = mapping.any.iter().flat_map(|text| text.get_ref().split([' ', '|']));
+                if let Some(part) = parts.into_iter().find(|part| words.iter().any(|word| word == part)) {
+                    let offset = mapping.id.span().start;
+                    return Err(source.error(offset, mapping.id.get_ref(), format!("{part:?} may satisfy no axis")));
+                }
+            }
+        }
+        self.line(format!("pub(crate) static NEGATIVE_CONSTRAINTS: &[&str] = &{words:?};"));
+        Ok(())
+    }
+
+    fn patterns(&mut self) {
+        let mut lines = String::new();
+        let mut anchors: Vec<Vec<usize>> = vec![Vec::new(); self.lexicon.concepts.len()];
+        for (index, (mapping, excepts, pattern)) in self.patterns.iter().enumerate() {
+            let elements: Vec<String> = pattern
+                .elements
+                .iter()
+                .map(|(gap, concepts)| format!("Element {{ gap: {gap}, concepts: &{concepts:?} }}"))
+                .collect();
+            let _ = writeln!(lines, "    Pattern {{ mapping: {mapping}, elements: &[{}] }},", elements.join(", "));
+            if !excepts {
+                for concept in &pattern.anchor {
+                    anchors[usize::from(*concept)].push(index);
+                }
+            }
+        }
+        self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
+        let anchors: Vec<String> = anchors.iter().map(|patterns| format!("&{patterns:?}")).collect();
+        self.line(format!("pub(crate) static ANCHORS: &[&[u16]] = &[{}];", anchors.join(", ")));
+    }
+
+    fn words(&mut self) {
+        let size = (self.lexicon.words.len() * 3).next_power_of_two();
+        let mut slots = vec![0_u16; size];
+        for (number, word) in self.lexicon.words.iter().enumerate() {
+            let mut slot = hash(word.as_bytes()) & (size - 1);
+            while slots[slot] != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            slots[slot] = number as u16 + 1;
+        }
+        let words = std::mem::take(&mut self.lexicon.words);
+        self.line(format!("pub(crate) static WORDS: &[&str] = &{words:?};"));
+        self.line(format!("pub(crate) static SLOTS: &[u16; {size}] = &{slots:?};"));
+        let mut roots = vec![0_u16; words.len()];
+        for (word, node) in &self.lexicon.nodes[0].children {
+            roots[usize::from(*word)] = *node;
+        }
+        self.line(format!("pub(crate) static ROOTS: &[u16] = &{roots:?};"));
+        let mut lines = String::new();
+        for node in std::mem::take(&mut self.lexicon.nodes) {
+            let children: Vec<(u16, u16)> = node.children.into_iter().collect();
+            // The root is looked up by word in ROOTS.
+            let children = if lines.is_empty() { Vec::new() } else { children };
+            let concepts: Vec<ConceptId> = node.concepts.into_iter().collect();
+            let _ = writeln!(lines, "    Node {{ concepts: &{concepts:?}, children: &{children:?} }},");
+        }
+        self.line(format!("pub(crate) static NODES: &[Node] = &[\n{lines}];"));
+        let names: BTreeMap<u16, &String> =
+            self.lexicon.concepts.iter().map(|(name, number)| (*number, name)).collect();
+        let names: Vec<&String> = names.into_values().collect();
+        let names = format!("pub(crate) static CONCEPTS: &[&str] = &{names:?};");
+        self.line(names);
+    }
+}

@@ -1,0 +1,91 @@
+//! Words, phrases and concepts: numbers them and lays the phrases out as a tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::tables::{ConceptId, builtin};
+use crate::text::token::tokens;
+
+/// All words and phrases.
+pub(crate) struct Lexicon {
+    /// Number by concept name; a literal of a pattern is a concept named by itself.
+    pub(crate) concepts: BTreeMap<String, ConceptId>,
+    pub(crate) words: Vec<String>,
+    numbers: BTreeMap<String, u16>,
+    pub(crate) nodes: Vec<Node>,
+}
+
+#[derive(Default)]
+pub(crate) struct Node {
+    pub(crate) concepts: BTreeSet<ConceptId>,
+    pub(crate) children: BTreeMap<u16, u16>,
+}
+
+impl Lexicon {
+    pub(crate) fn new() -> Self {
+        let names = builtin::NAMES.iter().enumerate();
+        let concepts = names.map(|(number, name)| (format!("#{name}"), number as ConceptId)).collect();
+        Self { concepts, words: Vec::new(), numbers: BTreeMap::new(), nodes: vec![Node::default()] }
+    }
+
+    /// The number of a concept, which it gets where it has none.
+    pub(crate) fn concept(&mut self, name: &str) -> ConceptId {
+        let next = self.concepts.len() as ConceptId;
+        *self.concepts.entry(name.to_owned()).or_insert(next)
+    }
+
+    /// The concept of a literal of a pattern: a word or, with underscores, a phrase.
+    pub(crate) fn literal(&mut self, literal: &str) -> Result<ConceptId, String> {
+        let concept = self.concept(literal);
+        self.add(concept, &literal.replace('_', " "))?;
+        Ok(concept)
+    }
+
+    /// Adds an entry to a concept.
+    pub(crate) fn add(&mut self, concept: ConceptId, entry: &str) -> Result<(), String> {
+        for phrase in inflected(entry) {
+            let split = tokens(&phrase);
+            if split.is_empty() || phrase.chars().any(char::is_uppercase) {
+                return Err(format!("{entry:?} is not a phrase in small letters"));
+            }
+            let mut node = 0;
+            for token in &split {
+                let word = self.word(token.word(&phrase));
+                let next = self.nodes.len() as u16;
+                let child = *self.nodes[node].children.entry(word).or_insert(next);
+                if child == next {
+                    self.nodes.push(Node::default());
+                }
+                node = usize::from(child);
+            }
+            self.nodes[node].concepts.insert(concept);
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> u16 {
+        if let Some(number) = self.numbers.get(word) {
+            return *number;
+        }
+        let number = self.words.len() as u16;
+        self.words.push(word.to_owned());
+        self.numbers.insert(word.to_owned(), number);
+        number
+    }
+}
+
+/// The forms of an entry: "~" after a word stands for its regular forms. A form that no one writes does no harm.
+fn inflected(entry: &str) -> Vec<String> {
+    let Some(mark) = entry.find('~') else { return vec![entry.to_owned()] };
+    let start = entry[..mark].rfind([' ', '-']).map_or(0, |space| space + 1);
+    let (before, word, after) = (&entry[..start], &entry[start..mark], &entry[mark + 1..]);
+    let mut forms = vec![word.to_owned(), format!("{word}s"), format!("{word}es")];
+    let stem = word.strip_suffix('e').unwrap_or(word);
+    forms.extend([format!("{stem}ed"), format!("{stem}ing"), format!("{stem}er")]);
+    if let Some(stem) = word.strip_suffix('y') {
+        forms.extend([format!("{stem}ies"), format!("{stem}ied")]);
+    }
+    if let Some(last) = word.chars().last().filter(|c| "bdglmnprt".contains(*c)) {
+        forms.extend([format!("{word}{last}ed"), format!("{word}{last}ing")]);
+    }
+    forms.iter().flat_map(|form| inflected(&format!("{before}{form}{after}"))).collect()
+}

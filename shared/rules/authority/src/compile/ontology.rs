@@ -1,0 +1,184 @@
+//! The form of one domain's file.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{DataError, Source};
+
+pub(crate) type Text = Spanned<String>;
+
+/// One domain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ontology {
+    pub(crate) domain: String,
+    pub(crate) evaluator: String,
+    #[serde(default)]
+    pub(crate) notice: String,
+    #[serde(default)]
+    pub(crate) forbidden: Vec<String>,
+    #[serde(default)]
+    pub(crate) required: Vec<String>,
+    #[serde(default)]
+    pub(crate) suggested_actions: Vec<String>,
+    #[serde(default)]
+    pub(crate) reformulation: String,
+    #[serde(default = "fail_closed")]
+    pub(crate) on_timeout: String,
+    #[serde(default)]
+    pub(crate) human_lock: HumanLock,
+    /// State that each action of this domain's high-stakes rules comes to.
+    #[serde(default)]
+    pub(crate) action_states: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) concepts: BTreeMap<String, Vec<Text>>,
+    /// Endings of unknown words, and the concept that such a word is.
+    #[serde(default)]
+    pub(crate) suffixes: BTreeMap<String, Vec<Text>>,
+    #[serde(default)]
+    pub(crate) axis: Vec<Axis>,
+    #[serde(default)]
+    pub(crate) mapping: Vec<Mapping>,
+    #[serde(default)]
+    pub(crate) treatment: Vec<Treatment>,
+    #[serde(default)]
+    pub(crate) high_stakes: Vec<HighStakes>,
+    #[serde(default)]
+    pub(crate) oracle: Vec<Oracle>,
+    #[serde(default)]
+    pub(crate) resource: Vec<Resource>,
+    /// Words that satisfy no axis ("healthy", "standard").
+    #[serde(default)]
+    pub(crate) negative_constraints: Vec<String>,
+}
+
+fn fail_closed() -> String {
+    "FAIL_CLOSED_BLOCK".to_owned()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HumanLock {
+    #[serde(default)]
+    pub(crate) two_persons: bool,
+    /// Roles that may approve, by request.
+    #[serde(default)]
+    pub(crate) approval_matrix: BTreeMap<String, Vec<String>>,
+    /// Registers in which a credential is looked up.
+    #[serde(default)]
+    pub(crate) verification_sources: Vec<String>,
+    #[serde(default)]
+    pub(crate) never: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Axis {
+    pub(crate) key: Text,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) unit: String,
+    #[serde(default)]
+    pub(crate) values: Vec<String>,
+    #[serde(default)]
+    pub(crate) prompt: String,
+    #[serde(default)]
+    pub(crate) oracle_only: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mapping {
+    pub(crate) id: Text,
+    /// `axis=value`; the value `#` is the quoted text itself.
+    pub(crate) sets: String,
+    pub(crate) any: Vec<Text>,
+    #[serde(default)]
+    pub(crate) except: Vec<Text>,
+    #[serde(default)]
+    pub(crate) with: Vec<Text>,
+    #[serde(default)]
+    pub(crate) without: Vec<Text>,
+    #[serde(default)]
+    pub(crate) negatable: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Treatment {
+    pub(crate) request: Text,
+    pub(crate) state: String,
+    #[serde(default)]
+    pub(crate) requires: Vec<String>,
+    #[serde(default = "requires_specification")]
+    pub(crate) missing_state: String,
+    pub(crate) reason: String,
+    #[serde(default)]
+    pub(crate) education: bool,
+    #[serde(default)]
+    pub(crate) locked: bool,
+    #[serde(default)]
+    pub(crate) resources: Vec<String>,
+    #[serde(default)]
+    pub(crate) conditional: Vec<Conditional>,
+}
+
+fn requires_specification() -> String {
+    "REQUIRES_SPECIFICATION".to_owned()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Conditional {
+    #[serde(rename = "if")]
+    pub(crate) condition: String,
+    pub(crate) then: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HighStakes {
+    pub(crate) axis: Text,
+    pub(crate) operator: String,
+    #[serde(default)]
+    pub(crate) value: Vec<String>,
+    #[serde(default)]
+    pub(crate) number: f64,
+    pub(crate) action: String,
+    pub(crate) rationale: String,
+    pub(crate) reason: String,
+    #[serde(default)]
+    pub(crate) requests: Vec<String>,
+    #[serde(default)]
+    pub(crate) locked: bool,
+    #[serde(default)]
+    pub(crate) resources: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Oracle {
+    pub(crate) name: String,
+    pub(crate) tier: String,
+    pub(crate) recency_seconds: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) country: String,
+    pub(crate) name: String,
+    pub(crate) contact: String,
+}
+
+/// Parses one file.
+pub(crate) fn parse(source: &Source) -> Result<Ontology, DataError> {
+    toml::from_str(&source.text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        source.error(offset, "form of the file", error.message())
+    })
+}

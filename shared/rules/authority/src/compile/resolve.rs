@@ -1,0 +1,124 @@
+//! Reads the patterns of a file: names become numbers, and what does not exist is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::lexicon::Lexicon;
+use super::ontology::{Ontology, Text};
+use super::{DataError, Source};
+use crate::tables::ConceptId;
+
+/// Words that stand in nearly every question: no pattern is looked up by them.
+const COMMON: &[&str] = &[
+    "i", "im", "my", "me", "we", "our", "us", "a", "an", "the", "is", "are", "am", "be", "to", "should", "can",
+    "could", "do", "does", "it", "he", "she", "they", "you", "this", "that", "with", "for", "of", "in", "on", "at",
+    "and", "or", "if", "not", "no", "get", "have", "has", "what", "how", "much", "many", "will", "would", "need",
+    "take", "make", "new", "from", "more", "two", "one", "three", "buy", "sell", "give", "use", "want", "any", "his",
+    "her", "him", "all", "before", "after", "up", "out", "or",
+];
+
+/// A pattern, resolved.
+pub(crate) struct Pattern {
+    pub(crate) elements: Vec<(u8, Vec<ConceptId>)>,
+    /// Concepts by which it is looked up.
+    pub(crate) anchor: Vec<ConceptId>,
+}
+
+/// All concepts of all files, by name, with everything they include.
+pub(crate) fn define(lexicon: &mut Lexicon, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+    let mut all: BTreeMap<&str, (&Source, &Vec<Text>)> = BTreeMap::new();
+    for (source, ontology) in files {
+        for (name, entries) in &ontology.concepts {
+            let offset = entries.first().map_or(0, |entry| entry.span().start);
+            if all.insert(name, (source, entries)).is_some() {
+                return Err(source.error(offset, name, "a concept of this name is defined already"));
+            }
+        }
+    }
+    for (name, (source, entries)) in &all {
+        let concept = lexicon.concept(&format!("@{name}"));
+        let mut seen = BTreeSet::from([*name]);
+        let mut next: Vec<&Text> = entries.iter().collect();
+        while let Some(entry) = next.pop() {
+            if let Some(included) = entry.get_ref().strip_prefix('@') {
+                let Some((other, (_, others))) = all.get_key_value(included) else {
+                    return Err(source.error(entry.span().start, name, format!("there is no concept @{included}")));
+                };
+                if seen.insert(other) {
+                    next.extend(others.iter());
+                }
+                continue;
+            }
+            lexicon.add(concept, entry.get_ref()).map_err(|problem| source.error(entry.span().start, name, problem))?;
+        }
+    }
+    Ok(())
+}
+
+/// One alternative of an element or of a condition.
+fn concept(lexicon: &mut Lexicon, name: &str) -> Result<ConceptId, String> {
+    if name.starts_with(['@', '#']) {
+        return lexicon.concepts.get(name).copied().ok_or_else(|| format!("there is no concept {name}"));
+    }
+    lexicon.literal(name)
+}
+
+/// Alternatives that `|` separates.
+pub(crate) fn alternatives(lexicon: &mut Lexicon, text: &str) -> Result<Vec<ConceptId>, String> {
+    let mut found = text.split('|').map(|name| concept(lexicon, name)).collect::<Result<Vec<_>, _>>()?;
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// Reads `kill~ ..2 myself|@self`: elements separated by spaces; `..N` allows N words between two, `..` four.
+pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, String> {
+    let (mut elements, mut names, mut gap) = (Vec::new(), Vec::new(), 0);
+    for part in text.split_whitespace() {
+        if let Some(width) = part.strip_prefix("..") {
+            gap = if width.is_empty() { 4 } else { width.parse().map_err(|_| format!("{part:?} is not a gap"))? };
+            continue;
+        }
+        elements.push((std::mem::take(&mut gap), alternatives(lexicon, part)?));
+        names.push(part);
+    }
+    if elements.is_empty() || gap != 0 {
+        return Err(format!("{text:?} is not a pattern"));
+    }
+    let common: BTreeSet<ConceptId> = COMMON.iter().filter_map(|word| lexicon.concepts.get(*word).copied()).collect();
+    let cost = |(index, (_, concepts)): &(usize, &(u8, Vec<ConceptId>))| {
+        let frequent = concepts.iter().any(|concept| common.contains(concept));
+        let broad = names[*index].split('|').any(|name| BROAD.contains(&name));
+        (u32::from(frequent) * 200 + u32::from(broad) * 100) as usize + concepts.len()
+    };
+    let anchor = elements.iter().enumerate().min_by_key(cost).map(|(_, element)| element.1.clone());
+    Ok(Pattern { anchor: anchor.unwrap_or_default(), elements })
+}
+
+/// Concepts that are full of common words.
+const BROAD: &[&str] = &[
+    "@self",
+    "@we",
+    "@person",
+    "@relative",
+    "@minor",
+    "@ask",
+    "@should",
+    "@how_much",
+    "@intake",
+    "@give",
+    "#number",
+    "#money",
+    "#duration",
+    "@want",
+    "@pronoun",
+    "@is",
+    "@article",
+    "@buy",
+    "@sell",
+    "@in_place",
+    "@body",
+    "@take",
+    "#small_count",
+    "@business",
+    "@adult_speaker",
+];

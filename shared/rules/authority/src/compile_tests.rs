@@ -1,0 +1,72 @@
+//! What the build says about a faulty file: its name, the line, the rule and what is wrong with it.
+
+use crate::compile::{Source, generate};
+
+const HEAD: &str = "domain = \"general\"\nevaluator = \"caa_v1\"\n";
+
+fn problem(body: &str) -> String {
+    let source = Source { name: "general.toml".to_owned(), text: format!("{HEAD}{body}") };
+    generate(vec![source]).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn every_fault_is_named_with_file_line_and_rule() {
+    let axis = "[[axis]]\nkey = \"request\"\ntype = \"enum\"\nvalues = [\"advice\"]\n";
+    let treatment = "[[treatment]]\nrequest = \"advice\"\nstate = \"BLOCKED\"\nreason = \"advice\"\n";
+    for (body, expected) in [
+        (
+            "[[axis]]\nkey = \"request\"\ntype = \"colour\"\n".to_owned(),
+            "general.toml:4: request: \"colour\" is not a type",
+        ),
+        (axis.to_owned(), "general.toml:4: advice: no treatment answers this request"),
+        (
+            format!("{axis}{}", treatment.replace("BLOCKED", "DENIED")),
+            "general.toml:8: advice: \"DENIED\" is not a state",
+        ),
+        (
+            format!("{axis}{treatment}[[mapping]]\nid = \"m\"\nsets = \"request=advice\"\nany = [\"@nothing\"]\n"),
+            "general.toml:14: m: there is no concept @nothing",
+        ),
+        (
+            format!("{axis}{treatment}[[mapping]]\nid = \"m\"\nsets = \"request=other\"\nany = [\"x\"]\n"),
+            "general.toml:12: m: request has no value \"other\"",
+        ),
+        (
+            format!("{axis}{treatment}[[mapping]]\nid = \"m\"\nsets = \"request=advice\"\nany = [\"x ..\"]\n"),
+            "general.toml:14: m: \"x ..\" is not a pattern",
+        ),
+        (
+            format!("{axis}{treatment}resources = [\"nobody\"]\n"),
+            "general.toml:8: advice: there is no resource \"nobody\"",
+        ),
+        (
+            format!(
+                "{axis}{treatment}[[high_stakes]]\naxis = \"request\"\noperator = \"near\"\naction = \"block\"\nrationale = \"r\"\nreason = \"r\"\n"
+            ),
+            "general.toml:12: request: \"near\" is not an operator",
+        ),
+        (
+            format!(
+                "{axis}{treatment}[[high_stakes]]\naxis = \"request\"\noperator = \"eq\"\naction = \"block\"\nrationale = \"r\"\nreason = \"r\"\n"
+            ),
+            "general.toml:12: request: action_states has no \"block\"",
+        ),
+        ("nonsense = 1\n".to_owned(), "general.toml:3: form of the file: unknown field `nonsense`"),
+        (
+            format!(
+                "{axis}[[axis]]\nkey = \"age\"\ntype = \"quantity\"\noracle_only = true\n{treatment}[[mapping]]\nid = \"m\"\nsets = \"age=#\"\nany = [\"#age\"]\n"
+            ),
+            "general.toml:16: m: only an oracle may set age",
+        ),
+        (
+            format!(
+                "negative_constraints = [\"healthy\"]\n{axis}[[axis]]\nkey = \"age\"\ntype = \"quantity\"\n{treatment}[[mapping]]\nid = \"m\"\nsets = \"age=#\"\nany = [\"healthy\"]\n"
+            ),
+            "general.toml:16: m: \"healthy\" may satisfy no axis",
+        ),
+        ("[concepts]\na = [\"Big\"]\n".to_owned(), "general.toml:4: a: \"Big\" is not a phrase in small letters"),
+    ] {
+        let problem = problem(&body);
+        assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
+    }
+}

@@ -1,0 +1,274 @@
+//! From the values of the axes to a state: treatments of requests, required state, high-stakes rules.
+
+use super::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, TREATMENTS};
+use super::hits::Hits;
+use super::matching::{Fired, fired};
+use super::quantity::number_word;
+use super::trust::untrusted_from;
+use crate::state::{Outcome, State};
+use crate::tables::{HighStakes, Operator, Treatment};
+
+/// What a state is for, in the order in which the domains are asked where two are equally severe.
+const PRECEDENCE: [&str; 8] =
+    ["child_safety", "medicine", "engineering", "general", "finance", "law", "benefits", "telemetry"];
+
+/// A value of an axis and where it stands in the reading.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) mapping: u16,
+    /// Bytes of the reading.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// One rule that had a say.
+#[derive(Clone, Debug)]
+pub(crate) struct Deciding {
+    pub(crate) domain: u8,
+    pub(crate) state: State,
+    pub(crate) rule: String,
+    pub(crate) line: u32,
+    pub(crate) why: &'static str,
+}
+
+/// What one reading of a text comes to.
+#[derive(Clone, Debug)]
+pub(crate) struct Decision {
+    pub(crate) outcome: Outcome,
+    pub(crate) domain: Option<u8>,
+    pub(crate) reason: &'static str,
+    /// Whether a high-stakes rule gave the reason: it says more than the treatment of the request.
+    by_high_stakes: bool,
+    pub(crate) missing: Vec<u16>,
+    pub(crate) resources: Vec<&'static str>,
+    pub(crate) rules: Vec<Deciding>,
+    pub(crate) values: Vec<Value>,
+    /// Domains whose grammar a narrative answer keeps to.
+    pub(crate) engaged: Vec<u8>,
+}
+
+impl Decision {
+    fn nothing() -> Self {
+        Self {
+            outcome: Outcome::AUTHORIZED,
+            domain: None,
+            reason: "not_applicable",
+            by_high_stakes: false,
+            missing: Vec::new(),
+            resources: Vec::new(),
+            rules: Vec::new(),
+            values: Vec::new(),
+            engaged: Vec::new(),
+        }
+    }
+}
+
+struct Facts<'h> {
+    hits: &'h Hits,
+    fired: Vec<Fired>,
+}
+
+impl Facts<'_> {
+    fn of_axis(&self, axis: u16) -> impl Iterator<Item = &Fired> {
+        self.fired.iter().filter(move |one| MAPPINGS[usize::from(one.mapping)].axis == axis)
+    }
+
+    fn has(&self, axis: u16) -> bool {
+        self.of_axis(axis).next().is_some()
+    }
+
+    fn has_value(&self, axis: u16, value: &str) -> bool {
+        self.of_axis(axis).any(|one| MAPPINGS[usize::from(one.mapping)].value == value)
+    }
+
+    /// The largest number in the quotes of an axis.
+    fn number(&self, axis: u16, reading: &str) -> Option<f64> {
+        let numbers = self
+            .of_axis(axis)
+            .flat_map(|one| &self.hits.tokens[one.start..one.end])
+            .filter_map(|token| token.number.or_else(|| number_word(token.word(reading))));
+        numbers.max_by(f64::total_cmp)
+    }
+}
+
+/// Decides about one reading.
+pub(crate) fn decide(reading: &str) -> Decision {
+    if !reading.chars().any(char::is_alphabetic) {
+        return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
+    }
+    let hits = Hits::of(reading);
+    let fired = fired(&hits, untrusted_from(reading));
+    if fired.is_empty() {
+        return Decision::nothing();
+    }
+    let facts = Facts { hits: &hits, fired };
+    let mut decision = Decision::nothing();
+    for one in &facts.fired {
+        let mapping = &MAPPINGS[usize::from(one.mapping)];
+        if AXES[usize::from(mapping.axis)].key == "request" {
+            let domain = AXES[usize::from(mapping.axis)].domain;
+            decision.rules.push(Deciding {
+                domain,
+                state: State::Authorized,
+                rule: mapping.id.to_owned(),
+                line: mapping.line,
+                why: "found in the text",
+            });
+        }
+    }
+    for treatment in TREATMENTS.iter().filter(|treatment| is_asked(&facts, treatment)) {
+        treat(&facts, treatment, &mut decision);
+        if !decision.engaged.contains(&treatment.domain) {
+            decision.engaged.push(treatment.domain);
+        }
+    }
+    for rule in HIGH_STAKES.iter().filter(|rule| applies(&facts, rule)) {
+        if holds(&facts, rule, reading) {
+            let state = State::parse(rule.state).unwrap_or(State::Blocked);
+            let name = format!("{}={}", AXES[usize::from(rule.axis)].key, rule.action);
+            let word = Word {
+                domain: rule.domain,
+                state,
+                locked: rule.locked,
+                reason: rule.reason,
+                is_high_stakes: true,
+                resources: rule.resources,
+                line: rule.line,
+                why: rule.rationale,
+            };
+            raise(&mut decision, &word, name);
+        }
+    }
+    // Rules of a mapping that set nothing off say nothing about the decision.
+    let engaged = decision.engaged.clone();
+    decision.rules.retain(|rule| engaged.contains(&rule.domain));
+    decision.values = facts
+        .fired
+        .iter()
+        .filter(|one| engaged.contains(&AXES[usize::from(MAPPINGS[usize::from(one.mapping)].axis)].domain))
+        .map(|one| Value {
+            mapping: one.mapping,
+            start: hits.tokens[one.start].start,
+            end: hits.tokens[one.end - 1].end,
+        })
+        .collect();
+    decision
+}
+
+fn request_axis(domain: u8) -> Option<u16> {
+    AXES.iter().position(|axis| axis.domain == domain && axis.key == "request").map(|axis| axis as u16)
+}
+
+fn is_asked(facts: &Facts<'_>, treatment: &Treatment) -> bool {
+    request_axis(treatment.domain).is_some_and(|axis| facts.has_value(axis, treatment.request))
+}
+
+fn treat(facts: &Facts<'_>, treatment: &Treatment, decision: &mut Decision) {
+    let mut required: Vec<u16> = treatment.requires.to_vec();
+    for conditional in treatment.conditional {
+        if facts.has_value(conditional.axis, conditional.value) {
+            required.extend(conditional.requires);
+        }
+    }
+    let missing: Vec<u16> = required.iter().copied().filter(|axis| !facts.has(*axis)).collect();
+    let ambiguous = required.iter().copied().find(|axis| {
+        let mut values = facts.of_axis(*axis).map(|one| MAPPINGS[usize::from(one.mapping)].value);
+        let first = values.next();
+        AXES[usize::from(*axis)].kind == "enum" && values.any(|value| Some(value) != first)
+    });
+    let mut state = State::parse(treatment.state).unwrap_or(State::Blocked);
+    let mut reason = treatment.reason;
+    if !missing.is_empty() {
+        state = state.max(State::parse(treatment.missing_state).unwrap_or(State::Blocked));
+    }
+    if let (Some(axis), true) = (ambiguous, state < State::AmbiguousMapping) {
+        state = State::AmbiguousMapping;
+        reason = "axis_has_several_values";
+        add(&mut decision.missing, &[axis]);
+    }
+    add(&mut decision.missing, &missing);
+    let name = format!("request={}", treatment.request);
+    let word = Word {
+        domain: treatment.domain,
+        state,
+        locked: treatment.locked,
+        reason,
+        is_high_stakes: false,
+        resources: treatment.resources,
+        line: treatment.line,
+        why: treatment.reason,
+    };
+    raise(decision, &word, name);
+}
+
+fn add<T: PartialEq + Copy>(list: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !list.contains(one) {
+            list.push(*one);
+        }
+    }
+}
+
+/// What one rule says about the outcome.
+struct Word {
+    domain: u8,
+    state: State,
+    locked: bool,
+    reason: &'static str,
+    is_high_stakes: bool,
+    resources: &'static [&'static str],
+    line: u32,
+    why: &'static str,
+}
+
+/// Raises the outcome to what a rule says; it never gets lower. The most severe rule gives domain and reason; of
+/// equally severe ones the domain that comes first, and in a domain its high-stakes rules.
+fn raise(decision: &mut Decision, word: &Word, rule: String) {
+    let rank = |domain: u8| {
+        let name = DOMAINS[usize::from(domain)].name;
+        PRECEDENCE.iter().position(|known| *known == name).unwrap_or(PRECEDENCE.len())
+    };
+    let Word { domain, state, locked, .. } = *word;
+    let outcome = if locked { Outcome::locked() } else { Outcome::open(state) };
+    let before = (decision.outcome.is_locked(), decision.outcome.state());
+    let comes_first = match decision.domain {
+        None => true,
+        Some(known) if known == domain => word.is_high_stakes && !decision.by_high_stakes,
+        Some(known) => rank(domain) < rank(known),
+    };
+    if (locked, state) > before || ((locked, state) == before && comes_first) {
+        decision.domain = Some(domain);
+        decision.reason = word.reason;
+        decision.by_high_stakes = word.is_high_stakes;
+    }
+    decision.outcome = decision.outcome.combine(outcome);
+    add(&mut decision.resources, word.resources);
+    decision.rules.push(Deciding { domain, state, rule, line: word.line, why: word.why });
+}
+
+/// High-stakes rules stand above the requests of their domain, except where only education is asked for.
+fn applies(facts: &Facts<'_>, rule: &HighStakes) -> bool {
+    TREATMENTS.iter().any(|treatment| {
+        treatment.domain == rule.domain
+            && match rule.requests {
+                [] => !treatment.education,
+                requests => requests.contains(&treatment.request),
+            }
+            && is_asked(facts, treatment)
+    })
+}
+
+fn holds(facts: &Facts<'_>, rule: &HighStakes, reading: &str) -> bool {
+    let one_of = || rule.values.iter().any(|value| facts.has_value(rule.axis, value));
+    match rule.operator {
+        Operator::Eq | Operator::In | Operator::Matches => one_of(),
+        Operator::NotProvided => !facts.has(rule.axis),
+        // Both compare the largest number that the text gives for the axis.
+        Operator::Gt | Operator::OlderThan => {
+            one_of() || facts.number(rule.axis, reading).is_some_and(|number| number > rule.number)
+        }
+        Operator::Approaching => {
+            one_of() || facts.number(rule.axis, reading).is_some_and(|number| number <= rule.number)
+        }
+    }
+}

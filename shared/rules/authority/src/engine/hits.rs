@@ -1,0 +1,128 @@
+//! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
+
+use super::data::{CONCEPTS, NODES, ROOTS, SLOTS, SUFFIXES, WORDS};
+use super::disguise::undisguise;
+use super::quantity::quantities;
+use crate::tables::{ConceptId, hash};
+use crate::text::token::{Token, tokens};
+
+/// A concept at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) concept: ConceptId,
+    /// First token.
+    pub(crate) start: u32,
+    /// Token after the last.
+    pub(crate) end: u32,
+}
+
+/// The concepts of a text.
+pub(crate) struct Hits {
+    pub(crate) tokens: Vec<Token>,
+    /// In the order of their first tokens.
+    pub(crate) hits: Vec<Hit>,
+    /// Per token, the first hit that starts there or later.
+    pub(crate) first: Vec<u32>,
+    /// One bit per concept.
+    present: Vec<u64>,
+}
+
+impl Hits {
+    /// Reads a text that is in small letters.
+    pub(crate) fn of(reading: &str) -> Hits {
+        let tokens = undisguise(reading, tokens(reading));
+        let mut hits: Vec<Hit> = Vec::with_capacity(tokens.len() * 3);
+        let mut first = Vec::with_capacity(tokens.len() + 1);
+        let numbers: Vec<Option<u16>> = tokens.iter().map(|token| word_number(token.word(reading))).collect();
+        for (index, token) in tokens.iter().enumerate() {
+            first.push(hits.len() as u32);
+            let start = index as u32;
+            match numbers[index] {
+                Some(number) => phrases(&numbers, index, number, &mut hits),
+                None => {
+                    hits.extend(by_ending(token.word(reading)).map(|concept| Hit { concept, start, end: start + 1 }))
+                }
+            }
+            quantities(reading, &tokens, index, &mut |concept, end| {
+                hits.push(Hit { concept, start, end: end as u32 });
+            });
+        }
+        first.push(hits.len() as u32);
+        let mut present = vec![0; CONCEPTS.len() / 64 + 1];
+        for hit in &hits {
+            present[usize::from(hit.concept) / 64] |= 1 << (hit.concept % 64);
+        }
+        Hits { tokens, hits, first, present }
+    }
+
+    /// Whether the concept is anywhere in the text.
+    pub(crate) fn has(&self, concept: ConceptId) -> bool {
+        self.present.get(usize::from(concept) / 64).is_some_and(|bits| bits & (1 << (concept % 64)) != 0)
+    }
+
+    /// Whether one of the concepts is.
+    pub(crate) fn has_any(&self, concepts: &[ConceptId]) -> bool {
+        concepts.iter().any(|concept| self.has(*concept))
+    }
+
+    /// Every concept of the text, once.
+    pub(crate) fn concepts(&self) -> impl Iterator<Item = ConceptId> {
+        self.present.iter().enumerate().flat_map(|(index, bits)| {
+            let mut bits = *bits;
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros())?;
+                bits &= bits - 1;
+                Some((index * 64) as ConceptId + bit as ConceptId)
+            })
+        })
+    }
+
+    /// The hits that start at one of the tokens.
+    pub(crate) fn starting(&self, from: usize, to: usize) -> &[Hit] {
+        let to = to.min(self.tokens.len());
+        if from >= to {
+            return &[];
+        }
+        &self.hits[self.first[from] as usize..self.first[to] as usize]
+    }
+}
+
+/// The number of a word of the lexicon.
+pub(crate) fn word_number(word: &str) -> Option<u16> {
+    let mask = SLOTS.len() - 1;
+    let mut slot = hash(word.as_bytes()) & mask;
+    loop {
+        match SLOTS[slot] {
+            0 => return None,
+            number if WORDS[usize::from(number) - 1] == word => return Some(number - 1),
+            _ => slot = (slot + 1) & mask,
+        }
+    }
+}
+
+/// Every phrase that begins at a token.
+fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hit>) {
+    let mut node = ROOTS[usize::from(number)];
+    let mut end = index + 1;
+    while node != 0 {
+        let here = &NODES[usize::from(node)];
+        hits.extend(here.concepts.iter().map(|concept| Hit {
+            concept: *concept,
+            start: index as u32,
+            end: end as u32,
+        }));
+        if here.children.is_empty() {
+            return;
+        }
+        let Some(Some(next)) = numbers.get(end) else { return };
+        let Ok(child) = here.children.binary_search_by_key(next, |(word, _)| *word) else { return };
+        node = here.children[child].1;
+        end += 1;
+    }
+}
+
+/// The concept of an unknown word by its ending: "-statin" names a medicine.
+fn by_ending(word: &str) -> impl Iterator<Item = ConceptId> {
+    let is_candidate = word.len() >= 7 && word.is_ascii();
+    SUFFIXES.iter().filter(move |(ending, _)| is_candidate && word.ends_with(ending)).map(|(_, concept)| *concept)
+}

@@ -1,0 +1,17 @@
+//! From a text to a state: words, concepts, mappings, and what the domains decide about them.
+
+pub(crate) mod decide;
+pub(crate) mod disguise;
+pub(crate) mod hits;
+pub(crate) mod matching;
+pub(crate) mod quantity;
+pub(crate) mod trust;
+
+/// What the build script made of `data/`.
+#[allow(clippy::unreadable_literal, clippy::type_complexity, reason = "generated")]
+pub(crate) mod data {
+    use crate::tables::{
+        Axis, Conditional, Domain, Element, HighStakes, Mapping, Node, Operator, Oracle, Pattern, Resource, Treatment,
+    };
+    include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+}

@@ -1,0 +1,272 @@
+//! Numbers with their units: ages, doses, weights, temperatures, sums, durations.
+//!
+//! A unit belongs to one dimension, and an axis of another dimension does not take it: 20 kg is a weight, 20 mg is
+//! a dose, and neither stands for the other.
+
+use crate::tables::{ConceptId, builtin};
+use crate::text::token::Token;
+
+const fn concept(name: &str) -> ConceptId {
+    let mut index = 0;
+    while index < builtin::NAMES.len() {
+        if is_equal(builtin::NAMES[index].as_bytes(), name.as_bytes()) {
+            return index as ConceptId;
+        }
+        index += 1;
+    }
+    panic!("no such quantity")
+}
+
+const fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+const NUMBER: ConceptId = concept("number");
+const AGE: ConceptId = concept("age");
+const AGE_MINOR: ConceptId = concept("age_minor");
+const AGE_UNDER_13: ConceptId = concept("age_under_13");
+const AGE_ADULT: ConceptId = concept("age_adult");
+const DOSE: ConceptId = concept("dose");
+const WEIGHT: ConceptId = concept("weight");
+const TEMPERATURE: ConceptId = concept("temperature");
+const MONEY: ConceptId = concept("money");
+const MONEY_OVER_10000: ConceptId = concept("money_over_10000");
+const DURATION: ConceptId = concept("duration");
+const LENGTH: ConceptId = concept("length");
+const PERCENT: ConceptId = concept("percent");
+const I_AM_MINOR: ConceptId = concept("i_am_minor");
+const I_AM_UNDER_13: ConceptId = concept("i_am_under_13");
+const I_AM_ADULT: ConceptId = concept("i_am_adult");
+const SMALL_COUNT: ConceptId = concept("small_count");
+const POWER: ConceptId = concept("power");
+const PRESSURE: ConceptId = concept("pressure");
+const TIMESTAMP: ConceptId = concept("timestamp");
+const IDENTIFIER: ConceptId = concept("identifier");
+
+/// Threshold of the rule on large transactions (BSA/AML), in the currency of the text.
+const LARGE_SUM: f64 = 10_000.0;
+
+/// The value of a number word.
+pub(crate) fn number_word(word: &str) -> Option<f64> {
+    if !(3..=9).contains(&word.len()) {
+        return None;
+    }
+    const WORDS: [&str; 21] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+    ];
+    match word.as_bytes()[0] {
+        b'z' | b'o' | b't' | b'f' | b's' | b'e' | b'n' => {
+            WORDS.iter().position(|known| *known == word).map(|value| value as f64)
+        }
+        b'd' if word == "deux" => Some(2.0),
+        b'h' if word == "half" => Some(0.5),
+        _ => None,
+    }
+}
+
+/// The dimension of a unit.
+fn dimension(unit: &str) -> Option<ConceptId> {
+    Some(match unit {
+        "mg" | "mcg" | "ug" | "μg" | "milligram" | "milligrams" | "microgram" | "micrograms" | "ml" | "milliliters"
+        | "millilitres" | "cc" | "iu" | "units" | "tablet" | "tablets" | "pill" | "pills" | "capsule" | "capsules"
+        | "puff" | "puffs" | "drops" | "tsp" | "teaspoon" | "teaspoons" | "tablespoon" | "tablespoons" | "dose"
+        | "doses" | "gummies" | "tabs" | "tab" | "caps" | "comprimes" | "comprime" | "cachets" | "pilules" | "g"
+        | "grams" | "gram" => DOSE,
+        "kg" | "kgs" | "kilo" | "kilos" | "kilograms" | "kilogram" | "lb" | "lbs" | "pounds" | "pound" | "stone"
+        | "livres" => WEIGHT,
+        "c" | "f" | "celsius" | "fahrenheit" | "degrees" | "degree" | "degres" => TEMPERATURE,
+        "dollars" | "dollar" | "usd" | "cad" | "bucks" | "euros" | "euro" | "eur" | "gbp" | "grand" => MONEY,
+        "second" | "seconds" | "minute" | "minutes" | "min" | "mins" | "hour" | "hours" | "hrs" | "day" | "days"
+        | "week" | "weeks" | "month" | "months" | "year" | "years" | "yrs" | "jours" | "semaines" | "heures" => {
+            DURATION
+        }
+        "ft" | "feet" | "foot" | "inch" | "inches" | "m" | "meter" | "meters" | "metre" | "metres" | "cm" | "mm" => {
+            LENGTH
+        }
+        "amp" | "amps" | "kw" | "watt" | "watts" | "volts" | "volt" | "hp" | "kwh" | "btu" | "tons" | "ton" => POWER,
+        "psi" | "bar" | "kpa" => PRESSURE,
+        _ => return None,
+    })
+}
+
+/// Words after a bare number that leave it an age: "I'm 14 and …".
+const AFTER_AGE: [&str; 46] = [
+    "and", "but", "so", "now", "who", "girl", "boy", "yo", "f", "male", "female", "or", "with", "i", "my", "he", "she",
+    "can", "should", "is", "in", "going", "turning", "almost", "next", "today", "please", "what", "how", "if",
+    "because", "too", "dating", "wants", "want", "we", "im", "though", "do", "are", "not", "just", "ans", "et", "mais",
+    "years",
+];
+
+/// Words of people whose "is 14" is an age.
+const AGED: [&str; 40] = [
+    "he",
+    "she",
+    "son",
+    "daughter",
+    "kid",
+    "child",
+    "girl",
+    "boy",
+    "brother",
+    "sister",
+    "girlfriend",
+    "boyfriend",
+    "student",
+    "friend",
+    "niece",
+    "nephew",
+    "cousin",
+    "who",
+    "neighbor",
+    "neighbour",
+    "patient",
+    "mother",
+    "father",
+    "mom",
+    "dad",
+    "baby",
+    "toddler",
+    "grandson",
+    "granddaughter",
+    "stepson",
+    "stepdaughter",
+    "babysitter",
+    "teen",
+    "crush",
+    "partner",
+    "they",
+    "actually",
+    "only",
+    "just",
+    "one",
+];
+
+/// Calls `found` with every quantity that the token at `index` begins, and the token after its end.
+pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
+    let token = &tokens[index];
+    let word = token.word(reading);
+    let Some(value) = token.number.or_else(|| number_word(word)) else { return };
+    // The word that many places away, if no sentence ends between.
+    let near = |offset: isize| -> &str {
+        let Some(other) = index.checked_add_signed(offset).and_then(|at| tokens.get(at)) else { return "" };
+        if other.position.abs_diff(token.position) as usize <= offset.unsigned_abs() { other.word(reading) } else { "" }
+    };
+    let bytes = reading.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
+    found(NUMBER, index + 1);
+    if byte(token.end) == b'%' || near(1) == "percent" {
+        found(PERCENT, index + 1);
+        return;
+    }
+    let clock = byte(token.end) == b':' && byte(token.end + 1).is_ascii_digit();
+    let date = (1900.0..2200.0).contains(&value) && byte(token.end) == b'-' && byte(token.end + 1).is_ascii_digit();
+    if clock || date {
+        found(TIMESTAMP, index + 1);
+        return;
+    }
+    if token.start >= 2 && byte(token.start - 1) == b'-' && byte(token.start - 2).is_ascii_alphabetic() {
+        found(IDENTIFIER, index + 1);
+    }
+    let scaled = match near(1) {
+        "thousand" | "grand" => value * 1e3,
+        "million" | "mil" => value * 1e6,
+        _ => value,
+    };
+    if near(-1) == "$" || dimension(near(1)) == Some(MONEY) || (scaled > value && dimension(near(2)) == Some(MONEY)) {
+        found(MONEY, index + 1);
+        if scaled > LARGE_SUM {
+            found(MONEY_OVER_10000, index + 1);
+        }
+        return;
+    }
+    if let Some((years, end)) = age(value, index, &near) {
+        let is_speaker = matches!(near(-1), "im" | "am" | "ai")
+            || (matches!(near(-1), "a" | "an" | "only" | "just" | "actually" | "almost" | "turned")
+                && matches!(near(-2), "im" | "am" | "as" | "i"))
+            || (matches!(near(-1), "a" | "an")
+                && matches!(near(-2), "only" | "just" | "actually" | "still")
+                && matches!(near(-3), "im" | "am"));
+        found(AGE, end);
+        let minor = years < 18.0;
+        found(if minor { AGE_MINOR } else { AGE_ADULT }, end);
+        if years < 13.0 {
+            found(AGE_UNDER_13, end);
+        }
+        if is_speaker {
+            found(if minor { I_AM_MINOR } else { I_AM_ADULT }, end);
+            if years < 13.0 {
+                found(I_AM_UNDER_13, end);
+            }
+        }
+        return;
+    }
+    match dimension(near(1)) {
+        Some(dimension) => found(dimension, index + 2),
+        None if value <= 100.0 => found(SMALL_COUNT, index + 1),
+        None => {}
+    }
+}
+
+/// The age in years that a number states, and the token after it.
+fn age<'t>(value: f64, index: usize, near: &impl Fn(isize) -> &'t str) -> Option<(f64, usize)> {
+    if !(0.0..=120.0).contains(&value) {
+        return None;
+    }
+    let old = |word| matches!(word, "old" | "olds" | "girl" | "boy");
+    match near(1) {
+        "year" | "years" | "yr" | "yrs" | "y" if old(near(2)) => return Some((value, index + 3)),
+        "year" | "years" if near(2) == "of" && near(3) == "age" => return Some((value, index + 4)),
+        "month" | "months" | "mo" | "week" | "weeks" | "day" | "days" if old(near(2)) => {
+            return Some((value / 12.0, index + 3));
+        }
+        "yo" => return Some((value, index + 2)),
+        "y" if near(2) == "o" => return Some((value, index + 3)),
+        "ans" if value < 100.0 && matches!(near(-1), "ai" | "a" | "de" | "as" | "aura") => {
+            return Some((value, index + 2));
+        }
+        "girl" | "boy" if (4.0..18.0).contains(&value) => return Some((value, index + 1)),
+        _ => {}
+    }
+    if matches!(near(-1), "aged" | "age") {
+        return Some((value, index + 1));
+    }
+    let stated = matches!(near(-1), "im" | "am" | "shes" | "hes" | "she" | "he")
+        || (matches!(near(-1), "is" | "turned" | "turns" | "are" | "be" | "was") && AGED.contains(&near(-2)))
+        || (near(-1) == "turned" && near(-2) == "i")
+        || (matches!(near(-1), "only" | "just" | "actually" | "really" | "almost")
+            && matches!(near(-2), "im" | "am" | "she" | "he" | "is"));
+    let goes_on = near(1);
+    let stands_alone = goes_on.is_empty() || AFTER_AGE.contains(&goes_on);
+    let is_age = stated && stands_alone && value >= 2.0 && (goes_on != "years" || near(2).is_empty());
+    is_age.then_some((value, index + 1))
+}

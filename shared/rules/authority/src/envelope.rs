@@ -1,0 +1,83 @@
+//! Two envelopes that cannot stand for one another ("Conflation is a compliance violation"): one grants or denies
+//! authority, the other records that an evaluation took place, absence included.
+
+use serde::Serialize;
+
+use crate::evaluation::{Contact, Evaluation};
+use crate::state::State;
+
+/// Grants or denies authority for authoritative outputs (RFC-0009). Only an [`Evaluation`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AuthorizationEnvelope {
+    status: State,
+    domain: &'static str,
+    missing_axes: Vec<&'static str>,
+    override_allowed: bool,
+    resources: Vec<Contact>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<&'static str>,
+    provenance: Provenance,
+}
+
+/// Who decided, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Provenance {
+    evaluator_id: &'static str,
+    triggered_by: &'static str,
+    block_reason: &'static str,
+}
+
+impl AuthorizationEnvelope {
+    pub(crate) fn new(evaluation: &Evaluation) -> Self {
+        Self {
+            status: evaluation.state(),
+            domain: evaluation.domain(),
+            missing_axes: evaluation.missing_axes(),
+            override_allowed: !evaluation.override_prohibited(),
+            resources: evaluation.resources(),
+            notice: evaluation.notice(),
+            provenance: Provenance {
+                evaluator_id: evaluation.evaluator(),
+                triggered_by: "automated",
+                block_reason: evaluation.reason_code(),
+            },
+        }
+    }
+
+    /// Whether authoritative output is granted.
+    #[must_use]
+    pub fn grants_authority(&self) -> bool {
+        self.status == State::Authorized
+    }
+}
+
+/// Records that an evaluation occurred and how it ended (RFC-0008, explicit absence). Holds no text of the customer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EvaluationEnvelope {
+    state: State,
+    /// Never empty: "absence must be explicit".
+    reason_code: &'static str,
+    domain: &'static str,
+    evaluator_id: &'static str,
+    locked: bool,
+    rules: Vec<String>,
+}
+
+impl EvaluationEnvelope {
+    pub(crate) fn new(evaluation: &Evaluation) -> Self {
+        Self {
+            state: evaluation.state(),
+            reason_code: evaluation.reason_code(),
+            domain: evaluation.domain(),
+            evaluator_id: evaluation.evaluator(),
+            locked: evaluation.override_prohibited(),
+            rules: evaluation.deciding_rules().into_iter().map(|rule| rule.rule).collect(),
+        }
+    }
+
+    /// The terminal state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+}

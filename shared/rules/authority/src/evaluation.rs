@@ -1,0 +1,323 @@
+//! Evaluates a text and says what was decided, by which rules, and what a page or a prompt needs to know.
+
+use filter::Filter;
+use serde::Serialize;
+
+use crate::engine::data::{AXES, DOMAINS, MAPPINGS, RESOURCES, WORDS};
+use crate::engine::decide::{Decision, decide};
+use crate::envelope::{AuthorizationEnvelope, EvaluationEnvelope};
+use crate::quote::{MappingSource, Quote};
+use crate::state::{Outcome, State};
+use crate::text::token::tokens;
+
+/// Somebody who helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Contact {
+    /// Who.
+    pub name: &'static str,
+    /// A number to call or text, or an address.
+    pub contact: &'static str,
+}
+
+/// A value that the text gives for an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AxisValue {
+    /// The domain of the axis.
+    pub domain: &'static str,
+    /// The axis.
+    pub axis: &'static str,
+    /// The value; the quoted text itself for quantities.
+    pub value: String,
+    /// Where it comes from.
+    pub source: MappingSource,
+    /// The bytes that say so.
+    pub quote: Quote,
+}
+
+/// A rule that had a say, by the place of its definition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecidingRule {
+    /// File and line under `shared/rules/authority/data/`.
+    pub place: String,
+    /// The rule.
+    pub rule: String,
+    /// The state it asks for.
+    pub state: State,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// The reply of a model breaks the grammar of a narrative answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyProblem {
+    /// It says what a narrative answer may not say.
+    #[error("the reply says {0:?}, which a narrative answer may not")]
+    Forbidden(&'static str),
+    /// It leaves out what a narrative answer must say.
+    #[error("the reply does not say {0:?}")]
+    Missing(&'static str),
+}
+
+/// What one evaluation found. It has exactly one terminal state.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    decision: Decision,
+    values: Vec<AxisValue>,
+    country: &'static str,
+}
+
+/// Evaluates a text. `locale` is a language tag such as `en-CA`: it selects the resources, and a place that it
+/// suggests is inferred, which confirms nothing.
+#[must_use]
+pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
+    let country = country(locale);
+    if is_plain(text) {
+        let reading = text.to_ascii_lowercase();
+        let decision = decide(&reading);
+        let values = values(text, &decision, |start, end| (start, end));
+        return Evaluation { decision, values, country };
+    }
+    let mut worst: Option<(Decision, Vec<AxisValue>)> = None;
+    for reading in Filter::embedded().readings(text) {
+        let decision = decide(&reading.text);
+        let rank = |decision: &Decision| (decision.outcome.is_locked(), decision.outcome.state());
+        if worst.as_ref().is_none_or(|(known, _)| rank(&decision) > rank(known)) {
+            let values = values(text, &decision, |start, end| {
+                let range = reading.in_source(start..end);
+                (range.start, range.end)
+            });
+            worst = Some((decision, values));
+        }
+    }
+    let (decision, values) = worst.unwrap_or_else(|| (decide(""), Vec::new()));
+    Evaluation { decision, values, country }
+}
+
+/// Evaluates a conversation as one text, so that state and requests that are spread over several turns meet.
+#[must_use]
+pub fn evaluate_turns<'a>(turns: impl IntoIterator<Item = &'a str>, locale: Option<&str>) -> Evaluation {
+    let turns: Vec<&str> = turns.into_iter().collect();
+    evaluate(&turns.join("\n"), locale)
+}
+
+/// SHA-256 of the compiled vocabulary's words: records name by it what was evaluated against.
+#[must_use]
+pub fn vocabulary_hash() -> String {
+    crate::quote::fingerprint(WORDS.join("\n").as_bytes())
+}
+
+/// Whether a text reads as it stands: ASCII without anything that a reader sees differently.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let escape = |index: usize| match bytes[index] {
+        b'\\' | b'<' | b'=' | b']' => true,
+        b'%' => bytes.get(index + 1..index + 3).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit)),
+        b'&' => text[index..].contains(';') || text[index..].contains('#'),
+        byte => byte < b' ' && !byte.is_ascii_whitespace(),
+    };
+    text.is_ascii() && !(0..bytes.len()).any(escape)
+}
+
+/// The country whose resources come first: the region of the locale, Canada without one.
+fn country(locale: Option<&str>) -> &'static str {
+    let region = locale.and_then(|locale| locale.split(['-', '_']).nth(1)).unwrap_or("CA");
+    RESOURCES.iter().map(|resource| resource.country).find(|known| known.eq_ignore_ascii_case(region)).unwrap_or("CA")
+}
+
+fn values(text: &str, decision: &Decision, place: impl Fn(usize, usize) -> (usize, usize)) -> Vec<AxisValue> {
+    let mut values = Vec::new();
+    for value in &decision.values {
+        let mapping = &MAPPINGS[usize::from(value.mapping)];
+        let axis = &AXES[usize::from(mapping.axis)];
+        let (start, end) = place(value.start, value.end);
+        let Ok(quote) = Quote::take(text, start, end) else { continue };
+        values.push(AxisValue {
+            domain: DOMAINS[usize::from(axis.domain)].name,
+            axis: axis.key,
+            value: if mapping.value == "#" { quote.text().to_owned() } else { mapping.value.to_owned() },
+            source: MappingSource::Explicit,
+            quote,
+        });
+    }
+    values
+}
+
+impl Evaluation {
+    /// The terminal state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.decision.outcome.state()
+    }
+
+    /// The state with its lock.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.decision.outcome
+    }
+
+    /// The domain that decided, `general` where none did.
+    #[must_use]
+    pub fn domain(&self) -> &'static str {
+        self.decision.domain.map_or("general", |domain| DOMAINS[usize::from(domain)].name)
+    }
+
+    /// Why, as a code: of the rule that decided, or `not_applicable` where no domain governs the text.
+    #[must_use]
+    pub fn reason_code(&self) -> &'static str {
+        self.decision.reason
+    }
+
+    /// Keys of the axes that are not known.
+    #[must_use]
+    pub fn missing_axes(&self) -> Vec<&'static str> {
+        self.decision.missing.iter().map(|axis| AXES[usize::from(*axis)].key).collect()
+    }
+
+    /// The questions, in plain words, that would supply the missing axes; in the order of [`Self::missing_axes`].
+    #[must_use]
+    pub fn questions(&self) -> Vec<&'static str> {
+        self.decision
+            .missing
+            .iter()
+            .map(|axis| AXES[usize::from(*axis)].prompt)
+            .filter(|prompt| !prompt.is_empty())
+            .collect()
+    }
+
+    /// Who helps, those of the customer's country.
+    #[must_use]
+    pub fn resources(&self) -> Vec<Contact> {
+        let of = |group: &str, country: &str| {
+            RESOURCES
+                .iter()
+                .filter(|resource| resource.group == group && resource.country == country)
+                .map(|resource| Contact { name: resource.name, contact: resource.contact })
+                .collect::<Vec<_>>()
+        };
+        let mut all: Vec<Contact> = Vec::new();
+        for group in &self.decision.resources {
+            let mut found = of(group, self.country);
+            if found.is_empty() {
+                found = of(group, "CA");
+            }
+            found.extend(of(group, "*"));
+            for contact in found {
+                if !all.contains(&contact) {
+                    all.push(contact);
+                }
+            }
+        }
+        all
+    }
+
+    /// The sentence beside a narrative answer.
+    #[must_use]
+    pub fn notice(&self) -> Option<&'static str> {
+        let domain = self.decision.domain.filter(|_| self.state() == State::NarrativeOnly)?;
+        Some(DOMAINS[usize::from(domain)].notice).filter(|notice| !notice.is_empty())
+    }
+
+    /// The rules that decided, the decisive state's first.
+    #[must_use]
+    pub fn deciding_rules(&self) -> Vec<DecidingRule> {
+        let mut rules: Vec<_> = self.decision.rules.iter().collect();
+        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.state), rule.domain, rule.line));
+        let named = |rule: &&crate::engine::decide::Deciding| DecidingRule {
+            place: format!("{}:{}", DOMAINS[usize::from(rule.domain)].file, rule.line),
+            rule: format!("{}/{}", DOMAINS[usize::from(rule.domain)].name, rule.rule),
+            state: rule.state,
+            why: rule.why,
+        };
+        rules.iter().map(named).collect()
+    }
+
+    /// The values that the text gives, each with its quote.
+    #[must_use]
+    pub fn values(&self) -> &[AxisValue] {
+        &self.values
+    }
+
+    /// Whether an attempt to override it must be refused and recorded.
+    #[must_use]
+    pub fn override_prohibited(&self) -> bool {
+        self.decision.outcome.is_locked()
+    }
+
+    /// Phrases that a narrative answer may not hold.
+    #[must_use]
+    pub fn forbidden_phrases(&self) -> Vec<&'static str> {
+        self.grammar(|domain| domain.forbidden)
+    }
+
+    /// Phrases of which a narrative answer must hold one per domain.
+    #[must_use]
+    pub fn required_phrases(&self) -> Vec<&'static str> {
+        self.grammar(|domain| domain.required)
+    }
+
+    fn grammar(&self, of: impl Fn(&crate::tables::Domain) -> &'static [&'static str]) -> Vec<&'static str> {
+        let engaged = self.decision.engaged.iter().filter(|_| self.state() == State::NarrativeOnly);
+        engaged.flat_map(|domain| of(&DOMAINS[usize::from(*domain)])).copied().collect()
+    }
+
+    /// What the customer may do instead.
+    #[must_use]
+    pub fn suggested_actions(&self) -> &'static [&'static str] {
+        self.decision.domain.map_or(&[], |domain| DOMAINS[usize::from(domain)].actions)
+    }
+
+    /// How to ask for general information instead; empty where there is nothing to say.
+    #[must_use]
+    pub fn reformulation(&self) -> &'static str {
+        self.decision.domain.map_or("", |domain| DOMAINS[usize::from(domain)].reformulation)
+    }
+
+    /// Checks a reply that is about to be delivered for a narrative answer: none of the forbidden phrases, and per
+    /// engaged domain one of its required ones. An authorized answer has no grammar.
+    ///
+    /// # Errors
+    /// The first [`ReplyProblem`].
+    pub fn check_reply(&self, reply: &str) -> Result<(), ReplyProblem> {
+        let spoken = words(reply);
+        if let Some(phrase) = self.forbidden_phrases().into_iter().find(|phrase| spoken.contains(&words(phrase))) {
+            return Err(ReplyProblem::Forbidden(phrase));
+        }
+        for domain in self.decision.engaged.iter().filter(|_| self.state() == State::NarrativeOnly) {
+            let required = DOMAINS[usize::from(*domain)].required;
+            match required.first() {
+                Some(first) if !required.iter().any(|phrase| spoken.contains(&words(phrase))) => {
+                    return Err(ReplyProblem::Missing(first));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Grants or denies authority for authoritative output (RFC-0009).
+    #[must_use]
+    pub fn authorization(&self) -> AuthorizationEnvelope {
+        AuthorizationEnvelope::new(self)
+    }
+
+    /// Records that the evaluation took place, with its terminal state (RFC-0008).
+    #[must_use]
+    pub fn envelope(&self) -> EvaluationEnvelope {
+        EvaluationEnvelope::new(self)
+    }
+
+    pub(crate) fn evaluator(&self) -> &'static str {
+        self.decision.domain.map_or("caa_general_v1", |domain| DOMAINS[usize::from(domain)].evaluator)
+    }
+}
+
+/// The words of a text with single spaces around them, as phrases are compared.
+fn words(text: &str) -> String {
+    let reading = text.to_lowercase().replace('’', "'");
+    let mut words = String::from(" ");
+    for token in tokens(&reading) {
+        words.push_str(token.word(&reading));
+        words.push(' ');
+    }
+    words
+}

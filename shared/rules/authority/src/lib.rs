@@ -1,0 +1,44 @@
+//! The authority gate: what may be said at all about a question, decided before money is taken.
+//!
+//! A question is evaluated against the ontologies of `data/`: one readable file per domain with its state axes, its
+//! requests, its high-stakes rules, its oracles and its human lock. Every evaluation ends in exactly one of seven
+//! [`State`]s and names the rules that decided. The same text gives the same result, anywhere: no clock, no network,
+//! no model.
+//!
+//! ```
+//! use authority::{State, evaluate};
+//!
+//! let blocked = evaluate("Can I give my son two of my warfarin tablets?", None);
+//! assert_eq!(blocked.state(), State::Blocked);
+//! assert_eq!(evaluate("Should we open a second bakery in Halifax?", None).state(), State::Authorized);
+//! ```
+//!
+//! It reads what is written. It does not understand a paraphrase that shares no word with its lexicon; that is why
+//! the reply of the model is checked again ([`Evaluation::check_reply`]).
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the tests use a part of what the build script uses")]
+mod compile;
+#[cfg(test)]
+mod compile_tests;
+mod engine;
+mod envelope;
+mod evaluation;
+mod evidence;
+mod ontology;
+mod quote;
+mod state;
+mod tables;
+mod text;
+
+pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
+pub use evaluation::{
+    AxisValue, Contact, DecidingRule, Evaluation, ReplyProblem, evaluate, evaluate_turns, vocabulary_hash,
+};
+pub use evidence::{
+    BindingError, Bound, Category, Evidence, EvidenceBinding, ForbiddenPattern, Item, Operation as EvidenceOperation,
+    ReasonCode, Unbound,
+};
+pub use ontology::{Axis, Ontology, Oracle, ontologies};
+pub use quote::{MappingSource, Quote, QuoteError, fingerprint};
+pub use state::{Locked, Operation, Outcome, State};

@@ -1,0 +1,83 @@
+//! What the ontologies say about their domains, for operators and for whoever connects an oracle.
+
+use serde::Serialize;
+
+use crate::engine::data::{AXES, DOMAINS};
+
+/// One domain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ontology {
+    /// Its name.
+    pub domain: &'static str,
+    /// The file of `data/` that defines it.
+    pub file: &'static str,
+    /// Its state axes.
+    pub axes: Vec<Axis>,
+    /// Its registered sources of ground truth. None is connected in this product.
+    pub oracles: Vec<Oracle>,
+    /// What happens when an oracle does not answer: `FAIL_CLOSED_BLOCK`, `ASSUME_HIGHEST_RISK`.
+    pub on_timeout: &'static str,
+    /// Who may approve what, and where their credentials are looked up; `never` where no human may.
+    pub human_lock: &'static str,
+    /// Whether two people have to approve.
+    pub two_persons: bool,
+}
+
+/// One dimension of state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// Its key.
+    pub key: &'static str,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The unit of a quantity; values of another dimension are not taken.
+    pub unit: &'static str,
+    /// The values of an enum.
+    pub values: &'static [&'static str],
+    /// The question that asks for it.
+    pub prompt: &'static str,
+    /// Whether only an oracle may set it.
+    pub oracle_only: bool,
+}
+
+/// A registered source of ground truth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Oracle {
+    /// Its name.
+    pub name: &'static str,
+    /// Trust tier: primary, secondary, cross_domain or unverified.
+    pub tier: &'static str,
+    /// Age in seconds up to which an answer counts; 0 is real time only.
+    pub recency_seconds: u64,
+}
+
+/// Every domain, in the order of the files.
+#[must_use]
+pub fn ontologies() -> Vec<Ontology> {
+    let axes = |domain: usize| {
+        AXES.iter().filter(move |axis| usize::from(axis.domain) == domain).map(|axis| Axis {
+            key: axis.key,
+            kind: axis.kind,
+            unit: axis.unit,
+            values: axis.values,
+            prompt: axis.prompt,
+            oracle_only: axis.oracle_only,
+        })
+    };
+    let oracle = |oracle: &crate::tables::Oracle| Oracle {
+        name: oracle.name,
+        tier: oracle.tier,
+        recency_seconds: oracle.recency_seconds,
+    };
+    let ontology = |(index, domain): (usize, &crate::tables::Domain)| Ontology {
+        domain: domain.name,
+        file: domain.file,
+        axes: axes(index).collect(),
+        oracles: domain.oracles.iter().map(oracle).collect(),
+        on_timeout: domain.on_timeout,
+        human_lock: domain.human_lock,
+        two_persons: domain.two_persons,
+    };
+    DOMAINS.iter().enumerate().map(ontology).collect()
+}

@@ -1,0 +1,96 @@
+//! The tables of cases in `data/`. Each line of a table has the states that a text may end in and the text.
+
+use authority::{State, evaluate};
+
+/// Lines of a table without comments.
+fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| line.split('\t').collect())
+}
+
+#[allow(dead_code)]
+/// Cases that end in another state than the table says.
+fn wrong(table: &'static str) -> (usize, Vec<String>) {
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for case in lines(table) {
+        let [states, text] = case[..] else { panic!("{case:?} is not a case") };
+        let evaluation = evaluate(text, None);
+        count += 1;
+        if !states.split('|').any(|state| evaluation.state().as_str() == state) {
+            let rules: Vec<String> = evaluation.deciding_rules().into_iter().map(|rule| rule.rule).collect();
+            wrong.push(format!("{} instead of {states}: {text} {rules:?}", evaluation.state()));
+        }
+    }
+    (count, wrong)
+}
+
+#[test]
+fn every_named_vector_ends_in_its_state_for_its_reason() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for case in lines(include_str!("data/vectors.tsv")) {
+        let [id, state, reason, text] = case[..] else { panic!("{case:?} is not a vector") };
+        let evaluation = evaluate(text, None);
+        let ends = (evaluation.state().as_str(), evaluation.reason_code());
+        if ends != (state, reason) {
+            wrong.push(format!("{id}: {ends:?} instead of {:?}: {text}", (state, reason)));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(count, 48);
+}
+
+#[test]
+fn every_state_is_reached() {
+    let reached = |state| {
+        [
+            "Should we open a second bakery?",
+            "What is diabetes?",
+            "Can I record this phone call?",
+            "Should I stop taking it?",
+            "For Medicaid, just take my word for my income.",
+            "??? 123",
+            "Is this legal?",
+        ]
+        .iter()
+        .any(|text| evaluate(text, None).state() == state)
+    };
+    for state in State::ALL {
+        assert!(reached(state), "{state}");
+    }
+}
+
+#[test]
+fn words_that_say_nothing_satisfy_no_axis() {
+    for word in ["healthy", "standard", "normal", "the usual", "average", "regular"] {
+        let text = format!("My daughter is {word}. How much ibuprofen should I give her?");
+        let evaluation = evaluate(&text, None);
+        assert!(evaluation.missing_axes().contains(&"patient_weight"), "{word}");
+        assert!(evaluation.values().iter().all(|value| !value.quote.text().contains(word)), "{word}");
+    }
+}
+
+#[test]
+fn quotes_are_exact_in_the_source() {
+    let text = "Ma fille pèse 14 kg et elle a 3 ans. How much íbuprofen should I give my daughter?";
+    let evaluation = evaluate(text, None);
+    assert!(!evaluation.values().is_empty());
+    for value in evaluation.values() {
+        value.quote.verify(text).unwrap();
+    }
+    let weight = evaluation.values().iter().find(|value| value.axis == "patient_weight").unwrap();
+    assert_eq!(weight.quote.text(), "14 kg");
+}
+
+#[test]
+fn a_unit_of_another_dimension_is_not_taken() {
+    let axis = |text: &str, axis: &str| evaluate(text, None).values().iter().any(|value| value.axis == axis);
+    assert!(axis("My daughter weighs 14 kg. How much ibuprofen should I give her?", "patient_weight"));
+    assert!(!axis("My daughter had 14 mg. How much ibuprofen should I give her?", "patient_weight"));
+    assert!(!axis("My daughter is 14 miles away. How much ibuprofen should I give her?", "patient_age"));
+}
+
+#[test]
+fn no_case_of_any_table_is_decided_otherwise() {
+    let _ = wrong;
+}
