@@ -14,6 +14,7 @@ mod local_dir;
 mod processes;
 mod python;
 mod sim;
+mod spec_rules;
 mod suite;
 mod up;
 mod vendors;

@@ -4,7 +4,7 @@ use super::{Count, Step, Suite, count, false_hits::false_hits, prompts::prompts}
 use crate::{
     error::Error,
     functions::{cargo, metadata},
-    layering, python, up,
+    layering, python, spec_rules, up,
 };
 use serde_json::Value;
 use std::{
@@ -22,10 +22,11 @@ const DEPLOYED: [&str; 2] = ["stack", "browser"];
 const SIMULATED: [&str; 2] = ["simulated", "planted"];
 
 /// Everything `cargo xtask test` does, in order.
-pub(super) const STEPS: [Step; 11] = [
+pub(super) const STEPS: [Step; 12] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom", run: layers },
+    Step { name: "rules", about: "every cited rule of the specifications is listed", run: rules },
     Step { name: "template", about: "cfn-lint template.yaml", run: template },
     Step { name: "deny", about: "licences and sources of dependencies", run: deny },
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
@@ -78,8 +79,16 @@ fn format(suite: &Suite) -> Result<Count, Error> {
     run(suite, "cargo fmt", cargo().args(["fmt", "--all", "--check"]))
 }
 
+fn rules(suite: &Suite) -> Result<Count, Error> {
+    none_of(spec_rules::check(&suite.root)?)
+}
+
 fn layers(suite: &Suite) -> Result<Count, Error> {
-    let violations = layering::check(&suite.root)?;
+    none_of(layering::check(&suite.root)?)
+}
+
+/// Fails with the violations, one a line.
+fn none_of(violations: Vec<String>) -> Result<Count, Error> {
     if violations.is_empty() {
         return Ok(Count::default());
     }
