@@ -166,6 +166,18 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
+/// Enough of an address to deliver to.
+pub(crate) fn is_email(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(local, domain)| {
+        !local.is_empty()
+            && domain.contains('.')
+            && !domain.starts_with('.')
+            && !domain.ends_with('.')
+            && !text.contains(char::is_whitespace)
+            && !domain.contains('@')
+    })
+}
+
 fn refused(field: &'static str, problem: &'static str, value: &str) -> ConfigError {
     ConfigError { field, problem, value: value.to_owned() }
 }

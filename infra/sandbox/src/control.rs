@@ -223,7 +223,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Val
 impl NewMessage {
     fn into_fields(self, state: &State, now: Timestamp) -> Result<Map<String, Value>, ControlError> {
         let received = match self.received_date_time {
-            None => json!(graph::time(now)),
+            None => json!(graph::store::time(now)),
             Some(Value::Null) => Value::Null,
             Some(value) => {
                 let at = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
@@ -232,7 +232,7 @@ impl NewMessage {
                         "receivedDateTime must be a time such as 2026-11-20T09:00:00Z, got {value}"
                     ))
                 })?;
-                json!(graph::time(at))
+                json!(graph::store::time(at))
             }
         };
         let (name, address) = match self.from.split_once('<') {

@@ -15,6 +15,7 @@ mod server;
 mod state;
 mod stripe;
 mod target;
+mod tokens;
 mod webhook;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,50 +1,18 @@
 //! The look-alike of Microsoft's token endpoint: refresh_token and client_credentials grants.
 
-use std::collections::HashMap;
-
 use hyper::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Request, parse_form};
 use crate::state::State;
+use crate::tokens::Access;
 
 const ACCESS_TOKEN_LIFE: SignedDuration = SignedDuration::from_secs(3_599);
 /// An old refresh token stays valid this long after the last one was issued in its place.
 const REFRESH_TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(90 * 24);
 const GRAPH: &str = "https://graph.microsoft.com/";
 const CONSENTED: [&str; 2] = ["Mail.ReadWrite", "Mail.Send"];
-
-/// The tokens issued so far.
-#[derive(Default)]
-pub(crate) struct Tokens {
-    access: HashMap<String, Access>,
-    /// When each refresh token was issued. The configured one is valid whatever its age.
-    refresh: HashMap<String, Timestamp>,
-}
-
-#[derive(Clone)]
-pub(crate) struct Access {
-    expires_at: Timestamp,
-    pub(crate) scopes: Vec<String>,
-}
-
-/// Why a bearer token does not open the mailbox.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum TokenError {
-    Unknown,
-    Expired,
-}
-
-impl Tokens {
-    pub(crate) fn check(&self, token: &str, now: Timestamp) -> Result<&Access, TokenError> {
-        let access = self.access.get(token).ok_or(TokenError::Unknown)?;
-        if access.expires_at <= now {
-            return Err(TokenError::Expired);
-        }
-        Ok(access)
-    }
-}
 
 struct LoginError {
     status: u16,

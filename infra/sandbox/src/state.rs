@@ -9,8 +9,11 @@ use tokio::sync::watch;
 use crate::calls::Calls;
 use crate::config::Config;
 use crate::faults::Faults;
+use crate::gemini::catalogue::Catalogue;
+use crate::graph::store::Mailbox;
 use crate::identifiers::{Clock, Identifiers};
-use crate::{gemini, graph, login, stripe};
+use crate::stripe::store::Store;
+use crate::tokens::Tokens;
 
 pub(crate) struct State {
     pub(crate) config: Config,
@@ -18,10 +21,10 @@ pub(crate) struct State {
     pub(crate) public_url: String,
     clock: Clock,
     pub(crate) identifiers: Identifiers,
-    pub(crate) stripe: stripe::Store,
-    pub(crate) catalogue: gemini::Catalogue,
-    pub(crate) mailbox: graph::Mailbox,
-    pub(crate) login: login::Tokens,
+    pub(crate) stripe: Store,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) mailbox: Mailbox,
+    pub(crate) login: Tokens,
     pub(crate) faults: Faults,
     pub(crate) calls: Calls,
     /// Every attempt to deliver a webhook.
@@ -40,10 +43,10 @@ impl State {
             public_url,
             clock,
             identifiers,
-            stripe: stripe::Store::new()?,
-            catalogue: gemini::Catalogue::load()?,
-            mailbox: graph::Mailbox::default(),
-            login: login::Tokens::default(),
+            stripe: Store::new()?,
+            catalogue: Catalogue::load()?,
+            mailbox: Mailbox::default(),
+            login: Tokens::default(),
             faults: Faults::default(),
             calls: Calls::default(),
             deliveries: Vec::new(),
@@ -58,7 +61,7 @@ impl State {
     /// so that functions which are already running go on.
     fn reset(&mut self) {
         self.stripe.clear();
-        self.mailbox = graph::Mailbox::default();
+        self.mailbox = Mailbox::default();
         self.faults = Faults::default();
         self.calls.clear();
         self.deliveries.clear();

@@ -1,81 +1,20 @@
 //! The look-alike of Gemini's generateContent, with a model stand-in that answers in the schema asked for.
 
+pub(crate) mod catalogue;
+mod error;
+mod phrases;
 mod question;
 mod request;
 mod verdict;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::faults::ModelOverride;
 use crate::http::{Reply, Request};
 use crate::state::State;
+use catalogue::Model;
+use error::GeminiError;
 use request::Generation;
-pub(crate) use verdict::Phrases;
-
-/// One model that is served.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Model {
-    pub(crate) name: String,
-    pub(crate) sampling: bool,
-    pub(crate) thinking: Thinking,
-    pub(crate) thought_tokens: usize,
-}
-
-/// Which control of its thinking a model understands.
-#[derive(Clone, Copy, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Thinking {
-    Budget,
-    Level,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ModelFile {
-    model: Vec<Model>,
-}
-
-/// What the stand-in needs to answer.
-pub(crate) struct Catalogue {
-    models: Vec<Model>,
-    phrases: Phrases,
-}
-
-impl Catalogue {
-    pub(crate) fn load() -> Result<Self, toml::de::Error> {
-        let file: ModelFile = toml::from_str(include_str!("../../data/models.toml"))?;
-        Ok(Self { models: file.model, phrases: toml::from_str(include_str!("../../data/verdicts.toml"))? })
-    }
-}
-
-/// A refused call.
-#[derive(Debug)]
-pub(crate) struct GeminiError {
-    code: u16,
-    status: &'static str,
-    message: String,
-    details: Value,
-}
-
-impl GeminiError {
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self { code: 400, status: "INVALID_ARGUMENT", message: message.into(), details: Value::Null }
-    }
-
-    fn not_found(message: String) -> Self {
-        Self { code: 404, status: "NOT_FOUND", ..Self::invalid(message) }
-    }
-
-    fn into_reply(self) -> Reply {
-        let mut error = json!({"code": self.code, "message": self.message, "status": self.status});
-        if !self.details.is_null() {
-            error["details"] = self.details;
-        }
-        Reply::json(self.code, json!({"error": error}))
-    }
-}
 
 /// Answers one call; `replacement` overrides what the model says.
 pub(crate) fn handle(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Reply {

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{GeminiError, Model, Thinking};
+use super::catalogue::{Model, Thinking};
+use super::error::GeminiError;
 use crate::http::Request;
 
 const TOP_LEVEL: [&str; 7] =

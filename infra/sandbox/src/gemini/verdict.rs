@@ -1,76 +1,15 @@
 //! The model stand-in: a plausible verdict that depends on the question and on nothing else.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::phrases::{ByColour, Colour, Phrases};
 use super::request::TierSchema;
 
 /// Spec 001, SPEC_ORACLE_VERDICT_PIPELINE: the five dimensions of a breakdown.
 const DIMENSIONS: [&str; 5] = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
 const TESTS: usize = 3;
 const QUOTED_WORDS: usize = 6;
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
-#[serde(rename_all = "UPPERCASE")]
-enum Colour {
-    Green,
-    Amber,
-    Red,
-    Null,
-}
-
-impl Colour {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Green => "GREEN",
-            Self::Amber => "AMBER",
-            Self::Red => "RED",
-            Self::Null => "NULL",
-        }
-    }
-
-    /// A neighbour, for the dimensions that see it differently.
-    const fn beside(self, up: bool) -> Self {
-        match (self, up) {
-            (Self::Amber, true) => Self::Green,
-            (Self::Amber, false) => Self::Red,
-            (Self::Null, _) => Self::Null,
-            _ => Self::Amber,
-        }
-    }
-}
-
-type ByColour = BTreeMap<Colour, Vec<String>>;
-
-/// data/verdicts.toml.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Phrases {
-    words: Words,
-    summary: ByColour,
-    dimension: BTreeMap<String, ByColour>,
-    strategy: Strategy,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Words {
-    green: Vec<String>,
-    red: Vec<String>,
-    filler: Vec<String>,
-    unquotable: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Strategy {
-    next_step: Vec<String>,
-    alternative: Vec<String>,
-    tests: Vec<String>,
-}
 
 /// A repeatable choice from a question: byte `index` of its hash.
 struct Dice([u8; 32]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::GraphError;
+use super::error::GraphError;
 
 const PROPERTIES: [&str; 17] = [
     "subject",

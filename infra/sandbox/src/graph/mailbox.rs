@@ -3,32 +3,13 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{GraphError, time};
+use super::error::GraphError;
+use super::store::{Folder, Item, time, without};
+use crate::config::is_email;
 use crate::state::State;
-use crate::stripe::sessions::is_email;
 
 /// Every id of this mailbox begins so; anything else is not an id at all.
 const ID_START: &str = "AAMkA";
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Folder {
-    Drafts,
-    Sent,
-    Inbox,
-}
-
-struct Item {
-    folder: Folder,
-    message: Value,
-}
-
-/// All messages, oldest first.
-#[derive(Default)]
-pub(crate) struct Mailbox {
-    items: Vec<Item>,
-    /// What /control/mails shows, in the order of acceptance.
-    pub(crate) accepted: Vec<Value>,
-}
 
 fn new_id(state: &mut State) -> String {
     state.identifiers.prefixed("AAMkAGI2", 108)
@@ -70,18 +51,6 @@ fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Valu
     }
     let preview: String = message["body"]["content"].as_str().unwrap_or("").chars().take(255).collect();
     message["bodyPreview"] = json!(preview);
-    message
-}
-
-/// A message as a call without $select and $expand shows it: custom headers and extended properties are left out.
-pub(crate) fn shown(message: &Value) -> Value {
-    without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties"])
-}
-
-fn without(mut message: Value, names: &[&str]) -> Value {
-    if let Value::Object(fields) = &mut message {
-        fields.retain(|name, _| !names.contains(&name.as_str()));
-    }
     message
 }
 

@@ -1,16 +1,18 @@
 //! The look-alike of Microsoft Graph's mail calls for one mailbox.
 
 mod draft;
+mod error;
 mod mailbox;
 mod query;
+pub(crate) mod store;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Request};
-use crate::login::TokenError;
 use crate::state::State;
-pub(crate) use mailbox::{Mailbox, put_in_inbox};
+use crate::tokens::TokenError;
+use error::GraphError;
+pub(crate) use mailbox::put_in_inbox;
 
 /// Whether a call only looks into an inbox without unread messages. A watcher does that every few minutes, and must
 /// not use up the fault that somebody has planned for a call of their own.
@@ -20,33 +22,6 @@ pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
     request.method == hyper::Method::GET
         && matches!(segments.as_slice(), [_, _, "users", _, "mailFolders", "inbox", "messages"])
         && !mailbox::has_unread(state)
-}
-
-/// A refused call.
-#[derive(Debug)]
-pub(crate) struct GraphError {
-    status: u16,
-    code: &'static str,
-    message: String,
-}
-
-impl GraphError {
-    pub(crate) fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into() }
-    }
-
-    pub(crate) fn bad(message: impl Into<String>) -> Self {
-        Self::new(400, "BadRequest", message)
-    }
-
-    pub(crate) fn not_found() -> Self {
-        Self::new(404, "ErrorItemNotFound", "The specified object was not found in the store.")
-    }
-}
-
-/// As Graph writes a time: whole seconds, Z.
-pub(crate) fn time(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Answers one call.
@@ -94,7 +69,7 @@ fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {
         ("POST", ["messages"]) => {
             let draft = draft::parse_message(&json_body(request)?)?;
             let message = mailbox::create_draft(state, draft, now);
-            Ok(Reply::json(201, entity(state, mailbox::shown(&message))))
+            Ok(Reply::json(201, entity(state, store::shown(&message))))
         }
         ("POST", ["messages", id, "send"]) => {
             mailbox::send_draft(state, id, now)?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{GraphError, draft::extended_property};
+use super::{draft::extended_property, error::GraphError};
 use crate::http::Request;
 
 const LIST_OPTIONS: [&str; 7] = ["$filter", "$select", "$expand", "$top", "$skip", "$orderby", "$count"];
@@ -137,7 +137,7 @@ impl Options {
 
     fn selected(&self, message: &Value) -> Value {
         let Some(names) = &self.select else {
-            return super::mailbox::shown(message);
+            return super::store::shown(message);
         };
         let mut selected = Map::new();
         selected
@@ -292,7 +292,7 @@ fn literal(property: &str, token: &str) -> Option<Value> {
         return token.parse().ok().map(Value::Bool);
     }
     if property.ends_with("DateTime") {
-        return token.parse::<jiff::Timestamp>().ok().map(|at| json!(super::time(at)));
+        return token.parse::<jiff::Timestamp>().ok().map(|at| json!(super::store::time(at)));
     }
     quoted.map(|text| json!(text.replace("''", "'")))
 }

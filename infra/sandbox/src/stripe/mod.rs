@@ -8,8 +8,7 @@ mod promotions;
 mod refunds;
 mod session_form;
 pub(crate) mod sessions;
-
-use std::collections::HashMap;
+pub(crate) mod store;
 
 use hyper::Method;
 use jiff::Timestamp;
@@ -19,41 +18,9 @@ use crate::http::{Reply, Request};
 use crate::state::State;
 use error::StripeError;
 use form::Form;
-pub(crate) use promotions::PromotionCode;
 
 /// Sent with events and replies; what the contract was read against.
 pub(crate) const API_VERSION: &str = "2026-07-29.dahlia";
-
-/// What this Stripe account holds.
-pub(crate) struct Store {
-    pub(crate) sessions: sessions::Sessions,
-    /// By id; a payment intent carries its charge's id as `latest_charge`.
-    pub(crate) payment_intents: HashMap<String, Value>,
-    /// Oldest first.
-    refunds: Vec<Value>,
-    promotion_codes: Vec<PromotionCode>,
-    replies: idempotency::Replies,
-}
-
-impl Store {
-    pub(crate) fn new() -> Result<Self, toml::de::Error> {
-        Ok(Self {
-            sessions: sessions::Sessions::default(),
-            payment_intents: HashMap::new(),
-            refunds: Vec::new(),
-            promotion_codes: promotions::load()?,
-            replies: idempotency::Replies::default(),
-        })
-    }
-
-    /// Forgets all sales. Promotion codes stay: they are set up, not sold.
-    pub(crate) fn clear(&mut self) {
-        self.sessions = sessions::Sessions::default();
-        self.payment_intents.clear();
-        self.refunds.clear();
-        self.replies = idempotency::Replies::default();
-    }
-}
 
 /// Answers one API call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {

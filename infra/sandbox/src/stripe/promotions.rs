@@ -1,35 +1,12 @@
 //! Promotion codes, read from data/promotion_codes.toml.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
 use super::listing;
+use super::store::PromotionCode;
 use crate::state::State;
-
-/// A code that customers can enter.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PromotionCode {
-    pub(crate) id: String,
-    pub(crate) code: String,
-    pub(crate) active: bool,
-    pub(crate) coupon: String,
-    /// 1 to 100.
-    pub(crate) percent_off: u8,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    promotion_code: Vec<PromotionCode>,
-}
-
-pub(crate) fn load() -> Result<Vec<PromotionCode>, toml::de::Error> {
-    let file: File = toml::from_str(include_str!("../../data/promotion_codes.toml"))?;
-    Ok(file.promotion_code)
-}
 
 impl PromotionCode {
     fn value(&self) -> Value {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::error::StripeError;
 use super::form::Form;
 use super::promotions;
-use crate::config::is_web_address;
+use crate::config::{is_email, is_web_address};
 use crate::state::State;
 
 /// Stripe knows more parameters; one that is missing here is refused as unknown, which a test shows at once.
@@ -248,16 +248,4 @@ fn web_address(name: &str, address: &str) -> Result<String, StripeError> {
     } else {
         Err(StripeError::param("url_invalid", name, "Not a valid URL"))
     }
-}
-
-/// Enough of an address to deliver to.
-pub(crate) fn is_email(text: &str) -> bool {
-    text.split_once('@').is_some_and(|(local, domain)| {
-        !local.is_empty()
-            && domain.contains('.')
-            && !domain.starts_with('.')
-            && !domain.ends_with('.')
-            && !text.contains(char::is_whitespace)
-            && !domain.contains('@')
-    })
 }

@@ -1,63 +1,18 @@
 //! Checkout sessions: created by the API, paid on the hosted page or by a control call, planted by a test.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
-pub(crate) use super::session_form::is_email;
+use super::store::{Session, close};
 use super::{listing, session_form};
+use crate::config::is_email;
 use crate::state::State;
-
-/// All sessions by id.
-#[derive(Default)]
-pub(crate) struct Sessions {
-    by_id: HashMap<String, Session>,
-    created: u64,
-}
-
-/// A session as the API shows it, and what it keeps to itself.
-pub(crate) struct Session {
-    pub(crate) value: Value,
-    pub(crate) line_items: Vec<Value>,
-    intent_metadata: Map<String, Value>,
-    order: u64,
-}
-
-impl Sessions {
-    pub(crate) fn get(&self, id: &str) -> Option<&Session> {
-        self.by_id.get(id)
-    }
-
-    fn insert(&mut self, value: Value, line_items: Vec<Value>, intent_metadata: Map<String, Value>) {
-        self.created += 1;
-        let order = self.created;
-        let id = value["id"].as_str().unwrap_or("").to_owned();
-        let session = Session { value, line_items, intent_metadata, order };
-        self.by_id.insert(id, session);
-    }
-
-    /// Closes the sessions whose time is over.
-    fn expire_old(&mut self, now: Timestamp) {
-        for session in self.by_id.values_mut() {
-            let over = session.value["expires_at"].as_i64().is_some_and(|expires_at| expires_at <= now.as_second());
-            if over && session.value["status"] == "open" {
-                close(&mut session.value);
-            }
-        }
-    }
-}
 
 /// Closes the sessions whose time is over.
 pub(crate) fn expire_old(state: &mut State, now: Timestamp) {
     state.stripe.sessions.expire_old(now);
-}
-
-fn close(value: &mut Value) {
-    value["status"] = json!("expired");
-    value["url"] = Value::Null;
 }
 
 pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {

@@ -1,0 +1,108 @@
+//! What this Stripe account holds: sessions, payments, refunds, promotion codes, kept replies.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::idempotency;
+
+/// What this Stripe account holds.
+pub(crate) struct Store {
+    pub(crate) sessions: Sessions,
+    /// By id; a payment intent carries its charge's id as `latest_charge`.
+    pub(crate) payment_intents: HashMap<String, Value>,
+    /// Oldest first.
+    pub(super) refunds: Vec<Value>,
+    pub(crate) promotion_codes: Vec<PromotionCode>,
+    pub(super) replies: idempotency::Replies,
+}
+
+impl Store {
+    pub(crate) fn new() -> Result<Self, toml::de::Error> {
+        Ok(Self {
+            sessions: Sessions::default(),
+            payment_intents: HashMap::new(),
+            refunds: Vec::new(),
+            promotion_codes: load_promotion_codes()?,
+            replies: idempotency::Replies::default(),
+        })
+    }
+
+    /// Forgets all sales. Promotion codes stay: they are set up, not sold.
+    pub(crate) fn clear(&mut self) {
+        self.sessions = Sessions::default();
+        self.payment_intents.clear();
+        self.refunds.clear();
+        self.replies = idempotency::Replies::default();
+    }
+}
+
+/// All sessions by id.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    pub(super) by_id: HashMap<String, Session>,
+    created: u64,
+}
+
+/// A session as the API shows it, and what it keeps to itself.
+pub(crate) struct Session {
+    pub(crate) value: Value,
+    pub(crate) line_items: Vec<Value>,
+    pub(super) intent_metadata: Map<String, Value>,
+    pub(super) order: u64,
+}
+
+impl Sessions {
+    pub(crate) fn get(&self, id: &str) -> Option<&Session> {
+        self.by_id.get(id)
+    }
+
+    pub(super) fn insert(&mut self, value: Value, line_items: Vec<Value>, intent_metadata: Map<String, Value>) {
+        self.created += 1;
+        let order = self.created;
+        let id = value["id"].as_str().unwrap_or("").to_owned();
+        let session = Session { value, line_items, intent_metadata, order };
+        self.by_id.insert(id, session);
+    }
+
+    /// Closes the sessions whose time is over.
+    pub(super) fn expire_old(&mut self, now: Timestamp) {
+        for session in self.by_id.values_mut() {
+            let over = session.value["expires_at"].as_i64().is_some_and(|expires_at| expires_at <= now.as_second());
+            if over && session.value["status"] == "open" {
+                close(&mut session.value);
+            }
+        }
+    }
+}
+
+/// A code that customers can enter.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PromotionCode {
+    pub(crate) id: String,
+    pub(crate) code: String,
+    pub(crate) active: bool,
+    pub(crate) coupon: String,
+    /// 1 to 100.
+    pub(crate) percent_off: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    promotion_code: Vec<PromotionCode>,
+}
+
+fn load_promotion_codes() -> Result<Vec<PromotionCode>, toml::de::Error> {
+    let file: File = toml::from_str(include_str!("../../data/promotion_codes.toml"))?;
+    Ok(file.promotion_code)
+}
+
+/// Marks a session as expired.
+pub(super) fn close(value: &mut Value) {
+    value["status"] = json!("expired");
+    value["url"] = Value::Null;
+}
