@@ -10,15 +10,14 @@ use runtime::System;
 use crate::{
     audit_report,
     command::{CommandError, Ended, Target, wait},
-    digest_reader::{Announced, Digests},
+    digest_reader::Announced,
     digests_command::{self, DigestsCommand},
     known_findings::{self, Outcome, Told},
     local_log::LocalLog,
     log_reader, output,
     progress::Progress,
-    public_key::PublicKey,
     report_page,
-    stack::Deployed,
+    trust::Trust,
     when,
 };
 
@@ -75,41 +74,6 @@ pub(crate) struct VerifyArguments {
     known: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
-}
-
-/// Whose signatures count.
-#[derive(Args)]
-pub(crate) struct Trust {
-    /// A public key on P-256 (PEM or DER) to check signatures with, instead of the one that the key service names;
-    /// may be given more than once, for keys that were in use before.
-    #[arg(long = "public-key", value_name = "FILE")]
-    keys: Vec<PathBuf>,
-}
-
-impl Trust {
-    /// Where the stack's digests are; nothing where it has none.
-    pub(crate) async fn digests(
-        &self,
-        deployed: &Deployed,
-        announced: Vec<Announced>,
-    ) -> Result<Option<Digests>, CommandError> {
-        let Some(parts) = deployed.digests()? else { return Ok(None) };
-        let mut keys = Vec::new();
-        for file in &self.keys {
-            let failed = |what| format!("{} {what}", file.display());
-            let bytes = std::fs::read(file).map_err(|error| CommandError::failed(&failed("cannot be read"), error))?;
-            let key = PublicKey::parse(&bytes);
-            keys.push(key.map_err(|error| CommandError::failed(&failed("is no public key"), error))?);
-        }
-        if keys.is_empty() {
-            let asked = parts.key.public_key().await;
-            let bytes = asked.map_err(|error| CommandError::failed("the public key cannot be had", error))?;
-            let key = PublicKey::parse(&bytes);
-            keys.push(key.map_err(|error| CommandError::failed("the key service's answer is no public key", error))?);
-        }
-        let (store, notes) = (Arc::new(parts.store), deployed.notes());
-        Ok(Some(Digests { store, notes, bucket: parts.log_bucket, keys, announced }))
-    }
 }
 
 #[derive(Args)]

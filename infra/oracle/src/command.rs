@@ -1,21 +1,18 @@
 //! What the commands about sales share: their arguments, their ends, and asking before anything is changed.
 
 use std::{
-    error::Error,
     future::Future,
     io::{self, BufRead, IsTerminal, Write},
     path::PathBuf,
 };
 
 use clap::Args;
-use domain::{SessionId, ports::StorageError};
-use operations::{InvalidWords, Operator};
+use domain::SessionId;
+use operations::Operator;
 use runtime::Environment;
 
-use crate::{
-    account::Wanted,
-    stack::{Deployed, StackError},
-};
+pub(crate) use crate::command_error::CommandError;
+use crate::{account::Wanted, stack::Deployed};
 
 /// How a command ended, apart from failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,41 +23,6 @@ pub(crate) enum Ended {
     Nothing,
     /// The smoke test's environment check failed: exit code 2.
     Misconfigured,
-}
-
-/// Why a command failed: exit code 2, except for a refusal.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CommandError {
-    #[error("refused: {0}")]
-    Refused(String),
-    #[error("the operator's name is refused (--by, or USER): {0}")]
-    Name(InvalidWords),
-    #[error("the reason is refused (--reason): {0}")]
-    Reason(InvalidWords),
-    #[error("{0}")]
-    Usage(String),
-    #[error("name yourself with --by")]
-    NoName,
-    #[error("this changes something: answer on a terminal, or give --yes")]
-    Unconfirmed,
-    #[error(transparent)]
-    Stack(#[from] StackError),
-    #[error("standard input or output failed")]
-    Terminal(#[from] io::Error),
-    #[error("the answer cannot be written as JSON")]
-    Json(#[from] serde_json::Error),
-    #[error("{what}")]
-    Failed { what: String, source: Box<dyn Error + Send + Sync> },
-}
-
-impl CommandError {
-    pub(crate) fn failed(what: &str, source: impl Error + Send + Sync + 'static) -> Self {
-        Self::Failed { what: what.to_owned(), source: Box::new(source) }
-    }
-
-    pub(crate) fn unreadable_log(error: StorageError) -> Self {
-        Self::failed("the audit log, its digests or the table cannot be read", error)
-    }
 }
 
 /// Where the stack is, and how to answer.
@@ -175,7 +137,13 @@ mod tests {
     #[test]
     fn operators_name_themselves_and_no_address() {
         assert_eq!(signature("dana", Some("ok")).operator().unwrap().name(), "dana");
-        assert!(matches!(signature("d@x.example", None).operator(), Err(CommandError::Name(InvalidWords::Address))));
-        assert!(matches!(signature("dana", Some("")).operator(), Err(CommandError::Reason(InvalidWords::Empty))));
+        assert!(matches!(
+            signature("d@x.example", None).operator(),
+            Err(CommandError::Name(operations::InvalidWords::Address))
+        ));
+        assert!(matches!(
+            signature("dana", Some("")).operator(),
+            Err(CommandError::Reason(operations::InvalidWords::Empty))
+        ));
     }
 }

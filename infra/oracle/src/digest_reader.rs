@@ -13,7 +13,7 @@ use domain::{
 };
 use tokio::task::JoinSet;
 
-use crate::{command::CommandError, public_key::PublicKey};
+use crate::{command_error::CommandError, public_key::PublicKey};
 
 /// Digests that are fetched at once.
 const AT_ONCE: u64 = 16;

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    audit_command::Trust,
     command::{CommandError, Ended, Target, confirm, wait},
     digest_reader::{Digests, Stored},
     log_reader,
     output::{self, Row},
+    trust::Trust,
 };
 
 /// Keys that one message of the queue speaks of.

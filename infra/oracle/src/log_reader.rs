@@ -17,13 +17,14 @@ use audit_verify::{
 };
 use domain::{
     Sale, SessionId, Timestamp,
-    ports::{AllSales, AuditObjects, ListedObject, Notes, SaleStore, StorageError, Versioned},
+    ports::{AuditObjects, ListedObject, StorageError, Versioned},
 };
 use tokio::task::JoinSet;
 
 use crate::{
-    command::CommandError,
+    command_error::CommandError,
     digest_reader::{self, Digests},
+    log_ports::Ports,
 };
 
 /// Streams that are read at once: the time goes into waiting for replies.
@@ -31,15 +32,6 @@ const AT_ONCE: usize = 32;
 
 /// How often a stream that looks bad is read again while its sale goes on.
 const ROUNDS: u32 = 5;
-
-/// The log and the table.
-#[derive(Clone)]
-pub(crate) struct Ports {
-    pub(crate) objects: Arc<dyn AuditObjects>,
-    pub(crate) store: Arc<dyn SaleStore>,
-    pub(crate) all: Arc<dyn AllSales>,
-    pub(crate) notes: Arc<dyn Notes>,
-}
 
 /// Does `work` for each stream that was opened on `since` or later (all of them where it is empty): the stream's
 /// name and its objects as listed. `done` takes the results, in any order.

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::{
     account::{Account, AccountError, Wanted},
-    log_reader,
+    log_ports::Ports,
 };
 
 /// Why a stack cannot be reached.
@@ -223,9 +223,9 @@ impl Deployed {
     }
 
     /// What is read to look through the whole log.
-    pub(crate) fn log_ports(self) -> log_reader::Ports {
+    pub(crate) fn log_ports(self) -> Ports {
         let sales = Arc::new(self.sales);
-        log_reader::Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales.clone(), notes: sales }
+        Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales.clone(), notes: sales }
     }
 
     /// What scheduled functions remember.

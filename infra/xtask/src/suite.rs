@@ -1,5 +1,6 @@
 //! `test`: every check and test, in the order in which a failure is cheapest to learn about.
 
+mod build;
 mod false_hits;
 mod prompts;
 mod steps;

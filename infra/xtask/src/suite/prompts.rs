@@ -1,6 +1,6 @@
 //! The prompt regression (content filter, GAP-H) against the sandbox's model, and once with replies that it must refuse.
 
-use super::{Count, Suite, steps::build};
+use super::{Count, Suite, build::build};
 use crate::{
     error::Error,
     functions::{binaries, metadata},

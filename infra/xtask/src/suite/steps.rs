@@ -1,6 +1,12 @@
 //! The steps of the suite.
 
-use super::{Count, Step, Suite, count, false_hits::false_hits, prompts::prompts};
+use super::{
+    Count, Step, Suite,
+    build::{build, run},
+    count,
+    false_hits::false_hits,
+    prompts::prompts,
+};
 use crate::{
     error::Error,
     functions::{cargo, metadata},
@@ -39,15 +45,6 @@ pub(super) const STEPS: [Step; 12] = [
 
 /// Only on request: release builds of every function take longer than all the rest.
 pub(super) const SAM: Step = Step { name: "sam", about: "sam build, as for a deployment to AWS", run: sam };
-
-/// Runs a program with its output on the terminal.
-fn run(suite: &Suite, name: &'static str, command: &mut Command) -> Result<Count, Error> {
-    let status = suite.supervisor.run(name, command.current_dir(&suite.root))?;
-    if status.success() {
-        return Ok(Count::default());
-    }
-    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
-}
 
 fn tools(suite: &Suite) -> Result<Count, Error> {
     test_tools(suite)?;
@@ -112,14 +109,6 @@ fn clippy(suite: &Suite) -> Result<Count, Error> {
         "cargo clippy",
         cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
     )
-}
-
-/// Builds every program and every test in one go. Cargo unites the features of what it builds together: built in
-/// parts, with `--package`, the same libraries would be compiled once for each part.
-pub(super) fn build(suite: &Suite) -> Result<(), Error> {
-    let mut command = cargo();
-    command.args(["build", "--workspace", "--locked", "--bins", "--tests"]);
-    run(suite, "cargo build", &mut command).map(drop)
 }
 
 fn tests(suite: &Suite) -> Result<Count, Error> {

@@ -1,0 +1,43 @@
+//! Why a command failed.
+
+use std::{error::Error, io};
+
+use domain::ports::StorageError;
+use operations::InvalidWords;
+
+use crate::stack::StackError;
+
+/// Why a command failed: exit code 2, except for a refusal.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("refused: {0}")]
+    Refused(String),
+    #[error("the operator's name is refused (--by, or USER): {0}")]
+    Name(InvalidWords),
+    #[error("the reason is refused (--reason): {0}")]
+    Reason(InvalidWords),
+    #[error("{0}")]
+    Usage(String),
+    #[error("name yourself with --by")]
+    NoName,
+    #[error("this changes something: answer on a terminal, or give --yes")]
+    Unconfirmed,
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    #[error("standard input or output failed")]
+    Terminal(#[from] io::Error),
+    #[error("the answer cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("{what}")]
+    Failed { what: String, source: Box<dyn Error + Send + Sync> },
+}
+
+impl CommandError {
+    pub(crate) fn failed(what: &str, source: impl Error + Send + Sync + 'static) -> Self {
+        Self::Failed { what: what.to_owned(), source: Box::new(source) }
+    }
+
+    pub(crate) fn unreadable_log(error: StorageError) -> Self {
+        Self::failed("the audit log, its digests or the table cannot be read", error)
+    }
+}

@@ -1,0 +1,14 @@
+//! What the readers of the audit log read: its objects, the sales, the notes of the functions.
+
+use std::sync::Arc;
+
+use domain::ports::{AllSales, AuditObjects, Notes, SaleStore};
+
+/// The log and the table.
+#[derive(Clone)]
+pub(crate) struct Ports {
+    pub(crate) objects: Arc<dyn AuditObjects>,
+    pub(crate) store: Arc<dyn SaleStore>,
+    pub(crate) all: Arc<dyn AllSales>,
+    pub(crate) notes: Arc<dyn Notes>,
+}
