@@ -258,11 +258,12 @@ fn lines() -> Vec<Value> {
     let world = testkit::World::at(now);
     let journal =
         FunctionJournal { function: "audit-digest", notes: &world, log: &world, alerts: &world, clock: &world };
-    let noted = testkit::run(async {
+    let ran = testkit::run(async {
         let loaded = journal.load::<()>().await.expect("a memory");
-        journal.commit(loaded, |()| Noted::save(()).recording("it_ran", json!({}))).await.map(drop)
+        let note = |(): &mut (), _| Noted::save(()).recording("it_ran", json!({}));
+        journal.commit(loaded, note).await.expect("a record").settle().await;
     });
-    noted.expect("an end").expect("a record");
+    ran.expect("an end");
     let of_functions: Vec<String> = world.state().log.values().cloned().collect();
     let lines = sale.outbox.into_iter().map(|entry| entry.line).chain(of_functions);
     lines.map(|line| serde_json::from_str(&line).expect("a line of JSON")).collect()

@@ -189,8 +189,8 @@ async fn end(
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
     let counts = Counts { entries: document.entries.len(), gone, left };
-    let now = ports.journal.clock.now();
-    let (memory, ()) = ports.journal.commit(memory, |memory: &mut Memory| note(memory, &head, counts, now)).await?;
+    let noted = ports.journal.commit(memory, |memory: &mut Memory, now| note(memory, &head, counts, now)).await?;
+    let (memory, ()) = noted.settle().await;
     summary.documents += 1;
     summary.entries += document.entries.len() as u64;
     Ok(memory)

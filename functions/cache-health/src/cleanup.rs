@@ -49,7 +49,7 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
         Ok(listing) => listing,
         Err(error) => return Ok(told(&error, current)),
     };
-    let decide = |memory: &mut Memory| {
+    let decide = |memory: &mut Memory, _| {
         if memory.cleanup != before {
             return Noted::nothing(());
         }
@@ -61,7 +61,7 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
         // Nothing goes before this is in the log, so it is never left out of it.
         noted.requiring("cache_cleanup_planned", manifest(&listing, settings, cutoff, now))
     };
-    let (current, ()) = ports.journal.commit(current, decide).await?;
+    let (current, ()) = ports.journal.commit(current, decide).await?.settle().await;
     carry_out(ports, settings, current).await
 }
 
@@ -105,7 +105,7 @@ async fn list(ports: &Ports<'_>, before: &Cleanup, cutoff: Timestamp, now: Times
 /// Takes out what is planned, once the list is in the log.
 async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> Result<Current, CommitError> {
     let Some(plan) = current.value.memory.cleanup.plan.clone() else { return Ok(current) };
-    if current.value.has_something_to_tell() {
+    if current.value.has_outbox() {
         tracing::warn!("the list of what is to be removed is not in the log yet: nothing is removed");
         return Ok(current);
     }
@@ -119,8 +119,7 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
             Err(error) => return Ok(told(&error, current)),
         }
     }
-    let now = ports.clock.now();
-    let finished = |memory: &mut Memory| {
+    let finished = |memory: &mut Memory, now| {
         if memory.cleanup.plan.as_ref() != Some(&plan) {
             return Noted::nothing(());
         }
@@ -134,7 +133,7 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
         });
         Noted::save(()).recording("cache_cleanup", facts)
     };
-    Ok(ports.journal.commit(current, finished).await?.0)
+    Ok(ports.journal.commit(current, finished).await?.settle().await.0)
 }
 
 /// The store has told operators already; the cleanup waits for the next look.

@@ -63,7 +63,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
         // each Sunday, it would never end.
         let slice = scan.slice.clone().or_else(|| scan.due.is_some().then(Slice::default));
         let next = FullScan { due: Some(due), slice, recount: None, correction: scan.correction.clone() };
-        ports.journal.commit(current, replace(&scan, &next)).await?.0
+        ports.journal.commit(current, |memory, _| replace(memory, &scan, &next)).await?.settle().await.0
     };
     let scan = current.value.memory.scan.clone();
     let outcome = match (&scan.correction, &scan.slice, scan.recount) {
@@ -83,14 +83,13 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     }
 }
 
-fn replace<'a>(before: &'a FullScan, next: &'a FullScan) -> impl Fn(&mut Memory) -> Noted<()> + Send + Sync + 'a {
-    move |memory| {
-        if memory.scan != *before {
-            return Noted::nothing(());
-        }
-        memory.scan = next.clone();
-        Noted::save(())
+/// Saves the next place of the scan, unless another run has moved it.
+fn replace(memory: &mut Memory, before: &FullScan, next: &FullScan) -> Noted<()> {
+    if memory.scan != *before {
+        return Noted::nothing(());
     }
+    memory.scan = next.clone();
+    Noted::save(())
 }
 
 async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice: &Slice) -> Result<(), CommitError> {
@@ -116,8 +115,7 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
         }
     }
     slice.corrupt += corrupt.len() as u64;
-    let now = ports.clock.now();
-    let decide = |memory: &mut Memory| {
+    let decide = |memory: &mut Memory, now| {
         if memory.scan != *scan {
             return Noted::nothing(());
         }
@@ -130,7 +128,8 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
         }
         noted
     };
-    ports.journal.commit(current, decide).await.map(drop)
+    ports.journal.commit(current, decide).await?.settle().await;
+    Ok(())
 }
 
 /// What the index has, and whether it stood still while it was counted.
@@ -167,11 +166,11 @@ async fn count_again(
     let recount = Recount { tries: recount.tries.saturating_add(1), ..recount };
     let begun = FullScan { recount: (!no_more).then_some(recount), ..scan.clone() };
     // Saved before it is begun: a count that the function does not live to end must not be tried for ever.
-    let begin = |memory: &mut Memory| {
-        let noted = replace(scan, &begun)(memory);
+    let begin = |memory: &mut Memory, _| {
+        let noted = replace(memory, scan, &begun);
         if no_more && noted.save { noted.recording("cache_recount", given_up(recount)) } else { noted }
     };
-    let (current, ()) = ports.journal.commit(current, begin).await?;
+    let (current, ()) = ports.journal.commit(current, begin).await?.settle().await;
     if no_more || current.value.memory.scan != begun {
         return Ok(());
     }
@@ -181,7 +180,7 @@ async fn count_again(
     let believed = found.exact && (none || recount.suspected == Some(found.drift));
     let suspected = found.exact.then_some(found.drift).or(recount.suspected);
     let correction = Correction { drift: found.drift, tries: recount.tries, token: ports.randomness.token(), at: now };
-    let decide = |memory: &mut Memory| {
+    let decide = |memory: &mut Memory, _| {
         if memory.scan != begun {
             return Noted::nothing(());
         }
@@ -192,7 +191,7 @@ async fn count_again(
         memory.scan.correction = believed.then(|| correction.clone());
         Noted::save(())
     };
-    let (current, ()) = ports.journal.commit(current, decide).await?;
+    let (current, ()) = ports.journal.commit(current, decide).await?.settle().await;
     let scan = current.value.memory.scan.clone();
     match &scan.correction {
         Some(decided) if *decided == correction => put_right(ports, current, &scan, decided).await,
@@ -213,7 +212,7 @@ async fn put_right(
     if is_known {
         ports.cache.correct(correction.drift, &correction.token).await?;
     }
-    let decide = |memory: &mut Memory| {
+    let decide = |memory: &mut Memory, now| {
         if memory.scan != *scan {
             return Noted::nothing(());
         }
@@ -228,7 +227,8 @@ async fn put_right(
         let noted = Noted::save(()).recording("cache_recount", facts);
         noted.alerting(drifted(now, correction.drift, is_known))
     };
-    ports.journal.commit(current, decide).await.map(drop)
+    ports.journal.commit(current, decide).await?.settle().await;
+    Ok(())
 }
 
 fn counted(found: &Correction) -> Value {

@@ -80,17 +80,15 @@ async fn step(
     notebook: Versioned<Notebook<Memory>>,
 ) -> Result<Option<HealthRecord>, CommitError> {
     let seen = look::look(ports, settings, &notebook.value.memory).await;
-    let now = ports.clock.now();
     let last = notebook.value.memory.last.as_ref().map(|last| last.at);
-    let judged = |memory: &mut Memory| {
+    let judged = |memory: &mut Memory, now| {
         // Two runs at the same time look twice and record once.
         if memory.last.as_ref().map(|last| last.at) != last {
             return audit::Noted::nothing(None);
         }
-        let noted = judge::judge(memory, &seen, settings, now);
-        audit::Noted { events: noted.events, alerts: noted.alerts, save: noted.save, answer: Some(noted.answer) }
+        judge::judge(memory, &seen, settings, now).map(Some)
     };
-    let (notebook, record) = ports.journal.commit(notebook, judged).await?;
+    let (notebook, record) = ports.journal.commit(notebook, judged).await?.settle().await;
     let Some(record) = record else { return Ok(None) };
     if record.measures.is_some() {
         let notebook = cleanup::step(ports, settings, notebook).await?;

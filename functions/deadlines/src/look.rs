@@ -128,12 +128,8 @@ async fn listed(ports: Ports<'_>, work: Work, most: usize) -> Result<Vec<Session
 /// Looks at one sale. The list it was on lags behind: what the sale itself says counts.
 async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), LookError> {
     let journal = ports.journal;
-    let Some(mut sale) = journal.store.load(session).await? else { return Ok(()) };
-    if !sale.value.outbox.is_empty() || !sale.value.alerts.is_empty() {
-        journal.flush(sale).await;
-        let Some(flushed) = journal.store.load(session).await? else { return Ok(()) };
-        sale = flushed;
-    }
+    let Some(sale) = journal.store.load(session).await? else { return Ok(()) };
+    let sale = journal.flush(sale).await;
     let Some(open) = due(&sale.value, journal.clock.now()) else { return Ok(()) };
     match open.work {
         Work::Unusable if domain::planted("policy-refunds-unusable") => refund_held(ports, sale).await,
@@ -168,18 +164,15 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError>
     for message in chase::messages(&sale.value, now).into_iter().filter(|_| !domain::planted("chase-without-message")) {
         queue(ports, &message).send(&message).await?;
     }
-    let chased = |sale: &mut Sale| {
+    let chased = |sale: &mut Sale, now| {
         let Some(open) = due(sale, now).filter(|open| open.work == Work::InFlight) else {
-            return Change::nothing(false);
+            return Change::nothing(());
         };
         sale.chased += 1;
         sale.reminded_at = Some(now);
-        Change::save(true).alerting(chase::alert(sale, open.since, sale.chased, now))
+        Change::save(()).alerting(chase::alert(sale, open.since, sale.chased, now))
     };
-    let (sale, changed) = ports.journal.commit(sale, chased).await?;
-    if changed {
-        ports.journal.settle(sale).await;
-    }
+    ports.journal.commit(sale, chased).await?.settle().await;
     Ok(())
 }
 
@@ -194,16 +187,12 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
 
 /// Brings a sale that waits for a human to mind again.
 async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
-    let now = ports.journal.clock.now();
-    let (sale, changed) = ports.journal.commit(sale, |sale| reminder(sale, now)).await?;
-    if changed {
-        ports.journal.settle(sale).await;
-    }
+    ports.journal.commit(sale, reminder).await?.settle().await;
     Ok(())
 }
 
-fn reminder(sale: &mut Sale, now: Timestamp) -> Change<bool> {
-    let Some(open) = due(sale, now) else { return Change::nothing(false) };
+fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
+    let Some(open) = due(sale, now) else { return Change::nothing(()) };
     let what = match open.work {
         Work::Review => "held by the content filter: approve, replace or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
@@ -212,13 +201,13 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<bool> {
         Work::Failed => "there is no verdict: try again or refund it",
         Work::DeadLetter => "its mail was given up: send it on its way again",
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
-        Work::InFlight | Work::Refund => return Change::nothing(false),
+        Work::InFlight | Work::Refund => return Change::nothing(()),
     };
     sale.reminded_at = Some(now);
     if domain::planted("reminder-not-alerted") {
-        return Change::save(true);
+        return Change::save(());
     }
-    Change::save(true).alerting(escalation(sale, open, what, now))
+    Change::save(()).alerting(escalation(sale, open, what, now))
 }
 
 fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert {
@@ -236,16 +225,11 @@ fn policy() -> Result<Authorisation, InvalidWords> {
 async fn refund_held(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
     let session = sale.value.session_id.clone();
     let checkout = ports.payments.session(&session).await?;
-    let (policy, now) = (policy()?, ports.journal.clock.now());
-    let decide = |sale: &mut Sale| by_policy(sale, &checkout, &policy, now);
-    let (sale, decided) = ports.journal.commit(sale, decide).await?;
-    match decided {
-        Decided::Nothing => {}
-        Decided::Reminded => ports.journal.settle(sale).await,
-        Decided::Refund => {
-            ports.journal.settle(sale).await;
-            refund::carry_out(refund_ports(ports), &session).await?;
-        }
+    let policy = policy()?;
+    let decide = |sale: &mut Sale, now| by_policy(sale, &checkout, &policy, now);
+    let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
+    if decided == Decided::Refund {
+        refund::carry_out(refund_ports(ports), &session).await?;
     }
     Ok(())
 }

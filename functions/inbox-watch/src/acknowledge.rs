@@ -27,7 +27,7 @@ impl Watch<'_> {
             // Whether or not the mailbox made one: a draft that nobody recorded is never sent.
             Err(error) => return self.not_sent(id, &error).await,
         };
-        match self.note(|memory: &mut Memory| Noted::save(memory.drafted(id, &draft))).await {
+        match self.note(|memory: &mut Memory, _| Noted::save(memory.drafted(id, &draft))).await {
             Ok(true) => {}
             // Another run has the message.
             Ok(false) | Err(WatchError::Overtaken) => {

@@ -14,8 +14,7 @@ impl Watch<'_> {
     /// what operators were told of is given up (Inbox Watch, invariant 6), and whoever wrote is acknowledged also where
     /// nobody can say to which sale the message belongs (V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
-        let now = self.now();
-        let failed = self.note(|memory| {
+        let failed = self.note(|memory, now| {
             let failed = memory.failed(id);
             let noted = Noted::save(failed);
             if failed == Failed::Unlinked {
@@ -40,7 +39,7 @@ impl Watch<'_> {
             tracing::error!(message = digest(id), error, "operators cannot be told of a message");
             return Ok(());
         }
-        self.note(|memory| {
+        self.note(|memory, _| {
             memory.told(id);
             Noted::save(())
         })

@@ -22,29 +22,23 @@ impl Watch<'_> {
         };
         let FunctionJournal { log, alerts, clock, .. } = self.ports.journal;
         let journal = Journal { store: self.ports.store, log, alerts, clock };
-        let now = self.now();
-        let reply = |sale: &mut Sale| {
+        let reply = |sale: &mut Sale, now| {
             // With the key that the sale's tag was made with: it may have been rotated since.
             let buyer = sale.email_tag.as_deref();
             let from_buyer = buyer.and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
             replied(sale, id, from_buyer, now)
         };
-        let (sale, changed) = journal.commit(sale, reply).await?;
-        if changed {
-            journal.settle(sale).await;
-        } else {
-            journal.flush(sale).await;
-        }
+        journal.commit(sale, reply).await?.settle().await;
         Ok(())
     }
 }
 
-/// A reply on its sale. Whether the sale changed.
-fn replied(sale: &mut Sale, message: &str, from_buyer: Option<bool>, now: Timestamp) -> Change<bool> {
+/// Notes a reply on its sale, once.
+fn replied(sale: &mut Sale, message: &str, from_buyer: Option<bool>, now: Timestamp) -> Change<()> {
     let reply = Reply { message: message.to_owned(), at: now, from_buyer, settled_at: None };
     let noted = sale.note_reply(reply);
     if noted == ReplyNoted::Known {
-        return Change::nothing(false);
+        return Change::nothing(());
     }
     let body = Body::CustomerReply { message: digest(message), from_buyer };
     let what_to_do = match noted {
@@ -54,5 +48,5 @@ fn replied(sale: &mut Sale, message: &str, from_buyer: Option<bool>, now: Timest
     let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id.prefix());
     // Its subject is the reply: the prefixes of two sales may well be the same, and equal alerts are sent once a minute.
     let alert = alert(Severity::Warn, now, "REPLY", &digest(message), &detail);
-    Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], true).alerting(alert)
+    Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], ()).alerting(alert)
 }

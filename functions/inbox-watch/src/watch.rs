@@ -103,7 +103,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Resu
     let notebook = ports.journal.load::<Memory>().await?;
     let mut watch = Watch { ports, settings, id, notebook, report: Report::default() };
     let (begun_at, lease) = (watch.now(), settings.lease);
-    let begun = watch.commit(|memory| match memory.begin(id, begun_at, lease) {
+    let begun = watch.commit(|memory, _| match memory.begin(id, begun_at, lease) {
         begun @ (Begun::Seed | Begun::Go) => Noted::save(begun),
         begun @ (Begun::Busy | Begun::Waiting) => Noted::nothing(begun),
     });
@@ -135,9 +135,9 @@ impl Watch<'_> {
 
     async fn commit<A: Send>(
         &mut self,
-        decide: impl Fn(&mut Memory) -> Noted<A> + Send + Sync,
+        decide: impl Fn(&mut Memory, Timestamp) -> Noted<A> + Send + Sync,
     ) -> Result<A, CommitError> {
-        let (notebook, answer) = self.ports.journal.commit(self.notebook.clone(), decide).await?;
+        let (notebook, answer) = self.ports.journal.commit(self.notebook.clone(), decide).await?.settle().await;
         self.notebook = notebook;
         Ok(answer)
     }
@@ -145,17 +145,14 @@ impl Watch<'_> {
     /// Notes something, as long as nobody else has taken over.
     pub(crate) async fn note<A: Send>(
         &mut self,
-        decide: impl Fn(&mut Memory) -> Noted<A> + Send + Sync,
+        decide: impl Fn(&mut Memory, Timestamp) -> Noted<A> + Send + Sync,
     ) -> Result<A, WatchError> {
         let id = self.id;
-        let noted = self.commit(|memory| {
-            if memory.is_run(id) {
-                let Noted { events, alerts, save, answer } = decide(memory);
-                Noted { events, alerts, save, answer: Some(answer) }
-            } else {
-                Noted::nothing(None)
-            }
-        });
+        let noted = self.commit(
+            |memory, now| {
+                if memory.is_run(id) { decide(memory, now).map(Some) } else { Noted::nothing(None) }
+            },
+        );
         noted.await?.ok_or(WatchError::Overtaken)
     }
 
@@ -164,8 +161,8 @@ impl Watch<'_> {
     async fn seed(&mut self) -> Result<(), WatchError> {
         let since = ReceivedAt::earliest();
         let unread = self.ports.inbox.unread(&since, Order::NewestFirst, MOST_SEEN).await?;
-        let (count, more, now) = (unread.messages.len(), unread.more, self.now());
-        let seed = |memory: &mut Memory| {
+        let (count, more) = (unread.messages.len(), unread.more);
+        let seed = |memory: &mut Memory, now| {
             memory.seed(&unread, now);
             let or_more = if more { " or more" } else { "" };
             let detail = format!("first run: {count}{or_more} unread message(s) taken as seen, nobody is answered");
@@ -187,7 +184,7 @@ impl Watch<'_> {
         let since = self.notebook.value.memory.since();
         let unread = self.ports.inbox.unread(&since, Order::OldestFirst, MOST_LISTED).await?;
         self.report.looked = true;
-        self.report.new = self.note(|memory| Noted::save(memory.take(&unread))).await?;
+        self.report.new = self.note(|memory, _| Noted::save(memory.take(&unread))).await?;
         let at_hand: Vec<String> = self.notebook.value.memory.at_hand.iter().map(|it| it.id.clone()).collect();
         for id in at_hand {
             if self.now() >= until {
@@ -220,7 +217,7 @@ impl Watch<'_> {
         };
         if !at_hand.told {
             self.ports.broadcast.tell(&answer::broadcast(&message)).await?;
-            self.note(|memory| {
+            self.note(|memory, _| {
                 memory.told(id);
                 Noted::save(())
             })
@@ -235,7 +232,7 @@ impl Watch<'_> {
             self.link(id, &message, &address).await?;
         }
         let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
-        match self.note(|memory| Noted::save(memory.claim_answer(id, &sender, now))).await? {
+        match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, now))).await? {
             Claimed::Granted => self.acknowledge(id, address, &message.subject).await,
             Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
             Claimed::Full => {
@@ -254,7 +251,7 @@ impl Watch<'_> {
         ended: Ended,
         alert: Option<Alert>,
     ) -> Result<(), WatchError> {
-        let finish = |memory: &mut Memory| {
+        let finish = |memory: &mut Memory, _| {
             let sender = memory.finish(id, ended);
             let facts: Value = json!({ "message": digest(id), "sender": sender, "outcome": outcome });
             let noted = Noted::save(()).recording("auto_response", facts);
@@ -268,9 +265,9 @@ impl Watch<'_> {
         if matches!(error, Some(WatchError::Overtaken)) {
             return Err(WatchError::Overtaken);
         }
-        let (now, wait) = (self.now(), error.as_ref().and_then(WatchError::wait));
+        let wait = error.as_ref().and_then(WatchError::wait);
         let trouble = error.as_ref().map(trouble);
-        let end = |memory: &mut Memory| {
+        let end = |memory: &mut Memory, now| {
             memory.end(now, wait);
             let alert = changed(memory, trouble.as_ref(), now);
             memory.trouble = trouble.as_ref().map(|(_, code)| code.clone());

@@ -53,14 +53,9 @@ pub async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), ApplyError
         return Ok(());
     };
     let sale = journal.load(&session.id, changed.received_at).await?;
-    let now = journal.clock.now();
-    let (sale, is_new) = journal.commit(sale, |sale| note(sale, &session, changed, now)).await?;
-    tracing::info!(session = session.id.prefix(), change = ?changed.change, is_new, "payment changed");
-    if is_new {
-        journal.settle(sale).await;
-    } else {
-        journal.flush(sale).await;
-    }
+    let noted = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
+    tracing::info!(session = session.id.prefix(), change = ?changed.change, is_new = noted.answer(), "payment changed");
+    noted.settle().await;
     Ok(())
 }
 

@@ -129,7 +129,7 @@ async fn compare(
         }
     }
     match sale {
-        Some(sale) => note_amount(ports, session, sale, now, report).await,
+        Some(sale) => note_amount(ports, session, sale, report).await,
         // Once there is a sale to record it with.
         None => Ok(()),
     }
@@ -189,7 +189,6 @@ async fn note_amount(
     ports: Ports<'_>,
     session: &CheckoutSession,
     sale: Versioned<Sale>,
-    now: Timestamp,
     report: &mut Report,
 ) -> Result<(), CompareError> {
     let Some(price) = other_price(session).filter(|_| !sale.value.amount_noted) else { return Ok(()) };
@@ -199,7 +198,7 @@ async fn note_amount(
         "paid {paid} {}, the price is {price} {CURRENCY}: a promotion code, or a wrong price?",
         currency.as_deref().unwrap_or("?")
     );
-    let note = |sale: &mut Sale| {
+    let note = |sale: &mut Sale, now| {
         if sale.amount_noted {
             return Change::nothing(false);
         }
@@ -209,11 +208,8 @@ async fn note_amount(
         let alert = Alert::event("ORACLE-RECONCILE", Severity::Warn, now, "AMOUNT", &session.id, &detail);
         Change::recorded(vec![record], true).alerting(alert)
     };
-    let (sale, noted) = ports.journal.commit(sale, note).await?;
-    if noted {
-        ports.journal.settle(sale).await;
-        report.amounts += 1;
-    }
+    let (_, is_new) = ports.journal.commit(sale, note).await?.settle().await;
+    report.amounts += usize::from(is_new);
     Ok(())
 }
 

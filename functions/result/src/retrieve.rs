@@ -127,18 +127,16 @@ impl Retrieval<'_> {
     /// A record of the retrieval, and of what the filter found if it found anything. A clean verdict is served
     /// whether or not its record can be written.
     async fn record_retrieval(&self, sale: Versioned<Sale>, gate: &gates::Run) -> Result<(), CommitError> {
-        let record = |sale: &mut Sale| {
+        let record = |sale: &mut Sale, now| {
             if sale.retrievals >= MAX_RECORDED_RETRIEVALS {
                 return Change::nothing(());
             }
             sale.retrievals += 1;
-            let now = self.now();
             let served = Record::pipeline(now, self.asked_at, Source::CacheHit, Status::Cached, Some("cache_hit"));
             let filtered = (gate.term_count() > 0).then(|| gate.record(now, self.asked_at));
             Change::recorded(filtered.into_iter().chain([served]).collect(), ())
         };
-        let (sale, ()) = self.ports.journal.commit(sale, record).await?;
-        self.ports.journal.settle(sale).await;
+        self.ports.journal.commit(sale, record).await?.settle().await;
         Ok(())
     }
 
@@ -150,16 +148,16 @@ impl Retrieval<'_> {
             // Fail closed: nothing is shown, and the next request tries again (content filter GAP-L).
             return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
         }
-        let hold = |sale: &mut Sale| {
+        let hold = |sale: &mut Sale, _| {
             if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
-                return Change::nothing(false);
+                return Change::nothing(());
             }
             sale.fulfilment = Fulfilment::InReview { gate: 2, at: now };
             let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
-            Change::recorded(vec![gate.record(now, self.asked_at)], true).alerting(alert)
+            Change::recorded(vec![gate.record(now, self.asked_at)], ()).alerting(alert)
         };
-        if let Ok((sale, true)) = self.ports.journal.commit(sale, hold).await {
-            self.ports.journal.settle(sale).await;
+        if let Ok(held) = self.ports.journal.commit(sale, hold).await {
+            held.settle().await;
         }
         in_review()
     }
@@ -179,28 +177,32 @@ impl Retrieval<'_> {
         let Some(cached) = archived.filter(|_| !domain::planted("page-ignores-archive")) else {
             return self.regenerate(sale).await;
         };
-        let put_back = |sale: &mut Sale| {
+        let put_back = |sale: &mut Sale, now| {
             if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
                 return Change::nothing(());
             }
-            let now = self.now();
             let detail = Some("restored from the archive");
             let record = Record::pipeline(now, self.asked_at, Source::ResultPage, Status::Cached, detail);
             Change { verdict: Some(Box::new(cached.clone())), ..Change::recorded(vec![record], ()) }
         };
         match self.ports.journal.commit(sale, put_back).await {
-            Ok((sale, ())) => self.serve(sale, cached).await,
+            Ok(restored) => self.serve(restored.unsettled().0, cached).await,
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
     }
 
     async fn regenerate(&self, sale: Versioned<Sale>) -> Reply {
-        let reopen = |sale: &mut Sale| {
+        let reopen = |sale: &mut Sale, _| {
             if sale.reopen_for_regeneration(self.asked_at) { Change::save(true) } else { Change::nothing(false) }
         };
         match self.ports.journal.commit(sale, reopen).await {
-            Ok((_, true)) => self.order().await,
-            Ok((_, false)) => pending(),
+            Ok(reopened) => {
+                if reopened.unsettled().1 {
+                    self.order().await
+                } else {
+                    pending()
+                }
+            }
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
     }
@@ -226,7 +228,7 @@ impl Retrieval<'_> {
     async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Reply {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
         let usable = session.submission().is_ok();
-        let note = |sale: &mut Sale| {
+        let note = |sale: &mut Sale, now| {
             let is_new = matches!(sale.fulfilment, Fulfilment::Ordered { at } if at == self.asked_at);
             if !is_new && !sale.needs_order(self.asked_at) {
                 return Change::nothing(false);
@@ -238,13 +240,15 @@ impl Retrieval<'_> {
             }
             sale.fulfilment = Fulfilment::Unusable { at: self.asked_at };
             let reason = Some("paid but unusable: no usable tier or query");
-            let record = Record::pipeline(self.now(), self.asked_at, Source::Webhook, Status::Error, reason);
+            let record = Record::pipeline(now, self.asked_at, Source::Webhook, Status::Error, reason);
             Change::recorded(vec![record], true)
         };
         match self.ports.journal.commit(sale.unwrap_or_else(fresh), note).await {
-            Ok((_, true)) if usable => self.order().await,
-            Ok((_, true)) => self.notify().await,
-            Ok((_, false)) => pending(),
+            Ok(noted) => match (noted.unsettled().1, usable) {
+                (true, true) => self.order().await,
+                (true, false) => self.notify().await,
+                (false, _) => pending(),
+            },
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
     }

@@ -66,7 +66,8 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
         return Ok(Handled::Done);
     }
     // On record before anything can fail: from here on somebody comes after it.
-    let sale = if sale.version == 0 { journal.commit(sale, |_| Change::save(())).await?.0 } else { sale };
+    let sale =
+        if sale.version == 0 { journal.commit(sale, |_, _| Change::save(())).await?.unsettled().0 } else { sale };
     let session = ports.payments.session(&notice.session_id).await?;
     // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
     let Some(unusable) = session.submission().err().filter(|_| session.is_paid()) else {
@@ -79,9 +80,10 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
         return Ok(Handled::Later);
     };
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
-    let note = |sale: &mut Sale| note(sale, &session, unusable, email_tag.as_deref(), notice, journal.clock.now());
-    let (sale, open) = journal.commit(sale, note).await?;
+    let note = |sale: &mut Sale, now| note(sale, &session, unusable, email_tag.as_deref(), notice, now);
+    let (sale, open) = journal.commit(sale, note).await?.unsettled();
     if !open {
+        journal.flush(sale).await;
         return Ok(Handled::Done);
     }
     let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
@@ -90,14 +92,14 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     if !domain::planted("drop-mail-error-swallowed") {
         sent?;
     }
-    let ordered = |sale: &mut Sale| {
+    let ordered = |sale: &mut Sale, _| {
         if sale.notice != Mail::NotOrdered {
             return Change::nothing(());
         }
         sale.notice = Mail::Ordered;
         Change::save(())
     };
-    journal.commit(sale, ordered).await?;
+    journal.commit(sale, ordered).await?.unsettled();
     Ok(Handled::Done)
 }
 

@@ -4,7 +4,7 @@ mod finish;
 mod till;
 
 use crate::generate::{self, Generated, NoVerdict, Policy, generate};
-use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status, digest};
+use audit::{AuditKey, Body, Change, CommitError, Committed, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp, Unusable, Verdict,
@@ -96,25 +96,24 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
     let journal = ports.journal;
     let sale = journal.load(&order.session_id, order.received_at).await?;
     let fresh = Sale::ordered(order.session_id.clone(), order.received_at);
-    let claim = |sale: &mut Sale| {
+    let claim = |sale: &mut Sale, now| {
         if order.ordered_by == OrderedBy::SmokeTest {
             // The smoke test's sale is one from its very beginning; no other becomes one.
             sale.smoke = sale.smoke || *sale == fresh;
             if !sale.smoke {
-                tracing::error!(
-                    session = order.session_id.prefix(),
-                    "a smoke test's order for somebody's sale: dropped"
-                );
                 return Change::nothing(Claim::BusyElsewhere);
             }
         } else if sale.smoke && matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
             // Somebody's after all, it seems: the till decides, and whoever paid has lost nothing by it.
-            sale.fulfilment = Fulfilment::Ordered { at: journal.clock.now() };
+            sale.fulfilment = Fulfilment::Ordered { at: now };
         }
-        let claim = sale.claim_generation(&order.message_id, journal.clock.now(), settings.lease);
+        let claim = sale.claim_generation(&order.message_id, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
-    let (sale, claim) = journal.commit(sale, claim).await?;
+    let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
+    if order.ordered_by == OrderedBy::SmokeTest && !sale.value.smoke {
+        tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
+    }
     match claim {
         Claim::BusyElsewhere | Claim::BusyHere if domain::planted("verdict-made-unclaimed") => {}
         Claim::Done if domain::planted("finished-sale-left-alone") => return Ok(Handled::Done),
@@ -124,15 +123,17 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
         Claim::Done => {
             // The worker that found it unusable may have died before it gave notice.
             give_notice(ports, order, &sale.value).await?;
-            journal.flush(sale.clone()).await;
+            let sale = journal.flush(sale).await;
             return finish(ports, sale).await;
         }
         Claim::Granted => {}
     }
     match produce(ports, settings, order, sale).await {
-        Ok(sale) if matches!(sale.value.fulfilment, Fulfilment::Ready { .. }) => finish(ports, sale).await,
-        Ok(sale) => {
-            journal.settle(sale).await;
+        Ok(ended) if matches!(ended.state().fulfilment, Fulfilment::Ready { .. }) => {
+            finish(ports, ended.unsettled().0).await
+        }
+        Ok(ended) => {
+            ended.settle().await;
             Ok(Handled::Done)
         }
         Err(_) if domain::planted("order-error-acknowledged") => Ok(Handled::Done),
@@ -146,25 +147,28 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
 /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
 /// too, the lease ends by itself.
 async fn release(ports: Ports<'_>, order: &Order) {
-    let give_up = |sale: &mut Sale| match &mut sale.fulfilment {
+    let give_up = |sale: &mut Sale, now| match &mut sale.fulfilment {
         Fulfilment::Generating { owner, lease_until } if *owner == order.message_id => {
-            *lease_until = ports.journal.clock.now();
+            *lease_until = now;
             Change::save(())
         }
         _ => Change::nothing(()),
     };
     if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await {
-        let _ = ports.journal.commit(sale, give_up).await;
+        let _ = ports.journal.commit(sale, give_up).await.map(Committed::unsettled);
     }
 }
 
+/// A sale whose claim has ended: with a verdict, or without one.
+type Ended<'a> = Committed<Journal<'a>, ()>;
+
 /// Makes the verdict of a claimed sale: confirms the payment, asks the model, checks, filters, saves.
-async fn produce(
-    ports: Ports<'_>,
+async fn produce<'a>(
+    ports: Ports<'a>,
     settings: &Settings,
     order: &Order,
     sale: Versioned<Sale>,
-) -> Result<Versioned<Sale>, FulfilError> {
+) -> Result<Ended<'a>, FulfilError> {
     let bought = match till::ask(ports, order, &sale.value).await? {
         Till::Bought(bought) => bought,
         Till::Unpaid => return unpaid(ports, order, sale).await,
@@ -187,7 +191,8 @@ async fn produce(
                 sale.unavailable_until = Some(until);
                 Change::save(())
             })
-            .await?;
+            .await?
+            .unsettled();
             return Err(FulfilError::CircuitOpen);
         }
         Err(NoVerdict::Failed(reason)) => {
@@ -196,7 +201,7 @@ async fn produce(
             return end(ports, order, sale, |sale, now| {
                 bought.note(sale);
                 sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
-                let alert = event(ports, &order.session_id, Severity::Critical, "VERDICT", &reason);
+                let alert = event(now, &order.session_id, Severity::Critical, "VERDICT", &reason);
                 let records = if domain::planted("failure-not-recorded") { Vec::new() } else { records.clone() };
                 Change::recorded(records, ()).alerting(alert)
             })
@@ -235,42 +240,42 @@ async fn produce(
 
 /// The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the customer's page
 /// orders again.
-async fn unpaid(ports: Ports<'_>, order: &Order, sale: Versioned<Sale>) -> Result<Versioned<Sale>, FulfilError> {
+async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> Result<Ended<'a>, FulfilError> {
     end(ports, order, sale, |sale, now| {
         sale.fulfilment = Fulfilment::Ordered { at: now };
         let detail = "ordered, but Stripe says it is not paid";
-        let alert = event(ports, &order.session_id, Severity::Critical, "PAYMENT", detail);
+        let alert = event(now, &order.session_id, Severity::Critical, "PAYMENT", detail);
         Change::save(()).alerting(alert)
     })
     .await
 }
 
 /// Paid, and nobody knows for what: the customer is asked (Silent Drop).
-async fn unusable(
-    ports: Ports<'_>,
+async fn unusable<'a>(
+    ports: Ports<'a>,
     order: &Order,
     sale: Versioned<Sale>,
     unusable: Unusable,
-) -> Result<Versioned<Sale>, FulfilError> {
+) -> Result<Ended<'a>, FulfilError> {
     tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
     let reason = format!("paid but unusable: {unusable}");
-    let sale = end(ports, order, sale, |sale, now| {
+    let ended = end(ports, order, sale, |sale, now| {
         sale.fulfilment = Fulfilment::Unusable { at: now };
         let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
         Change::recorded(vec![Record::pipeline(now, order.received_at, status.0, status.1, status.2)], ())
     })
     .await?;
-    give_notice(ports, order, &sale.value).await?;
-    Ok(sale)
+    give_notice(ports, order, ended.state()).await?;
+    Ok(ended)
 }
 
 /// Ends a smoke test's sale without a verdict. It is not tried again: its test is over soon.
-async fn refuse(
-    ports: Ports<'_>,
+async fn refuse<'a>(
+    ports: Ports<'a>,
     order: &Order,
     sale: Versioned<Sale>,
     reason: &str,
-) -> Result<Versioned<Sale>, FulfilError> {
+) -> Result<Ended<'a>, FulfilError> {
     tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
     end(ports, order, sale, |sale, now| {
         sale.fulfilment = Fulfilment::Failed { reason: reason.to_owned(), at: now };
@@ -288,20 +293,20 @@ struct Made {
 }
 
 /// Saves the verdict with its records, unless the claim was lost meanwhile.
-async fn save(
-    ports: Ports<'_>,
+async fn save<'a>(
+    ports: Ports<'a>,
     order: &Order,
     sale: Versioned<Sale>,
     bought: &Bought,
     Made { verdict, records, details }: Made,
-) -> Result<Versioned<Sale>, FulfilError> {
+) -> Result<Ended<'a>, FulfilError> {
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
     if domain::planted("mail-ordered-before-cache") {
         order_mail(ports, &order.session_id, Letter::Verdict).await?;
     }
-    let ready = |sale: &mut Sale| {
+    let ready = |sale: &mut Sale, _| {
         if !sale.generates(&order.message_id) && !domain::planted("verdict-saved-unowned") {
             return Change::nothing(());
         }
@@ -332,29 +337,27 @@ async fn save(
         records.push(record.with_detail("colour", cached.verdict.verdict.word()));
         Change { verdict: Some(Box::new(cached)), ..Change::recorded(records, ()) }
     };
-    let (sale, ()) = ports.journal.commit(sale, ready).await?;
-    Ok(sale)
+    Ok(ports.journal.commit(sale, ready).await?)
 }
 
 /// Saves an end of the claim, unless the claim was lost meanwhile.
-async fn end(
-    ports: Ports<'_>,
+async fn end<'a>(
+    ports: Ports<'a>,
     order: &Order,
     sale: Versioned<Sale>,
     change: impl Fn(&mut Sale, Timestamp) -> Change<()> + Send + Sync,
-) -> Result<Versioned<Sale>, FulfilError> {
-    let change = |sale: &mut Sale| {
+) -> Result<Ended<'a>, FulfilError> {
+    let change = |sale: &mut Sale, now| {
         if !sale.generates(&order.message_id) {
             return Change::nothing(());
         }
-        change(sale, ports.journal.clock.now())
+        change(sale, now)
     };
-    let (sale, ()) = ports.journal.commit(sale, change).await?;
-    Ok(sale)
+    Ok(ports.journal.commit(sale, change).await?)
 }
 
-fn event(ports: Ports<'_>, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {
-    Alert::event("ORACLE-VERDICT", severity, ports.journal.clock.now(), operation, session, detail)
+fn event(now: Timestamp, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {
+    Alert::event("ORACLE-VERDICT", severity, now, operation, session, detail)
 }
 
 fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timestamp) -> Record {

@@ -25,11 +25,12 @@ fn world() -> World {
 
 fn record(world: &World) {
     let journal = FunctionJournal { function: NAME, notes: world, log: world, alerts: world, clock: world };
-    let noted = run(async {
+    let ran = run(async {
         let loaded = journal.load::<()>().await.unwrap();
-        journal.commit(loaded, |()| Noted::save(()).recording("it_ran", json!({"count": 7}))).await.map(drop)
+        let note = |(): &mut (), _| Noted::save(()).recording("it_ran", json!({"count": 7}));
+        journal.commit(loaded, note).await.unwrap().settle().await;
     });
-    noted.unwrap().unwrap();
+    ran.unwrap();
 }
 
 fn days(world: &World) -> Days {

@@ -5,9 +5,10 @@ use crate::{
     record::{Line, Record},
 };
 use domain::{
-    Sale,
+    Measurement, Sale,
     sale::{AuditEntry, AuditHead},
 };
+use serde::Serialize;
 
 /// Version of the line format.
 pub const VERSION: u8 = 1;
@@ -28,34 +29,53 @@ pub fn prefix(sale: &Sale) -> Option<String> {
     Some(format!("{}/session/{}/", head.opened, sale.session_id.as_str()))
 }
 
+/// The head of a stream without records.
+#[must_use]
+pub fn opened(day: String) -> AuditHead {
+    AuditHead { opened: day, count: 0, hash: sha256(b"") }
+}
+
+/// Gives a line the next place in a stream: `line` writes it with its number and the hash of the line before it.
+pub(crate) fn link(
+    head: &mut AuditHead,
+    stream: &str,
+    measurements: Vec<Measurement>,
+    line: impl FnOnce(u64, &str) -> String,
+) -> AuditEntry {
+    let seq = head.count + 1;
+    let line = line(seq, &head.hash);
+    head.count = seq;
+    head.hash = sha256(line.as_bytes());
+    AuditEntry { key: key(&head.opened, stream, seq), line, measurements }
+}
+
+/// A line's JSON. Every field serialises: strings, numbers and JSON values with string keys.
+pub(crate) fn json(line: &impl Serialize) -> String {
+    serde_json::to_string(line).unwrap_or_default()
+}
+
 /// Appends a record to the sale's stream: into its outbox, to be saved with the sale.
 pub fn append(sale: &mut Sale, record: &Record) {
     let stream = format!("session/{}", sale.session_id.as_str());
-    let head =
-        sale.audit.get_or_insert_with(|| AuditHead { opened: record.timestamp.to_date(), count: 0, hash: sha256(b"") });
-    let seq = head.count + 1;
-    let line = Line {
-        timestamp: record.timestamp.to_iso(),
-        session_id: sale.session_id.as_str(),
-        tier: sale.tier,
-        query_hash: sale.query_hash.as_deref(),
-        verdict_hash: sale.verdict_hash.as_deref(),
-        email: sale.email_tag.as_deref(),
-        latency_ms: record.timestamp.millis_since(record.triggered_at),
-        smoke: sale.smoke,
-        body: &record.body,
-        v: VERSION,
-        stream: &stream,
-        seq,
-        prev: &head.hash,
-    };
-    // Every field serialises: strings, numbers and JSON values with string keys.
-    let line = serde_json::to_string(&line).unwrap_or_default();
-    head.count = seq;
-    if !domain::planted("chain-not-linked") {
-        head.hash = sha256(line.as_bytes());
-    }
-    sale.outbox.push(AuditEntry { key: key(&head.opened, &stream, seq), line, measurements: record.measurements() });
+    let head = sale.audit.get_or_insert_with(|| opened(record.timestamp.to_date()));
+    let entry = link(head, &stream, record.measurements(), |seq, prev| {
+        json(&Line {
+            timestamp: record.timestamp.to_iso(),
+            session_id: sale.session_id.as_str(),
+            tier: sale.tier,
+            query_hash: sale.query_hash.as_deref(),
+            verdict_hash: sale.verdict_hash.as_deref(),
+            email: sale.email_tag.as_deref(),
+            latency_ms: record.timestamp.millis_since(record.triggered_at),
+            smoke: sale.smoke,
+            body: &record.body,
+            v: VERSION,
+            stream: &stream,
+            seq,
+            prev,
+        })
+    });
+    sale.outbox.push(entry);
 }
 
 #[cfg(test)]

@@ -1,30 +1,27 @@
-//! What a scheduled function remembers, with its own stream of the log: the discipline of a sale's journal for
-//! functions that work on no sale.
+//! What a scheduled function remembers, with its own stream of the log: the journal of functions that work on no sale.
 //!
-//! A run loads its notebook, decides, and saves memory, records and alerts in one write, on condition that no other
-//! run saved in between; then it publishes the records and raises the alerts, and saves that it did. A run that
-//! dies in between is followed by one that publishes the same objects under the same keys. Two runs at the same time
-//! meet at the version: the later one decides again on what the earlier one has left, or gives up.
+//! A run loads its notebook, decides, and saves memory, records and alerts in one write. Two runs at the same time meet
+//! at the version: the later one decides again on what the earlier one saved, or gives up.
 //!
-//! While the log takes nothing the records wait in the note, and a note has an end. So what waits is published before
-//! anything is added to it, and when too much waits, further records are left out, but for those that a step waits
-//! for. How many were left out, and from when to when, is a record of its own, in their place.
+//! While the log fails the records wait in the notebook, whose size is limited. So waiting records are published before
+//! new ones are added, and above a limit only required records are added. The others are counted, and a record of its
+//! own says how many were left out, from when to when.
 
 use crate::{
     chain,
-    digest::sha256,
-    journal::{CommitError, MAX_CONFLICTS, Unpublished, publish_outbox},
+    journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
 };
 use domain::{
-    Alert, Timestamp,
+    Alert, CachedVerdict, Timestamp,
     alert::Severity,
     ports::{Alerts, AuditLog, Clock, Notes, SaveError, StorageError, Versioned},
     sale::{AuditEntry, AuditHead},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use std::marker::PhantomData;
 
-/// With more bytes of records than these waiting, plain ones are left out. A note is one item of the table, which
+/// Above this many bytes of waiting records, optional records are left out. A notebook is one item of the table, which
 /// holds 400 KB: memory, alerts and JSON's quoting of the records must fit besides.
 const MOST_WAITING: usize = 150_000;
 
@@ -33,13 +30,13 @@ const MOST_WAITING: usize = 150_000;
 pub struct FunctionEvent {
     /// What happened, in snake case.
     pub name: &'static str,
-    /// What is to be known of it: no question, no verdict, no address.
+    /// The facts: no question, no verdict, no address.
     pub facts: Value,
-    /// Whether it waits for the log however long that takes, because a step waits for it.
+    /// Whether it is never left out, because a later step waits for it.
     pub is_required: bool,
 }
 
-/// Records that never were, because the log took nothing for too long.
+/// Records that were left out because the log failed for too long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LeftOut {
     count: u64,
@@ -47,7 +44,7 @@ struct LeftOut {
     to: Timestamp,
 }
 
-/// What a function remembers, and what it has not told yet.
+/// What a function remembers, with its outbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notebook<T> {
     /// The memory.
@@ -57,7 +54,7 @@ pub struct Notebook<T> {
     outbox: Vec<AuditEntry>,
     #[serde(default)]
     alerts: Vec<Alert>,
-    /// Whether operators were told that the log takes nothing.
+    /// Whether operators were alerted that the log fails.
     #[serde(default)]
     log_fails: bool,
     #[serde(default)]
@@ -65,10 +62,9 @@ pub struct Notebook<T> {
 }
 
 impl<T> Notebook<T> {
-    /// Whether records or alerts wait that have not reached the log or operators: nobody may count on their being
-    /// there yet.
+    /// Whether records or alerts wait: a step that needs them published must not go on yet.
     #[must_use]
-    pub const fn has_something_to_tell(&self) -> bool {
+    pub const fn has_outbox(&self) -> bool {
         !self.outbox.is_empty() || !self.alerts.is_empty()
     }
 
@@ -77,48 +73,21 @@ impl<T> Notebook<T> {
     }
 }
 
-/// What a decision wants done.
-#[derive(Debug)]
-pub struct Noted<A> {
-    /// The records of it.
-    pub events: Vec<FunctionEvent>,
-    /// What operators are told of it.
-    pub alerts: Vec<Alert>,
-    /// Whether the memory is to be saved at all.
-    pub save: bool,
-    /// What the caller wants to know.
-    pub answer: A,
-}
+/// What a scheduled function's decision wants done.
+pub type Noted<A> = Change<A, FunctionEvent>;
 
 impl<A> Noted<A> {
-    /// Nothing changes.
-    pub const fn nothing(answer: A) -> Self {
-        Self { events: Vec::new(), alerts: Vec::new(), save: false, answer }
-    }
-
-    /// The memory changes.
-    pub const fn save(answer: A) -> Self {
-        Self { events: Vec::new(), alerts: Vec::new(), save: true, answer }
-    }
-
-    /// The log is told of it, unless it has taken nothing for so long that too much waits already.
+    /// Adds a record, which is left out where too many wait for the log already.
     #[must_use]
     pub fn recording(mut self, name: &'static str, facts: Value) -> Self {
-        self.events.push(FunctionEvent { name, facts, is_required: false });
+        self.records.push(FunctionEvent { name, facts, is_required: false });
         self
     }
 
-    /// The log is told of it, however long that takes: for what a later step waits for, of which there is never much.
+    /// Adds a record that is never left out: for what a later step waits for, of which there is little.
     #[must_use]
     pub fn requiring(mut self, name: &'static str, facts: Value) -> Self {
-        self.events.push(FunctionEvent { name, facts, is_required: true });
-        self
-    }
-
-    /// Operators are told of it.
-    #[must_use]
-    pub fn alerting(mut self, alert: Alert) -> Self {
-        self.alerts.push(alert);
+        self.records.push(FunctionEvent { name, facts, is_required: true });
         self
     }
 }
@@ -126,7 +95,7 @@ impl<A> Noted<A> {
 /// The line as it is written.
 #[derive(Serialize)]
 struct FunctionLine<'a> {
-    timestamp: String,
+    timestamp: &'a str,
     function: &'a str,
     event: &'a str,
     details: &'a Value,
@@ -136,12 +105,12 @@ struct FunctionLine<'a> {
     prev: &'a str,
 }
 
-/// The ports that a function's commit needs.
+/// The ports of a scheduled function's commit.
 #[derive(Clone, Copy)]
 pub struct FunctionJournal<'a> {
-    /// The function's name: that of its note and of its stream, `function/{name}`.
+    /// The function's name: that of its saved state item and of its stream, `function/{name}`.
     pub function: &'static str,
-    /// What functions remember.
+    /// Saved state items.
     pub notes: &'a dyn Notes,
     /// The log.
     pub log: &'a dyn AuditLog,
@@ -151,10 +120,9 @@ pub struct FunctionJournal<'a> {
     pub clock: &'a dyn Clock,
 }
 
-impl FunctionJournal<'_> {
-    /// What the function remembers; version 0 and the default before its first run, or where nobody can read what
-    /// is there: a function that forgot must still run, so that is told and begun anew, in a stream that the log
-    /// shows to be a new one.
+impl<'a> FunctionJournal<'a> {
+    /// The function's notebook: empty and of version 0 before its first run. A function whose memory cannot be read
+    /// must still run, so it starts with an empty one in the same stream, and operators are alerted.
     ///
     /// # Errors
     /// [`StorageError`] when the table could not be read.
@@ -168,64 +136,38 @@ impl FunctionJournal<'_> {
             Ok(notebook) => notebook,
             Err(error) => {
                 let detail = format!("what it remembers cannot be read, it begins anew: {error}");
-                self.tell(&detail).await;
-                Notebook {
-                    head: serde_json::from_str::<HeadOnly>(&document).ok().and_then(|it| it.head),
-                    ..Notebook::default()
-                }
+                self.alerts.raise(self.alert(self.clock.now(), &detail)).await;
+                let head = serde_json::from_str::<HeadOnly>(&document).ok().and_then(|it| it.head);
+                Notebook { head, ..Notebook::default() }
             }
         };
         Ok(Versioned { value, version })
     }
 
-    /// Lets `decide` change the memory and saves it with its records and alerts; then tells them. `decide` runs again
-    /// on the newer memory after a conflict, so it must depend on nothing but the memory it is given.
+    /// Lets `decide` change the memory and saves it with its records and alerts; then publishes these. `decide` runs
+    /// again on the newer memory after a conflict, so its result must depend on nothing but the memory and the time.
     ///
     /// # Errors
     /// [`CommitError`]: nothing was changed, or it was and the reply got lost.
     pub async fn commit<T, A>(
         &self,
-        mut current: Versioned<Notebook<T>>,
-        decide: impl Fn(&mut T) -> Noted<A> + Send + Sync,
-    ) -> Result<(Versioned<Notebook<T>>, A), CommitError>
+        current: Versioned<Notebook<T>>,
+        decide: impl Fn(&mut T, Timestamp) -> Noted<A> + Send + Sync,
+    ) -> Result<Committed<NotebookJournal<'a, T>, A>, CommitError>
     where
         T: Default + Serialize + DeserializeOwned + Send + Sync,
         A: Send,
     {
-        for _ in 0..MAX_CONFLICTS {
-            let Versioned { value: mut notebook, version } = current;
-            let waited = notebook.has_something_to_tell() || notebook.log_fails;
-            let published = publish_outbox(self.log, &mut notebook.outbox).await;
-            let noted = decide(&mut notebook.memory);
-            if !noted.save && !waited {
-                return Ok((Versioned { value: notebook, version }, noted.answer));
-            }
-            let now = self.clock.now();
-            if published.is_ok() && std::mem::take(&mut notebook.log_fails) {
-                let detail = "recovered: the log takes records again";
-                notebook.alerts.push(Alert::all_clear("ORACLE-AUDIT", now, "AUDIT_WRITE", self.function, detail));
-            }
-            for event in &noted.events {
-                self.append(&mut notebook, event, now);
-            }
-            notebook.alerts.extend(noted.alerts);
-            match self.save(&notebook, version).await {
-                Ok(version) => return Ok((self.told(notebook, version, published).await, noted.answer)),
-                Err(SaveError::Conflict) => current = self.load().await?,
-                Err(SaveError::Storage(error)) => return Err(error.into()),
-            }
-        }
-        Err(CommitError::Contended)
+        let journal = NotebookJournal(*self, PhantomData);
+        journal::commit(journal, current, |notebook: &mut Notebook<T>, now| decide(&mut notebook.memory, now)).await
     }
 
-    async fn save<T: Serialize + Sync>(&self, notebook: &Notebook<T>, expected: u64) -> Result<u64, SaveError> {
-        let unwritable = |error| StorageError { operation: "note write", source: Box::new(error) };
-        let document = serde_json::to_string(notebook).map_err(unwritable)?;
-        self.notes.save(self.function, &document, expected).await
+    fn alert(&self, now: Timestamp, detail: &str) -> Alert {
+        Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", self.function, detail)
     }
 
-    /// Appends a record, and before it that some were left out; or leaves it out too, where too much waits. What was
-    /// left out never had a number, so the chain has no hole.
+    /// Adds a record, and before it one about those that were left out; or leaves it out too. What is left out never
+    /// had a number, so the chain has no gap.
     fn append<T>(&self, notebook: &mut Notebook<T>, event: &FunctionEvent, now: Timestamp) {
         if !event.is_required && notebook.waiting_bytes() > MOST_WAITING {
             match &mut notebook.left_out {
@@ -233,7 +175,7 @@ impl FunctionJournal<'_> {
                 nothing => {
                     *nothing = Some(LeftOut { count: 1, from: now, to: now });
                     let detail = "too many audit records wait for the log: from now on they are left out and counted";
-                    notebook.alerts.push(self.alert(detail));
+                    notebook.alerts.push(self.alert(now, detail));
                 }
             }
             return;
@@ -245,120 +187,142 @@ impl FunctionJournal<'_> {
         self.append_line(notebook, event.name, &event.facts, now);
     }
 
-    /// Appends a record. Each day has numbers of its own, and its first record the hash of the last one before it.
+    /// Adds a record. Numbers begin anew each day; a day's first record names the hash of the last one before it.
     fn append_line<T>(&self, notebook: &mut Notebook<T>, event: &str, details: &Value, now: Timestamp) {
-        let stream = format!("function/{}", self.function);
-        let today = now.to_date();
-        let head =
-            notebook.head.get_or_insert_with(|| AuditHead { opened: today.clone(), count: 0, hash: sha256(b"") });
+        let (stream, today) = (format!("function/{}", self.function), now.to_date());
+        let head = notebook.head.get_or_insert_with(|| chain::opened(today.clone()));
         // A clock that was set back stays in the day that was begun.
         if today > head.opened {
             head.opened = today;
             head.count = 0;
         }
-        let seq = head.count + 1;
-        let line = FunctionLine {
-            timestamp: now.to_iso(),
-            function: self.function,
-            event,
-            details,
-            v: chain::VERSION,
-            stream: &stream,
-            seq,
-            prev: &head.hash,
-        };
-        // Every field serialises: strings, numbers and JSON values with string keys.
-        let line = serde_json::to_string(&line).unwrap_or_default();
-        head.count = seq;
-        head.hash = sha256(line.as_bytes());
-        notebook.outbox.push(AuditEntry {
-            key: chain::key(&head.opened, &stream, seq),
-            line,
-            measurements: Vec::new(),
+        let timestamp = now.to_iso();
+        let entry = chain::link(head, &stream, Vec::new(), |seq, prev| {
+            chain::json(&FunctionLine {
+                timestamp: &timestamp,
+                function: self.function,
+                event,
+                details,
+                v: chain::VERSION,
+                stream: &stream,
+                seq,
+                prev,
+            })
         });
-    }
-
-    /// Raises the alerts, publishes the records in their order, and saves how far that went. A log that has just
-    /// failed is not asked again; operators are told once that it fails.
-    async fn told<T: Serialize + Send + Sync>(
-        &self,
-        mut notebook: Notebook<T>,
-        mut version: u64,
-        mut published: Result<(), Unpublished>,
-    ) -> Versioned<Notebook<T>> {
-        if !notebook.has_something_to_tell() {
-            return Versioned { value: notebook, version };
-        }
-        for alert in std::mem::take(&mut notebook.alerts) {
-            self.alerts.raise(alert).await;
-        }
-        if published.is_ok() {
-            published = publish_outbox(self.log, &mut notebook.outbox).await;
-        }
-        if matches!(published, Err(Unpublished::Forked)) {
-            self.tell("audit stream forked: the place of a record is taken, it goes on at another number").await;
-            // Saved before it is published: a record must not be there under two numbers.
-            if renumber(&mut notebook, self.clock.now())
-                && let Ok(saved) = self.save(&notebook, version).await
-            {
-                version = saved;
-                published = publish_outbox(self.log, &mut notebook.outbox).await;
-            }
-        }
-        if let Err(Unpublished::Failed(error)) = published
-            && !std::mem::replace(&mut notebook.log_fails, true)
-        {
-            self.tell(&format!("audit record not written, kept until the log takes it: {}", error.operation)).await;
-        }
-        // A conflict means that another run saved later and will tell; a failure, that the next one will again.
-        if let Ok(saved) = self.save(&notebook, version).await {
-            version = saved;
-        }
-        Versioned { value: notebook, version }
-    }
-
-    fn alert(&self, detail: &str) -> Alert {
-        Alert::about("ORACLE-AUDIT", Severity::Critical, self.clock.now(), "AUDIT_WRITE", self.function, detail)
-    }
-
-    async fn tell(&self, detail: &str) {
-        self.alerts.raise(self.alert(detail)).await;
+        notebook.outbox.push(entry);
     }
 }
 
-/// Gives the records that wait numbers that nobody can have taken that day: tenths of its seconds. A function whose
-/// note was lost does not know how far its stream had come; were its records to wait for their old places, none would
-/// ever be written again, and the note would grow without end. The log shows the gap. Whether that was possible.
+/// A function's journal, with the type of its memory.
+pub struct NotebookJournal<'a, T>(FunctionJournal<'a>, PhantomData<fn() -> T>);
+
+impl<T> Clone for NotebookJournal<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for NotebookJournal<'_, T> {}
+
+impl<T> Journaled for NotebookJournal<'_, T>
+where
+    T: Default + Serialize + DeserializeOwned + Send + Sync,
+{
+    type State = Notebook<T>;
+    type Record = FunctionEvent;
+
+    fn ports(&self) -> Ports<'_> {
+        Ports { log: self.0.log, alerts: self.0.alerts, clock: self.0.clock }
+    }
+
+    fn outbox(notebook: &mut Notebook<T>) -> Outbox<'_> {
+        Outbox { entries: &mut notebook.outbox, alerts: &mut notebook.alerts }
+    }
+
+    fn publishes_first(notebook: &Notebook<T>) -> bool {
+        notebook.has_outbox() || notebook.log_fails
+    }
+
+    async fn reload(&self, _notebook: &Notebook<T>) -> Result<Versioned<Notebook<T>>, StorageError> {
+        self.0.load().await
+    }
+
+    async fn save(
+        &self,
+        notebook: &Notebook<T>,
+        expected: u64,
+        _verdict: Option<&CachedVerdict>,
+    ) -> Result<u64, SaveError> {
+        let unwritable = |error| StorageError { operation: "note write", source: Box::new(error) };
+        let document = serde_json::to_string(notebook).map_err(unwritable)?;
+        self.0.notes.save(self.0.function, &document, expected).await
+    }
+
+    fn apply<A>(&self, notebook: &mut Notebook<T>, change: &mut Noted<A>, now: Timestamp) {
+        for event in &change.records {
+            self.0.append(notebook, event, now);
+        }
+        notebook.alerts.append(&mut change.alerts);
+    }
+
+    fn log_works(&self, notebook: &mut Notebook<T>, now: Timestamp) {
+        if std::mem::take(&mut notebook.log_fails) {
+            let detail = "recovered: the log takes records again";
+            notebook.alerts.push(Alert::all_clear("ORACLE-AUDIT", now, "AUDIT_WRITE", self.0.function, detail));
+        }
+    }
+
+    /// Operators are alerted once that the log fails. A fork is the sign of a lost notebook: its function goes on at
+    /// another number.
+    fn log_refuses(&self, notebook: &mut Notebook<T>, reason: &Unpublished, now: Timestamp) -> Refusal {
+        match reason {
+            Unpublished::Forked => {
+                let detail = "audit stream forked: the place of a record is taken, it goes on at another number";
+                Refusal { alert: Some(self.0.alert(now, detail)), republish: renumber(notebook, now) }
+            }
+            Unpublished::Failed(error) => {
+                let detail = format!("audit record not written, kept until the log takes it: {}", error.operation);
+                let is_known = std::mem::replace(&mut notebook.log_fails, true);
+                Refusal { alert: (!is_known).then(|| self.0.alert(now, &detail)), republish: false }
+            }
+        }
+    }
+
+    /// Also where records still wait: that operators were alerted is saved too.
+    fn is_worth_settling(_notebook: &mut Notebook<T>, had_outbox: bool) -> bool {
+        had_outbox
+    }
+}
+
+/// Gives the waiting records numbers that cannot have been taken that day: tenths of its seconds. A function whose
+/// notebook was lost does not know how far its stream had come; were its records to wait for their old places, none
+/// would ever be written again, and the notebook would grow without end. The log shows the gap. Returns whether that
+/// was possible.
 fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
-    let Some(head) = notebook.head.as_mut() else { return false };
+    let Some(mut head) = notebook.head.clone() else { return false };
     let waiting: Result<Vec<Value>, _> =
         notebook.outbox.iter().map(|entry| serde_json::from_str(&entry.line)).collect();
     let Ok(waiting) = waiting else { return false };
     let tenths = u64::try_from(now.as_seconds().rem_euclid(86_400)).unwrap_or(0) * 10;
-    let (mut seq, mut outbox) = (tenths.max(head.count), Vec::with_capacity(waiting.len()));
-    let mut prev = waiting.first().and_then(|line| line["prev"].as_str()).unwrap_or_default().to_owned();
-    for line in &waiting {
+    head.count = tenths.max(head.count);
+    head.hash = waiting.first().and_then(|line| line["prev"].as_str()).unwrap_or_default().to_owned();
+    let renumbered = |line: &Value| {
         let text = |name: &str| line[name].as_str().unwrap_or_default();
-        seq += 1;
-        let renumbered = FunctionLine {
-            timestamp: text("timestamp").to_owned(),
-            function: text("function"),
-            event: text("event"),
-            details: &line["details"],
-            v: chain::VERSION,
-            stream: text("stream"),
-            seq,
-            prev: &prev,
-        };
-        let Ok(renumbered) = serde_json::to_string(&renumbered) else { return false };
-        prev = sha256(renumbered.as_bytes());
-        outbox.push(AuditEntry {
-            key: chain::key(&head.opened, text("stream"), seq),
-            line: renumbered,
-            measurements: Vec::new(),
-        });
-    }
-    (head.count, head.hash, notebook.outbox) = (seq, prev, outbox);
+        chain::link(&mut head, text("stream"), Vec::new(), |seq, prev| {
+            chain::json(&FunctionLine {
+                timestamp: text("timestamp"),
+                function: text("function"),
+                event: text("event"),
+                details: &line["details"],
+                v: chain::VERSION,
+                stream: text("stream"),
+                seq,
+                prev,
+            })
+        })
+    };
+    notebook.outbox = waiting.iter().map(renumbered).collect();
+    notebook.head = Some(head);
     true
 }
 

@@ -11,7 +11,7 @@ fn journal(world: &World) -> FunctionJournal<'_> {
 }
 
 /// Counts to one and tells of it, once.
-fn count(memory: &mut u32) -> Noted<u32> {
+fn count(memory: &mut u32, _now: Timestamp) -> Noted<u32> {
     if *memory > 0 {
         return Noted::nothing(*memory);
     }
@@ -23,7 +23,7 @@ fn count(memory: &mut u32) -> Noted<u32> {
 async fn step(world: &World) -> Result<u32, CommitError> {
     let journal = journal(world);
     let notebook = journal.load::<u32>().await?;
-    Ok(journal.commit(notebook, count).await?.1)
+    Ok(journal.commit(notebook, count).await?.settle().await.1)
 }
 
 fn lines(world: &World) -> Vec<(String, String)> {
@@ -54,7 +54,7 @@ fn whatever_breaks_the_record_is_written_once_and_the_alert_raised() {
             let lost = world.state().logged_alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
             assert!(told + lost >= 1, "{fault:?} at {boundary}: nobody was told");
             let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
-            assert!(!left.has_something_to_tell(), "{fault:?} at {boundary}");
+            assert!(!left.has_outbox(), "{fault:?} at {boundary}");
         }
     }
 }
@@ -62,11 +62,11 @@ fn whatever_breaks_the_record_is_written_once_and_the_alert_raised() {
 #[test]
 fn a_new_day_has_its_own_numbers_and_the_hash_of_the_day_before() {
     let world = World::at(Timestamp::from_seconds(10));
-    let note = |_: &mut u32| Noted::save(()).recording("looked", json!({}));
+    let note = |_: &mut u32, _| Noted::save(()).recording("looked", json!({}));
     let walk = async || {
         let journal = journal(&world);
         let notebook = journal.load::<u32>().await.unwrap();
-        journal.commit(notebook, note).await.unwrap();
+        journal.commit(notebook, note).await.unwrap().settle().await;
     };
     run(walk()).unwrap();
     run(walk()).unwrap();
@@ -92,7 +92,7 @@ fn a_run_that_was_overtaken_decides_again() {
     let world = World::default();
     let stale = run(journal(&world).load::<u32>()).unwrap().unwrap();
     run(step(&world)).unwrap().unwrap();
-    let (notebook, counted) = run(journal(&world).commit(stale, count)).unwrap().unwrap();
+    let (notebook, counted) = run(journal(&world).commit(stale, count)).unwrap().unwrap().unsettled();
     assert_eq!((counted, notebook.value.memory), (1, 1), "the other run counted, this one found it done");
     assert_eq!(lines(&world).len(), 1);
 }
@@ -132,7 +132,7 @@ fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
             assert_eq!(run(step(&world)).unwrap().unwrap(), 1, "{fault:?} at {boundary}");
             assert_eq!(lines(&world).len(), before + 1, "{fault:?} at {boundary}: one record, under one number");
             let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
-            assert!(!left.has_something_to_tell(), "{fault:?} at {boundary}");
+            assert!(!left.has_outbox(), "{fault:?} at {boundary}");
         }
     }
     let all = lines(&world);
@@ -148,11 +148,11 @@ async fn look(world: &World, length: usize) -> Result<u32, CommitError> {
     world.advance(Duration::from_secs(60));
     let journal = journal(world);
     let notebook = journal.load::<u32>().await?;
-    let decide = |memory: &mut u32| {
+    let decide = |memory: &mut u32, _| {
         *memory += 1;
         Noted::save(*memory).recording("looked", json!({ "number": *memory, "found": "x".repeat(length) }))
     };
-    Ok(journal.commit(notebook, decide).await?.1)
+    Ok(journal.commit(notebook, decide).await?.settle().await.1)
 }
 
 fn alerts(world: &World, words: &str) -> usize {
@@ -198,8 +198,8 @@ fn what_a_step_waits_for_is_never_left_out() {
     }
     let require = async {
         let notebook = journal(&world).load::<u32>().await.unwrap();
-        let decide = |_: &mut u32| Noted::save(()).requiring("planned", json!({}));
-        journal(&world).commit(notebook, decide).await.unwrap();
+        let decide = |_: &mut u32, _| Noted::save(()).requiring("planned", json!({}));
+        journal(&world).commit(notebook, decide).await.unwrap().settle().await;
     };
     run(require).unwrap();
     world.plan(Plan::none());

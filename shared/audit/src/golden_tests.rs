@@ -24,7 +24,7 @@ fn counts(world: &World, padding: usize) {
     let step = async {
         let notebook = journal.load::<u32>().await?;
         let (notebook, _) = journal
-            .commit(notebook, |memory| {
+            .commit(notebook, |memory, _| {
                 *memory += 1;
                 let facts = json!({ "number": *memory, "padding": "x".repeat(padding) });
                 let noted = Noted::save(*memory).recording("counted", facts);
@@ -32,9 +32,12 @@ fn counts(world: &World, padding: usize) {
                 let alert = Alert::about("T", Severity::Critical, now, "COUNT", "-", &format!("at {memory}"));
                 if memory.is_multiple_of(2) { noted.alerting(alert).requiring("alerted", json!({})) } else { noted }
             })
-            .await?;
+            .await?
+            .settle()
+            .await;
         // Nothing is to be saved here, but what waits is.
-        journal.commit(notebook, |memory| Noted::nothing(*memory)).await.map(drop)
+        journal.commit(notebook, |memory, _| Noted::nothing(*memory)).await?.settle().await;
+        Ok::<(), crate::CommitError>(())
     };
     drop(run(step));
 }
@@ -101,7 +104,7 @@ fn fails(world: &World, smoke: bool) {
     let step = async {
         let sale = journal.load(&session, START).await?;
         let (sale, _) = journal
-            .commit(sale, |sale| {
+            .commit(sale, |sale, _| {
                 sale.smoke = smoke;
                 sale.retrievals += 1;
                 let now = Timestamp::from_seconds(7);
@@ -111,15 +114,13 @@ fn fails(world: &World, smoke: bool) {
                 let alert = Alert::event("T", Severity::Critical, now, "FAIL", &session, "failed");
                 Change::recorded(vec![failed, looked], ()).alerting(alert)
             })
-            .await?;
-        let (sale, ()) = journal
-            .commit(sale, |sale| {
-                sale.chased += 1;
-                Change::save(())
-            })
-            .await?;
-        let (sale, ()) = journal.commit(sale, |_| Change::nothing(())).await?;
-        journal.settle(sale).await;
+            .await?
+            .unsettled();
+        let again = |sale: &mut Sale, _| {
+            sale.chased += 1;
+            Change::save(())
+        };
+        journal.commit(sale, again).await?.settle().await;
         Ok::<(), crate::CommitError>(())
     };
     drop(run(step));

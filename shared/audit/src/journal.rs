@@ -1,67 +1,76 @@
-//! Commits changes of a sale together with their audit records, and publishes the records.
+//! Commits changes of a state together with their audit records and alerts, and publishes these.
 //!
-//! A change is decided on a loaded sale and saved on condition that nobody saved it in between; on a conflict it
-//! is loaded and decided again. The records ride in the saved sale (its outbox) and are written to the log right
-//! after it, before the step reports success. When the log cannot be written the verdict is not withheld
-//! (Audit Trail, failure mode 1): the records stay in the outbox, operators are alerted, and the next commit
-//! publishes them. Alerts that tell of a change take the same way: they are saved with it and raised after it, so
-//! no change that operators must know of can happen without their hearing of it, should the process die in between.
+//! The one outbox protocol, for sales ([`crate::Journal`]) and for scheduled functions ([`crate::FunctionJournal`]):
+//!
+//! 1. A change is decided on a loaded state and saved with its records and alerts (its outbox), on condition that
+//!    no other process saved in between; after a conflict the state is loaded and decided again.
+//! 2. The alerts are raised and the records written to the log, in their order.
+//! 3. The emptied outbox is saved ([`Committed::settle`]), so that the next step need not publish it again.
+//!
+//! A process that dies after 1 is followed by one that publishes the same objects under the same keys: a record is
+//! written once, an alert raised at least once. A log that fails withholds nothing (Audit Trail, failure mode 1): the
+//! records wait in the saved state, operators are alerted, and the next step publishes them.
 
-use crate::{chain, record::Record};
+use crate::record::Record;
 use domain::{
-    Alert, CachedVerdict, Sale, SessionId, Timestamp,
-    alert::Severity,
-    ports::{Alerts, AuditLog, Clock, Published, SaleStore, SaveError, StorageError, Versioned},
+    Alert, CachedVerdict, Timestamp,
+    ports::{Alerts, AuditLog, Clock, Published, SaveError, StorageError, Versioned},
     sale::AuditEntry,
 };
+use std::future::Future;
 
-/// How often a conflicting commit is decided again before it is given up to the queue.
-pub(crate) const MAX_CONFLICTS: u32 = 16;
+/// How often a conflicting commit is decided again before it fails.
+const MAX_CONFLICTS: u32 = 16;
 
-/// What a decision wants done.
+/// What a decision wants done. `R` is its kind of record: a sale's, or a scheduled function's.
 #[derive(Debug)]
-pub struct Change<T> {
+pub struct Change<T, R = Record> {
     /// The records of the change.
-    pub records: Vec<Record>,
-    /// A verdict to cache in the same write.
+    pub records: Vec<R>,
+    /// A verdict to cache in the same write, with a sale.
     pub verdict: Option<Box<CachedVerdict>>,
-    /// Alerts that tell operators of the change: raised once it is saved, and again if the process dies before
-    /// they are.
+    /// Alerts about the change: raised once it is saved, and again if the process dies before they are.
     pub alerts: Vec<Alert>,
-    /// Whether the sale is to be saved at all.
+    /// Whether anything is to be saved at all.
     pub save: bool,
     /// What the caller wants to know.
     pub answer: T,
 }
 
-impl<T> Change<T> {
+impl<T, R> Change<T, R> {
     /// Nothing changes.
     pub const fn nothing(answer: T) -> Self {
         Self { records: Vec::new(), verdict: None, alerts: Vec::new(), save: false, answer }
     }
 
-    /// The sale changes.
+    /// The state changes.
     pub const fn save(answer: T) -> Self {
         Self { records: Vec::new(), verdict: None, alerts: Vec::new(), save: true, answer }
     }
 
-    /// The sale changes, and these records tell of it.
-    pub const fn recorded(records: Vec<Record>, answer: T) -> Self {
+    /// The state changes, with these records.
+    pub const fn recorded(records: Vec<R>, answer: T) -> Self {
         Self { records, verdict: None, alerts: Vec::new(), save: true, answer }
     }
 
-    /// Operators are told of it.
+    /// Alerts operators of it.
     #[must_use]
     pub fn alerting(mut self, alert: Alert) -> Self {
         self.alerts.push(alert);
         self
+    }
+
+    /// The same change with another answer.
+    pub fn map<U>(self, answer: impl FnOnce(T) -> U) -> Change<U, R> {
+        let Self { records, verdict, alerts, save, answer: before } = self;
+        Change { records, verdict, alerts, save, answer: answer(before) }
     }
 }
 
 /// Why a commit did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Others kept changing the sale.
+    /// Others kept changing the state.
     #[error("the sale kept changing")]
     Contended,
     /// The store failed.
@@ -69,142 +78,216 @@ pub enum CommitError {
     Storage(#[from] StorageError),
 }
 
-/// The ports a commit needs.
-#[derive(Clone, Copy)]
-pub struct Journal<'a> {
-    /// Sales.
-    pub store: &'a dyn SaleStore,
-    /// The log.
-    pub log: &'a dyn AuditLog,
-    /// Operators.
-    pub alerts: &'a dyn Alerts,
-    /// Time.
-    pub clock: &'a dyn Clock,
-}
-
-impl Journal<'_> {
-    /// Loads a sale, or starts one that nobody has seen.
-    ///
-    /// # Errors
-    /// [`StorageError`] when the store failed.
-    pub async fn load(&self, session: &SessionId, received_at: Timestamp) -> Result<Versioned<Sale>, StorageError> {
-        let fresh = || Versioned { value: Sale::ordered(session.clone(), received_at), version: 0 };
-        Ok(self.store.load(session).await?.unwrap_or_else(fresh))
-    }
-
-    /// Lets `decide` change the sale and saves it with its records. Returns the sale as saved and the decision's
-    /// answer. `decide` runs again on the newer sale after a conflict, so it must depend on nothing but the sale
-    /// it is given.
-    ///
-    /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply got lost. Either way the caller's message
-    /// comes back and the same decision is taken on what is then there.
-    pub async fn commit<T: Send>(
-        &self,
-        mut current: Versioned<Sale>,
-        decide: impl Fn(&mut Sale) -> Change<T> + Send + Sync,
-    ) -> Result<(Versioned<Sale>, T), CommitError> {
-        for _ in 0..MAX_CONFLICTS {
-            let Versioned { mut value, version } = current;
-            let change = decide(&mut value);
-            if !change.save {
-                return Ok((Versioned { value, version }, change.answer));
-            }
-            for record in &change.records {
-                chain::append(&mut value, record);
-            }
-            // What there is to tell of a smoke test, its own report tells.
-            if !domain::planted("alert-not-in-the-change") && !value.smoke {
-                value.alerts.extend(change.alerts);
-            }
-            let mut verdict = change.verdict;
-            if let Some(verdict) = &mut verdict {
-                verdict.smoke = value.smoke;
-            }
-            let late =
-                if domain::planted("alert-after-the-save") { std::mem::take(&mut value.alerts) } else { Vec::new() };
-            value.changed_at = self.clock.now();
-            if domain::planted("records-published-before-the-save") {
-                self.publish(&mut value).await;
-            }
-            match self.store.save(&value, version, verdict.as_deref()).await {
-                Ok(version) => {
-                    value.alerts.extend(late);
-                    self.publish(&mut value).await;
-                    return Ok((Versioned { value, version }, change.answer));
-                }
-                Err(SaveError::Conflict) if domain::planted("conflict-saved-over") => {
-                    let version = self.load(&value.session_id, value.received_at).await?.version;
-                    current = Versioned { value, version };
-                }
-                Err(SaveError::Conflict) => {
-                    let received_at = value.received_at;
-                    current = self.load(&value.session_id, received_at).await?;
-                }
-                Err(SaveError::Storage(error)) => return Err(error.into()),
-            }
-        }
-        Err(CommitError::Contended)
-    }
-
-    /// Publishes what an earlier step could not: for steps that find nothing left to do.
-    pub async fn flush(&self, mut sale: Versioned<Sale>) {
-        if domain::planted("alerts-dropped-at-flush") {
-            sale.value.alerts.clear();
-        }
-        if !sale.value.outbox.is_empty() || !sale.value.alerts.is_empty() {
-            self.publish(&mut sale.value).await;
-            self.settle(sale).await;
-        }
-    }
-
-    /// Saves that the outbox was emptied, so that the next step need not write the same records again. Nothing
-    /// depends on it: the log recognises a record it already has.
-    pub async fn settle(&self, sale: Versioned<Sale>) {
-        if sale.value.outbox.is_empty() && sale.value.alerts.is_empty() {
-            // A conflict means that somebody saved later and will publish; a failure, that somebody will again.
-            let _ = self.store.save(&sale.value, sale.version, None).await;
-        }
-    }
-
-    /// Raises the alerts, then writes what is in the outbox to the log, in order, and empties it as far as that
-    /// went.
-    async fn publish(&self, sale: &mut Sale) {
-        for alert in std::mem::take(&mut sale.alerts) {
-            self.alerts.raise(alert).await;
-        }
-        let detail = match publish_outbox(self.log, &mut sale.outbox).await {
-            Ok(()) => return,
-            Err(Unpublished::Forked) => "audit stream forked: the place of a record is taken".to_owned(),
-            Err(Unpublished::Failed(error)) => {
-                format!("audit record not written, kept for the next step: {}", error.operation)
-            }
-        };
-        let now = self.clock.now();
-        let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", &sale.session_id, &detail);
-        self.alerts.raise(alert).await;
-    }
-}
-
 /// Why records still wait in an outbox.
 #[derive(Debug)]
-pub(crate) enum Unpublished {
-    /// The place of the first of them is taken by another.
+pub enum Unpublished {
+    /// The place of the first of them is taken by another record.
     Forked,
-    /// The log did not take it.
+    /// The log failed.
     Failed(StorageError),
 }
 
-/// Writes what is in an outbox to the log, in its order, and empties it as far as that goes.
-pub(crate) async fn publish_outbox(log: &dyn AuditLog, outbox: &mut Vec<AuditEntry>) -> Result<(), Unpublished> {
-    while let Some(entry) = outbox.first() {
+/// What follows when the log did not take the records.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Tells operators.
+    pub alert: Option<Alert>,
+    /// Whether the records have new places, to be saved and published once more.
+    pub republish: bool,
+}
+
+/// The ports that every journal needs.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub log: &'a dyn AuditLog,
+    pub alerts: &'a dyn Alerts,
+    pub clock: &'a dyn Clock,
+}
+
+/// What waits in a state to be published.
+#[derive(Debug)]
+pub struct Outbox<'s> {
+    /// Records, in the order of their stream.
+    pub entries: &'s mut Vec<AuditEntry>,
+    /// Alerts.
+    pub alerts: &'s mut Vec<Alert>,
+}
+
+impl Outbox<'_> {
+    /// Whether nothing waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.alerts.is_empty()
+    }
+}
+
+/// A kind of state that is saved with its outbox: what the protocol cannot know of it.
+pub trait Journaled: Copy + Send + Sync {
+    /// The state.
+    type State: Send + Sync;
+    /// A record that has no place in the state's stream yet.
+    type Record: Send;
+
+    /// The ports.
+    fn ports(&self) -> Ports<'_>;
+
+    /// What waits in the state.
+    fn outbox(state: &mut Self::State) -> Outbox<'_>;
+
+    /// Whether the outbox is to be published before a change is decided, so that it cannot outgrow its store.
+    fn publishes_first(state: &Self::State) -> bool;
+
+    /// Loads what another process saved in the place of this state.
+    fn reload(&self, state: &Self::State) -> impl Future<Output = Result<Versioned<Self::State>, StorageError>> + Send;
+
+    /// Saves the state, on condition that the stored version is the expected one. Returns the new version.
+    fn save(
+        &self,
+        state: &Self::State,
+        expected: u64,
+        verdict: Option<&CachedVerdict>,
+    ) -> impl Future<Output = Result<u64, SaveError>> + Send;
+
+    /// Puts a change into the state: its records into the stream, its alerts into the outbox.
+    fn apply<T>(&self, state: &mut Self::State, change: &mut Change<T, Self::Record>, now: Timestamp);
+
+    /// The log took what waited.
+    fn log_works(&self, _state: &mut Self::State, _now: Timestamp) {}
+
+    /// The log did not take the records.
+    fn log_refuses(&self, state: &mut Self::State, reason: &Unpublished, now: Timestamp) -> Refusal;
+
+    /// Whether a state that was published is worth saving.
+    fn is_worth_settling(state: &mut Self::State, had_outbox: bool) -> bool;
+}
+
+/// A commit that is to be ended: the state as it was saved, and the decision's answer.
+#[must_use = "end a commit with `settle`, or with `unsettled` where a later commit of the same step follows"]
+pub struct Committed<J: Journaled, T> {
+    journal: J,
+    state: Versioned<J::State>,
+    answer: T,
+    was_saved: bool,
+    had_outbox: bool,
+}
+
+impl<J: Journaled, T> Committed<J, T> {
+    /// The state as it was saved.
+    pub const fn state(&self) -> &J::State {
+        &self.state.value
+    }
+
+    /// The decision's answer.
+    pub const fn answer(&self) -> &T {
+        &self.answer
+    }
+
+    /// Ends the step: saves that the outbox was published. After a decision that changed nothing, publishes what an
+    /// earlier step could not. Correctness does not depend on either: the log recognises a record that it has.
+    pub async fn settle(mut self) -> (Versioned<J::State>, T) {
+        if self.was_saved {
+            settle(&self.journal, &mut self.state, self.had_outbox).await;
+        } else {
+            flush(&self.journal, &mut self.state).await;
+        }
+        (self.state, self.answer)
+    }
+
+    /// Leaves the end to a later commit of the same step, or to the next step.
+    pub fn unsettled(self) -> (Versioned<J::State>, T) {
+        (self.state, self.answer)
+    }
+}
+
+/// Lets `decide` change the state and saves it with its records and alerts; then publishes these. `decide` runs again
+/// on the newer state after a conflict, so its result must depend on nothing but the state and the time.
+pub(crate) async fn commit<J: Journaled, T: Send>(
+    journal: J,
+    mut current: Versioned<J::State>,
+    decide: impl Fn(&mut J::State, Timestamp) -> Change<T, J::Record> + Send + Sync,
+) -> Result<Committed<J, T>, CommitError> {
+    for _ in 0..MAX_CONFLICTS {
+        let Versioned { mut value, version } = current;
+        let is_first = J::publishes_first(&value);
+        let published = if is_first { publish(&journal, &mut value).await } else { Ok(()) };
+        let now = journal.ports().clock.now();
+        let mut change = decide(&mut value, now);
+        if !change.save && !is_first {
+            let state = Versioned { value, version };
+            return Ok(Committed { journal, state, answer: change.answer, was_saved: false, had_outbox: false });
+        }
+        if is_first && published.is_ok() {
+            journal.log_works(&mut value, now);
+        }
+        journal.apply(&mut value, &mut change, now);
+        match journal.save(&value, version, change.verdict.as_deref()).await {
+            Ok(version) => {
+                let had_outbox = !J::outbox(&mut value).is_empty();
+                let mut state = Versioned { value, version };
+                deliver(&journal, &mut state, published).await;
+                return Ok(Committed { journal, state, answer: change.answer, was_saved: true, had_outbox });
+            }
+            Err(SaveError::Conflict) => current = journal.reload(&value).await?,
+            Err(SaveError::Storage(error)) => return Err(error.into()),
+        }
+    }
+    Err(CommitError::Contended)
+}
+
+/// Publishes what an earlier step could not, if anything waits.
+pub(crate) async fn flush<J: Journaled>(journal: &J, state: &mut Versioned<J::State>) {
+    if !J::outbox(&mut state.value).is_empty() {
+        deliver(journal, state, Ok(())).await;
+        settle(journal, state, true).await;
+    }
+}
+
+async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
+    // A conflict means that another process saved later and will publish; a failure, that the next one will again.
+    if J::is_worth_settling(&mut state.value, had_outbox)
+        && let Ok(version) = journal.save(&state.value, state.version, None).await
+    {
+        state.version = version;
+    }
+}
+
+/// Raises the alerts, then publishes the records. A log that has just failed is not asked again.
+async fn deliver<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, mut published: Result<(), Unpublished>) {
+    let Ports { alerts, clock, .. } = journal.ports();
+    for alert in std::mem::take(J::outbox(&mut state.value).alerts) {
+        alerts.raise(alert).await;
+    }
+    if published.is_ok() {
+        published = publish(journal, &mut state.value).await;
+    }
+    for _ in 0..2 {
+        let Err(reason) = published else { return };
+        let Refusal { alert, republish } = journal.log_refuses(&mut state.value, &reason, clock.now());
+        if let Some(alert) = alert {
+            alerts.raise(alert).await;
+        }
+        if !republish {
+            return;
+        }
+        // Saved before it is published: a record must not be in the log under two numbers.
+        let Ok(version) = journal.save(&state.value, state.version, None).await else { return };
+        state.version = version;
+        published = publish(journal, &mut state.value).await;
+    }
+}
+
+/// Writes the records to the log, in their order, and removes each that the log has.
+async fn publish<J: Journaled>(journal: &J, state: &mut J::State) -> Result<(), Unpublished> {
+    let log = journal.ports().log;
+    let entries = J::outbox(state).entries;
+    while let Some(entry) = entries.first() {
         match log.publish(entry).await {
             Ok(Published::Written | Published::AlreadyThere) => {}
-            Err(_) if domain::planted("log-error-swallowed") => {}
             Ok(Published::Forked) => return Err(Unpublished::Forked),
             Err(error) => return Err(Unpublished::Failed(error)),
         }
-        outbox.remove(0);
+        entries.remove(0);
     }
     Ok(())
 }

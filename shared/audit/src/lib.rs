@@ -6,18 +6,20 @@
 
 pub mod chain;
 pub mod digest;
-pub mod function_journal;
-pub mod journal;
+mod function_journal;
+mod journal;
 pub mod record;
+mod sale_journal;
 
 pub use digest::{AuditKey, AuditKeys};
 pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
-pub use journal::{Change, CommitError, Journal};
+pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, Record, RefundStep, Source, Status};
+pub use sale_journal::Journal;
 
 #[cfg(test)]
 mod function_journal_tests;
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
-mod journal_tests;
+mod sale_journal_tests;

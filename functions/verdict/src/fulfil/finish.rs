@@ -47,7 +47,7 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
         }
     }
     let is_kept = kept.is_ok() || domain::planted("archive-error-swallowed");
-    let note = |sale: &mut Sale| {
+    let note = |sale: &mut Sale, _| {
         if let Fulfilment::Ready { archived, .. } = &mut sale.fulfilment {
             *archived = *archived || is_kept;
         }
@@ -56,10 +56,10 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
         }
         Change::save(())
     };
-    ports.journal.commit(sale, note).await?;
+    ports.journal.commit(sale, note).await?.unsettled();
     if let Err(error) = kept {
         // The customer is served; the archive is for later, and the order comes again for it.
-        let alert = event(ports, &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
+        let alert = event(ports.journal.clock.now(), &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
         ports.journal.alerts.raise(alert).await;
         return Ok(Handled::Later);
     }

@@ -123,15 +123,15 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
         Stands::Later => return Ok(Attempt::Busy),
         Stands::NoMore => return Ok(over(ports, sale, order.letter).await),
     }
-    let claim = |sale: &mut Sale| {
+    let claim = |sale: &mut Sale, now| {
         // Decided again on whatever is there after a conflict.
         if !matches!(stands(order.letter, &sale.fulfilment), Stands::Now) {
             return Change::nothing(Claim::BusyHere);
         }
-        let claim = sale.claim_mail(order.letter, &order.message_id, journal.clock.now(), settings.lease);
+        let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
-    let (sale, claim) = journal.commit(sale, claim).await?;
+    let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
     match claim {
         Claim::BusyElsewhere | Claim::BusyHere if domain::planted("mail-sent-unclaimed") => {}
         Claim::BusyElsewhere => return Ok(Attempt::Ended),
@@ -288,8 +288,8 @@ impl Delivery<'_> {
         }
     }
 
-    fn record(&self, status: Status, detail: &str) -> Record {
-        Record::pipeline(self.now(), self.order.ordered_at, Source::EmailService, status, Some(detail))
+    fn record(&self, now: Timestamp, status: Status, detail: &str) -> Record {
+        Record::pipeline(now, self.order.ordered_at, Source::EmailService, status, Some(detail))
     }
 
     fn now(&self) -> Timestamp {

@@ -44,12 +44,9 @@ pub async fn remove(
     session: &SessionId,
 ) -> Result<bool, RemoveError> {
     let sale = journal.store.load(session).await?.ok_or(RemoveError::NoSale)?;
-    let now = journal.clock.now();
-    let (sale, decided) = journal.commit(sale, |sale| decide(sale, operator, now)).await?;
-    decided?;
-    let removed = entries.remove(session).await?;
-    crate::tidy(journal, sale).await;
-    Ok(removed)
+    let decided = journal.commit(sale, |sale, now| decide(sale, operator, now)).await?;
+    decided.settle().await.1?;
+    Ok(entries.remove(session).await?)
 }
 
 /// Decided on the sale as it is saved: a regeneration may have come between.

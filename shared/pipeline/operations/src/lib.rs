@@ -19,17 +19,5 @@ pub mod show;
 pub use domain::words::InvalidWords;
 pub use operator::Operator;
 
-use audit::Journal;
-use domain::{Sale, ports::Versioned};
-
-/// Ends a command: publishes what an earlier step could not, or notes that everything is published.
-async fn tidy(journal: Journal<'_>, sale: Versioned<Sale>) {
-    if sale.value.outbox.is_empty() && sale.value.alerts.is_empty() {
-        journal.settle(sale).await;
-    } else {
-        journal.flush(sale).await;
-    }
-}
-
 #[cfg(test)]
 mod testing;

@@ -104,9 +104,8 @@ pub async fn reattempt(
         ports.submissions.keep(session, submission).await?;
     }
     let received_at = sale.value.received_at;
-    let order = |sale: &mut Sale| order(sale, operator, submission, journal.clock.now());
-    let (sale, ordered) = journal.commit(sale, order).await?;
-    let ordered = ordered?;
+    let order = |sale: &mut Sale, now| order(sale, operator, submission, now);
+    let ordered = journal.commit(sale, order).await?.settle().await.1?;
     let message = Message::Order {
         v: message::VERSION,
         session_id: session.clone(),
@@ -114,7 +113,6 @@ pub async fn reattempt(
         ordered_by: OrderedBy::Operator,
     };
     ports.orders.send(&message).await?;
-    crate::tidy(journal, sale).await;
     Ok(ordered)
 }
 

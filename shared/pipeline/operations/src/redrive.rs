@@ -89,13 +89,12 @@ pub async fn redrive(
     if sale.value.money != Money::Kept {
         return Err(RedriveError::MoneyWentBack);
     }
-    let (sale, steps) = journal.commit(sale, |sale| put_back(sale, operator, journal.clock.now())).await?;
+    let (_, steps) = journal.commit(sale, |sale, now| put_back(sale, operator, now)).await?.settle().await;
     for (letter, step) in &steps {
         if matches!(step, Step::PutBack | Step::AskAgain) {
             ports.retries.send(&retry(session, *letter, journal.clock.now())).await?;
         }
     }
-    crate::tidy(journal, sale).await;
     Ok(steps)
 }
 

@@ -53,10 +53,8 @@ pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId)
 /// [`RepliesError`]. Repeating is safe: what was settled is not settled again.
 pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<usize, RepliesError> {
     let sale = journal.store.load(session).await?.ok_or(RepliesError::NoSale)?;
-    let now = journal.clock.now();
-    let (sale, settled) = journal.commit(sale, |sale| settled(sale, operator, now)).await?;
-    crate::tidy(journal, sale).await;
-    Ok(settled)
+    let settled = journal.commit(sale, |sale, now| settled(sale, operator, now)).await?;
+    Ok(settled.settle().await.1)
 }
 
 fn settled(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<usize> {

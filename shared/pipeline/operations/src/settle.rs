@@ -37,7 +37,7 @@ pub async fn settle(
         return Err(RedriveError::MoneyWentBack);
     }
     let now = journal.clock.now();
-    let note = |sale: &mut Sale| {
+    let note = |sale: &mut Sale, _| {
         let unknown = |letter: &Letter| matches!(sale.letter(*letter), Mail::Unknown { .. });
         let letters: Vec<Letter> = Letter::ALL.into_iter().filter(unknown).collect();
         let mut records = Vec::new();
@@ -52,13 +52,12 @@ pub async fn settle(
         }
         if records.is_empty() { Change::nothing(letters) } else { Change::recorded(records, letters) }
     };
-    let (sale, letters) = journal.commit(sale, note).await?;
+    let (_, letters) = journal.commit(sale, note).await?.settle().await;
     if found == Found::NotSent {
         for letter in &letters {
             ports.retries.send(&retry(session, *letter, now)).await?;
         }
     }
-    crate::tidy(journal, sale).await;
     Ok(letters)
 }
 

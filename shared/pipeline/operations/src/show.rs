@@ -146,8 +146,8 @@ mod tests {
             world.plan(plan);
             let journal = journal(&world);
             let loaded = run(journal.load(&session(), sale().received_at)).unwrap().unwrap();
-            let note = |_: &mut Sale| Change::recorded(vec![operator.record("approve", sale().received_at)], ());
-            run(journal.commit(loaded, note)).unwrap().unwrap();
+            let note = |_: &mut Sale, _| Change::recorded(vec![operator.record("approve", sale().received_at)], ());
+            run(journal.commit(loaded, note)).unwrap().unwrap().unsettled();
         }
         world.plan(Plan::none());
         let ports = Ports { store: &world, objects: &world };

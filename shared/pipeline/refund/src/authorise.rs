@@ -34,13 +34,8 @@ pub async fn authorise(
     now: Timestamp,
 ) -> Result<Decision, CommitError> {
     let sale = journal.load(&session.id, now).await?;
-    let (sale, decision) = journal.commit(sale, |sale| decide(sale, session, authorisation, now)).await?;
-    if decision == Decision::Authorised {
-        journal.settle(sale).await;
-    } else {
-        journal.flush(sale).await;
-    }
-    Ok(decision)
+    let decided = journal.commit(sale, |sale, _| decide(sale, session, authorisation, now)).await?;
+    Ok(decided.settle().await.1)
 }
 
 /// The same as a plain decision, for who commits more than this.

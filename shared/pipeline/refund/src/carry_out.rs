@@ -62,10 +62,8 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
     }
     let checkout = ports.payments.session(session).await?;
     let asked = ask(ports.ledger, &checkout).await?;
-    let now = journal.clock.now();
-    let (sale, outcome) = journal.commit(sale, |sale| note(sale, &checkout, &asked, now)).await?;
-    journal.settle(sale).await;
-    Ok(outcome)
+    let noted = journal.commit(sale, |sale, now| note(sale, &checkout, &asked, now)).await?;
+    Ok(noted.settle().await.1)
 }
 
 /// What the sale itself says of a refund that is not under way.

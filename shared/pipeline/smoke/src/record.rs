@@ -56,7 +56,7 @@ impl Remembered {
         log: &str,
     ) {
         let (alerts, cleaned) = (report.alerts(trigger, now, log), self.leftovers());
-        let note = |memory: &mut Memory| {
+        let note = |memory: &mut Memory, _| {
             // Another run may have added its own meanwhile.
             memory.leftovers.retain(|session| !cleaned.contains(session));
             memory.leftovers.extend(report.leftovers.iter().cloned());
@@ -70,7 +70,8 @@ impl Remembered {
                 Some(notebook) => notebook,
                 None => journal.load().await.map_err(|error| error.to_string())?,
             };
-            journal.commit(notebook, note).await.map(drop).map_err(|error| error.to_string())
+            journal.commit(notebook, note).await.map_err(|error| error.to_string())?.settle().await;
+            Ok::<(), String>(())
         };
         let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|broke| Err(broke.to_string()));
         if let Err(error) = saved {

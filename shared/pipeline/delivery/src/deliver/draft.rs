@@ -36,7 +36,7 @@ impl Delivery<'_> {
                 return Ok(Outcome::Failed(Box::new(sale), Failure::of(&error)));
             }
         };
-        let keep = |sale: &mut Sale| {
+        let keep = |sale: &mut Sale, _| {
             let may_go = self.may_go(sale);
             match sale.delivering(self.order.letter, &self.order.message_id) {
                 // The reply to this very write was lost, and somebody else saved after it.
@@ -50,7 +50,7 @@ impl Delivery<'_> {
                 _ => Change::nothing(false),
             }
         };
-        let (sale, kept) = self.ports.journal.commit(sale, keep).await?;
+        let (sale, kept) = self.ports.journal.commit(sale, keep).await?.unsettled();
         if !kept && !domain::planted("surplus-draft-sent") {
             // Another worker took over and recorded its own draft, so this one must never go out.
             if self.ports.mailbox.discard_draft(&draft).await.is_err() {

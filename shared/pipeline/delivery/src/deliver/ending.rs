@@ -2,9 +2,9 @@
 
 use super::{Attempt, DeliverError, Delivery, Outcome, Ports};
 use crate::failure::{self, Failure, Next, judge};
-use audit::{Change, Record, Status};
+use audit::{Change, Committed, Record, Status};
 use domain::{
-    Alert, Sale,
+    Alert, Sale, Timestamp,
     alert::Severity,
     mail::{Letter, Mail, Progress},
     ports::Versioned,
@@ -50,9 +50,8 @@ impl Delivery<'_> {
     ) -> Result<(Versioned<Sale>, Option<Attempt>), DeliverError> {
         let (letter, owner) = (self.order.letter, &self.order.message_id);
         let schedule = self.settings.schedule(letter, failed.value.smoke);
-        let now = self.now();
         let (tag, hash) = (failed.value.email_tag.clone(), body_hash(failed.value.letter(letter)));
-        let count = |sale: &mut Sale| {
+        let count = |sale: &mut Sale, now| {
             let Some(progress) = sale.delivering(letter, owner) else { return Change::nothing(None) };
             progress.failures.push(failure.code.clone());
             progress.body_hash = progress.body_hash.take().or_else(|| hash.clone());
@@ -62,7 +61,7 @@ impl Delivery<'_> {
             }
             let next = judge(failure, &progress, &schedule, now);
             let record = failure::with_progress(
-                self.record(Status::EmailFailed, &failure.detail),
+                self.record(now, Status::EmailFailed, &failure.detail),
                 letter,
                 &progress,
                 Some(&next),
@@ -81,18 +80,18 @@ impl Delivery<'_> {
             let records = if domain::planted("mail-failure-not-recorded") { Vec::new() } else { vec![record] };
             Change { alerts: alert.into_iter().collect(), ..Change::recorded(records, Some(next)) }
         };
-        let (sale, next) = self.ports.journal.commit(failed, count).await?;
-        let attempt = match next {
+        let counted = self.ports.journal.commit(failed, count).await?;
+        let attempt = match counted.answer() {
             None => Attempt::Busy,
-            Some(Next::AtOnce) => return Ok((sale, None)),
-            Some(Next::At(due)) => Attempt::Again(due),
+            Some(Next::AtOnce) => return Ok((counted.unsettled().0, None)),
+            Some(Next::At(due)) => Attempt::Again(*due),
             Some(Next::Unknown) => Attempt::Ended,
             Some(Next::Dead) => {
-                keep_dead_letter(self.ports, &sale.value, letter).await;
+                keep_dead_letter(self.ports, counted.state(), letter).await;
                 Attempt::Ended
             }
         };
-        self.ports.journal.settle(sale.clone()).await;
+        let (sale, _) = counted.settle().await;
         Ok((sale, Some(attempt)))
     }
 
@@ -107,18 +106,17 @@ impl Delivery<'_> {
         let now = self.now();
         let payload = gate.held_payload(&self.order.session_id, sale.value.tier, now, raw);
         self.ports.quarantine.hold(&self.order.session_id, now, &payload).await?;
-        let hold = |sale: &mut Sale| {
+        let hold = |sale: &mut Sale, _| {
             if sale.delivering(self.order.letter, &self.order.message_id).is_none() {
                 return Change::nothing(());
             }
             *sale.letter_mut(self.order.letter) = Mail::Held;
             sale.fulfilment = Fulfilment::InReview { gate: 2, at: now };
-            let failed = self.record(Status::EmailFailed, "held by the content filter at gate 2");
+            let failed = self.record(now, Status::EmailFailed, "held by the content filter at gate 2");
             let alert = Alert::quarantine(now, 2, &self.order.session_id, gate.term_count());
             Change::recorded(vec![record.clone(), failed], ()).alerting(alert)
         };
-        let (sale, ()) = self.ports.journal.commit(sale, hold).await?;
-        self.ports.journal.settle(sale).await;
+        self.ports.journal.commit(sale, hold).await?.settle().await;
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
@@ -132,36 +130,35 @@ impl Delivery<'_> {
         alert: Option<Alert>,
     ) -> Result<Outcome, DeliverError> {
         let letter = self.order.letter;
-        let end = |sale: &mut Sale| {
+        let end = |sale: &mut Sale, now: Timestamp| {
             let Some(progress) = sale.delivering(letter, &self.order.message_id).cloned() else {
                 return Change::nothing(());
             };
             *sale.letter_mut(letter) = mail.clone();
             sale.chased = 0;
-            let mut record = failure::with_progress(self.record(status, detail), letter, &progress, None);
+            let mut record = failure::with_progress(self.record(now, status, detail), letter, &progress, None);
             if status == Status::EmailSent && letter == Letter::Verdict {
-                record = record.with_detail("order_to_mail_ms", self.now().millis_since(sale.waiting_since));
+                record = record.with_detail("order_to_mail_ms", now.millis_since(sale.waiting_since));
             }
             let records = if domain::planted("mail-end-not-recorded") { Vec::new() } else { vec![record] };
             Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(records, ()) }
         };
-        let (sale, ()) = self.ports.journal.commit(sale, end).await?;
-        self.ports.journal.settle(sale).await;
+        self.ports.journal.commit(sale, end).await?.settle().await;
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
     /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
     /// too, the lease ends by itself.
     pub(super) async fn release(&self) {
-        let give_up = |sale: &mut Sale| {
+        let give_up = |sale: &mut Sale, now| {
             if sale.delivering(self.order.letter, &self.order.message_id).is_none() {
                 return Change::nothing(());
             }
-            sale.release_mail(self.order.letter, self.now());
+            sale.release_mail(self.order.letter, now);
             Change::save(())
         };
         if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await {
-            let _ = self.ports.journal.commit(sale, give_up).await;
+            let _ = self.ports.journal.commit(sale, give_up).await.map(Committed::unsettled);
         }
     }
 }

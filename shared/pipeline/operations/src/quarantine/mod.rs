@@ -220,7 +220,7 @@ impl Case {
     ) -> Result<Decided, DecideError> {
         let journal = ports.journal;
         let held = self.sale.value.fulfilment.clone();
-        let decide = |sale: &mut Sale| {
+        let decide = |sale: &mut Sale, _| {
             // Whatever was examined above is what is held still.
             if sale.fulfilment != held || sale.money != Money::Kept {
                 return Change::nothing(false);
@@ -236,12 +236,11 @@ impl Case {
             forget_rendering(sale, action, now);
             Change { verdict: Some(Box::new(cached.clone())), ..Change::recorded(records, true) }
         };
-        let (sale, decided) = journal.commit(self.sale, decide).await?;
+        let (sale, decided) = journal.commit(self.sale, decide).await?.settle().await;
         if !decided {
             return Err(DecideError::NotHeld);
         }
         send(ports, &sale.value, now).await?;
-        crate::tidy(journal, sale).await;
         Ok(Decided::Freed)
     }
 }
@@ -330,7 +329,7 @@ async fn send(ports: Ports<'_>, sale: &Sale, now: Timestamp) -> Result<(), Queue
 
 async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Decided, DecideError> {
     send(ports, &sale.value, ports.journal.clock.now()).await?;
-    crate::tidy(ports.journal, sale).await;
+    ports.journal.flush(sale).await;
     Ok(Decided::AskedAgain)
 }
 

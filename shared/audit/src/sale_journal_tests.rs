@@ -13,7 +13,7 @@ fn journal(world: &World) -> Journal<'_> {
 }
 
 /// Marks the sale failed, once, with one record.
-fn fail_once(sale: &mut Sale) -> Change<bool> {
+fn fail_once(sale: &mut Sale, _now: Timestamp) -> Change<bool> {
     if matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
         return Change::nothing(false);
     }
@@ -25,10 +25,9 @@ fn fail_once(sale: &mut Sale) -> Change<bool> {
 async fn step(world: &World) -> Result<bool, crate::CommitError> {
     let journal = journal(world);
     let sale = journal.load(&session(), Timestamp::from_seconds(1)).await?;
-    let (sale, done) = journal.commit(sale, fail_once).await?;
+    let (sale, done) = journal.commit(sale, fail_once).await?.unsettled();
     // A later step of the same function, which publishes whatever is left.
-    let (sale, ()) = journal.commit(sale, |_| Change::save(())).await?;
-    journal.settle(sale).await;
+    journal.commit(sale, |_, _| Change::save(())).await?.settle().await;
     Ok(done)
 }
 
@@ -79,7 +78,7 @@ fn a_conflict_is_decided_again_on_the_newer_sale() {
     let world = World::default();
     let stale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();
     run(step(&world)).unwrap().unwrap();
-    let (_, done) = run(journal(&world).commit(stale, fail_once)).unwrap().unwrap();
+    let (_, done) = run(journal(&world).commit(stale, fail_once)).unwrap().unwrap().unsettled();
     assert!(!done, "the other step was first");
     assert_eq!(world.state().log.len(), 1);
 }
@@ -89,12 +88,13 @@ fn no_line_holds_an_address() {
     let world = World::default();
     let address = domain::EmailAddress::parse("someone@example.com").unwrap();
     let key = crate::AuditKey::new("v1", domain::Secret::new("k".repeat(32)));
-    let tagged = |sale: &mut Sale| {
+    let tagged = |sale: &mut Sale, now| {
         sale.email_tag = Some(key.email_tag(&address));
-        fail_once(sale)
+        fail_once(sale, now)
     };
     let sale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();
-    run(journal(&world).commit(sale, tagged)).unwrap().unwrap();
+    let committed = run(journal(&world).commit(sale, tagged)).unwrap().unwrap();
+    assert!(*committed.answer());
     let log = world.state().log.clone();
     for line in log.values() {
         assert!(!line.contains('@') && !line.contains("example"), "{line}");
