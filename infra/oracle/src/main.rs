@@ -19,6 +19,7 @@ mod local_log;
 mod log_ports;
 mod log_reader;
 mod measurements;
+mod memory_command;
 mod output;
 mod pages_command;
 mod progress;
@@ -137,6 +138,9 @@ enum Command {
         after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
     )]
     Smoke(smoke_command::SmokeArguments),
+    /// The memory behind chat and follow-ups: replay a history, print the events' schema.
+    #[command(subcommand, after_help = "Example:\n  oracle memory replay --budget 8000 < events.jsonl")]
+    Memory(memory_command::MemoryCommand),
     /// The secrets of a stack: fill one, replace one, see which are still empty.
     #[command(subcommand, after_help = "Example:\n  oracle secrets list")]
     Secrets(secrets_command::SecretsCommand),
@@ -218,6 +222,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
+        Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Secrets(command) => return Ok(secrets_command::run(&command)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),

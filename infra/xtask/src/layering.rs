@@ -9,8 +9,20 @@ use std::{
 };
 
 /// Crates that hold decisions only: the same input gives the same output, anywhere.
-const PURE: [&str; 10] =
-    ["domain", "filter", "crosscheck", "authority", "audit", "audit-verify", "gates", "operations", "prompt", "refund"];
+const PURE: [&str; 12] = [
+    "domain",
+    "filter",
+    "crosscheck",
+    "authority",
+    "audit",
+    "audit-verify",
+    "gates",
+    "lens",
+    "memory",
+    "operations",
+    "prompt",
+    "refund",
+];
 
 /// What each crate of ours may use of ours. Functions are one row: none may use another.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -22,6 +34,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["domain"]),
     // What reads the log back.
     ("audit-verify", &["audit", "domain"]),
+    // What model-facing code sees of the memory: it depends on nothing of ours, so on nothing that writes.
+    ("lens", &[]),
+    // The exception beside `domain`: the filter's engine finds a locked detail in every disguise (spec 002, HL-005),
+    // and two engines would see different disguises.
+    ("memory", &["domain", "filter", "lens"]),
     // What both content gates do alike: the filter, and the record of what it did.
     ("gates", &["audit", "domain", "filter"]),
     // What the model is asked; its build refuses texts that the filter would hold.
@@ -76,6 +93,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gates",
             "gemini",
             "graph",
+            "memory",
             "operations",
             "prompt",
             "refund",

@@ -21,10 +21,12 @@ mod engine;
 mod outcome;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use outcome::{
     Action, Checked, CheckedField, CheckedPayload, Explanation, Hit, Outcome, Sighting, View, ViewExplanation,
 };
+pub use watch::Watchlist;
 
 pub use engine::reading::Reading;
 use engine::tables::{Lists, Tables};

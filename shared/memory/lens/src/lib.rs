@@ -1,0 +1,56 @@
+//! What a model, and whatever renders for it, may see of the memory: a [`WorkingSet`] and a [`Pvib`], read only.
+//!
+//! Spec 002, section 1: "No backflow: Spark and Immersion cannot write Oracle or influence selection". Model-facing
+//! crates depend on this crate and not on `memory`. It has no event, no log, no store and no port; nothing in it
+//! writes. A working set can be read and wrapped:
+//!
+//! ```
+//! fn read(set: &lens::WorkingSet) -> String {
+//!     set.wrap("Answer from these facts alone.")
+//! }
+//! ```
+//!
+//! It cannot be changed:
+//!
+//! ```compile_fail
+//! fn change(set: &mut lens::WorkingSet) {
+//!     set.bytes.clear();
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! fn reorder(set: &mut lens::WorkingSet) {
+//!     set.content_mut().allowmention_handles.sort();
+//! }
+//! ```
+//!
+//! And there is nothing here to write with:
+//!
+//! ```compile_fail
+//! use lens::EventLog;
+//! ```
+//!
+//! ```compile_fail
+//! use memory::EventLog;
+//! ```
+//!
+//! ```compile_fail
+//! fn append(set: &lens::WorkingSet) {
+//!     set.append("EV-013");
+//! }
+//! ```
+
+pub mod canonical;
+mod digest;
+mod pvib;
+mod working_set;
+
+#[cfg(test)]
+mod tests;
+
+pub use digest::{Digest, Domain};
+pub use pvib::{Pvib, PvibError, PvibLine};
+pub use working_set::{
+    CompactionItem, Directives, FactItem, Mode, PolicyIds, Precision, SCHEMA as WORKING_SET_SCHEMA, Slices, StateItem,
+    Truncation, WorkingSet, WorkingSetContent, WorkingSetError,
+};

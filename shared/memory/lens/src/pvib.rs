@@ -1,0 +1,137 @@
+//! The player-visible image brief (spec 002, section 4.6): what a picture may show.
+
+use crate::{
+    Digest, Domain, WorkingSet,
+    canonical::{self, CanonicalError},
+};
+use serde::{Deserialize, Serialize};
+
+/// The version of this format.
+const SCHEMA: &str = "pvib/1";
+
+/// So many lines are enough for a picture.
+const MOST_LINES: usize = 16;
+
+/// A brief for a picture, made of what may be mentioned precisely and of nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pvib {
+    schema: String,
+    working_set_id: Digest,
+    scene_id: Option<String>,
+    lines: Vec<PvibLine>,
+}
+
+/// One thing to be seen in the picture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PvibLine {
+    /// The handle that allows it.
+    pub handle: String,
+    /// What is to be seen, as the working set says it.
+    pub text: String,
+}
+
+/// Why there is no brief.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PvibError {
+    /// The working set does not allow this handle to be mentioned.
+    #[error("{0} is not among the working set's allowmention_handles")]
+    NotAllowed(String),
+    /// Nothing, or too much, was asked for.
+    #[error("a brief has 1 to {MOST_LINES} lines, not {0}")]
+    Lines(usize),
+    /// The bytes are not a brief of this schema.
+    #[error("not a brief of schema {SCHEMA}: {0}")]
+    Schema(String),
+    /// A line is not what the working set says.
+    #[error("the line of {0} is not in the working set")]
+    Foreign(String),
+    /// The brief was made from another working set.
+    #[error("the brief belongs to another working set")]
+    OtherSet,
+}
+
+impl Pvib {
+    /// The brief for some of the working set's facts and pointers, in the order of the handles.
+    ///
+    /// # Errors
+    /// [`PvibError::NotAllowed`] for a handle that may not be mentioned precisely: a locked detail's gist is not for
+    /// pictures either. [`PvibError::Lines`] for none or more than 16.
+    pub fn of(set: &WorkingSet, handles: &[&str]) -> Result<Self, PvibError> {
+        if handles.is_empty() || handles.len() > MOST_LINES {
+            return Err(PvibError::Lines(handles.len()));
+        }
+        let line = |handle: &&str| {
+            let text = allowed_text(set, handle).ok_or_else(|| PvibError::NotAllowed((*handle).to_owned()))?;
+            Ok(PvibLine { handle: (*handle).to_owned(), text })
+        };
+        let lines = handles.iter().map(line).collect::<Result<_, PvibError>>()?;
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            working_set_id: set.id(),
+            scene_id: set.content().scene_id.clone(),
+            lines,
+        })
+    }
+
+    /// Reads a brief's canonical bytes and holds them against the working set.
+    ///
+    /// # Errors
+    /// [`PvibError`]
+    pub fn parse(bytes: &[u8], set: &WorkingSet) -> Result<Self, PvibError> {
+        let schema = |error: &dyn std::fmt::Display| PvibError::Schema(error.to_string());
+        canonical::parse_exact(bytes).map_err(|error| schema(&error))?;
+        let brief: Self = serde_json::from_slice(bytes).map_err(|error| schema(&error))?;
+        if brief.schema != SCHEMA {
+            return Err(schema(&format!("the schema is {:?}", brief.schema)));
+        }
+        if brief.working_set_id != set.id() {
+            return Err(PvibError::OtherSet);
+        }
+        let handles: Vec<&str> = brief.lines.iter().map(|line| line.handle.as_str()).collect();
+        let expected = Self::of(set, &handles)?;
+        match brief.lines.iter().zip(&expected.lines).find(|(line, expected)| line != expected) {
+            Some((line, _)) => Err(PvibError::Foreign(line.handle.clone())),
+            None if brief == expected => Ok(brief),
+            None => Err(PvibError::OtherSet),
+        }
+    }
+
+    /// The canonical bytes.
+    ///
+    /// # Errors
+    /// [`CanonicalError`] never, unless a working set held what the profile refuses.
+    pub fn bytes(&self) -> Result<Vec<u8>, CanonicalError> {
+        canonical::encode(self)
+    }
+
+    /// The hash of the bytes.
+    ///
+    /// # Errors
+    /// As [`Pvib::bytes`].
+    pub fn hash(&self) -> Result<Digest, CanonicalError> {
+        Ok(Digest::of(Domain::Pvib, &self.bytes()?))
+    }
+
+    /// What is to be seen.
+    #[must_use]
+    pub fn lines(&self) -> &[PvibLine] {
+        &self.lines
+    }
+}
+
+/// What the working set says of a handle that may be mentioned precisely.
+fn allowed_text(set: &WorkingSet, handle: &str) -> Option<String> {
+    if !set.allows(handle) {
+        return None;
+    }
+    let slices = &set.content().slices;
+    let fact = slices
+        .facts_slice
+        .iter()
+        .find(|fact| fact.fact_id == handle || fact.detail_handle.as_deref() == Some(handle))
+        .and_then(|fact| fact.payload.as_ref());
+    let state = || slices.state_slice.iter().find(|item| item.handle == handle).map(|item| &item.value);
+    fact.or_else(state).map(|value| value.as_text().map_or_else(|| value.to_string(), str::to_owned))
+}

@@ -1,0 +1,164 @@
+//! The profile against its vectors, and the round trips of working sets and briefs.
+
+use crate::{
+    Digest, Directives, Domain, FactItem, Mode, PolicyIds, Precision, Pvib, PvibError, Slices, Truncation, WorkingSet,
+    WorkingSetContent, WorkingSetError,
+    canonical::{self, CanonicalError, Value},
+};
+use proptest::prelude::*;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Vectors {
+    accepted: Vec<Accepted>,
+    refused: Vec<Refused>,
+    hashes: Vec<Hashed>,
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    why: String,
+    input: String,
+    canonical: String,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    why: String,
+    input: String,
+}
+
+#[derive(Deserialize)]
+struct Hashed {
+    domain: String,
+    canonical: String,
+    hash: String,
+}
+
+fn vectors() -> Vectors {
+    serde_json::from_str(include_str!("canonical_vectors.json")).unwrap()
+}
+
+#[test]
+fn the_profile_agrees_with_its_vectors() {
+    for vector in vectors().accepted {
+        let value = canonical::parse(vector.input.as_bytes()).unwrap_or_else(|e| panic!("{}: {e}", vector.why));
+        assert_eq!(value.to_string(), vector.canonical, "{}", vector.why);
+        assert_eq!(canonical::parse_exact(vector.canonical.as_bytes()).unwrap(), value, "{}", vector.why);
+        if vector.input != vector.canonical {
+            let exact = canonical::parse_exact(vector.input.as_bytes());
+            assert!(matches!(exact, Err(CanonicalError::NotCanonical)), "{}", vector.why);
+        }
+    }
+    for vector in vectors().refused {
+        assert!(canonical::parse(vector.input.as_bytes()).is_err(), "{}", vector.why);
+    }
+    assert!(canonical::parse(b"\"\xff\"").is_err());
+}
+
+#[test]
+fn hashes_agree_with_their_vectors() {
+    let domains = [Domain::Fact, Domain::State, Domain::WorkingSet];
+    let vectors = vectors().hashes;
+    assert_eq!(vectors.len(), domains.len());
+    for (vector, domain) in vectors.iter().zip(domains) {
+        assert_eq!(vector.domain, domain.prefix());
+        let digest = Digest::of(domain, vector.canonical.as_bytes());
+        assert_eq!(digest.to_string(), vector.hash);
+        assert_eq!(Digest::parse(&vector.hash), Some(digest));
+    }
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        (-canonical::MAX_INTEGER..=canonical::MAX_INTEGER).prop_map(Value::Integer),
+        any::<String>().prop_map(Value::Text),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
+            prop::collection::btree_map("[ -~]{0,6}", inner, 0..5).prop_map(Value::Object),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_value_comes_back_from_its_bytes(value in values()) {
+        let bytes = value.to_bytes();
+        prop_assert_eq!(&canonical::parse_exact(&bytes).unwrap(), &value);
+        prop_assert_eq!(canonical::encode(&value).unwrap(), bytes);
+    }
+}
+
+fn content() -> WorkingSetContent {
+    let fact = |id: &str, precision, payload: Option<&str>, gist: Option<&str>| FactItem {
+        fact_id: id.to_owned(),
+        kind: "CLUE".to_owned(),
+        stable_key: id.to_owned(),
+        precision,
+        detail_handle: gist.map(|_| format!("{id}/detail")),
+        payload: payload.map(|text| Value::Text(text.to_owned())),
+        gist: gist.map(str::to_owned),
+    };
+    WorkingSetContent {
+        schema: "working-set/1".to_owned(),
+        world_id: None,
+        campaign_id: "c1".to_owned(),
+        scene_id: Some("s1".to_owned()),
+        mode: Mode::Play,
+        policy_ids: PolicyIds {
+            mask_matrix_id: "m/1".to_owned(),
+            ordering_policy_id: "o/1".to_owned(),
+            truncation_policy_id: "t/1".to_owned(),
+            budget_policy_id: "b/1".to_owned(),
+            compaction_policy_id: None,
+        },
+        pins: BTreeMap::new(),
+        allowmention_handles: vec!["f1".to_owned()],
+        locked_precision_handles: vec!["f2/detail".to_owned()],
+        slices: Slices {
+            facts_slice: vec![
+                fact("f1", Precision::Plain, Some("A tower by the sea."), None),
+                fact("f2", Precision::Gist, None, Some("There is a code.")),
+            ],
+            ..Slices::default()
+        },
+        directives: Directives { output_class: vec![], channel_separation: vec![], why: "rule_ref_open_only".into() },
+        truncation: Truncation { cut: 0, receipts_hash: Digest::of(Domain::Receipts, b"[]") },
+    }
+}
+
+#[test]
+fn a_working_set_comes_back_from_its_bytes_and_from_no_others() {
+    let set = WorkingSet::seal(content()).unwrap();
+    assert_eq!(WorkingSet::parse(set.bytes()).unwrap(), set);
+    let text = String::from_utf8(set.bytes().to_vec()).unwrap();
+    let changed = text.replace("tower", "house");
+    assert!(matches!(WorkingSet::parse(changed.as_bytes()), Err(WorkingSetError::Id)));
+    let unknown = text.replacen('{', "{\"aaa\":1,", 1);
+    assert!(matches!(WorkingSet::parse(unknown.as_bytes()), Err(WorkingSetError::Schema(_))));
+    let spaced = text.replacen('{', "{ ", 1);
+    assert!(matches!(WorkingSet::parse(spaced.as_bytes()), Err(WorkingSetError::Canonical(_))));
+    assert!(set.wrap("Do.").contains(&text));
+}
+
+#[test]
+fn a_brief_holds_what_may_be_mentioned_and_nothing_else() {
+    let set = WorkingSet::seal(content()).unwrap();
+    let brief = Pvib::of(&set, &["f1"]).unwrap();
+    assert_eq!(brief.lines()[0].text, "A tower by the sea.");
+    let bytes = brief.bytes().unwrap();
+    assert_eq!(Pvib::parse(&bytes, &set).unwrap(), brief);
+    for locked in ["f2", "f2/detail", "f3"] {
+        assert_eq!(Pvib::of(&set, &[locked]), Err(PvibError::NotAllowed(locked.to_owned())));
+    }
+    assert_eq!(Pvib::of(&set, &[]), Err(PvibError::Lines(0)));
+    let foreign = String::from_utf8(bytes.clone()).unwrap().replace("tower", "vault 4471");
+    assert_eq!(Pvib::parse(foreign.as_bytes(), &set), Err(PvibError::Foreign("f1".to_owned())));
+    let unknown = String::from_utf8(bytes).unwrap().replacen('{', "{\"aa\":1,", 1);
+    assert!(matches!(Pvib::parse(unknown.as_bytes(), &set), Err(PvibError::Schema(_))));
+}

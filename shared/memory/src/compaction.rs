@@ -1,0 +1,157 @@
+//! Compactions (spec 002, section 4.3): summaries that anyone can make again from the facts. Never canon, deletable,
+//! and gone with what they summarise.
+
+use crate::{
+    handle::Handle,
+    state::{Fact, State},
+};
+use lens::{
+    Digest, Domain,
+    canonical::{self, CanonicalError, Value},
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a compaction is made of. The log has this, never the output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recipe {
+    /// How it is made and what for: `recap/1` or `synopsis/1`.
+    pub policy_id: Handle,
+    /// The facts, in the order in which they are summarised.
+    pub input_handles: Vec<Digest>,
+    /// The event that asked for it; 0 before there is one.
+    pub event: u64,
+}
+
+impl Recipe {
+    pub(crate) const fn new(policy_id: Handle, input_handles: Vec<Digest>) -> Self {
+        Self { policy_id, input_handles, event: 0 }
+    }
+
+    /// The hash of inputs and policy.
+    #[must_use]
+    pub fn id(&self) -> Digest {
+        let inputs = self.input_handles.iter().map(|fact| Value::Text(fact.to_string())).collect();
+        let members = [
+            ("compaction_policy_id".to_owned(), Value::Text(self.policy_id.to_string())),
+            ("input_handles".to_owned(), Value::List(inputs)),
+        ];
+        Digest::of(Domain::Compaction, &Value::Object(members.into()).to_bytes())
+    }
+}
+
+/// A summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Compaction {
+    /// The hash of inputs and policy.
+    pub compaction_id: Digest,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// The facts it summarises.
+    pub input_handles: Vec<Digest>,
+    /// One line a fact.
+    pub lines: Vec<String>,
+    /// The facts of which it says the whole: those without a lock.
+    pub allowmention_handles: Vec<Digest>,
+}
+
+impl Compaction {
+    /// The canonical bytes: the same inputs and policy give the same bytes (G4).
+    ///
+    /// # Errors
+    /// [`CanonicalError`]
+    pub fn output_bytes(&self) -> Result<Vec<u8>, CanonicalError> {
+        canonical::encode(self)
+    }
+
+    /// The hash of the bytes.
+    ///
+    /// # Errors
+    /// As [`Compaction::output_bytes`].
+    pub fn output_hash(&self) -> Result<Digest, CanonicalError> {
+        Ok(Digest::of(Domain::CompactionOutput, &self.output_bytes()?))
+    }
+}
+
+/// What a compaction policy is for; `None` for an unknown one.
+#[must_use]
+pub fn purpose_of(policy_id: &str) -> Option<&'static str> {
+    match policy_id {
+        "recap/1" => Some("recap"),
+        "synopsis/1" => Some("synopsis"),
+        _ => None,
+    }
+}
+
+/// Makes a compaction from the facts; `None` when one of them is no longer canon, or the policy is unknown.
+///
+/// A fact that can be locked is summarised by its gist even while it is unlocked: a summary outlives a scene.
+#[must_use]
+pub fn make(state: &State, recipe: &Recipe) -> Option<Compaction> {
+    let purpose = purpose_of(recipe.policy_id.as_str())?;
+    let (mut lines, mut allowed) = (Vec::new(), Vec::new());
+    for input in &recipe.input_handles {
+        let fact = state.facts().get(input).filter(|fact| fact.withdrawn_by.is_none())?;
+        let line = line_of(fact);
+        lines.push(if purpose == "synopsis" { first_sentence(&line).to_owned() } else { line });
+        if !fact.content.is_locked_by_default() {
+            allowed.push(*input);
+        }
+    }
+    Some(Compaction {
+        compaction_id: recipe.id(),
+        purpose,
+        input_handles: recipe.input_handles.clone(),
+        lines,
+        allowmention_handles: allowed,
+    })
+}
+
+fn line_of(fact: &Fact) -> String {
+    if fact.content.is_locked_by_default() {
+        return fact.content.gist.clone().unwrap_or_default();
+    }
+    fact.content.payload.as_text().map_or_else(|| fact.content.payload.to_string(), str::to_owned)
+}
+
+fn first_sentence(text: &str) -> &str {
+    let ends = |(at, c): (usize, char)| {
+        let after = &text[at + c.len_utf8()..];
+        (matches!(c, '.' | '!' | '?') && after.starts_with(char::is_whitespace)).then(|| at + c.len_utf8())
+    };
+    text.char_indices().find_map(ends).map_or(text, |end| &text[..end])
+}
+
+/// Outputs that were made before. Deleting any or all of it changes nothing but time.
+#[derive(Debug, Default)]
+pub struct Cache {
+    made: BTreeMap<Digest, Compaction>,
+}
+
+impl Cache {
+    /// A compaction of the state, from the cache or made now.
+    pub fn get(&mut self, state: &State, id: &Digest) -> Option<&Compaction> {
+        let recipe = state.compactions().get(id)?;
+        if !self.made.contains_key(id) {
+            self.made.insert(*id, make(state, recipe)?);
+        }
+        self.made.get(id)
+    }
+
+    /// Drops what the state no longer asks for: its facts were withdrawn, or it was deleted.
+    pub fn purge(&mut self, state: &State) {
+        self.made.retain(|id, _| state.compactions().contains_key(id));
+    }
+
+    /// How many outputs it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.made.len()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+}

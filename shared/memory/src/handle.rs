@@ -1,0 +1,74 @@
+//! Names that artifacts and people are referred to by.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use std::{borrow::Borrow, fmt};
+
+/// A name of 1 to 200 visible ASCII characters, quotation marks and backslashes apart: a campaign, a scene, an
+/// actor, a detail, a rule reference, a policy.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Handle(String);
+
+/// Why a text is not a handle.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a handle has 1 to 200 visible ASCII characters, no quotation mark and no backslash")]
+pub struct InvalidHandle;
+
+impl Handle {
+    /// The longest handle, in bytes.
+    pub const LONGEST: usize = 200;
+
+    /// Parses a handle.
+    ///
+    /// # Errors
+    /// [`InvalidHandle`]
+    pub fn parse(text: impl Into<String>) -> Result<Self, InvalidHandle> {
+        let text = text.into();
+        let is_valid = (1..=Self::LONGEST).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+        if is_valid { Ok(Self(text)) } else { Err(InvalidHandle) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Handle {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl<'de> Deserialize<'de> for Handle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct HandleVisitor;
+        impl serde::de::Visitor<'_> for HandleVisitor {
+            type Value = Handle;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a handle")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Handle, E> {
+                Handle::parse(text).map_err(E::custom)
+            }
+            fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Handle, E> {
+                Handle::parse(text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_string(HandleVisitor)
+    }
+}

@@ -1,0 +1,30 @@
+//! The memory: an append-only event log, the state that it folds to, and working sets built from that state byte for
+//! byte (spec 002, "Oracle subsystem contract").
+//!
+//! Pure: no clock, no randomness, no store. Stores are behind ports in `domain::ports`; what a model may see is in
+//! `lens`, which has nothing that writes.
+
+pub mod compaction;
+pub mod event;
+mod handle;
+pub mod log;
+mod pins;
+pub mod policy;
+pub mod precision;
+pub mod recall;
+pub mod replay;
+mod state;
+pub mod truncate;
+pub mod working_set;
+
+pub use event::{Event, EventId, Payload};
+pub use handle::{Handle, InvalidHandle};
+pub use log::EventLog;
+pub use pins::{PinKind, PinMismatch, Pins};
+pub use state::{
+    Consent, ConsentStatus, Fact, FactsLedger, ImageLedger, NudgeState, OpenRecall, PinLedger, PlaybackState,
+    PooledAsset, Refusal, Revision, RoleplayState, State, StoryState, Unlock, UnlockSource, UnlockState,
+};
+
+/// The JSON schema of the events, with an example of each: what `oracle memory schema` prints.
+pub const EVENTS_SCHEMA: &str = include_str!("../data/events.schema.json");

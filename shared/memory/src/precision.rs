@@ -1,0 +1,155 @@
+//! Precision tokens (spec 002, section 5; HL-005, RR-002, PC-006): exact details that are locked by default, and of
+//! which only the gist may be said.
+
+use crate::{
+    event::FactCommitted,
+    handle::Handle,
+    state::{Fact, Refusal, State},
+};
+use filter::Watchlist;
+use lens::canonical::Value;
+use std::collections::BTreeSet;
+
+/// Words for digits, by which a code can be spelled out.
+const DIGIT_WORDS: [(&str, char); 20] = [
+    ("zero", '0'),
+    ("one", '1'),
+    ("two", '2'),
+    ("three", '3'),
+    ("four", '4'),
+    ("five", '5'),
+    ("six", '6'),
+    ("seven", '7'),
+    ("eight", '8'),
+    ("nine", '9'),
+    ("zéro", '0'),
+    ("un", '1'),
+    ("deux", '2'),
+    ("trois", '3'),
+    ("quatre", '4'),
+    ("cinq", '5'),
+    ("sept", '7'),
+    ("huit", '8'),
+    ("neuf", '9'),
+    ("oh", '0'),
+];
+
+/// The strings of a fact that are locked with it: those that its author names, or every string and integer of the
+/// payload.
+#[must_use]
+pub fn tokens(fact: &FactCommitted) -> BTreeSet<String> {
+    if !fact.precision_tokens.is_empty() {
+        return fact.precision_tokens.clone();
+    }
+    let mut tokens = BTreeSet::new();
+    leaves(&fact.payload, &mut |text| {
+        if Watchlist::is_watchable(text) {
+            tokens.insert(text.to_owned());
+        }
+    });
+    tokens
+}
+
+fn leaves(value: &Value, each: &mut impl FnMut(&str)) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Integer(number) => each(&number.to_string()),
+        Value::Text(text) => each(text),
+        Value::List(items) => items.iter().for_each(|item| leaves(item, each)),
+        Value::Object(members) => members.values().for_each(|member| leaves(member, each)),
+    }
+}
+
+/// Refuses a locked fact whose visible part holds one of its own tokens, as written or disguised.
+pub(crate) fn check_commit(fact: &FactCommitted) -> Result<(), Refusal> {
+    if fact.precision_tokens.iter().any(|token| !Watchlist::is_watchable(token)) {
+        return Err(Refusal::Fact("a precision token has neither a letter nor a digit"));
+    }
+    let locked = Locked::new(tokens(fact));
+    let provenance = &fact.provenance;
+    let sources = [Some(&provenance.source), provenance.rule_ref.as_ref(), provenance.generator_spec.as_ref()];
+    let sources = sources.into_iter().flatten().chain(&provenance.event_ids).chain(&provenance.commit_ids);
+    let visible = [
+        ("gist", fact.gist.as_deref()),
+        ("kind", Some(fact.kind.as_str())),
+        ("stable_key", Some(fact.stable_key.as_str())),
+        ("detail_handle", fact.detail_handle.as_ref().map(Handle::as_str)),
+    ];
+    let visible = visible.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let sources = sources.map(|source| ("provenance", source.as_str()));
+    match visible.chain(sources).find(|(_, text)| locked.is_in(text)) {
+        Some((name, _)) => Err(Refusal::Leak(name)),
+        None => Ok(()),
+    }
+}
+
+/// The tokens that are locked, ready to be looked for.
+#[derive(Debug, Default)]
+pub struct Locked {
+    watchlist: Watchlist,
+}
+
+impl Locked {
+    /// These tokens.
+    #[must_use]
+    pub fn new(tokens: impl IntoIterator<Item = String>) -> Self {
+        let tokens: Vec<String> = tokens.into_iter().collect();
+        Self { watchlist: Watchlist::new(tokens.iter().map(String::as_str)) }
+    }
+
+    /// What is locked in a scene: the tokens of every locked fact of the canon, seen or masked, without those that
+    /// an unlocked fact gives away already.
+    #[must_use]
+    pub fn of(state: &State, scene: Option<&Handle>) -> Self {
+        let (mut locked, mut unlocked) = (BTreeSet::new(), BTreeSet::new());
+        for (_, fact) in state.facts().canon().filter(|(_, fact)| fact.content.is_locked_by_default()) {
+            let set = if is_unlocked(state, fact, scene) { &mut unlocked } else { &mut locked };
+            set.append(&mut tokens(&fact.content));
+        }
+        locked.retain(|token| !unlocked.contains(token));
+        Self::new(locked)
+    }
+
+    /// Whether a text holds a locked token, as written, disguised, or spelled out digit by digit.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        if self.watchlist.is_empty() {
+            return false;
+        }
+        self.watchlist.find(text).is_some()
+            || in_digits(text).is_some_and(|digits| self.watchlist.find(&digits).is_some())
+    }
+}
+
+/// Whether a fact's exact payload may be shown in a scene: it was never locked, its detail is unlocked, or the rule
+/// that it comes from is open.
+#[must_use]
+pub fn is_unlocked(state: &State, fact: &Fact, scene: Option<&Handle>) -> bool {
+    if !fact.content.is_locked_by_default() {
+        return true;
+    }
+    let since = fact.created_event_id;
+    let by_id = fact.content.fact_id.map(|id| id.to_string());
+    let handles = [fact.content.detail_handle.as_ref().map(Handle::as_str), by_id.as_deref()];
+    let rule = fact.content.provenance.rule_ref.as_ref();
+    handles.into_iter().flatten().any(|handle| state.unlocks().detail(handle, scene, since).is_some())
+        || rule.is_some_and(|rule| state.unlocks().rule(rule.as_str(), scene, since).is_some())
+}
+
+/// The text with words for digits as digits; `None` when it has none.
+fn in_digits(text: &str) -> Option<String> {
+    let mut found = false;
+    let mut out = String::with_capacity(text.len());
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let lower = word.to_lowercase();
+        match DIGIT_WORDS.iter().find(|(name, _)| *name == lower) {
+            Some((_, digit)) => {
+                found = true;
+                out.push(*digit);
+            }
+            None => out.push_str(word),
+        }
+        out.push(' ');
+    }
+    found.then_some(out)
+}

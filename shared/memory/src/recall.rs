@@ -1,0 +1,94 @@
+//! The routing of a request for an exact detail (spec 002, section 5, "Routing").
+
+use crate::{
+    event::{Outcome, Payload, RecallAttempt, RecallRequest, RecallResult},
+    handle::{Handle, InvalidHandle},
+    precision,
+    state::State,
+};
+use lens::canonical::Value;
+
+/// What is put to a detail's handle to name its exact content.
+pub const EXACT: &str = "/exact";
+
+/// What is put to a detail's handle to name its gist.
+pub const GIST: &str = "/gist";
+
+/// What happens to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// The detail is unlocked: this is it. No roll, no event.
+    Exact(&'a Value),
+    /// It is locked: append this event (EV-001), have the Box roll, and append what [`after_roll`] says.
+    Roll(RecallRequest),
+    /// There is no such detail, or it may not be seen in this mode.
+    Unknown,
+}
+
+/// Decides what happens to a request for an exact detail.
+#[must_use]
+pub fn route<'a>(state: &'a State, detail: &Handle, requester: &Handle, scene: &Handle) -> Route<'a> {
+    let Some((_, fact)) = state.facts().by_detail(detail.as_str()) else { return Route::Unknown };
+    if !fact.content.visibility_mask.contains(&state.story().mode) {
+        return Route::Unknown;
+    }
+    if precision::is_unlocked(state, fact, Some(scene)) {
+        return Route::Exact(&fact.content.payload);
+    }
+    Route::Roll(RecallRequest {
+        detail_handle: detail.clone(),
+        requester_id: requester.clone(),
+        scene_id: scene.clone(),
+    })
+}
+
+/// A roll as the Box validated it. The Oracle does not roll and does not decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roll {
+    /// Who rolled.
+    pub roller_id: Handle,
+    /// The skill.
+    pub skill_id: Handle,
+    /// What the roll had to reach.
+    pub dc: i64,
+    /// What it reached.
+    pub roll: i64,
+}
+
+/// The events that follow a roll: EV-002 and EV-003. A success names the exact content, a failure the gist.
+///
+/// # Errors
+/// [`InvalidHandle`] when the detail's handle leaves no room for the ending.
+pub fn after_roll(detail: &Handle, roll: Roll) -> Result<[Payload; 2], InvalidHandle> {
+    let outcome = if roll.roll >= roll.dc { Outcome::Success } else { Outcome::Fail };
+    let ending = if outcome == Outcome::Success { EXACT } else { GIST };
+    let payload_handle = Handle::parse(format!("{detail}{ending}"))?;
+    let Roll { roller_id, skill_id, dc, roll } = roll;
+    let detail_handle = detail.clone();
+    Ok([
+        RecallAttempt { detail_handle: detail_handle.clone(), roller_id, skill_id, dc, roll, outcome }.into(),
+        RecallResult { detail_handle, outcome, payload_handle }.into(),
+    ])
+}
+
+/// What a player is told of a detail.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// The exact content.
+    Exact(&'a Value),
+    /// The gist, if there is one: fuzzy or partial, never exact.
+    Gist(Option<&'a str>),
+}
+
+/// What a player is told of a detail in a scene, after the events of the routing were appended.
+#[must_use]
+pub fn answer<'a>(state: &'a State, detail: &Handle, scene: &Handle) -> Option<Answer<'a>> {
+    let (_, fact) = state.facts().by_detail(detail.as_str())?;
+    if !fact.content.visibility_mask.contains(&state.story().mode) {
+        return None;
+    }
+    Some(match precision::is_unlocked(state, fact, Some(scene)) {
+        true => Answer::Exact(&fact.content.payload),
+        false => Answer::Gist(fact.content.gist.as_deref()),
+    })
+}

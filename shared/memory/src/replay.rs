@@ -1,0 +1,137 @@
+//! `oracle memory replay`: events in, state hash and working set out.
+
+use crate::{
+    event::{Event, EventError},
+    handle::Handle,
+    log::{AppendError, EventLog, Unsealed},
+    pins::{PinKind, Pins},
+    policy,
+    truncate::{Budget, Receipt},
+    working_set::{self, BuildError, Request},
+};
+use lens::{
+    Digest,
+    canonical::{self, CanonicalError, Value},
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Why a line was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It is not an event.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// It may not follow the lines before it.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// There is more than one campaign, and none was chosen.
+    #[error("the events are of {0} campaigns; choose one")]
+    Campaigns(usize),
+    /// The working set cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The state is beyond the profile.
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+}
+
+/// What is wanted of a replay.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The campaign; may be left out when the events are of one.
+    pub campaign: Option<Handle>,
+    /// The scene; without one, that which is open.
+    pub scene: Option<Handle>,
+    /// What is asked.
+    pub query: String,
+    /// How large the working set may be.
+    pub budget: Budget,
+}
+
+/// The result of a replay.
+#[derive(Debug, Serialize)]
+pub struct Replayed {
+    /// How many events of the campaign were folded.
+    pub events: u64,
+    /// The hash of the state.
+    pub state_hash: Digest,
+    /// The hash of the working set's canonical bytes.
+    pub working_set_hash: Digest,
+    /// The working set.
+    pub working_set: Value,
+    /// What was left out of it, and why.
+    pub receipts: Vec<Receipt>,
+}
+
+/// Reads events line by line into a log per campaign.
+#[derive(Debug, Default)]
+pub struct Replay {
+    logs: BTreeMap<Handle, EventLog>,
+}
+
+impl Replay {
+    /// Takes one line.
+    ///
+    /// # Errors
+    /// [`LineError`]
+    pub fn line(&mut self, line: &[u8]) -> Result<(), LineError> {
+        self.event(Event::parse(line)?)?;
+        Ok(())
+    }
+
+    /// Takes one event.
+    ///
+    /// # Errors
+    /// [`AppendError`]
+    pub fn event(&mut self, event: Event) -> Result<(), AppendError> {
+        let campaign = event.campaign_id.clone();
+        let log = self.logs.entry(campaign.clone()).or_insert_with(|| EventLog::new(campaign));
+        log.append(event, &Unsealed).map(|_| ())
+    }
+
+    /// The log of a campaign.
+    #[must_use]
+    pub fn log(&self, campaign: &str) -> Option<&EventLog> {
+        self.logs.get(campaign)
+    }
+
+    /// Builds the result. `running` are the pins that the system runs with; without them only the policies of this
+    /// build are held against the log's pins, because a replay runs no model.
+    ///
+    /// # Errors
+    /// [`ReplayError`]
+    pub fn finish(self, wanted: &Wanted, running: Option<&Pins>) -> Result<Replayed, ReplayError> {
+        let log = match (&wanted.campaign, self.logs.len()) {
+            (Some(campaign), _) => self.logs.get(campaign).cloned().unwrap_or_else(|| EventLog::new(campaign.clone())),
+            (None, 1) => self.logs.into_values().next().ok_or(ReplayError::Campaigns(0))?,
+            (None, count) => return Err(ReplayError::Campaigns(count)),
+        };
+        let request = Request {
+            campaign_id: log.campaign_id(),
+            scene_id: wanted.scene.as_ref(),
+            query: &wanted.query,
+            budget: wanted.budget,
+        };
+        let replaying = || {
+            let mut pins = log.state().pins().clone();
+            if pins.0.contains_key(&PinKind::PolicyIds) {
+                pins.0.extend(policy::pins().0);
+            }
+            pins
+        };
+        let built = working_set::build(log.state(), &request, &running.cloned().unwrap_or_else(replaying))?;
+        Ok(Replayed {
+            events: log.state().events(),
+            state_hash: log.state().hash()?,
+            working_set_hash: built.set.bytes_hash(),
+            working_set: canonical::parse_exact(built.set.bytes())?,
+            receipts: built.receipts,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! The story's pointers (spec 002, section 4.2): evented, and nothing else.
+
+use crate::{event::Validation, handle::Handle};
+use lens::{Mode, canonical::Value};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Where the story stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StoryState {
+    /// The world, once committed.
+    pub world_id: Option<Handle>,
+    /// The session.
+    pub session_id: Option<Handle>,
+    /// The scene that is open.
+    pub scene_id: Option<Handle>,
+    /// What the table does.
+    pub mode: Mode,
+    /// The scene's caps.
+    pub caps: BTreeMap<Handle, i64>,
+    /// Threads.
+    pub threads: BTreeMap<Handle, Value>,
+    /// Clocks.
+    pub clocks: BTreeMap<Handle, Value>,
+    /// Regions.
+    pub regions: BTreeMap<Handle, Value>,
+    /// Settings of the reading spot.
+    pub reading_spot: BTreeMap<Handle, Value>,
+    /// The scene's nudges.
+    pub nudges: BTreeMap<Handle, NudgeState>,
+}
+
+/// What became of a nudge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NudgeState {
+    /// It was selected.
+    Selected,
+    /// It was suppressed.
+    Suppressed,
+}
+
+/// Where a roleplay playback stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlaybackState {
+    /// It runs again.
+    Running,
+    /// It is paused.
+    Paused,
+    /// It was aborted.
+    Aborted,
+}
+
+/// What is known of a roleplay rendering.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RoleplayState {
+    /// What came of its validation.
+    pub validation: Option<Validation>,
+    /// What stands in for it.
+    pub fallback_id: Option<Handle>,
+}
+
+impl StoryState {
+    pub(super) fn start_scene(&mut self, scene_id: Handle, caps: BTreeMap<Handle, i64>) {
+        self.scene_id = Some(scene_id);
+        self.caps = caps;
+        self.nudges.clear();
+    }
+
+    /// Ends the scene if it is the one that is open.
+    pub(super) fn end_scene(&mut self, scene_id: &Handle) {
+        if self.scene_id.as_ref() == Some(scene_id) {
+            self.scene_id = None;
+            self.caps.clear();
+            self.nudges.clear();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Builds working sets (spec 002, section 4.5): the same state, query and budget give the same bytes (ORC-C-002).
+
+mod select;
+
+use crate::{
+    handle::Handle,
+    pins::{PinMismatch, Pins},
+    policy,
+    precision::Locked,
+    state::State,
+    truncate::{Budget, Candidate, CutReason, Receipt, receipts_hash, truncate},
+};
+use lens::{
+    CompactionItem, Digest, Domain, FactItem, Slices, StateItem, Truncation, WORKING_SET_SCHEMA, WorkingSet,
+    WorkingSetContent, canonical::CanonicalError,
+};
+use std::collections::BTreeSet;
+
+/// What a working set is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The campaign.
+    pub campaign_id: &'a Handle,
+    /// The scene; without one, that which is open.
+    pub scene_id: Option<&'a Handle>,
+    /// What is asked. It orders what is shown; it unlocks nothing and is not in the working set.
+    pub query: &'a str,
+    /// How large it may be.
+    pub budget: Budget,
+}
+
+/// A working set, and what was left out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// What the model sees.
+    pub set: WorkingSet,
+    /// What it does not see although its mode allows it, for operators.
+    pub receipts: Vec<Receipt>,
+}
+
+/// Why there is no working set.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The subject was erased.
+    #[error("the subject was erased: there is nothing to build from")]
+    Erased,
+    /// The system does not run with what was pinned (ORC-PIN-ASSERT).
+    #[error("{} pin(s) do not hold without a recorded revision; the first is {} of {}",
+        .0.len(), .0.first().map_or("?", |pin| pin.name.as_str()), .0.first().map_or("?", |pin| pin.kind.as_str()))]
+    Pins(Vec<PinMismatch>),
+    /// Not even the fixed part fits.
+    #[error("a budget of {budget} bytes is too small: without any item this working set has {needed} bytes")]
+    Budget {
+        /// What was allowed.
+        budget: u64,
+        /// What the fixed part needs.
+        needed: u64,
+    },
+    /// A name that has to be shown holds a locked token.
+    #[error("the {0} contains a locked precision token; rename it")]
+    Leak(&'static str),
+    /// Something in the state is beyond the profile.
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+}
+
+/// What may be shown, with the handles that it brings along.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    shown: Shown,
+    /// What may then be mentioned precisely.
+    allowed: Vec<String>,
+    /// The detail that is shown as gist.
+    locked: Option<String>,
+    /// What of it a person wrote, to be searched for locked tokens.
+    written: String,
+    /// The part of that which a reader reads on from one item to the next.
+    body: String,
+}
+
+#[derive(Clone, Debug)]
+enum Shown {
+    Fact(FactItem),
+    State(StateItem),
+    Compaction(CompactionItem),
+}
+
+/// Builds a working set. `running` are the pins that the system runs with.
+///
+/// # Errors
+/// [`BuildError`]
+pub fn build(state: &State, request: &Request<'_>, running: &Pins) -> Result<Built, BuildError> {
+    if state.is_erased() {
+        return Err(BuildError::Erased);
+    }
+    let mismatches = state.pins().mismatches(running);
+    if !mismatches.is_empty() {
+        return Err(BuildError::Pins(mismatches));
+    }
+    let scene = request.scene_id.or(state.story().scene_id.as_ref());
+    let locked = Locked::of(state, scene);
+    let mut content = fixed_part(state, request, scene);
+    check_names(&content, &locked)?;
+    let candidates = select::candidates(state, scene, request.query)?;
+    let (candidates, leaking): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| !locked.is_in(&candidate.item.written));
+    let mut receipts: Vec<Receipt> = leaking.iter().map(|candidate| candidate.receipt(CutReason::Precision)).collect();
+
+    let needed = WorkingSet::seal(content.clone())?.bytes().len() as u64;
+    let budget = request.budget.bytes();
+    let room = budget.checked_sub(needed).ok_or(BuildError::Budget { budget, needed })?;
+    let (kept, cut) = truncate(candidates, room);
+    receipts.extend(cut);
+    let kept = without_split_tokens(kept, &locked, &mut receipts);
+    receipts.sort_by(|a, b| (a.reason, a.slice, &a.id).cmp(&(b.reason, b.slice, &b.id)));
+
+    fill(&mut content, kept);
+    content.truncation.cut = receipts.iter().filter(|receipt| receipt.reason == CutReason::Budget).count() as u64;
+    content.truncation.receipts_hash = receipts_hash(&receipts)?;
+    Ok(Built { set: WorkingSet::seal(content)?, receipts })
+}
+
+/// A working set without items, as long as it can get before any is put in.
+fn fixed_part(state: &State, request: &Request<'_>, scene: Option<&Handle>) -> WorkingSetContent {
+    let text = |handle: &Handle| handle.to_string();
+    WorkingSetContent {
+        schema: WORKING_SET_SCHEMA.to_owned(),
+        world_id: state.story().world_id.as_ref().map(text),
+        campaign_id: request.campaign_id.to_string(),
+        scene_id: scene.map(text),
+        mode: state.story().mode,
+        policy_ids: policy::ids(!state.compactions().is_empty()),
+        pins: state.pins().snapshot(),
+        allowmention_handles: Vec::new(),
+        locked_precision_handles: Vec::new(),
+        slices: Slices::default(),
+        directives: policy::directives(),
+        // The longest count there can be: the real one is put in at the end, and may only be shorter.
+        truncation: Truncation { cut: 9_999_999_999, receipts_hash: Digest::of(Domain::Receipts, b"[]") },
+    }
+}
+
+/// Names that have to be shown must not hold a locked token. Hashes are nobody's words and are not searched.
+fn check_names(content: &WorkingSetContent, locked: &Locked) -> Result<(), BuildError> {
+    let names = [
+        ("world_id", content.world_id.as_deref()),
+        ("campaign_id", Some(content.campaign_id.as_str())),
+        ("scene_id", content.scene_id.as_deref()),
+    ];
+    let names = names.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let pins = content.pins.values().flatten().flat_map(|(name, value)| [("pin", name.as_str()), ("pin", value)]);
+    match names.chain(pins).find(|(_, text)| !text.starts_with("sha256:") && locked.is_in(text)) {
+        Some((name, _)) => Err(BuildError::Leak(name)),
+        None => Ok(()),
+    }
+}
+
+/// Drops every item that would complete a locked token of which the items before it hold the beginning.
+fn without_split_tokens(
+    kept: Vec<Candidate<Item>>,
+    locked: &Locked,
+    receipts: &mut Vec<Receipt>,
+) -> Vec<Candidate<Item>> {
+    const OVERLAP: usize = 400;
+    let mut tail = String::new();
+    let mut safe = Vec::with_capacity(kept.len());
+    for candidate in kept {
+        let body = &candidate.item.body;
+        let head: String = body.chars().take(OVERLAP).collect();
+        if !tail.is_empty() && locked.is_in(&format!("{tail}\n{head}")) {
+            receipts.push(candidate.receipt(CutReason::Precision));
+            continue;
+        }
+        tail.push('\n');
+        tail.push_str(body);
+        let length = tail.chars().count();
+        tail = tail.chars().skip(length.saturating_sub(OVERLAP)).collect();
+        safe.push(candidate);
+    }
+    safe
+}
+
+fn fill(content: &mut WorkingSetContent, kept: Vec<Candidate<Item>>) {
+    let (mut allowed, mut locked) = (BTreeSet::new(), BTreeSet::new());
+    for Candidate { item, .. } in kept {
+        for handle in item.allowed {
+            if allowed.insert(handle.clone()) {
+                content.allowmention_handles.push(handle);
+            }
+        }
+        if let Some(handle) = item.locked
+            && locked.insert(handle.clone())
+        {
+            content.locked_precision_handles.push(handle);
+        }
+        match item.shown {
+            Shown::Fact(fact) => content.slices.facts_slice.push(fact),
+            Shown::State(state) => content.slices.state_slice.push(state),
+            Shown::Compaction(compaction) => content.slices.compactions_slice.push(compaction),
+        }
+    }
+    if content.slices.compactions_slice.is_empty() {
+        content.policy_ids.compaction_policy_id = None;
+    }
+}

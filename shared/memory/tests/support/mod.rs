@@ -1,0 +1,297 @@
+//! Histories for tests and benchmarks: written by hand, or drawn from a seed.
+#![allow(dead_code, reason = "each test uses part of it")]
+
+pub(crate) mod trials;
+
+use lens::{Digest, Mode, canonical::Value};
+use memory::{
+    Event, EventLog, Handle, Payload, Pins,
+    event::*,
+    log::{AppendError, Appended, Unsealed},
+    policy,
+    truncate::Budget,
+    working_set::{self, BuildError, Built, Request},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) fn handle(text: &str) -> Handle {
+    Handle::parse(text).unwrap()
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+/// A log with short ways to append to it and to read from it.
+#[derive(Clone)]
+pub(crate) struct Table {
+    pub(crate) log: EventLog,
+}
+
+impl Table {
+    pub(crate) fn new() -> Self {
+        Self { log: EventLog::new(handle("camp-1")) }
+    }
+
+    pub(crate) fn try_add(&mut self, payload: impl Into<Payload>) -> Result<Appended, AppendError> {
+        let at = 1_796_040_000_000 + self.log.records().len() as i64;
+        let event = Event { at, campaign_id: self.log.campaign_id().clone(), key: None, payload: payload.into() };
+        self.log.append(event, &Unsealed)
+    }
+
+    pub(crate) fn add(&mut self, payload: impl Into<Payload>) -> &mut Self {
+        self.try_add(payload).unwrap();
+        self
+    }
+
+    pub(crate) fn refusal(&mut self, payload: impl Into<Payload>) -> String {
+        let before = self.log.clone();
+        let error = self.try_add(payload).unwrap_err();
+        assert_eq!(self.log, before, "a refused event leaves no trace");
+        error.to_string()
+    }
+
+    /// Commits a locked clue and returns its id.
+    pub(crate) fn clue(&mut self, detail: &str, payload: &str, gist: &str, tokens: &[&str]) -> Digest {
+        self.add(locked(detail, payload, gist, tokens));
+        *self.log.state().facts().by_detail(detail).unwrap().0
+    }
+
+    /// Commits a fact without a lock and returns its id.
+    pub(crate) fn plain(&mut self, key: &str, payload: &str) -> Digest {
+        let fact = unlocked(key, payload);
+        let id = fact.content_address().unwrap();
+        self.add(fact);
+        id
+    }
+
+    pub(crate) fn scene(&mut self, scene: &str) -> &mut Self {
+        self.add(SceneStart { scene_id: handle(scene), session_id: None, caps: BTreeMap::new() })
+    }
+
+    /// EV-001 to EV-003 for a detail in a scene.
+    pub(crate) fn recall(&mut self, detail: &str, scene: &str, roll: i64) -> &mut Self {
+        let (detail_handle, scene_id, requester_id) = (handle(detail), handle(scene), handle("player-1"));
+        self.add(RecallRequest { detail_handle: detail_handle.clone(), requester_id, scene_id });
+        let roll = memory::recall::Roll { roller_id: handle("player-1"), skill_id: handle("lore"), dc: 10, roll };
+        for payload in memory::recall::after_roll(&detail_handle, roll).unwrap() {
+            self.add(payload);
+        }
+        self
+    }
+
+    /// EV-010, EV-011 and EV-013 for a detail.
+    pub(crate) fn record(&mut self, request: &str, detail: &str) -> &mut Self {
+        let content_handles: BTreeSet<Handle> = [handle(detail)].into();
+        let request_id = handle(request);
+        let requester_id = handle("player-1");
+        self.add(NotebookWriteConsentRequested {
+            request_id: request_id.clone(),
+            content_handles: content_handles.clone(),
+            requester_id,
+            scene_id: None,
+        });
+        self.add(NotebookWriteConsentGranted { request_id: request_id.clone(), granter_id: handle("player-1") });
+        self.add(NotebookWriteApplied { request_id, content_handles })
+    }
+
+    pub(crate) fn try_build(&self, scene: Option<&str>, query: &str, budget: u64) -> Result<Built, BuildError> {
+        self.build_with(scene, query, budget, &policy::pins())
+    }
+
+    pub(crate) fn build_with(
+        &self,
+        scene: Option<&str>,
+        query: &str,
+        budget: u64,
+        pins: &Pins,
+    ) -> Result<Built, BuildError> {
+        let scene = scene.map(handle);
+        let request = Request {
+            campaign_id: self.log.campaign_id(),
+            scene_id: scene.as_ref(),
+            query,
+            budget: Budget::of_bytes(budget),
+        };
+        working_set::build(self.log.state(), &request, pins)
+    }
+
+    pub(crate) fn build(&self, query: &str) -> Built {
+        self.try_build(None, query, 1_000_000).unwrap()
+    }
+
+    pub(crate) fn shown(&self, scene: Option<&str>) -> String {
+        String::from_utf8(self.try_build(scene, "", 1_000_000).unwrap().set.bytes().to_vec()).unwrap()
+    }
+}
+
+pub(crate) fn provenance(source: &str) -> Provenance {
+    Provenance { source: handle(source), rule_ref: None, generator_spec: None, event_ids: vec![], commit_ids: vec![] }
+}
+
+pub(crate) fn unlocked(key: &str, payload: &str) -> FactCommitted {
+    FactCommitted {
+        fact_id: None,
+        kind: handle("LOCATION"),
+        payload: text(payload),
+        provenance: provenance("worldgen-1"),
+        visibility_mask: [Mode::Play, Mode::Companion].into(),
+        precision_tag: PrecisionTag::Unlocked,
+        stable_key: handle(key),
+        detail_handle: None,
+        gist: None,
+        precision_tokens: BTreeSet::new(),
+    }
+}
+
+pub(crate) fn locked(detail: &str, payload: &str, gist: &str, tokens: &[&str]) -> FactCommitted {
+    FactCommitted {
+        kind: handle("CLUE"),
+        precision_tag: PrecisionTag::Locked,
+        detail_handle: Some(handle(detail)),
+        gist: Some(gist.to_owned()),
+        precision_tokens: tokens.iter().map(|token| (*token).to_owned()).collect(),
+        ..unlocked(&format!("clue/{detail}"), payload)
+    }
+}
+
+/// A small generator of numbers (SplitMix64): the same seed gives the same history on every machine.
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+}
+
+pub(crate) const WORDS: [&str; 24] = [
+    "tower", "harbour", "lantern", "ferry", "market", "bridge", "garden", "letter", "winter", "captain", "mirror",
+    "orchard", "stairs", "river", "candle", "archive", "window", "quarry", "signal", "carpet", "thunder", "violet",
+    "north", "copper",
+];
+
+/// A code that no word of [`WORDS`] holds.
+pub(crate) fn code(draw: &mut Draw) -> String {
+    format!("{:04}-{}{}", draw.below(10_000), *draw.pick(b"QXZKJ") as char, *draw.pick(b"QXZKJ") as char)
+}
+
+pub(crate) fn sentence(draw: &mut Draw, words: u64) -> String {
+    let words: Vec<&str> = (0..words).map(|_| *draw.pick(&WORDS)).collect();
+    words.join(" ")
+}
+
+/// A history of `length` attempts to append, drawn from a seed. Refused events are part of the draw and leave no
+/// trace.
+pub(crate) fn history(seed: u64, length: u64) -> Table {
+    let mut draw = Draw::new(seed);
+    let mut table = Table::new();
+    table.add(RevisionRecorded {
+        revision_id: handle("R2"),
+        adds: [handle("EV-021")].into(),
+        reason: "test".to_owned(),
+        recorded_by: handle("operator"),
+    });
+    for step in 0..length {
+        let _ = table.try_add(random_payload(&mut draw, &table, step));
+    }
+    table
+}
+
+fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
+    let n = draw.below(8);
+    let scene_id = handle(&format!("scene-{}", draw.below(3)));
+    let detail_handle = handle(&format!("detail-{n}"));
+    let request_id = handle(&format!("note-{n}"));
+    let actor = handle("player-1");
+    let facts: Vec<Digest> = table.log.state().facts().canon().map(|(id, _)| *id).collect();
+    match draw.below(24) {
+        0..=3 => {
+            let (code, words) = (code(draw), sentence(draw, 6));
+            locked(&format!("detail-{n}"), &format!("{words} {code}"), &words, &[&code]).into()
+        }
+        4..=7 => {
+            let words = sentence(draw, 9);
+            unlocked(&format!("key-{step}"), &words).into()
+        }
+        8 => RecallRequest { detail_handle, requester_id: actor, scene_id }.into(),
+        9 => {
+            let (dc, roll) = (10, draw.below(20) as i64);
+            let outcome = if roll >= dc { Outcome::Success } else { Outcome::Fail };
+            RecallAttempt { detail_handle, roller_id: actor, skill_id: handle("lore"), dc, roll, outcome }.into()
+        }
+        10 => {
+            let outcome = if draw.below(2) == 0 { Outcome::Success } else { Outcome::Fail };
+            RecallResult { payload_handle: handle("given"), detail_handle, outcome }.into()
+        }
+        11 => NotebookWriteConsentRequested {
+            request_id,
+            content_handles: [detail_handle].into(),
+            requester_id: actor,
+            scene_id: Some(scene_id),
+        }
+        .into(),
+        12 => NotebookWriteConsentGranted { request_id, granter_id: actor }.into(),
+        13 => NotebookWriteApplied { request_id, content_handles: [detail_handle].into() }.into(),
+        14 => {
+            let session_id = (draw.below(2) == 0).then(|| handle(&format!("session-{}", draw.below(2))));
+            SceneStart { scene_id, session_id, caps: [(handle("nudges"), n as i64)].into() }.into()
+        }
+        15 => SceneEnd { scene_id }.into(),
+        16 => {
+            RuleRefOpened { rule_ref: handle("rule-1"), scene_id, actor_id: actor, unlock_scope: Scope::Scene }.into()
+        }
+        17 => ModeChanged { mode: *draw.pick(&[Mode::Play, Mode::Play, Mode::Companion, Mode::Reference]) }.into(),
+        18 => {
+            let pointer = *draw.pick(&[PointerKind::Thread, PointerKind::Clock, PointerKind::Region]);
+            let value = if n == 0 { Value::Null } else { Value::Integer(n as i64) };
+            StoryPointerChanged { pointer, handle: handle(&format!("pointer-{n}")), value }.into()
+        }
+        19 if !facts.is_empty() => FactWithdrawn { fact_id: *draw.pick(&facts), reason: "test".to_owned() }.into(),
+        20 if !facts.is_empty() => {
+            CompactionRequested { compaction_policy_id: handle("recap/1"), input_handles: vec![*draw.pick(&facts)] }
+                .into()
+        }
+        21 => NudgeSelected { nudge_id: handle(&format!("nudge-{n}")), scene_id }.into(),
+        22 => PlaybackPaused { playback_id: handle(&format!("playback-{n}")) }.into(),
+        _ => ReadingSpotSettingChanged { setting: handle(&format!("setting-{n}")), value: Value::Bool(n > 3) }.into(),
+    }
+}
+
+/// Disguises of a token, such as a model or an author might write it.
+pub(crate) fn disguised(draw: &mut Draw, token: &str) -> String {
+    let apart = |with: &str| token.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(with);
+    match draw.below(12) {
+        0 => token.to_owned(),
+        1 => token.to_lowercase(),
+        2 => apart(" "),
+        3 => apart("\u{200b}"),
+        4 => apart("."),
+        5 => token.chars().map(|c| if c.is_ascii_graphic() { full_width(c) } else { c }).collect(),
+        6 => token.chars().map(|c| format!("&#{};", c as u32)).collect(),
+        7 => token.chars().map(|c| format!("\\u{:04x}", c as u32)).collect(),
+        8 => token.chars().rev().collect(),
+        9 => format!("\u{202e}{}", token.chars().rev().collect::<String>()),
+        10 => apart("<i></i>"),
+        _ => token.bytes().map(|b| format!("%{b:02X}")).collect(),
+    }
+}
+
+fn full_width(c: char) -> char {
+    char::from_u32(c as u32 + 0xfee0).unwrap_or(c)
+}

@@ -1,0 +1,241 @@
+//! Strings chosen at run time, found in every disguise that the engine sees through: look-alikes, invisible
+//! characters, separators, escapes, entities, markup, text that control characters turn around, and backwards.
+//!
+//! The block list is compiled at build time and knows ordinary senses; a watched string has none. Where the two
+//! ways of reading differ, this one finds more: it protects details that must not be guessed from a near miss.
+
+use crate::Filter;
+use crate::engine::bidi;
+use crate::engine::find::each_view;
+use crate::engine::tables::{Class, Symbols, Tables, kind};
+use crate::engine::view::{Unit, View};
+
+/// A string with fewer letters and digits is found as a word of its own only, and never through digits read as
+/// letters: "7" stands in nearly every text.
+const SHORT: usize = 4;
+
+/// A string is compared up to so many letters and digits; the rest of a longer one gives away nothing new.
+const LONGEST: usize = 63;
+
+/// Strings to look for. Immutable once made; finding is a pure function.
+#[derive(Clone, Debug, Default)]
+pub struct Watchlist {
+    watched: Vec<Watched>,
+}
+
+/// One spelling of a watched string.
+#[derive(Clone, Debug)]
+struct Watched {
+    /// Index of the string in the list as it was given.
+    index: usize,
+    letters: Vec<Letter>,
+    is_short: bool,
+    /// It has a digit and is not short: no ordinary words fall into it, so it needs no edges.
+    is_code: bool,
+}
+
+/// One letter or digit to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Letter {
+    ch: char,
+    class: u8,
+    primary: u8,
+    symbols: Symbols,
+    repeats: bool,
+}
+
+/// How far the matches of one spelling have come: bit k stands for "k letters seen".
+#[derive(Clone, Copy, Default)]
+struct Reached {
+    /// Without white space in between, but for a code; may begin and end anywhere.
+    close: u64,
+    /// With any separators in between; begins and ends as a word.
+    spread: u64,
+}
+
+impl Watchlist {
+    /// The strings to look for. One that is not [watchable](Watchlist::is_watchable) is never found.
+    pub fn new<'a>(strings: impl IntoIterator<Item = &'a str>) -> Self {
+        let tables = &Filter::embedded().tables;
+        let mut watched = Vec::new();
+        for (index, string) in strings.into_iter().enumerate() {
+            let letters = letters(tables, string);
+            if letters.is_empty() {
+                continue;
+            }
+            // One ideograph says as much as two letters.
+            let weight: usize = letters.iter().map(|letter| if letter.symbols == 0 { 2 } else { 1 }).sum();
+            let is_short = weight < SHORT;
+            let mut spellings = vec![letters];
+            if !is_short {
+                for (from, to) in [("m", "rn"), ("w", "vv"), ("rn", "m"), ("vv", "w")] {
+                    let lower = string.to_lowercase();
+                    if lower.contains(from) {
+                        spellings.push(self::letters(tables, &lower.replace(from, to)));
+                    }
+                }
+                if spellings[0].len() > SHORT {
+                    spellings.push(spellings[0].iter().rev().copied().collect());
+                }
+            }
+            let is_code = !is_short && string.chars().any(|c| c.is_ascii_digit());
+            watched.extend(spellings.into_iter().map(|letters| Watched { index, letters, is_short, is_code }));
+        }
+        Self { watched }
+    }
+
+    /// Whether a string has anything to compare: a letter, a digit or a sign that is no separator.
+    pub fn is_watchable(string: &str) -> bool {
+        !letters(&Filter::embedded().tables, string).is_empty()
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.watched.is_empty()
+    }
+
+    /// The index of a watched string that the text holds, as written or disguised.
+    pub fn find(&self, text: &str) -> Option<usize> {
+        if self.watched.is_empty() {
+            return None;
+        }
+        let tables = &Filter::embedded().tables;
+        let mut found = None;
+        let mut look = |text: &str| {
+            each_view(tables, text, |view, _| {
+                found = found.or_else(|| {
+                    self.watched.iter().find(|watched| watched.is_in(tables, &view.units)).map(|watched| watched.index)
+                });
+            });
+        };
+        look(text);
+        if let Some((shown, _)) = bidi::as_shown(text) {
+            look(&shown);
+        }
+        found
+    }
+}
+
+/// What is compared: letters, digits and signs; separators are left out.
+fn letters(tables: &Tables, string: &str) -> Vec<Letter> {
+    let of = |unit: &Unit| {
+        let class = unit.class_in(tables);
+        let is_letter = class.is(kind::LETTER | kind::DIGIT);
+        (is_letter || !class.is(kind::SEPARATOR | kind::SPACE)).then(|| Letter {
+            ch: lower(unit.ch),
+            class: unit.class,
+            primary: class.primary,
+            symbols: class.symbols,
+            repeats: class.is(kind::LETTER),
+        })
+    };
+    View::of_text(tables, string).units.iter().filter_map(of).take(LONGEST).collect()
+}
+
+fn lower(c: char) -> char {
+    c.to_lowercase().next().unwrap_or(c)
+}
+
+impl Letter {
+    fn is_read_in(&self, unit: &Unit, class: &Class, strictly: bool) -> bool {
+        // Ideographs and the like share one class: they are compared by character.
+        if self.symbols == 0 {
+            return lower(unit.ch) == self.ch;
+        }
+        if strictly {
+            return unit.class == self.class || (self.primary != Class::NONE && class.primary == self.primary);
+        }
+        class.symbols & self.symbols != 0
+    }
+}
+
+impl Watched {
+    fn is_in(&self, tables: &Tables, units: &[Unit]) -> bool {
+        let full = 1_u64 << self.letters.len();
+        let mut reached = Reached::default();
+        let mut after_edge = true;
+        for (index, unit) in units.iter().enumerate() {
+            let class = unit.class_in(tables);
+            let close = if self.is_short { 0 } else { reached.close | 1 };
+            let spread = reached.spread | u64::from(after_edge);
+            let (mut moved, mut stayed) = (0_u64, 0_u64);
+            let mut open = close | spread;
+            while open != 0 {
+                let k = open.trailing_zeros() as usize;
+                open &= open - 1;
+                if self.letters.get(k).is_some_and(|letter| letter.is_read_in(unit, class, self.is_short)) {
+                    moved |= 1 << k;
+                }
+                let before = k.checked_sub(1).and_then(|k| self.letters.get(k));
+                if !self.is_short && before.is_some_and(|l| l.repeats && l.is_read_in(unit, class, false)) {
+                    stayed |= 1 << k;
+                }
+            }
+            let (separates, is_space) = (class.is(kind::SEPARATOR | kind::SPACE), class.is(kind::SPACE));
+            let wait = |mask: u64, waits: bool| if waits { mask & !1 } else { 0 };
+            reached.close =
+                ((close & moved) << 1) | (close & stayed) | wait(close, separates && (self.is_code || !is_space));
+            reached.spread = ((spread & moved) << 1) | (spread & stayed) | wait(spread, separates);
+            let ends = units.get(index + 1).is_none_or(|next| next.class_in(tables).is_edge());
+            if reached.close & full != 0 || (reached.spread & full != 0 && ends) {
+                return true;
+            }
+            after_edge = class.is_edge();
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finds(string: &str, text: &str) -> bool {
+        Watchlist::new([string]).find(text) == Some(0)
+    }
+
+    #[test]
+    fn disguises_are_seen_through() {
+        for text in [
+            "the code is 4471-ZX",
+            "4471zx",
+            "x4471-zxy",
+            "4 4 7 1 - Z X",
+            "４４７１-ＺＸ",
+            "4\u{200b}4\u{200b}71Z\u{200d}X",
+            "44&#55;1-ZX",
+            "44%371-ZX",
+            "44<b>71</b>-Z\\u0058",
+            "4.4.7.1.Z.X",
+            "\u{202e}XZ-1744",
+            "xz-1744",
+            "44\n71-zx",
+            "code4-4-7-1-z-x-ok",
+            "code4 4 7 1 z xok",
+        ] {
+            assert!(finds("4471-ZX", text), "{text:?}");
+        }
+        assert!(finds("swordfish", "s.w.o.r.d.f.1.s.h") && finds("swordfish", "ѕwоrdfіsh"));
+        assert!(finds("swordfish", "SWORRDFISH") && finds("swordfish", "svvordfish") && finds("comet", "cornet"));
+        assert!(finds("鍵は月", "それは鍵は月だ"));
+    }
+
+    #[test]
+    fn other_texts_are_not() {
+        for (string, text) in [
+            ("4471-ZX", "There is a code for the vault; it has six signs."),
+            ("meet", "some eternal light"),
+            ("7", "at 17 o'clock"),
+            ("7", "t"),
+            ("1000", "100 and 10"),
+            ("鍵は月", "月は鍵"),
+            ("", "anything"),
+            ("x", ""),
+        ] {
+            assert!(!finds(string, text), "{string:?} in {text:?}");
+        }
+        assert!(finds("7", "gate 7, at noon") && finds("meet", "me et"));
+        assert!(Watchlist::new([""; 0]).is_empty());
+        assert!(Watchlist::is_watchable("a-1") && !Watchlist::is_watchable("?! ..."));
+    }
+}
