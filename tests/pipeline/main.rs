@@ -7,6 +7,7 @@
 mod breaker;
 mod faults;
 mod filtering;
+mod golden;
 mod mail_retry;
 mod model_replies;
 mod money;

@@ -140,6 +140,8 @@ pub struct State {
     pub log: BTreeMap<String, String>,
     /// When a record came into the log: those that a test has put there itself came at the beginning of time.
     pub log_written_at: BTreeMap<String, i64>,
+    /// What the records of the log count for, by key.
+    pub log_measurements: BTreeMap<String, Vec<Measurement>>,
     /// What the log's bucket says of objects that came into it, by handle, and which of it is hidden.
     pub log_notices: BTreeMap<String, String>,
     pub hidden_log_notices: BTreeSet<String>,

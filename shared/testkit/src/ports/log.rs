@@ -22,6 +22,7 @@ impl AuditLog for World {
             None => {
                 state.log.insert(entry.key.clone(), entry.line.clone());
                 state.log_written_at.insert(entry.key.clone(), state.now);
+                state.log_measurements.insert(entry.key.clone(), entry.measurements.clone());
                 Published::Written
             }
         });

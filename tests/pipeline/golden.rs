@@ -1,0 +1,84 @@
+//! Golden files: what sales of every kind leave behind, byte for byte.
+//!
+//! Each scenario below drives one sale through the functions and writes a transcript of everything that others can
+//! see: the stored sale, audit records with the metrics they count for, queue messages, alerts, mails, page replies,
+//! the cache, the archive, the quarantine and the dead letters. `golden/<scenario>.txt` holds the transcript that the
+//! scenario must reproduce. After an intended change, `UPDATE_GOLDEN=1 cargo test -p tests --test pipeline golden`
+//! writes the files anew; review their difference.
+
+mod scenarios;
+mod transcript;
+
+use std::{fmt::Write as _, fs, path::PathBuf};
+use transcript::Transcript;
+
+type Scenario = (&'static str, fn() -> Transcript);
+
+/// The first line that differs, with its number.
+fn difference(expected: &str, actual: &str) -> Option<String> {
+    if expected == actual {
+        return None;
+    }
+    let (mut expected, mut actual) = (expected.lines(), actual.lines());
+    for number in 1.. {
+        let (wanted, got) = (expected.next(), actual.next());
+        if wanted != got {
+            let show = |line: Option<&str>| line.unwrap_or("(end of file)").to_owned();
+            return Some(format!("line {number}\n  golden: {}\n  now:    {}", show(wanted), show(got)));
+        }
+        if wanted.is_none() {
+            break;
+        }
+    }
+    Some("the line breaks at the end differ".to_owned())
+}
+
+fn golden_file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pipeline/golden").join(format!("{name}.txt"))
+}
+
+#[test]
+fn sales_leave_behind_what_they_always_did() {
+    let bless = std::env::var_os(testkit::golden::UPDATE).is_some();
+    let mut differences = String::new();
+    for (name, scenario) in scenarios::ALL {
+        let (path, actual) = (golden_file(name), scenario().text());
+        if bless {
+            fs::write(&path, &actual).unwrap();
+            continue;
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        if let Some(difference) = difference(&expected, &actual) {
+            writeln!(differences, "golden/{name}.txt: {difference}").unwrap();
+        }
+    }
+    assert!(differences.is_empty(), "{differences}");
+}
+
+#[test]
+fn every_golden_file_has_its_scenario() {
+    for entry in fs::read_dir(golden_file("x").parent().unwrap()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            assert!(scenarios::ALL.iter().any(|(known, _)| *known == name), "{}", path.display());
+        }
+    }
+}
+
+/// Every stored sale of a golden file is read, and written with the same bytes.
+#[test]
+fn stored_sales_are_read_and_written_identically() {
+    let mut read = 0;
+    for (name, _) in scenarios::ALL {
+        for line in fs::read_to_string(golden_file(name)).unwrap().lines() {
+            let Some((_, stored)) = line.strip_prefix("stored ").and_then(|rest| rest.split_once(": ")) else {
+                continue;
+            };
+            let sale: domain::Sale = serde_json::from_str(stored).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(serde_json::to_string(&sale).unwrap(), stored, "{name}");
+            read += 1;
+        }
+    }
+    assert!(read > 50, "{read} stored sales");
+}
