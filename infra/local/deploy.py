@@ -96,6 +96,22 @@ def without_what_cannot_be_met(template):
             del resources[logical_id]
 
 
+def with_plain_alarms(value):
+    """Puts the first metric in place of an alarm's metric math, which the emulator refuses; it evaluates no alarm."""
+    if isinstance(value, list):
+        for inner in value:
+            with_plain_alarms(inner)
+    if not isinstance(value, dict):
+        return
+    if value.get("Type") == "AWS::CloudWatch::Alarm" and "Metrics" in value["Properties"]:
+        properties = value["Properties"]
+        first = next(metric["MetricStat"] for metric in properties.pop("Metrics") if "MetricStat" in metric)
+        properties.update(first["Metric"], Period=first["Period"], Statistic=first["Stat"])
+        return
+    for inner in value.values():
+        with_plain_alarms(inner)
+
+
 def upload(s3, zip_path, key):
     """Puts the archive under its content hash; True when it was not there yet."""
     try:
@@ -250,6 +266,7 @@ def main():
     with open(request["template"], encoding="utf-8") as file:
         template = yaml.load(file, TemplateLoader)
     without_what_cannot_be_met(template)
+    with_plain_alarms(template["Resources"])
     new = package(template, request["binaries"], request["work_dir"], client("s3"))
     say(f"{new} of {len(request['binaries'])} functions have new code")
     cloudformation = client("cloudformation")

@@ -53,7 +53,7 @@ fn digests_are_one_functions(template: &Template) -> Vec<String> {
     expect(refuses, "the bucket of digests takes them from anybody");
     let key = &template.resource("DigestKey")["Properties"];
     expect(key["KeySpec"] == "ECC_NIST_P256" && key["KeyUsage"] == "SIGN_VERIFY", "the key signs nothing");
-    expect(template.resource("DigestKey")["DeletionPolicy"] == "Retain", "the key goes with the stack");
+    expect(template.resource("DigestKey")["DeletionPolicy"] == "RetainExceptOnCreate", "the key goes with the stack");
     let log = template.resource("AuditBucket");
     let told = &log["Properties"]["NotificationConfiguration"]["QueueConfigurations"][0];
     expect(target(&told["Queue"]) == Some("LogNoticesQueue"), "nobody is told what is new in the log");

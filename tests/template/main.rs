@@ -14,11 +14,14 @@ mod delivery;
 mod expand;
 mod integrity;
 mod model;
+mod parameters;
 mod patch;
 mod permissions;
 mod privacy;
 mod schedules;
+mod silence;
 mod storage;
+mod topics;
 
 use model::Template;
 use patch::Patch;

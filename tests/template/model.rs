@@ -58,16 +58,24 @@ impl Template {
         self.of_type("AWS::Serverless::Function")
     }
 
-    /// Every alarm as (metric, the resource it watches, its definition).
+    /// Every alarm as (metric, the resource it watches, its definition); one on several metrics is there for each.
     pub(crate) fn alarms(&self) -> Vec<(&str, &str, &Value)> {
-        self.of_type("AWS::CloudWatch::Alarm")
-            .into_iter()
-            .filter_map(|(_, alarm)| {
-                let properties = &alarm["Properties"];
-                Some((properties["MetricName"].as_str()?, target(&properties["Dimensions"][0]["Value"])?, properties))
+        let alarms = self.of_type("AWS::CloudWatch::Alarm").into_iter().map(|(_, alarm)| &alarm["Properties"]);
+        alarms
+            .flat_map(|alarm| watched_metrics(alarm).into_iter().map(move |metric| (metric, alarm)))
+            .filter_map(|(metric, alarm)| {
+                Some((metric["MetricName"].as_str()?, target(&metric["Dimensions"][0]["Value"])?, alarm))
             })
             .collect()
     }
+}
+
+/// What an alarm watches: its own metric, or those of its metric math. Each has Namespace, MetricName and Dimensions.
+pub(crate) fn watched_metrics(alarm: &Value) -> Vec<&Value> {
+    if !alarm["MetricName"].is_null() {
+        return vec![alarm];
+    }
+    list(&alarm["Metrics"]).into_iter().map(|it| &it["MetricStat"]["Metric"]).filter(|it| !it.is_null()).collect()
 }
 
 /// The logical id that a Ref, a Fn::GetAtt or the first `${Id…}` of a Fn::Sub names.

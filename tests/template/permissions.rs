@@ -181,3 +181,25 @@ fn no_function_may_change_or_erase_the_audit_log() {
         "s3:BypassGovernanceRetention",
     );
 }
+
+/// The cache's counters move in one transaction with an entry of a session. Nothing says how DynamoDB evaluates the keys
+/// of a transaction for one of its actions, so the condition allows both.
+fn counters_move_with_entries(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        for statement in statements(role) {
+            let updates = list(&statement["Action"]).into_iter().any(|action| action == "dynamodb:UpdateItem");
+            let keys = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CACHE", "SESSION#*"] } });
+            if updates && statement["Condition"] != keys {
+                found.push(format!("{id}: a transaction on an entry and the counters may be refused"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_transaction_on_an_entry_and_the_counters_is_allowed() {
+    let keys = json!(["CACHE", "SESSION#*"]);
+    assert_rule(counters_move_with_entries, replace("/Resources/VerdictRole", keys, json!(["CACHE"])), "VerdictRole");
+}

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 /// The audit log, and the digests that show what was done to it.
 const AUDIT: [&str; 2] = ["AuditBucket", "DigestsBucket"];
+/// Kept when the stack is deleted, and gone when its first deployment fails: a second attempt would meet its name.
+const KEPT: &str = "RetainExceptOnCreate";
 const QUARANTINE: &str = "QuarantineBucket";
 /// How long a held-back payload may stay, in days.
 const QUARANTINE_DAYS: u64 = 90;
@@ -33,7 +35,7 @@ fn audit_alone_is_locked(template: &Template) -> Vec<String> {
         if !properties["LifecycleConfiguration"].is_null() {
             found.push(format!("{id}: something deletes records"));
         }
-        if bucket["DeletionPolicy"] != "Retain" {
+        if bucket["DeletionPolicy"] != KEPT {
             found.push(format!("{id}: deleted with the stack"));
         }
     }
@@ -143,7 +145,7 @@ fn table_is_safe(template: &Template) -> Vec<String> {
             "no point-in-time recovery",
         );
         expect(properties["SSESpecification"]["SSEEnabled"] == true, "no encryption");
-        expect(table["DeletionPolicy"] == "Retain", "deleted with the stack");
+        expect(table["DeletionPolicy"] == KEPT, "deleted with the stack");
     }
     found
 }
@@ -157,4 +159,53 @@ fn the_table_can_be_recovered_and_its_rows_expire() {
         "point-in-time",
     );
     assert_rule(rule, set(&property("Table", "TimeToLiveSpecification/AttributeName"), json!("ttl")), "do not expire");
+}
+
+/// What outlives the stack: records, the keys that read and sign them, and the policies that keep records unchanged.
+fn records_outlive_the_stack(template: &Template) -> Vec<String> {
+    const KINDS: [&str; 5] = [
+        "AWS::DynamoDB::Table",
+        "AWS::S3::Bucket",
+        "AWS::S3::BucketPolicy",
+        "AWS::SecretsManager::Secret",
+        "AWS::KMS::Key",
+    ];
+    // It guards alerts on their way, and nothing that is kept is encrypted with it.
+    const PASSING: [&str; 2] = ["AlertKey", "AnalyticsBucketPolicy"];
+    let mut found = Vec::new();
+    for (id, resource) in template.resources() {
+        if KINDS.iter().any(|kind| resource["Type"] == *kind) && !PASSING.contains(&id) {
+            if resource["DeletionPolicy"] != KEPT {
+                found.push(format!("{id}: is deleted with the stack, or blocks a second attempt to create it"));
+            }
+            if resource["UpdateReplacePolicy"] != "Retain" {
+                found.push(format!("{id}: is deleted when it is replaced"));
+            }
+        }
+    }
+    let archive = &template.resource("ArchiveBucket")["Properties"];
+    if archive["VersioningConfiguration"]["Status"] != "Enabled" {
+        found.push("ArchiveBucket: what is written over is lost".to_owned());
+    }
+    let expiry = &archive["LifecycleConfiguration"]["Rules"][0]["NoncurrentVersionExpiration"]["NoncurrentDays"];
+    if number(expiry).is_none_or(|days| days > 30) {
+        found.push("ArchiveBucket: what was erased stays".to_owned());
+    }
+    let protection = &template.resource("Table")["Properties"]["DeletionProtectionEnabled"];
+    if template.section("Parameters")[target(protection).unwrap_or_default()]["Default"] != "true" {
+        found.push("Table: can be deleted by a slip".to_owned());
+    }
+    found
+}
+
+#[test]
+fn records_keys_and_their_guards_outlive_the_stack() {
+    let rule = records_outlive_the_stack;
+    assert_rule(rule, set("/Resources/AuditSecret/DeletionPolicy", json!("Delete")), "AuditSecret: is deleted");
+    assert_rule(rule, set("/Resources/Table/DeletionPolicy", json!("Retain")), "blocks a second attempt");
+    assert_rule(rule, remove("/Resources/AuditBucketPolicy/DeletionPolicy"), "AuditBucketPolicy: is deleted");
+    assert_rule(rule, remove("/Resources/AuditSecret/UpdateReplacePolicy"), "AuditSecret: is deleted when");
+    assert_rule(rule, remove(&property("ArchiveBucket", "VersioningConfiguration")), "written over is lost");
+    assert_rule(rule, remove(&property("ArchiveBucket", "LifecycleConfiguration")), "erased stays");
+    assert_rule(rule, set(&property("Table", "DeletionProtectionEnabled"), json!(false)), "deleted by a slip");
 }

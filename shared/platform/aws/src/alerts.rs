@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 
-/// The message attribute of a copy; the subscriptions of the template filter by it.
+/// The message attribute of the ops topic's copy of what the critical topic has taken.
 const COPY: &str = "copy";
 
 /// How long other processes' rows are asked.
@@ -131,7 +131,7 @@ impl Topics {
         self.suppression.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A copy of what the other topic has taken is marked, so that whoever reads both can filter it away.
+    /// Marks the copy of what the other topic has taken, for readers of both topics who sort by it.
     async fn publish(&self, topic: &str, alert: &Alert, is_copy: bool) -> bool {
         let client = self.client.get_or_init(|| self.connection.sns());
         let is_all_clear = alert.matter().is_some_and(|matter| matter.severity < Severity::Critical);

@@ -1,0 +1,106 @@
+//! Parameters: what may be combined, what a new account can bear, and what a deployment leaves for DNS.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, number, target},
+    patch::{property, remove, set},
+};
+use serde_json::{Value, json};
+
+/// A parameter that needs another one: refused before anything is created, not by a resource half an hour later.
+const NEEDS: [(&str, &str); 2] = [("DomainName", "CertificateArn"), ("CertificateArn", "DomainName")];
+
+fn combinations_are_checked(template: &Template) -> Vec<String> {
+    let is_given = |name: &str| json!({ "Fn::Not": [{ "Fn::Equals": [{ "Ref": name }, ""] }] });
+    let rules = template.section("Rules").as_object();
+    let refuses = |(given, needed): (&str, &str)| {
+        rules.into_iter().flatten().any(|(_, rule)| {
+            rule["RuleCondition"] == is_given(given) && rule["Assertions"][0]["Assert"] == is_given(needed)
+        })
+    };
+    let missing = NEEDS.into_iter().filter(|pair| !refuses(*pair));
+    let mut found: Vec<_> = missing.map(|(given, needed)| format!("{given} without {needed} is found late")).collect();
+    let gate = &template.section("Rules")["GateHasRelease"];
+    if gate["RuleCondition"] != json!({ "Fn::Equals": [{ "Ref": "DeployGate" }, "on"] }) {
+        found.push("DeployGate without Release tries nothing".to_owned());
+    }
+    for (output, attribute) in [("DomainTarget", "RegionalDomainName"), ("DomainTargetZone", "RegionalHostedZoneId")] {
+        let output = &template.section("Outputs")[output];
+        let is_told = output["Value"] == json!({ "Fn::GetAtt": ["ApiDomain", attribute] });
+        if !is_told || output["Condition"] != "HasDomain" {
+            found.push(format!("no output says the domain's {attribute}, which DNS needs"));
+        }
+    }
+    found
+}
+
+#[test]
+fn parameters_that_need_each_other_are_checked_first() {
+    let rule = combinations_are_checked;
+    assert_rule(rule, remove("/Rules/DomainHasCertificate"), "DomainName without CertificateArn is found late");
+    assert_rule(rule, remove("/Rules/GateHasRelease"), "DeployGate without Release");
+    assert_rule(rule, remove("/Outputs/DomainTarget"), "RegionalDomainName");
+}
+
+/// A new account may run ten functions at a time: the mappings must be able to do with less than that.
+const NEW_ACCOUNT: u64 = 10;
+
+fn mappings_can_be_small(template: &Template) -> Vec<String> {
+    let mut fewest = 0;
+    let mut found = Vec::new();
+    for (id, function) in template.functions() {
+        for (_, event) in function["Properties"]["Events"].as_object().into_iter().flatten() {
+            if event["Type"] == "SQS" {
+                let most = &event["Properties"]["ScalingConfig"]["MaximumConcurrency"];
+                let parameter = &template.section("Parameters")[target(most).unwrap_or_default()];
+                match number(most).or_else(|| number(&parameter["MinValue"])) {
+                    Some(number) => fewest += number,
+                    None => found.push(format!("{id}: takes as many messages at a time as there are")),
+                }
+            }
+        }
+    }
+    if fewest > NEW_ACCOUNT {
+        found.push(format!("the mappings take at least {fewest} executions, a new account has {NEW_ACCOUNT}"));
+    }
+    found
+}
+
+#[test]
+fn a_new_accounts_quota_is_enough() {
+    let rule = mappings_can_be_small;
+    let most = property("VerdictFunction", "Events/Orders/Properties/ScalingConfig/MaximumConcurrency");
+    assert_rule(rule, set(&most, json!(20)), "at least 28 executions");
+    assert_rule(rule, set("/Parameters/OrdersConcurrency/MinValue", json!(5)), "at least 13 executions");
+}
+
+/// What a stack without anything set up must not do: wake somebody, or cost more than it has to.
+fn defaults_are_quiet(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    if template.section("Parameters")["SmokeTest"]["Default"] != "DISABLED" {
+        found.push("SmokeTest: without its secret it is a critical alert every morning".to_owned());
+    }
+    for (id, api) in template.of_type("AWS::Serverless::Api") {
+        for settings in list(&api["Properties"]["MethodSettings"]) {
+            if settings["MetricsEnabled"] == true {
+                found.push(format!("{id}: figures by route, which are paid for and which nobody reads"));
+            }
+        }
+    }
+    for (id, function) in template.functions() {
+        let events = function["Properties"]["Events"].as_object().into_iter().flatten();
+        let is_scheduled = events.into_iter().any(|(_, event): (_, &Value)| event["Type"] == "Schedule");
+        if is_scheduled && function["Properties"]["EventInvokeConfig"]["MaximumRetryAttempts"] != 0 {
+            found.push(format!("{id}: a scheduled run that fails is started twice more"));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_stack_that_is_not_set_up_yet_is_quiet() {
+    let rule = defaults_are_quiet;
+    assert_rule(rule, set("/Parameters/SmokeTest/Default", json!("ENABLED")), "SmokeTest: without its secret");
+    assert_rule(rule, set(&property("Api", "MethodSettings/0/MetricsEnabled"), json!(true)), "paid for");
+    assert_rule(rule, remove(&property("ReconcileFunction", "EventInvokeConfig")), "ReconcileFunction: a scheduled");
+}

@@ -1,0 +1,177 @@
+//! Alarms on what does not happen, and on figures that CloudWatch leaves out: schedules that fall silent, tables that are
+//! throttled now and then, messages whose age is no longer counted.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, number, target, watched_metrics},
+    patch::{edit, property, rename, set},
+};
+use domain::{Metric, metric};
+use serde_json::{Value, json};
+
+/// The metric that each schedule sends at the end of a whole run. Deadlines and boot-probe are heard by being started.
+const HEARTBEATS: [(&str, Metric); 5] = [
+    ("ReconcileFunction", Metric::Reconciled),
+    ("CacheHealthFunction", Metric::CacheHealthRan),
+    ("AuditDigestFunction", Metric::Digested),
+    ("InboxWatchFunction", Metric::InboxWatched),
+    ("SmokeTestFunction", Metric::SmokeTested),
+];
+
+/// The schedule of a function; null when it has none.
+fn schedule(function: &Value) -> &Value {
+    let events = function["Properties"]["Events"].as_object().into_iter().flatten();
+    let mut schedules = events.map(|(_, event)| event).filter(|event| event["Type"] == "Schedule");
+    schedules.next().map_or(&Value::Null, |event| &event["Properties"])
+}
+
+/// Seconds from one run to the next.
+fn interval(schedule: &Value) -> u64 {
+    let text = schedule["Schedule"].as_str().unwrap_or_default();
+    let Some(rate) = text.strip_prefix("rate(") else { return 86_400 };
+    let count: u64 = rate.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or_default();
+    if rate.contains("hour") { count * 3_600 } else { count * 60 }
+}
+
+/// Where data points are missing, CloudWatch takes older ones than the evaluated periods have: a daily job that stopped
+/// would be heard of days later. `FILL` makes a zero of each period without a run.
+fn is_filled(alarm: &Value) -> bool {
+    let metrics = list(&alarm["Metrics"]);
+    let returned: Vec<_> = metrics.iter().filter(|metric| metric["ReturnData"] != false).collect();
+    matches!(returned[..], [only] if only["Expression"] == "FILL(runs, 0)")
+}
+
+/// Two runs may be missed and not three hours more: a daily job has two hours of grace.
+fn hears_in_time(alarm: &Value, interval: u64) -> bool {
+    let stat = list(&alarm["Metrics"]).into_iter().map(|metric| &metric["MetricStat"]).find(|stat| !stat.is_null());
+    let period = stat.and_then(|stat| number(&stat["Period"])).unwrap_or_default();
+    let window = period * number(&alarm["EvaluationPeriods"]).unwrap_or_default();
+    let longest = if interval == 86_400 { 26 * 3_600 } else { interval * 5 };
+    period <= 3_600 && window > interval && window <= longest && stat.is_some_and(|stat| stat["Stat"] == "Sum")
+}
+
+/// Whether an alarm is raised by silence; where a parameter switches the schedule off, and only there, it is not.
+fn hears_silence(template: &Template, schedule: &Value, alarm: &Value) -> bool {
+    let (missing, threshold) = (&alarm["TreatMissingData"], &alarm["Threshold"]);
+    let raised = if schedule["State"].is_null() {
+        missing == "breaching" && *threshold == 1
+    } else {
+        let condition = missing["Fn::If"][0].as_str().unwrap_or_default();
+        template.section("Conditions")[condition]["Fn::Equals"] == json!([schedule["State"], "ENABLED"])
+            && *missing == json!({ "Fn::If": [condition, "breaching", "notBreaching"] })
+            && *threshold == json!({ "Fn::If": [condition, 1, 0] })
+    };
+    raised && alarm["ComparisonOperator"] == "LessThanThreshold"
+}
+
+fn schedules_are_heard(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, function) in template.functions() {
+        let schedule = schedule(function);
+        if schedule.is_null() {
+            continue;
+        }
+        let name = format!("{}MissingAlarm", id.trim_end_matches("Function"));
+        let alarm = &template.resource(&name)["Properties"];
+        let watched = watched_metrics(alarm).first().copied().unwrap_or(&Value::Null);
+        let starts = target(&watched["Dimensions"][0]["Value"]) == Some(id) && watched["MetricName"] == "Invocations";
+        let heartbeat = watched["Namespace"] == metric::NAMESPACE
+            && HEARTBEATS.iter().any(|(function, metric)| *function == id && watched["MetricName"] == metric.name());
+        if !(starts || heartbeat) || !hears_silence(template, schedule, alarm) {
+            found.push(format!("{id}: runs on a schedule, and no {name} tells that it did not run"));
+        }
+        if !is_filled(alarm) || !hears_in_time(alarm, interval(schedule)) {
+            found.push(format!("{id}: {name} is raised too late, or too early"));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_schedule_that_falls_silent_is_heard_in_time() {
+    let rule = schedules_are_heard;
+    let boot = |field: &str| property("BootProbeMissingAlarm", field);
+    assert_rule(rule, rename("/Resources/DeadlinesMissingAlarm", "DeadlinesQuietAlarm"), "no DeadlinesMissingAlarm");
+    let not_breaching = set(&property("DeadlinesMissingAlarm", "TreatMissingData"), json!("notBreaching"));
+    assert_rule(rule, not_breaching, "DeadlinesFunction: runs on a schedule");
+    assert_rule(rule, set(&boot("TreatMissingData/Fn::If/1"), json!("missing")), "BootProbeFunction: runs");
+    assert_rule(rule, set(&boot("TreatMissingData/Fn::If/0"), json!("TestsSmoke")), "BootProbeFunction: runs");
+    assert_rule(rule, set(&boot("Threshold"), json!(1)), "BootProbeFunction: runs");
+    let other = set(&property("SmokeTestMissingAlarm", "Metrics/1/MetricStat/Metric/MetricName"), json!("Reconciled"));
+    assert_rule(rule, other, "SmokeTestFunction: runs on a schedule");
+    let unfilled = edit(&property("ReconcileMissingAlarm", "Metrics/0/Expression"), "FILL(runs, 0)", "runs");
+    assert_rule(rule, unfilled, "ReconcileMissingAlarm is raised too late");
+    let days = set(&property("ReconcileMissingAlarm", "Metrics/1/MetricStat/Period"), json!(86_400));
+    assert_rule(rule, days, "ReconcileMissingAlarm is raised too late");
+    let once = set(&property("AuditDigestMissingAlarm", "EvaluationPeriods"), json!(1));
+    assert_rule(rule, once, "AuditDigestMissingAlarm is raised too late, or too early");
+}
+
+/// Alarms on AWS/DynamoDB keep their state while data is missing, and an index has figures of its own.
+fn throttles_are_counted(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, table) in template.of_type("AWS::DynamoDB::Table") {
+        let indexes = list(&table["Properties"]["GlobalSecondaryIndexes"]);
+        let places = indexes.iter().map(|index| &index["IndexName"]).chain([&Value::Null]);
+        for place in places {
+            for metric in ["ReadThrottleEvents", "WriteThrottleEvents"] {
+                let counted = template.of_type("AWS::CloudWatch::Alarm").into_iter().any(|(_, alarm)| {
+                    let metrics = list(&alarm["Properties"]["Metrics"]);
+                    let expression =
+                        metrics.iter().find_map(|metric| metric["Expression"].as_str()).unwrap_or_default();
+                    metrics.iter().any(|entry| {
+                        let watched = &entry["MetricStat"]["Metric"];
+                        let filled = format!("FILL({}, 0)", entry["Id"].as_str().unwrap_or_default());
+                        watched["MetricName"] == metric
+                            && target(&watched["Dimensions"][0]["Value"]) == Some(id)
+                            && watched["Dimensions"][1]["Value"] == *place
+                            && expression.contains(&filled)
+                    })
+                });
+                if !counted {
+                    found.push(format!("{id}: no alarm counts {metric} of {place}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn throttles_of_the_table_and_of_its_indexes_raise_an_alarm_and_end_it() {
+    let rule = throttles_are_counted;
+    let expression = property("TableWriteThrottlesAlarm", "Metrics/0/Expression");
+    assert_rule(rule, edit(&expression, "FILL(ages, 0)", "ages"), "WriteThrottleEvents of \"ages\"");
+    let index = property("TableReadThrottlesAlarm", "Metrics/2/MetricStat/Metric/Dimensions/1/Value");
+    assert_rule(rule, set(&index, json!("opened")), "ReadThrottleEvents of \"open\"");
+}
+
+/// SQS counts no age of a message that was received three times. Its alarm must not end before the message does.
+const COUNTED_RECEIVES: u64 = 3;
+
+fn ages_are_held(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (metric, queue, alarm) in template.alarms() {
+        if metric != "ApproximateAgeOfOldestMessage" {
+            continue;
+        }
+        let properties = &template.resource(queue)["Properties"];
+        let receives = number(&properties["RedrivePolicy"]["maxReceiveCount"]).unwrap_or_default();
+        let uncounted =
+            receives.saturating_sub(COUNTED_RECEIVES) * number(&properties["VisibilityTimeout"]).unwrap_or(30);
+        let held = number(&alarm["EvaluationPeriods"]).unwrap_or(1) * number(&alarm["Period"]).unwrap_or_default();
+        if held < uncounted || alarm["DatapointsToAlarm"] != 1 {
+            found.push(format!("{queue}: the alarm on its age ends {uncounted} s before a failing message does"));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_message_that_keeps_failing_keeps_its_alarm() {
+    let rule = ages_are_held;
+    let age = |field: &str| property("OrdersQueueAgeAlarm", field);
+    assert_rule(rule, set(&age("EvaluationPeriods"), json!(1)), "OrdersQueue: the alarm on its age ends 7560 s");
+    assert_rule(rule, set(&age("DatapointsToAlarm"), json!(26)), "OrdersQueue: the alarm on its age ends");
+    assert_rule(rule, set(&property("EmailQueue", "VisibilityTimeout"), json!(3_600)), "EmailQueue: the alarm");
+}

@@ -1,0 +1,89 @@
+//! The topics: who can hear them, and what an alert needs besides.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, target},
+    patch::{property, remove, set},
+};
+use serde_json::{Value, json};
+
+/// Operators can be told by mail and by webhook, each on both topics; what the webhook does not take is kept.
+fn topics_reach_somebody(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, _) in template.of_type("AWS::SNS::Topic") {
+        for protocol in ["email", "https"] {
+            let subscribes = |subscription: &Value| {
+                subscription["Protocol"] == protocol && target(&subscription["TopicArn"]) == Some(id)
+            };
+            let all = template.of_type("AWS::SNS::Subscription");
+            match all.iter().find(|(_, subscription)| subscribes(&subscription["Properties"])) {
+                None => found.push(format!("{id}: nobody can subscribe to it by {protocol}")),
+                Some((name, subscription)) if protocol == "https" => {
+                    let queue = target(&subscription["Properties"]["RedrivePolicy"]["deadLetterTargetArn"]);
+                    if queue.is_none_or(|queue| template.resource(queue)["Type"] != "AWS::SQS::Queue") {
+                        found.push(format!("{name}: what it does not take is lost"));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    // `exists: false` takes only messages with at least one attribute, and alarms have none: nobody would hear of them.
+    for (id, subscription) in template.of_type("AWS::SNS::Subscription") {
+        if !subscription["Properties"]["FilterPolicy"].is_null() {
+            found.push(format!("{id}: a filter keeps alerts and alarms from it"));
+        }
+    }
+    let pattern = template.section("Parameters")["AlertWebhookUrl"]["AllowedPattern"].as_str().unwrap_or_default();
+    if !pattern.starts_with("^(https://") {
+        found.push("AlertWebhookUrl: alerts go out in the clear".to_owned());
+    }
+    found
+}
+
+#[test]
+fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
+    let rule = topics_reach_somebody;
+    assert_rule(
+        rule,
+        set(&property("OpsWebhook", "Protocol"), json!("http")),
+        "OpsTopic: nobody can subscribe to it by https",
+    );
+    assert_rule(rule, remove(&property("OpsWebhook", "RedrivePolicy")), "is lost");
+    assert_rule(rule, set("/Parameters/AlertWebhookUrl/AllowedPattern", json!("^(https?://.+)?$")), "in the clear");
+    let filter = json!({ "copy": [{ "exists": false }] });
+    assert_rule(rule, set(&property("OpsSubscription", "FilterPolicy"), filter), "OpsSubscription: a filter keeps");
+}
+
+/// What several processes have told is noted in the table: whoever may publish an alert must be able to note it.
+fn alerts_are_told_once(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        let policies = list(&role["Properties"]["Policies"]);
+        let statements = || policies.iter().flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]));
+        let allows = |statement: &Value, action: &str| list(&statement["Action"]).iter().any(|it| **it == action);
+        let notes = |statement: &Value| {
+            let keys = list(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
+            let open = keys.is_empty() || keys.iter().any(|key| **key == "ALERT#*");
+            allows(statement, "dynamodb:PutItem")
+                && list(&statement["Resource"]).into_iter().any(|it| target(it) == Some("Table"))
+                && open
+        };
+        if statements().any(|it| allows(it, "sns:Publish")) && !statements().any(notes) {
+            found
+                .push(format!("{id}: may tell alerts and may not note them under ALERT#*, so storms are told by each"));
+        }
+    }
+    found
+}
+
+#[test]
+fn whoever_tells_alerts_can_note_them_for_the_others() {
+    let rule = alerts_are_told_once;
+    let keys = "Policies/0/PolicyDocument/Statement/2/Condition/ForAllValues:StringLike/dynamodb:LeadingKeys";
+    assert_rule(
+        rule,
+        set(&property("BootProbeRole", keys), json!(["NOTE#boot-probe"])),
+        "BootProbeRole: may tell alerts",
+    );
+}
