@@ -132,9 +132,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     let sale = journal.flush(sale).await;
     let Some(open) = due(&sale.value, journal.clock.now()) else { return Ok(()) };
     match open.work {
-        Work::Unusable if domain::planted("policy-refunds-unusable") => refund_held(ports, sale).await,
         Work::InFlight => chase(ports, sale).await,
-        Work::Refund if domain::planted("refund-not-asked-again") => Ok(()),
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_held(ports, sale).await,
         Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
@@ -161,7 +159,7 @@ const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
 /// sends them again, and two are as good as one.
 async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
     let now = ports.journal.clock.now();
-    for message in chase::messages(&sale.value, now).into_iter().filter(|_| !domain::planted("chase-without-message")) {
+    for message in chase::messages(&sale.value, now) {
         queue(ports, &message).send(&message).await?;
     }
     let chased = |sale: &mut Sale, now| {
@@ -204,9 +202,6 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::InFlight | Work::Refund => return Change::nothing(()),
     };
     sale.reminded_at = Some(now);
-    if domain::planted("reminder-not-alerted") {
-        return Change::save(());
-    }
     Change::save(()).alerting(escalation(sale, open, what, now))
 }
 
@@ -247,8 +242,7 @@ enum Decided {
 
 /// Decides by policy, on the sale as it is at that moment.
 fn by_policy(sale: &mut Sale, checkout: &CheckoutSession, policy: &Authorisation, now: Timestamp) -> Change<Decided> {
-    let anything = domain::planted("policy-refunds-unusable");
-    let Some(open) = due(sale, now).filter(|open| (open.work == Work::Review || anything) && !is_served(sale)) else {
+    let Some(open) = due(sale, now).filter(|open| open.work == Work::Review && !is_served(sale)) else {
         return Change::nothing(Decided::Nothing);
     };
     let decided = refund::decide(sale, checkout, policy, now);

@@ -34,7 +34,6 @@ pub enum Wait {
 pub fn wait(attempt: Attempt, now: Timestamp) -> Wait {
     match attempt {
         Attempt::Ended => Wait::Done,
-        Attempt::Again(_) if domain::planted("waiting-retry-dropped") => Wait::Done,
         Attempt::Busy => Wait::Usual,
         Attempt::Again(due) => Wait::For(round_up(due.since(now)).max(Duration::from_secs(1))),
     }

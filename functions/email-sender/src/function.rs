@@ -29,7 +29,6 @@ pub async fn send(
 ) -> Result<Handled, QueueError> {
     match attempt {
         Attempt::Ended => Ok(Handled::Done),
-        Attempt::Again(_) if domain::planted("retry-not-passed-on") => Ok(Handled::Done),
         Attempt::Busy => Ok(Handled::Later),
         Attempt::Again(due) => {
             let retry = Message::MailRetry {

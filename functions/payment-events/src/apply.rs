@@ -76,11 +76,8 @@ fn note(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Time
     if change == PaymentChange::Refunded {
         records.extend(refund::confirmation(sale, session, now));
     }
-    if !domain::planted("payment-change-ignored") {
-        sale.money = money_after(&sale.money, change, &sale.payment_changes, now);
-    }
+    sale.money = money_after(&sale.money, change, &sale.payment_changes, now);
     sale.payment_changes.push(change);
-    let records = if domain::planted("payment-change-not-recorded") { Vec::new() } else { records };
     let committed = Change::recorded(records, true);
     match alert(session, change, now) {
         Some(alert) => committed.alerting(alert),
@@ -114,7 +111,6 @@ fn money_after(money: &Money, change: PaymentChange, before: &[PaymentChange], n
 
 fn alert(session: &CheckoutSession, change: PaymentChange, now: Timestamp) -> Option<Alert> {
     let (severity, detail) = match change {
-        PaymentChange::DisputeOpened if domain::planted("dispute-not-alerted") => return None,
         PaymentChange::Refunded | PaymentChange::PartlyRefunded => return None,
         PaymentChange::RefundFailed => {
             (Severity::Critical, "a refund did not arrive and the money came back: pay it another way")

@@ -79,7 +79,6 @@ impl Retrieval<'_> {
                 }
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
             }
-            Fulfilment::InReview { .. } if domain::planted("page-calls-review-failure") => failed(),
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => failed(),
         }
@@ -174,7 +173,7 @@ impl Retrieval<'_> {
             Ok(archived) => archived,
             Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,
         };
-        let Some(cached) = archived.filter(|_| !domain::planted("page-ignores-archive")) else {
+        let Some(cached) = archived else {
             return self.regenerate(sale).await;
         };
         let put_back = |sale: &mut Sale, now| {
@@ -217,7 +216,7 @@ impl Retrieval<'_> {
                 return temporarily_unavailable();
             }
         };
-        if !session.is_paid() && !domain::planted("page-orders-unpaid") {
+        if !session.is_paid() {
             return Reply::error(402, "unpaid", "This session has not been paid.");
         }
         self.order_paid(sale, &session).await

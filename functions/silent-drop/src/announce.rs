@@ -88,10 +88,7 @@ pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Anno
     }
     let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
     let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at, letter };
-    let sent = ports.mails.send(&mail).await;
-    if !domain::planted("drop-mail-error-swallowed") {
-        sent?;
-    }
+    ports.mails.send(&mail).await?;
     let ordered = |sale: &mut Sale, _| {
         if sale.notice != Mail::NotOrdered {
             return Change::nothing(());
@@ -124,7 +121,7 @@ fn note(
     if !is_open(sale) {
         return Change::nothing(false);
     }
-    if sale.drop_recorded && !domain::planted("drop-recorded-twice") {
+    if sale.drop_recorded {
         return Change::nothing(true);
     }
     let mut records = Vec::new();
@@ -142,9 +139,6 @@ fn note(
     records.push(Record { timestamp: now, triggered_at: notice.received_at, body });
     sale.email_tag = email_tag.map(str::to_owned);
     sale.drop_recorded = true;
-    if domain::planted("drop-not-alerted") {
-        return Change::recorded(records, true);
-    }
     Change::recorded(records, true).alerting(drop_alert(session, email_tag, now))
 }
 

@@ -9,7 +9,6 @@ use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, Sale, SessionId, Timestamp, Unusable, Verdict,
     alert::Severity,
-    mail::Letter,
     message::OrderedBy,
     ports::{
         PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, VerdictArchive, Versioned,
@@ -19,7 +18,7 @@ use domain::{
     texts,
     verdict::Divergence,
 };
-use finish::{finish, give_notice, order_mail};
+use finish::{finish, give_notice};
 use gates::Gate;
 use runtime::Handled;
 use serde_json::json;
@@ -115,8 +114,6 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
         tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
     }
     match claim {
-        Claim::BusyElsewhere | Claim::BusyHere if domain::planted("verdict-made-unclaimed") => {}
-        Claim::Done if domain::planted("finished-sale-left-alone") => return Ok(Handled::Done),
         Claim::BusyElsewhere => return Ok(Handled::Done),
         Claim::BusyHere => return Ok(Handled::Later),
         Claim::NotYet(_) => return Ok(Handled::Later),
@@ -136,7 +133,6 @@ pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Res
             ended.settle().await;
             Ok(Handled::Done)
         }
-        Err(_) if domain::planted("order-error-acknowledged") => Ok(Handled::Done),
         Err(error) => {
             release(ports, order).await;
             Err(error)
@@ -202,8 +198,7 @@ async fn produce<'a>(
                 bought.note(sale);
                 sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
                 let alert = event(now, &order.session_id, Severity::Critical, "VERDICT", &reason);
-                let records = if domain::planted("failure-not-recorded") { Vec::new() } else { records.clone() };
-                Change::recorded(records, ()).alerting(alert)
+                Change::recorded(records.clone(), ()).alerting(alert)
             })
             .await;
         }
@@ -215,9 +210,7 @@ async fn produce<'a>(
         None => {
             // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
             let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
-            if !domain::planted("held-without-payload") {
-                ports.quarantine.hold(&order.session_id, now, &payload).await?;
-            }
+            ports.quarantine.hold(&order.session_id, now, &payload).await?;
             let status = Record::pipeline(
                 now,
                 order.received_at,
@@ -303,11 +296,8 @@ async fn save<'a>(
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
-    if domain::planted("mail-ordered-before-cache") {
-        order_mail(ports, &order.session_id, Letter::Verdict).await?;
-    }
     let ready = |sale: &mut Sale, _| {
-        if !sale.generates(&order.message_id) && !domain::planted("verdict-saved-unowned") {
+        if !sale.generates(&order.message_id) {
             return Change::nothing(());
         }
         bought.note(sale);
@@ -376,9 +366,5 @@ fn details(generated: &Generated, order: &Order, tier: domain::Tier) -> serde_js
 
 /// The verdict after gate 1, or nothing when it is held.
 fn deliverable(gate: &gates::Run, verdict: &Verdict) -> Option<Verdict> {
-    let raw = || verdict.texts().into_iter().map(str::to_owned).collect();
-    let texts = gate.clone().delivered().or_else(|| domain::planted("held-verdict-cached").then(raw));
-    #[cfg(feature = "gate-1-off")]
-    let texts = texts.or_else(|| Some(raw()));
-    texts.map(|texts| verdict.clone().with_texts(texts))
+    gate.clone().delivered().map(|texts| verdict.clone().with_texts(texts))
 }

@@ -98,7 +98,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                 let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
                 generated.verdict = accept(&crosscheck, &reply.text, tier).map_err(NoVerdict::Failed);
                 generated.crosschecks.push(crosscheck);
-                if (!malformed || stricter) && !domain::planted("asked-until-it-pleases") {
+                if !malformed || stricter {
                     return generated;
                 }
                 stricter = true;
@@ -124,7 +124,7 @@ pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, ti
                             return generated;
                         }
                     }
-                    error if error.is_retriable() && !domain::planted("first-failure-final") => {
+                    error if error.is_retriable() => {
                         let jitter = ports.randomness.fraction();
                         let Some(wait) = policy.backoff.wait_after(attempt, jitter) else {
                             guard::failed(ports, policy, session, model).await;

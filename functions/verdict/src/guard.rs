@@ -20,7 +20,6 @@ pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Res
     let refused = now.plus(policy.breaker.open);
     match row.value.admit(now, &policy.breaker) {
         Admission::Call => Ok(()),
-        Admission::Refuse if domain::planted("open-circuit-ignored") => Ok(()),
         Admission::Refuse => {
             let reopens = row.value.opened_at.map_or(refused, |at| at.plus(policy.breaker.open));
             Err(if reopens > now { reopens } else { refused })

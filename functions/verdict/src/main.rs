@@ -4,9 +4,6 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use runtime::Environment;
 use verdict::Function;
 
-#[cfg(feature = "gate-1-off")]
-compile_error!("gate 1 can be off in tests only: a binary with this feature must not exist");
-
 fn main() -> Result<(), Error> {
     runtime::start(async {
         let function = &Function::from_environment(&Environment::of_process())?;

@@ -152,7 +152,6 @@ enum Asked {
 /// `async_payment_succeeded` are two events of one sale, and either may come first, twice or alone.
 fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
-        EventKind::AsyncPaymentSucceeded(_) if domain::planted("late-payment-ignored") => return Asked::Nothing,
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
         EventKind::PaymentChanged { payment, change } => {
             return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, change, received_at });
@@ -163,7 +162,6 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     };
     match session.payment_status {
         PaymentStatus::Paid => {}
-        PaymentStatus::Unpaid if domain::planted("unpaid-session-ordered") => {}
         PaymentStatus::Unpaid => return Asked::Nothing,
         PaymentStatus::NoPaymentRequired => {
             // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing.
@@ -175,7 +173,6 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
         Ok(_) => {
             Message::Order { v: message::VERSION, session_id: session.id, received_at, ordered_by: OrderedBy::Webhook }
         }
-        Err(_) if domain::planted("unusable-session-dropped") => return Asked::Nothing,
         Err(unusable) => {
             tracing::error!(session = session.id.prefix(), %unusable, "[SILENT-DROP] paid but unusable");
             Message::Notice { v: message::VERSION, session_id: session.id, received_at }
@@ -185,9 +182,7 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
 
 async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
     let queue = match message {
-        Message::Notice { .. } if domain::planted("notice-into-wrong-queue") => ports.orders,
         Message::Notice { .. } => ports.notices,
-        Message::PaymentChanged { .. } if domain::planted("payment-change-into-wrong-queue") => ports.orders,
         Message::PaymentChanged { .. } => ports.payments,
         _ => ports.orders,
     };
@@ -197,7 +192,6 @@ async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
             tracing::info!(session, "passed on");
             received()
         }
-        Err(_) if domain::planted("event-taken-without-queue") => received(),
         Err(error) => {
             let error = telemetry::chain(&error);
             tracing::error!(session, error, "not passed on: Stripe keeps the event");

@@ -120,9 +120,9 @@ enum Command {
         /// Go on after a world in which a promise was broken
         #[arg(long)]
         keep_going: bool,
-        /// Plant one defect after the other, and show the world that finds it
+        /// Give a port or a queue one defect after the other, and print the first world of --seeds that shows it
         #[arg(long)]
-        planted: bool,
+        defects: bool,
     },
     /// Ask a model with the prompts as built, and refuse them when more internal vocabulary comes back than before
     #[command(
@@ -174,8 +174,8 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
-        Command::Sim { seeds, first, seed, keep_going, planted } => {
-            sim::sim(&sim::Options { seeds, first, seed, keep_going, planted })
+        Command::Sim { seeds, first, seed, keep_going, defects } => {
+            sim::sim(&sim::Options { seeds, first, seed, keep_going, defects })
         }
         Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
         Command::Test { only, sam, list } => suite::test(&only, sam, list),

@@ -9,15 +9,12 @@ pub(crate) struct Options {
     pub(crate) first: u64,
     pub(crate) seed: Option<u64>,
     pub(crate) keep_going: bool,
-    pub(crate) planted: bool,
+    pub(crate) defects: bool,
 }
 
 pub(crate) fn sim(options: &Options) -> Result<ExitCode, Error> {
     let mut command = cargo();
     command.current_dir(repository()?).args(["run", "--quiet", "--locked", "--package", "simulation"]);
-    if options.planted {
-        command.args(["--features", "simulation/planted-bugs"]);
-    }
     command.arg("--");
     command.args(["--seeds", &options.seeds.to_string(), "--first", &options.first.to_string()]);
     if let Some(seed) = options.seed {
@@ -26,8 +23,8 @@ pub(crate) fn sim(options: &Options) -> Result<ExitCode, Error> {
     if options.keep_going {
         command.arg("--keep-going");
     }
-    if options.planted {
-        command.arg("--planted");
+    if options.defects {
+        command.arg("--defects");
     }
     let status = command.status().map_err(Error::io("starting the simulation"))?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

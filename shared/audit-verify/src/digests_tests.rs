@@ -76,9 +76,9 @@ fn found(kept: &Kept) -> Both {
     (findings.first().map(told), stream.compare(&kept.log, |_| true).as_ref().map(told))
 }
 
-fn planted(plant: impl Fn(&mut Kept)) -> Both {
+fn damaged(damage: impl Fn(&mut Kept)) -> Both {
     let mut kept = kept(5);
-    plant(&mut kept);
+    damage(&mut kept);
     found(&kept)
 }
 
@@ -92,28 +92,28 @@ fn what_nobody_touched_is_sound() {
 #[test]
 fn the_log_is_what_was_digested() {
     let only = |damage, number| (None, Some((key(number), damage)));
-    assert_eq!(planted(|kept| kept.log[1].1[0] ^= 1), only(Damage::Edited, 2));
-    assert_eq!(planted(|kept| kept.log[4].1.push(b' ')), only(Damage::Edited, 5));
-    assert_eq!(planted(|kept| drop(kept.log.remove(2))), only(Damage::Deleted, 3));
-    assert_eq!(planted(|kept| drop(kept.log.pop())), only(Damage::Truncated, 5));
-    assert_eq!(planted(|kept| kept.log.clear()), only(Damage::Truncated, 1));
-    assert_eq!(planted(|kept| kept.log.push((key(6), b"forged\n".to_vec()))), only(Damage::Undigested, 6));
-    let swapped = planted(|kept| {
+    assert_eq!(damaged(|kept| kept.log[1].1[0] ^= 1), only(Damage::Edited, 2));
+    assert_eq!(damaged(|kept| kept.log[4].1.push(b' ')), only(Damage::Edited, 5));
+    assert_eq!(damaged(|kept| drop(kept.log.remove(2))), only(Damage::Deleted, 3));
+    assert_eq!(damaged(|kept| drop(kept.log.pop())), only(Damage::Truncated, 5));
+    assert_eq!(damaged(|kept| kept.log.clear()), only(Damage::Truncated, 1));
+    assert_eq!(damaged(|kept| kept.log.push((key(6), b"forged\n".to_vec()))), only(Damage::Undigested, 6));
+    let swapped = damaged(|kept| {
         let bytes = std::mem::take(&mut kept.log[1].1);
         kept.log[1].1 = std::mem::replace(&mut kept.log[2].1, bytes);
     });
     assert_eq!(swapped, only(Damage::Edited, 2));
     // Announced, and gone before anybody could read it; and the place taken by a second object.
-    let gone = planted(|kept| append(kept, vec![Entry::of(&key(6), None)], at(0), "ours"));
+    let gone = damaged(|kept| append(kept, vec![Entry::of(&key(6), None)], at(0), "ours"));
     assert_eq!(gone, only(Damage::Truncated, 6));
-    let twice = planted(|kept| append(kept, vec![Entry::of(&key(4), Some(b"other"))], at(0), "ours"));
+    let twice = damaged(|kept| append(kept, vec![Entry::of(&key(4), Some(b"other"))], at(0), "ours"));
     assert_eq!(twice, only(Damage::Forked, 4));
 }
 
 /// Notifications come late and more than once.
 #[test]
 fn an_object_that_is_digested_twice_is_no_damage() {
-    let again = planted(|kept| {
+    let again = damaged(|kept| {
         let entries = kept.log.iter().map(|(key, bytes)| Entry::of(key, Some(bytes))).collect();
         append(kept, entries, at(0), "ours");
     });
@@ -130,7 +130,7 @@ fn what_is_new_need_not_be_digested_yet() {
 
 #[test]
 fn the_digests_are_what_was_signed() {
-    let first = |plant: &dyn Fn(&mut Kept)| planted(|kept| plant(kept)).0;
+    let first = |damage: &dyn Fn(&mut Kept)| damaged(|kept| damage(kept)).0;
     let finding = |number, damage| Some((document_key(number), damage));
     let edit = |kept: &mut Kept| kept.digests[1].0 = kept.digests[1].0.replace("000002.json", "000009.json");
     assert_eq!(first(&edit), finding(2, Damage::Edited));
@@ -159,7 +159,7 @@ fn the_digests_are_what_was_signed() {
 #[test]
 fn a_second_history_is_seen_even_where_it_is_signed() {
     // Somebody who can use the key writes the last two anew, the head as well: the others do not fit.
-    let forked = planted(|kept| {
+    let forked = damaged(|kept| {
         let (before, _) = (kept.digests[1].0.clone(), kept.digests.truncate(3));
         kept.head = Some(Head {
             sequence: 3,
@@ -171,7 +171,7 @@ fn a_second_history_is_seen_even_where_it_is_signed() {
     });
     assert_eq!(forked.0, Some((document_key(4), Damage::Forked)));
     // And the same without the head.
-    let unknown = planted(|kept| {
+    let unknown = damaged(|kept| {
         let head = kept.head.clone();
         kept.digests.truncate(4);
         kept.head = Some(Head {
@@ -185,10 +185,10 @@ fn a_second_history_is_seen_even_where_it_is_signed() {
     });
     assert_eq!(unknown.0, Some((document_key(5), Damage::Forked)));
     // Whoever has another key has none.
-    let stranger = planted(|kept| append(kept, Vec::new(), at(0), "theirs"));
+    let stranger = damaged(|kept| append(kept, Vec::new(), at(0), "theirs"));
     assert_eq!(stranger.0, Some((document_key(6), Damage::Edited)));
     // Digests of another log.
-    let elsewhere = planted(|kept| {
+    let elsewhere = damaged(|kept| {
         let document = Document::following(kept.head.as_ref(), "other", at(0), Vec::new()).bytes();
         let signature = Signature::of(6, &sha256(document.as_bytes()), "key", &sign(&document, "ours")).bytes();
         kept.digests.push((document, Some(signature)));
@@ -198,19 +198,19 @@ fn a_second_history_is_seen_even_where_it_is_signed() {
 
 #[test]
 fn a_head_that_was_set_back_is_seen_and_one_at_work_is_not() {
-    let set_back = |to: usize| planted(move |all| all.head = kept(5).head.filter(|_| to == 0)).0;
+    let set_back = |to: usize| damaged(move |all| all.head = kept(5).head.filter(|_| to == 0)).0;
     assert_eq!(set_back(1), Some((document_key(1), Damage::Unnoted)));
-    let older = planted(|all| {
+    let older = damaged(|all| {
         let hash = sha256(all.digests[2].0.as_bytes());
         all.head = Some(Head { sequence: 3, hash, signature: String::new(), made_at: at(2).to_iso() });
     });
     assert_eq!(older.0, Some((document_key(4), Damage::Unnoted)));
-    let at_work = planted(|all| {
+    let at_work = damaged(|all| {
         let hash = sha256(all.digests[3].0.as_bytes());
         all.head = Some(Head { sequence: 4, hash, signature: String::new(), made_at: at(1).to_iso() });
     });
     assert_eq!(at_work.0, None);
-    let unsigned = planted(|all| {
+    let unsigned = damaged(|all| {
         let before = all.head.clone();
         append(all, vec![Entry::of(&key(6), Some(b"x"))], at(0), "ours");
         all.digests[5].1 = None;
@@ -258,7 +258,7 @@ fn what_is_not_digested_yet_and_what_nobody_owns_hide_no_damage() {
 /// A record that came before the damage and is in no digest does not stand for it.
 #[test]
 fn damage_behind_what_is_in_no_digest_is_named() {
-    let both = planted(|kept| {
+    let both = damaged(|kept| {
         kept.log.insert(0, ("2026-04-16/session/cs_test_1/000000.json".to_owned(), b"forged\n".to_vec()));
         kept.log[4].1[0] ^= 1;
     });

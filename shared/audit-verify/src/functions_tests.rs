@@ -51,10 +51,10 @@ fn key(day: &str, seq: u64) -> String {
 }
 
 /// What is found with the function's note, and without it apart from there being none.
-fn planted(plant: impl Fn(&mut Days)) -> [Option<(String, Damage)>; 2] {
+fn damaged(damage: impl Fn(&mut Days)) -> [Option<(String, Damage)>; 2] {
     let world = world();
     let mut days = days(&world);
-    plant(&mut days);
+    damage(&mut days);
     let told = |result: Result<(), Finding>| result.err().map(|finding| (finding.key, finding.damage));
     let without = told(verify_days(NAME, &days, None, true));
     assert!(without.is_some(), "nobody owns the stream");
@@ -69,7 +69,7 @@ fn of_day(days: &mut Days, index: usize) -> &mut Vec<(String, Vec<u8>)> {
 #[test]
 fn three_days_that_nobody_touched_are_sound() {
     assert_eq!(days(&world()).len(), 3);
-    assert_eq!(planted(|_| ()), [None, None]);
+    assert_eq!(damaged(|_| ()), [None, None]);
     let world = World::default();
     record(&world);
     assert_eq!(verify_days(NAME, &days(&world), Some(&known(&world)), true), Ok(()));
@@ -81,23 +81,23 @@ fn every_damage_is_named() {
     let edit = |object: &mut (String, Vec<u8>)| {
         object.1 = String::from_utf8(object.1.clone()).unwrap().replace(":7", ":8").into_bytes();
     };
-    assert_eq!(planted(|days| edit(&mut of_day(days, 0)[0])), both("2026-04-16", 1, Damage::Edited));
-    assert_eq!(planted(|days| edit(&mut of_day(days, 1)[0])), both("2026-04-17", 1, Damage::Edited));
-    assert_eq!(planted(|days| drop(of_day(days, 1).remove(0))), both("2026-04-17", 1, Damage::Deleted));
-    assert_eq!(planted(|days| drop(of_day(days, 0).pop())), both("2026-04-16", 3, Damage::Truncated));
-    assert_eq!(planted(|days| drop(days.pop_first())), both("2026-04-17", 1, Damage::Edited));
+    assert_eq!(damaged(|days| edit(&mut of_day(days, 0)[0])), both("2026-04-16", 1, Damage::Edited));
+    assert_eq!(damaged(|days| edit(&mut of_day(days, 1)[0])), both("2026-04-17", 1, Damage::Edited));
+    assert_eq!(damaged(|days| drop(of_day(days, 1).remove(0))), both("2026-04-17", 1, Damage::Deleted));
+    assert_eq!(damaged(|days| drop(of_day(days, 0).pop())), both("2026-04-16", 3, Damage::Truncated));
+    assert_eq!(damaged(|days| drop(days.pop_first())), both("2026-04-17", 1, Damage::Edited));
     let whole_day = |days: &mut Days| drop(days.remove(&format!("2026-04-17/function/{NAME}")));
-    assert_eq!(planted(whole_day), both("2026-04-16", 4, Damage::Truncated));
+    assert_eq!(damaged(whole_day), both("2026-04-16", 4, Damage::Truncated));
     // The end shows only by the note.
-    assert_eq!(planted(|days| drop(of_day(days, 2).pop())), [Some((key("2026-04-18", 3), Damage::Truncated)), None]);
-    assert_eq!(planted(|days| drop(days.pop_last())), [Some((key("2026-04-18", 1), Damage::Truncated)), None]);
-    assert_eq!(planted(|days| edit(&mut of_day(days, 2)[2])), [Some((key("2026-04-18", 3), Damage::Edited)), None]);
+    assert_eq!(damaged(|days| drop(of_day(days, 2).pop())), [Some((key("2026-04-18", 3), Damage::Truncated)), None]);
+    assert_eq!(damaged(|days| drop(days.pop_last())), [Some((key("2026-04-18", 1), Damage::Truncated)), None]);
+    assert_eq!(damaged(|days| edit(&mut of_day(days, 2)[2])), [Some((key("2026-04-18", 3), Damage::Edited)), None]);
     let moved = |days: &mut Days| {
         for (_, bytes) in of_day(days, 1) {
             *bytes = String::from_utf8(bytes.clone()).unwrap().replace(NAME, "inbox-watch").into_bytes();
         }
     };
-    assert_eq!(planted(moved), both("2026-04-17", 1, Damage::Moved));
+    assert_eq!(damaged(moved), both("2026-04-17", 1, Damage::Moved));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every kind of damage, planted.
+//! Every kind of damage to a stream is found, named and placed.
 
 use crate::stream::{Damage, Finding, Known, Object, verify_stream};
 use audit::{Record, Source, Status, chain};
@@ -38,10 +38,10 @@ fn check(sale: &Sale, log: &[Object]) -> Result<(), Finding> {
     verify_stream(STREAM, log, Some(&Known::of(sale)))
 }
 
-/// Plants a damage in a stream of five and says what is found, with and without the sale.
-fn planted(plant: impl Fn(&mut Vec<Object>)) -> [Option<(u64, Damage)>; 2] {
+/// Damages a stream of five records and returns what is found, with and without the sale.
+fn damaged(damage: impl Fn(&mut Vec<Object>)) -> [Option<(u64, Damage)>; 2] {
     let (sale, mut log) = published("cs_test_1", 5);
-    plant(&mut log);
+    damage(&mut log);
     let told = |result: Result<(), Finding>| {
         result.err().map(|finding| ((1..9).find(|seq| key(*seq) == finding.key).unwrap_or(0), finding.damage))
     };
@@ -66,7 +66,7 @@ fn an_untouched_log_is_sound() {
 #[test]
 fn an_edited_record_is_named_wherever_it_is() {
     for seq in 1..=5 {
-        let [with, without] = planted(|log| edit(&mut log[seq - 1]));
+        let [with, without] = damaged(|log| edit(&mut log[seq - 1]));
         assert_eq!(with, Some((seq as u64, Damage::Edited)));
         let alone = match seq {
             5 => None,
@@ -80,11 +80,11 @@ fn an_edited_record_is_named_wherever_it_is() {
 #[test]
 fn a_removed_record_is_named() {
     for seq in 1..=4 {
-        assert_eq!(planted(|log| drop(log.remove(seq - 1))), [Some((seq as u64, Damage::Deleted)); 2]);
+        assert_eq!(damaged(|log| drop(log.remove(seq - 1))), [Some((seq as u64, Damage::Deleted)); 2]);
     }
-    assert_eq!(planted(|log| drop(log.pop())), [Some((5, Damage::Truncated)), None]);
-    assert_eq!(planted(|log| log.truncate(2)), [Some((3, Damage::Truncated)), None]);
-    assert_eq!(planted(Vec::clear), [Some((1, Damage::Truncated)), None]);
+    assert_eq!(damaged(|log| drop(log.pop())), [Some((5, Damage::Truncated)), None]);
+    assert_eq!(damaged(|log| log.truncate(2)), [Some((3, Damage::Truncated)), None]);
+    assert_eq!(damaged(Vec::clear), [Some((1, Damage::Truncated)), None]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn an_edit_before_a_gap_is_named_first() {
         edit(&mut log[0]);
         log.remove(3);
     };
-    assert_eq!(planted(both)[0], Some((1, Damage::Edited)));
+    assert_eq!(damaged(both)[0], Some((1, Damage::Edited)));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn swapped_lines_are_reordered() {
         let (second, fourth) = (log[1].1.clone(), log[3].1.clone());
         (log[1].1, log[3].1) = (fourth, second);
     };
-    assert_eq!(planted(swap), [Some((2, Damage::Reordered)); 2]);
+    assert_eq!(damaged(swap), [Some((2, Damage::Reordered)); 2]);
 }
 
 #[test]
@@ -112,27 +112,27 @@ fn a_second_record_of_one_number_is_a_fork() {
         edit(&mut second);
         log.insert(3, second);
     };
-    assert_eq!(planted(twice), [Some((3, Damage::Forked)); 2]);
+    assert_eq!(damaged(twice), [Some((3, Damage::Forked)); 2]);
 }
 
 #[test]
 fn a_record_of_another_stream_is_seen() {
     let (_, others) = published("cs_test_2", 5);
     let moved = |log: &mut Vec<Object>| log[2].1.clone_from(&others[2].1);
-    assert_eq!(planted(moved), [Some((3, Damage::Moved)); 2]);
+    assert_eq!(damaged(moved), [Some((3, Damage::Moved)); 2]);
 }
 
 #[test]
 fn what_is_no_record_is_seen() {
     for bytes in [&b""[..], b"\n", b"{}\n", b"\xff\n", b"no line break"] {
-        assert_eq!(planted(|log| log[1].1 = bytes.to_vec()), [Some((2, Damage::Unreadable)); 2], "{bytes:?}");
+        assert_eq!(damaged(|log| log[1].1 = bytes.to_vec()), [Some((2, Damage::Unreadable)); 2], "{bytes:?}");
     }
     let line_break = |log: &mut Vec<Object>| assert_eq!(log[4].1.pop(), Some(b'\n'));
-    assert_eq!(planted(line_break), [Some((5, Damage::Unreadable)); 2]);
+    assert_eq!(damaged(line_break), [Some((5, Damage::Unreadable)); 2]);
     let unknown = |log: &mut Vec<Object>| log.push((format!("{STREAM}/notes.txt"), b"x".to_vec()));
-    assert_eq!(planted(unknown), [Some((0, Damage::Foreign)); 2]);
+    assert_eq!(damaged(unknown), [Some((0, Damage::Foreign)); 2]);
     let unpadded = |log: &mut Vec<Object>| log[4].0 = format!("{STREAM}/5.json");
-    assert_eq!(planted(unpadded), [Some((0, Damage::Foreign)); 2]);
+    assert_eq!(damaged(unpadded), [Some((0, Damage::Foreign)); 2]);
 }
 
 /// A stream that was written anew from some record on is a chain like any other: only the sale knows better.

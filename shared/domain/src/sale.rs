@@ -221,12 +221,11 @@ impl Sale {
 
     /// Takes the right to generate the verdict until `now + lease`.
     pub fn claim_generation(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claim {
-        if self.money != Money::Kept && !crate::planted("verdict-after-refund") {
+        if self.money != Money::Kept {
             return Claim::Done;
         }
         match &self.fulfilment {
             Fulfilment::Ordered { .. } => {}
-            Fulfilment::Generating { .. } if crate::planted("lease-ignored") => {}
             Fulfilment::Generating { owner: holder, lease_until } if *lease_until > now => {
                 return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
             }
@@ -311,16 +310,12 @@ impl Sale {
     /// Takes the right to deliver a mail until `now + lease`. What earlier attempts left is kept. Nothing is sent
     /// to a customer whose money went back.
     pub fn claim_mail(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
-        if self.money != Money::Kept && !crate::planted("mail-after-refund") {
+        if self.money != Money::Kept {
             return Claim::Done;
         }
         let mail = self.letter_mut(letter);
         let progress = match mail {
             Mail::NotOrdered | Mail::Ordered => Progress::default(),
-            Mail::Sending { .. } | Mail::Retrying { .. } if crate::planted("mail-claim-forgets-draft") => {
-                Progress::default()
-            }
-            Mail::Sent { .. } if crate::planted("sent-mail-claimed-again") => Progress::default(),
             Mail::Sending { owner: holder, lease_until, .. } if *lease_until > now => {
                 return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
             }

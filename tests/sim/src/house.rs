@@ -1,6 +1,10 @@
 //! The functions with their ports in one world: what each crate's `function.rs` wires on AWS.
 
-use crate::cast::replacement;
+use crate::{
+    cast::replacement,
+    defects::Defect,
+    ports::{Outgoing, Ports},
+};
 use audit::{AuditKey, Journal};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
@@ -15,10 +19,7 @@ use email_retry::{Wait, wait};
 use operations::{Operator, quarantine, reattempt, redrive, refunds};
 use runtime::{Handled, each_message, http::Reply, queue::Delivery};
 use std::time::Duration;
-use testkit::{
-    World,
-    world::{NamedQueue, StoredSecret},
-};
+use testkit::{World, world::StoredSecret};
 
 const SIGNING_SECRET: &str = "whsec_simulated";
 pub(crate) const SITE: &str = "https://oracle.example";
@@ -26,11 +27,12 @@ pub(crate) const SITE: &str = "https://oracle.example";
 /// The functions of one world.
 pub(crate) struct House<'w> {
     pub(crate) world: &'w World,
-    orders: NamedQueue<'w>,
-    mails: NamedQueue<'w>,
-    retries: NamedQueue<'w>,
-    notices: NamedQueue<'w>,
-    payments: NamedQueue<'w>,
+    pub(crate) ports: Ports<'w>,
+    orders: Outgoing<'w>,
+    mails: Outgoing<'w>,
+    retries: Outgoing<'w>,
+    notices: Outgoing<'w>,
+    payments: Outgoing<'w>,
     signing: StoredSecret<'w>,
     key: AuditKey,
     verdict: verdict::Settings,
@@ -59,14 +61,16 @@ pub(crate) enum Answered {
 }
 
 impl<'w> House<'w> {
-    pub(crate) fn new(world: &'w World) -> Self {
+    pub(crate) fn new(world: &'w World, defect: Option<Defect>) -> Self {
+        let ports = Ports { world, defect };
         Self {
             world,
-            orders: world.queue("orders"),
-            mails: world.queue("email"),
-            retries: world.queue("email-retry"),
-            notices: world.queue("notices"),
-            payments: world.queue("payments"),
+            ports,
+            orders: Outgoing::new(ports, "orders"),
+            mails: Outgoing::new(ports, "email"),
+            retries: Outgoing::new(ports, "email-retry"),
+            notices: Outgoing::new(ports, "notices"),
+            payments: Outgoing::new(ports, "payments"),
             signing: world.secret(&format!(r#"{{"signing_secrets":["{SIGNING_SECRET}"]}}"#)),
             key: AuditKey::new("v1", Secret::new("k".repeat(32))),
             verdict: verdict::Settings {
@@ -92,11 +96,11 @@ impl<'w> House<'w> {
     }
 
     fn journal(&self) -> Journal<'_> {
-        Journal { store: self.world, log: self.world, alerts: self.world, clock: self.world }
+        Journal { store: &self.ports, log: &self.ports, alerts: &self.ports, clock: self.world }
     }
 
     pub(crate) async fn checkout(&self, body: String) -> Reply {
-        let ports = checkout::Ports { payments: self.world, randomness: self.world };
+        let ports = checkout::Ports { payments: &self.ports, randomness: self.world };
         checkout::purchase(ports, body.as_bytes()).await
     }
 
@@ -117,9 +121,9 @@ impl<'w> House<'w> {
     pub(crate) async fn page(&self, session: String) -> Reply {
         let ports = result::Ports {
             journal: self.journal(),
-            archive: self.world,
-            quarantine: self.world,
-            payments: self.world,
+            archive: &self.ports,
+            quarantine: &self.ports,
+            payments: &self.ports,
             orders: &self.orders,
             notices: &self.notices,
         };
@@ -131,8 +135,13 @@ impl<'w> House<'w> {
         let mut record = SqsMessage::default();
         record.receipt_handle = id.rsplit_once('-').map(|(_, number)| number.to_owned());
         record.message_id = Some(id);
-        record.body = Some(body);
         record.attributes.insert("ApproximateReceiveCount".to_owned(), receives.to_string());
+        let acknowledged = match self.ports.defect {
+            Some(Defect::FailureAcknowledged(of)) => of == queue,
+            Some(Defect::UnreadableAcknowledged) => Message::parse(&body).is_err(),
+            _ => false,
+        };
+        record.body = Some(body);
         let mut batch = SqsEvent::default();
         batch.records.push(record);
         let response = match queue {
@@ -142,7 +151,7 @@ impl<'w> House<'w> {
             "payments" => each_message(batch, |delivery| self.payment(delivery)).await,
             _ => each_message(batch, |delivery| self.notice(delivery)).await,
         };
-        if response.batch_item_failures.is_empty() { Handled::Done } else { Handled::Later }
+        if response.batch_item_failures.is_empty() || acknowledged { Handled::Done } else { Handled::Later }
     }
 
     async fn order(&self, delivery: Delivery) -> Handled {
@@ -155,16 +164,16 @@ impl<'w> House<'w> {
             generate: verdict::GeneratePorts {
                 model: self.world,
                 breakers: self.world,
-                alerts: self.world,
+                alerts: &self.ports,
                 clock: self.world,
                 randomness: self.world,
                 pause: self.world,
             },
-            archive: self.world,
-            quarantine: self.world,
+            archive: &self.ports,
+            quarantine: &self.ports,
             mails: &self.mails,
             notices: &self.notices,
-            payments: self.world,
+            payments: &self.ports,
             smoke: self.world,
             submissions: self.world,
             audit_key: &self.key,
@@ -203,11 +212,11 @@ impl<'w> House<'w> {
     fn delivery_ports(&self) -> delivery::Ports<'_> {
         delivery::Ports {
             journal: self.journal(),
-            archive: self.world,
-            quarantine: self.world,
-            dead_letters: self.world,
-            payments: self.world,
-            mailbox: self.world,
+            archive: &self.ports,
+            quarantine: &self.ports,
+            dead_letters: &self.ports,
+            payments: &self.ports,
+            mailbox: &self.ports,
             audit_key: &self.key,
         }
     }
@@ -217,7 +226,7 @@ impl<'w> House<'w> {
             return Handled::Later;
         };
         let changed = payment_events::Changed { payment, change, received_at };
-        let ports = payment_events::Ports { journal: self.journal(), ledger: self.world };
+        let ports = payment_events::Ports { journal: self.journal(), ledger: &self.ports };
         match payment_events::apply(ports, &changed).await {
             Ok(()) => Handled::Done,
             Err(_) => Handled::Later,
@@ -228,9 +237,9 @@ impl<'w> House<'w> {
     pub(crate) async fn deadlines(&self, refund_held: bool) {
         let ports = deadlines::Ports {
             journal: self.journal(),
-            open: self.world,
-            payments: self.world,
-            ledger: self.world,
+            open: &self.ports,
+            payments: &self.ports,
+            ledger: &self.ports,
             orders: &self.orders,
             notices: &self.notices,
             mails: &self.mails,
@@ -244,7 +253,7 @@ impl<'w> House<'w> {
     pub(crate) async fn reconcile(&self) {
         let ports = reconcile::Ports {
             journal: self.journal(),
-            ledger: self.world,
+            ledger: &self.ports,
             orders: &self.orders,
             notices: &self.notices,
         };
@@ -263,8 +272,8 @@ impl<'w> House<'w> {
         let Ok(operator) = Operator::parse("dana", Some("looked at it")) else { return Answered::Refused };
         let held = quarantine::Ports {
             journal: self.journal(),
-            quarantine: self.world,
-            payments: self.world,
+            quarantine: &self.ports,
+            payments: &self.ports,
             submissions: self.world,
             orders: &self.orders,
             retries: &self.retries,
@@ -293,7 +302,7 @@ impl<'w> House<'w> {
                 answered(redrive::redrive(ports, &operator, &session).await, redrive::RedriveError::is_refusal)
             }
             Decision::Refund => {
-                let ports = refund::Ports { journal: self.journal(), payments: self.world, ledger: self.world };
+                let ports = refund::Ports { journal: self.journal(), payments: &self.ports, ledger: &self.ports };
                 answered(refunds::issue(ports, &operator, &session).await, refunds::IssueError::is_refusal)
             }
         }
@@ -304,7 +313,7 @@ impl<'w> House<'w> {
         let notice = silent_drop::Notice { session_id, received_at };
         let ports = silent_drop::Ports {
             journal: self.journal(),
-            payments: self.world,
+            payments: &self.ports,
             mails: &self.mails,
             audit_key: &self.key,
         };

@@ -7,10 +7,10 @@
 
 mod cast;
 mod checker;
+pub mod defects;
 mod ends;
 mod house;
-#[cfg(feature = "planted-bugs")]
-pub mod planted;
+mod ports;
 mod queues;
 mod random;
 mod rules;
@@ -24,6 +24,7 @@ pub use rules::{Rule, Violation};
 pub use tally::Tally;
 
 use cast::Customer;
+use defects::Defect;
 use domain::{Timestamp, ports::ModelError};
 use house::House;
 use random::Random;
@@ -44,16 +45,22 @@ pub struct Report {
     pub trace: Vec<String>,
 }
 
-/// Lives through the world of a seed. With `traced`, every step is written down.
+/// Simulates the world of a seed. With `traced`, the report has a line for every step.
 #[must_use]
 pub fn simulate(seed: u64, traced: bool) -> Report {
+    simulate_with(seed, traced, None)
+}
+
+/// Simulates the world of a seed, where one port or queue may have a defect.
+#[must_use]
+pub fn simulate_with(seed: u64, traced: bool, defect: Option<Defect>) -> Report {
     let mut random = Random::new(seed, 1);
     let weather = Weather::draw(&mut random);
     let number = usize::try_from(random.between(1, 8)).unwrap_or(1);
     let customers: Vec<Customer> = (0..number).map(|number| Customer::draw(number, &mut random)).collect();
     let world = World::at(start());
     surround(&world, &weather, Random::new(seed, 2), &customers);
-    let house = House::new(&world);
+    let house = House::new(&world, defect);
     let mut simulator = Simulator::new(&house, weather, random, customers, traced);
     simulator.begin();
     let outlook = simulator.run();

@@ -74,7 +74,7 @@ impl Queue {
     pub(crate) fn receive(&mut self, id: u64, now: i64) -> Received {
         match self.waiting.get_mut(&id) {
             Some(message) if message.visible_at <= now => {
-                if message.receives >= self.max_receives && !domain::planted("never-given-up") {
+                if message.receives >= self.max_receives {
                     return self.waiting.remove(&id).map_or(Received::Nothing, |message| {
                         self.dead.push(message.clone());
                         Received::GivenUp(message)

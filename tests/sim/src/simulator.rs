@@ -12,6 +12,7 @@ use agenda::{Outcome, Task, What, Work, fault_name, label, message_id};
 use crate::{
     cast::Customer,
     checker::{Checked, Checker, Invocation},
+    defects::Defect,
     ends::{self, End, Whereabouts},
     house::House,
     queues::{MAX_HOPS, QUEUES, Queue, Waiting},
@@ -73,6 +74,8 @@ impl<'h> Simulator<'h> {
     ) -> Self {
         let checker = Checker::new(weather.wrong_clocks == 0);
         let began = house.world.state().now;
+        let for_ever = house.ports.defect == Some(Defect::NeverDeadLettered);
+        let queue = |(_, visibility, most)| Queue::new(visibility, if for_ever { u32::MAX } else { most });
         Self {
             house,
             world: house.world,
@@ -82,7 +85,7 @@ impl<'h> Simulator<'h> {
             agenda: BinaryHeap::new(),
             counted: 0,
             tasks: BTreeMap::new(),
-            queues: QUEUES.map(|(_, visibility, most)| Queue::new(visibility, most)).into(),
+            queues: QUEUES.map(queue).into(),
             customers,
             checker,
             tally: Tally { worlds: 1, ..Tally::default() },

@@ -191,7 +191,7 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
         let before = Duration::from_millis(if name == "model.ask" { 900 } else { 5 });
         Passage { before, fault, after: Duration::from_millis(1) }
     }));
-    let house = House::new(&world);
+    let house = House::new(&world, None);
     let mut simulator = Simulator::new(&house, Weather::calm(scenario.rival), Random::new(0, 0), customers, traced);
     simulator.follow(Script {
         looks: if scenario.looks { vec![2 * SECOND, 4 * MINUTE, 50 * MINUTE, 80 * MINUTE] } else { Vec::new() },

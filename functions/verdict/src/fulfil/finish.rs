@@ -41,12 +41,9 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     }
     let kept = if archived { Ok(()) } else { archive(ports, &session_id).await };
     if !mail_ordered {
-        let ordered = order_mail(ports, &session_id, Letter::Verdict).await;
-        if !domain::planted("mail-order-error-swallowed") {
-            ordered?;
-        }
+        order_mail(ports, &session_id, Letter::Verdict).await?;
     }
-    let is_kept = kept.is_ok() || domain::planted("archive-error-swallowed");
+    let is_kept = kept.is_ok();
     let note = |sale: &mut Sale, _| {
         if let Fulfilment::Ready { archived, .. } = &mut sale.fulfilment {
             *archived = *archived || is_kept;
@@ -66,7 +63,7 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     Ok(Handled::Done)
 }
 
-pub(super) async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
+async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
     let ordered_at = ports.journal.clock.now();
     ports.mails.send(&Message::Mail { v: message::VERSION, session_id: session.clone(), ordered_at, letter }).await
 }

@@ -48,7 +48,7 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
         });
     }
     let session = ports.payments.session(&order.session_id).await?;
-    if !session.is_paid() && !domain::planted("payment-not-confirmed") {
+    if !session.is_paid() {
         return Ok(Till::Unpaid);
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));

@@ -25,7 +25,7 @@ use std::{
 const DEPLOYED: [&str; 2] = ["stack", "browser"];
 
 /// Test programs that simulate whole worlds; a step of their own.
-const SIMULATED: [&str; 2] = ["simulated", "planted"];
+const SIMULATED: [&str; 2] = ["simulated", "defects"];
 
 /// Everything `cargo xtask test` does, in order.
 pub(super) const STEPS: [Step; 12] = [
@@ -114,38 +114,29 @@ fn clippy(suite: &Suite) -> Result<Count, Error> {
 fn tests(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let elsewhere = |name: &str| DEPLOYED.contains(&name) || SIMULATED.contains(&name);
-    let programs = test_programs(suite)?.into_iter().filter(|program| !elsewhere(&program.name)).collect();
+    let programs = test_programs(suite)?.into_iter().filter(|program| !elsewhere(program)).collect();
     run_programs(suite, &["--lib", "--bins"], programs)
 }
 
 fn sim(suite: &Suite) -> Result<Count, Error> {
-    let wanted = |program: &TestProgram| SIMULATED.contains(&program.name.as_str());
+    let wanted = |program: &String| SIMULATED.contains(&program.as_str());
     let programs = test_programs(suite)?.into_iter().filter(wanted).collect();
     run_programs(suite, &[], programs)
 }
 
-fn run_programs(suite: &Suite, besides: &[&str], programs: Vec<TestProgram>) -> Result<Count, Error> {
+fn run_programs(suite: &Suite, besides: &[&str], programs: Vec<String>) -> Result<Count, Error> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(besides);
-    for program in programs.iter().filter(|program| program.features.is_empty()) {
-        command.args(["--test", &program.name]);
+    for program in &programs {
+        command.args(["--test", program]);
     }
-    let mut count = run_tests(suite, &mut command)?;
-    // Those that need the code built differently, each in a build of its own.
-    for program in programs.iter().filter(|program| !program.features.is_empty()) {
-        let mut command = cargo();
-        command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--test", &program.name]);
-        command.args(["--features", &program.features.join(",")]);
-        let more = run_tests(suite, &mut command)?;
-        count = Count { passed: count.passed + more.passed, failed: count.failed + more.failed };
-    }
-    Ok(count)
+    run_tests(suite, &mut command)
 }
 
 fn deployed(suite: &Suite) -> Result<Count, Error> {
     let programs = test_programs(suite)?;
     let present: Vec<&str> =
-        DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program.name == *name)).collect();
+        DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program == name)).collect();
     build(suite)?;
     // Started as a person would start it, by this same program.
     let mut start = Command::new(&suite.program);
@@ -183,14 +174,8 @@ fn sam(suite: &Suite) -> Result<Count, Error> {
     run(suite, "sam build", &mut command)
 }
 
-/// An integration-test program of the workspace.
-struct TestProgram {
-    name: String,
-    /// Features it needs, as `package/feature`.
-    features: Vec<String>,
-}
-
-fn test_programs(suite: &Suite) -> Result<Vec<TestProgram>, Error> {
+/// The names of the workspace's integration-test programs.
+fn test_programs(suite: &Suite) -> Result<Vec<String>, Error> {
     let metadata = metadata(&suite.root)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -198,9 +183,7 @@ fn test_programs(suite: &Suite) -> Result<Vec<TestProgram>, Error> {
     for package in list(&metadata["packages"]) {
         for target in list(&package["targets"]) {
             if list(&target["kind"]).iter().any(|kind| kind == "test") {
-                let needed = list(&target["required-features"]);
-                let features = needed.iter().map(|name| format!("{}/{}", text(&package["name"]), text(name))).collect();
-                programs.push(TestProgram { name: text(&target["name"]), features });
+                programs.push(text(&target["name"]));
             }
         }
     }

@@ -11,7 +11,7 @@ use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status};
 use domain::{
     Alert, CachedVerdict, EmailAddress, Sale, SessionId, Timestamp,
     alert::Severity,
-    mail::{Letter, MailSchedule, Progress},
+    mail::{Letter, MailSchedule},
     money::Money,
     ports::{
         CacheEntry, DeadLetters, Mailbox, OutgoingMail, PaymentError, Payments, Quarantine, StorageError,
@@ -133,7 +133,6 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     };
     let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
     match claim {
-        Claim::BusyElsewhere | Claim::BusyHere if domain::planted("mail-sent-unclaimed") => {}
         Claim::BusyElsewhere => return Ok(Attempt::Ended),
         Claim::BusyHere => return Ok(Attempt::Busy),
         Claim::NotYet(due) => return Ok(Attempt::Again(due)),
@@ -143,7 +142,6 @@ pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -
     let delivery = Delivery { ports, settings, order };
     match delivery.attempts(sale, entry).await {
         Ok(attempt) => Ok(attempt),
-        Err(_) if domain::planted("mail-error-acknowledged") => Ok(Attempt::Ended),
         Err(error) => {
             delivery.release().await;
             Err(error)
@@ -217,9 +215,7 @@ impl Delivery<'_> {
             self.release().await;
             return Ok(Outcome::Ended(Attempt::Busy));
         }
-        let progress = sale.value.delivering(self.order.letter, &self.order.message_id).cloned();
-        let progress = progress.or_else(|| domain::planted("mail-sent-unclaimed").then(Progress::default));
-        let Some(progress) = progress else {
+        let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id).cloned() else {
             return Ok(Outcome::Ended(Attempt::Busy));
         };
         if let Some(draft) = progress.draft {
@@ -244,8 +240,7 @@ impl Delivery<'_> {
     /// Whether the mail may still go out: the money may have gone back, and the verdict may have been held, since
     /// the claim.
     fn may_go(&self, sale: &Sale) -> bool {
-        let kept = sale.money == Money::Kept || domain::planted("mail-after-refund");
-        kept && matches!(stands(self.order.letter, &sale.fulfilment), Stands::Now)
+        sale.money == Money::Kept && matches!(stands(self.order.letter, &sale.fulfilment), Stands::Now)
     }
 
     /// Stripe's, at the moment of sending; the smoke test's is fixed, so that it can never write to a customer (Smoke

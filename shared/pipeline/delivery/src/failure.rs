@@ -30,7 +30,7 @@ impl Failure {
         Self {
             code: error.code(),
             detail: error.to_string(),
-            retriable: error.is_retriable() && !domain::planted("passing-mail-failure-final"),
+            retriable: error.is_retriable(),
             asked: match error {
                 MailError::Throttled(wait) => Some(*wait),
                 _ => None,
@@ -93,7 +93,6 @@ pub(crate) fn alert(sale: &Sale, letter: Letter, failure: &Failure, next: &Next,
     };
     match next {
         Next::AtOnce => None,
-        Next::Dead | Next::Unknown if domain::planted("given-up-mail-not-alerted") => None,
         Next::At(due) => {
             event(Severity::Error, &format!("{} mail: {}; again at {due}", letter.as_str(), failure.detail))
         }

@@ -70,8 +70,7 @@ impl Run {
     /// The texts to deliver, in the order given; nothing when the payload is held.
     #[must_use]
     pub fn delivered(self) -> Option<Vec<String>> {
-        let open = self.gate == Gate::BeforeDelivery && domain::planted("gate-2-open");
-        let held = self.checked.outcome == Outcome::Quarantine && !open;
+        let held = self.checked.outcome == Outcome::Quarantine;
         (!held).then(|| self.checked.fields.into_iter().map(|field| field.text).collect())
     }
 

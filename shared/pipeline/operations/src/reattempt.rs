@@ -133,9 +133,6 @@ fn order(
     sale.chased = 0;
     // What the customer has written back is what is tried again with.
     sale.settle_replies(now);
-    if domain::planted("reattempt-not-recorded") {
-        return Change::save(planned);
-    }
     Change::recorded(vec![operator.record("reattempt", now)], planned)
 }
 

@@ -46,10 +46,10 @@ where
             }
             Err(error) => {
                 tracing::error!(message_id, error = %crate::telemetry::chain(&error), "unreadable message");
-                if domain::planted("unreadable-message-taken") { Handled::Done } else { Handled::Later }
+                Handled::Later
             }
         };
-        if handled == Handled::Later && !domain::planted("failures-not-reported") {
+        if handled == Handled::Later {
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id;
             response.batch_item_failures.push(failure);

@@ -44,16 +44,12 @@ impl SaleStore for World {
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
         let write = self.boundary("store.save", |state| {
             let current = state.sales.get(&sale.session_id).map_or(0, |(_, version)| *version);
-            if current != expected && !domain::planted("save-without-condition") {
+            if current != expected {
                 return Err(SaveError::Conflict);
             }
             state.sales.insert(sale.session_id.clone(), (sale.clone(), expected + 1));
             if let Some(verdict) = verdict {
-                let key = if domain::planted("cache-under-wrong-key") { state.sales.keys().next() } else { None };
-                let key = key.unwrap_or(&sale.session_id).clone();
-                if !domain::planted("cache-write-lost") {
-                    state.cache_verdict(&key, verdict, sale.changed_at);
-                }
+                state.cache_verdict(&sale.session_id, verdict, sale.changed_at);
                 state.corrupt_cache = false;
                 state.corrupt_entries.remove(&sale.session_id);
             }

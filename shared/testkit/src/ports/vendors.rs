@@ -45,9 +45,7 @@ impl Ledger for World {
             }
             let status = state.refund_status.unwrap_or(RefundStatus::Succeeded);
             if status != RefundStatus::Failed {
-                let other = domain::planted("refund-key-not-known").then_some(state.now);
-                let key = other.map_or_else(|| idempotency_key.to_owned(), |at| format!("{idempotency_key}-{at}"));
-                state.refunds.insert(key, payment.clone());
+                state.refunds.insert(idempotency_key.to_owned(), payment.clone());
             }
             Ok(status)
         });
@@ -156,12 +154,7 @@ impl Mailbox for World {
             if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
                 return Err(refusal);
             }
-            let letter = match state.drafts.remove(&draft.id) {
-                None if domain::planted("mailbox-sends-again") => {
-                    state.sent.iter().find(|(sent, _)| sent.id == draft.id).cloned()
-                }
-                letter => letter,
-            };
+            let letter = state.drafts.remove(&draft.id);
             let now = state.now;
             state.sent.push(letter.ok_or(MailError::NoSuchDraft)?);
             state.sent_at.push(now);

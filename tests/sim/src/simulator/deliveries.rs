@@ -3,6 +3,7 @@
 use super::{Outcome, Simulator, Task, What, Work, label, message_id};
 use crate::{
     checker::{Checked, Checker},
+    defects::Defect,
     house::Answered,
     queues::{QUEUES, Received, Waiting},
     rules::Rule,
@@ -46,7 +47,7 @@ impl<'h> Simulator<'h> {
                 Rule::Queues.require(waiting.receives == most, || "given up at the wrong time".to_owned())
             }
             Received::Delivered(waiting) => {
-                let most = self.queues[queue].max_receives;
+                let most = QUEUES[queue].2;
                 Rule::Queues.require(waiting.receives <= most, || "a message goes round for ever".to_owned())?;
                 let again = self.queues[queue].visibility;
                 self.in_a_while(again, What::Due { queue, id });
@@ -54,7 +55,7 @@ impl<'h> Simulator<'h> {
                     let Waiting { body, customer, hops, .. } = waiting.clone();
                     self.in_a_while(wait, What::Again { queue, id, body, customer, hops, skew });
                 }
-                if domain::planted("message-acknowledged-before-work") {
+                if self.house.ports.defect == Some(Defect::AcknowledgedBeforeWork) {
                     self.queues[queue].delete(id);
                 }
                 self.invoke_message(queue, id, waiting.receives, waiting, 0);

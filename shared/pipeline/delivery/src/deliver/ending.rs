@@ -6,7 +6,7 @@ use audit::{Change, Committed, Record, Status};
 use domain::{
     Alert, Sale, Timestamp,
     alert::Severity,
-    mail::{Letter, Mail, Progress},
+    mail::{Letter, Mail},
     ports::Versioned,
     sale::Fulfilment,
 };
@@ -14,7 +14,7 @@ use domain::{
 /// Keeps the object of a dead letter. Its alert has been raised and its state saved; when the object cannot be
 /// written, operators hear of that too (Email Retry, FM-04).
 pub(super) async fn keep_dead_letter(ports: Ports<'_>, sale: &Sale, letter: Letter) {
-    let dead = failure::dead_letter(sale, letter).filter(|_| !sale.smoke && !domain::planted("dead-letter-not-kept"));
+    let dead = failure::dead_letter(sale, letter).filter(|_| !sale.smoke);
     let Some((died_at, document)) = dead else { return };
     if let Err(error) = ports.dead_letters.keep(&sale.session_id, letter, died_at, &document.to_string()).await {
         let (now, detail) = (ports.journal.clock.now(), format!("dead letter not kept: {}", error.operation));
@@ -70,15 +70,12 @@ impl Delivery<'_> {
             match &next {
                 Next::AtOnce => {}
                 Next::At(due) => {
-                    let forgets = domain::planted("retry-forgets-draft");
-                    let progress = if forgets { Progress { draft: None, ..progress } } else { progress };
                     *sale.letter_mut(letter) = Mail::Retrying { due: *due, progress };
                 }
                 Next::Dead => *sale.letter_mut(letter) = Mail::Dead { at: now, progress },
                 Next::Unknown => *sale.letter_mut(letter) = Mail::Unknown { at: now },
             }
-            let records = if domain::planted("mail-failure-not-recorded") { Vec::new() } else { vec![record] };
-            Change { alerts: alert.into_iter().collect(), ..Change::recorded(records, Some(next)) }
+            Change { alerts: alert.into_iter().collect(), ..Change::recorded(vec![record], Some(next)) }
         };
         let counted = self.ports.journal.commit(failed, count).await?;
         let attempt = match counted.answer() {
@@ -140,8 +137,7 @@ impl Delivery<'_> {
             if status == Status::EmailSent && letter == Letter::Verdict {
                 record = record.with_detail("order_to_mail_ms", now.millis_since(sale.waiting_since));
             }
-            let records = if domain::planted("mail-end-not-recorded") { Vec::new() } else { vec![record] };
-            Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(records, ()) }
+            Change { alerts: alert.iter().cloned().collect(), ..Change::recorded(vec![record], ()) }
         };
         self.ports.journal.commit(sale, end).await?.settle().await;
         Ok(Outcome::Ended(Attempt::Ended))

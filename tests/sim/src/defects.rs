@@ -1,0 +1,154 @@
+//! Defects of what surrounds the functions. A checker that reports nothing proves nothing unless it reports these:
+//! in a world with one of them a promise must break that holds in the same world without it.
+//!
+//! Each defect is a port or a queue that does not keep its contract ([`crate::ports`], [`crate::queues`]), so the
+//! functions run as they are deployed. Defects of their code are what `cargo xtask mutants` is for.
+
+use crate::{Violation, simulate_with};
+use domain::open_work::Work;
+use std::fmt;
+
+/// One way in which a port or a queue does not keep its contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// The store saves a sale whatever version is stored.
+    VersionIgnored,
+    /// The store reports a sale as saved and does not save it.
+    SaleLost,
+    /// The store saves a sale without its pending alerts.
+    PendingAlertsLost,
+    /// The store saves a sale without its unpublished records.
+    PendingRecordsLost,
+    /// The store saves a sale without its verdict.
+    VerdictLost,
+    /// The store caches a verdict under another sale's key.
+    VerdictUnderOtherKey,
+    /// The list of due sales leaves out those with this work.
+    WorkUnlisted(Work),
+    /// The log reports a record as written and does not write it.
+    RecordLost,
+    /// The log reports a record as written although the write failed.
+    RecordErrorSwallowed,
+    /// The log changes a record that it writes.
+    RecordAltered,
+    /// The log forks: it writes each record under a second key too.
+    LogForked,
+    /// Alerts are lost, all of them.
+    AlertsLost,
+    /// Alerts are lost whose line contains this text.
+    AlertsLostAbout(&'static str),
+    /// The archive reports a verdict as kept although the write failed.
+    ArchiveErrorSwallowed,
+    /// The archive finds nothing.
+    ArchiveEmpty,
+    /// The quarantine does not keep the payload.
+    PayloadLost,
+    /// The dead letter's object is not kept.
+    DeadLetterLost,
+    /// Stripe's session reads as paid.
+    UnpaidReadsPaid,
+    /// Stripe reports a refund and makes none.
+    RefundLost,
+    /// Stripe's list of paid sessions is empty.
+    PaidSessionsUnlisted,
+    /// The mailbox sends a draft again that was sent.
+    SentDraftSentAgain,
+    /// The mailbox reports a draft as sent and does not send it.
+    MailLost,
+    /// The mailbox reports a draft as sent although sending failed.
+    MailErrorSwallowed,
+    /// The mailbox names every draft as sent that is gone.
+    GoneDraftReadsSent,
+    /// This queue reports a message as sent although sending failed.
+    QueueErrorSwallowed(&'static str),
+    /// This queue loses every message.
+    QueueLoses(&'static str),
+    /// Messages for the first queue go into the second.
+    QueueMixedUp(&'static str, &'static str),
+    /// This queue's messages are acknowledged although their handler failed.
+    FailureAcknowledged(&'static str),
+    /// Messages that cannot be read are acknowledged.
+    UnreadableAcknowledged,
+    /// Messages are acknowledged before their handler runs.
+    AcknowledgedBeforeWork,
+    /// Queues deliver a message for ever.
+    NeverDeadLettered,
+}
+
+/// Every defect that the checker must notice.
+pub const DEFECTS: [Defect; 48] = [
+    Defect::VersionIgnored,
+    Defect::SaleLost,
+    Defect::PendingAlertsLost,
+    Defect::PendingRecordsLost,
+    Defect::VerdictLost,
+    Defect::VerdictUnderOtherKey,
+    Defect::WorkUnlisted(Work::InFlight),
+    Defect::WorkUnlisted(Work::Refund),
+    Defect::RecordLost,
+    Defect::RecordErrorSwallowed,
+    Defect::RecordAltered,
+    Defect::LogForked,
+    Defect::AlertsLost,
+    Defect::AlertsLostAbout("[ORACLE-DEADLINES]"),
+    Defect::AlertsLostAbout("[ORACLE-PAYMENT]"),
+    Defect::AlertsLostAbout("[ORACLE-QUARANTINE]"),
+    Defect::AlertsLostAbout("[ORACLE-VERDICT]"),
+    Defect::AlertsLostAbout("[SILENT-DROP]"),
+    Defect::AlertsLostAbout("DEAD LETTER"),
+    Defect::ArchiveErrorSwallowed,
+    Defect::ArchiveEmpty,
+    Defect::PayloadLost,
+    Defect::DeadLetterLost,
+    Defect::UnpaidReadsPaid,
+    Defect::RefundLost,
+    Defect::PaidSessionsUnlisted,
+    Defect::SentDraftSentAgain,
+    Defect::MailLost,
+    Defect::MailErrorSwallowed,
+    Defect::GoneDraftReadsSent,
+    Defect::QueueErrorSwallowed("orders"),
+    Defect::QueueErrorSwallowed("email"),
+    Defect::QueueErrorSwallowed("notices"),
+    Defect::QueueLoses("orders"),
+    Defect::QueueLoses("email"),
+    Defect::QueueLoses("email-retry"),
+    Defect::QueueLoses("notices"),
+    Defect::QueueLoses("payments"),
+    Defect::QueueMixedUp("notices", "orders"),
+    Defect::QueueMixedUp("payments", "orders"),
+    Defect::FailureAcknowledged("orders"),
+    Defect::FailureAcknowledged("email"),
+    Defect::FailureAcknowledged("email-retry"),
+    Defect::FailureAcknowledged("notices"),
+    Defect::FailureAcknowledged("payments"),
+    Defect::UnreadableAcknowledged,
+    Defect::AcknowledgedBeforeWork,
+    Defect::NeverDeadLettered,
+];
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// The world that shows a defect.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its seed; without the defect, every promise holds in it.
+    pub seed: u64,
+    /// The rule that the defect broke.
+    pub violation: Violation,
+}
+
+/// Looks for a world in which the defect breaks a promise that holds without it. `None` when none of the worlds of
+/// seeds 1 to `most` does.
+#[must_use]
+pub fn hunt(defect: Defect, most: u64) -> Option<Found> {
+    (1..=most).find_map(|seed| {
+        let violation = simulate_with(seed, false, Some(defect)).violation?;
+        // A world that is broken anyway shows nothing.
+        simulate_with(seed, false, None).violation.is_none().then_some(Found { seed, violation })
+    })
+}

@@ -1,0 +1,293 @@
+//! The world's ports as a house has them: decorators that pass every call on, and that break one contract where the
+//! world has a [`Defect`].
+
+use crate::defects::Defect;
+use async_trait::async_trait;
+use domain::{
+    Alert, CachedVerdict, CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp,
+    mail::Letter,
+    message::Message,
+    money::PaymentId,
+    open_work::Work,
+    ports::{
+        Alerts, AuditLog, CacheEntry, CreatedCheckoutSession, DeadLetters, Ledger, Listed, MailError, Mailbox,
+        NewCheckoutSession, OpenSales, OutgoingMail, PaidSessions, PaymentError, Payments, Published, Quarantine,
+        Queue, QueueError, RefundStatus, RetryQueue, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
+    },
+    sale::{AuditEntry, Draft},
+};
+use serde_json::json;
+use std::time::Duration;
+use testkit::{World, world::NamedQueue};
+
+/// A world's ports, one of which may have a defect.
+#[derive(Clone, Copy)]
+pub(crate) struct Ports<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) defect: Option<Defect>,
+}
+
+impl Ports<'_> {
+    fn has(&self, defect: Defect) -> bool {
+        self.defect == Some(defect)
+    }
+}
+
+#[async_trait]
+impl SaleStore for Ports<'_> {
+    async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError> {
+        SaleStore::load(self.world, session).await
+    }
+
+    async fn load_with_verdict(
+        &self,
+        session: &SessionId,
+    ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
+        self.world.load_with_verdict(session).await
+    }
+
+    async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
+        let store: &dyn SaleStore = self.world;
+        match self.defect {
+            Some(Defect::VersionIgnored) => {
+                let current = store.load(&sale.session_id).await?.map_or(0, |stored| stored.version);
+                store.save(sale, current, verdict).await
+            }
+            Some(Defect::SaleLost) => Ok(expected + 1),
+            Some(Defect::PendingAlertsLost) => store.save(&without(sale, "alerts"), expected, verdict).await,
+            Some(Defect::PendingRecordsLost) => store.save(&without(sale, "outbox"), expected, verdict).await,
+            Some(Defect::VerdictLost) => store.save(sale, expected, None).await,
+            Some(Defect::VerdictUnderOtherKey) => {
+                let saved = store.save(sale, expected, None).await;
+                let mut state = self.world.state();
+                if let (Ok(_), Some(verdict), Some(first)) = (&saved, verdict, state.sales.keys().next().cloned()) {
+                    state.cache_verdict(&first, verdict, sale.changed_at);
+                }
+                saved
+            }
+            _ => store.save(sale, expected, verdict).await,
+        }
+    }
+}
+
+/// The sale with nothing in this list.
+fn without(sale: &Sale, list: &str) -> Sale {
+    let mut document = serde_json::to_value(sale).unwrap_or_default();
+    document[list] = json!([]);
+    serde_json::from_value(document).unwrap_or_else(|_| sale.clone())
+}
+
+#[async_trait]
+impl OpenSales for Ports<'_> {
+    async fn open(&self, work: Work, until: Option<Timestamp>, from: Option<&str>) -> Result<Listed, StorageError> {
+        if self.has(Defect::WorkUnlisted(work)) {
+            return Ok(Listed::default());
+        }
+        self.world.open(work, until, from).await
+    }
+}
+
+#[async_trait]
+impl AuditLog for Ports<'_> {
+    async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
+        let log: &dyn AuditLog = self.world;
+        match self.defect {
+            Some(Defect::RecordLost) => Ok(Published::Written),
+            Some(Defect::RecordErrorSwallowed) => Ok(log.publish(entry).await.unwrap_or(Published::Written)),
+            Some(Defect::RecordAltered) => {
+                let line = entry.line.replacen("\"timestamp\":\"2", "\"timestamp\":\"3", 1);
+                log.publish(&AuditEntry { line, ..entry.clone() }).await
+            }
+            Some(Defect::LogForked) => {
+                log.publish(&AuditEntry { key: format!("{}-fork", entry.key), ..entry.clone() }).await?;
+                log.publish(entry).await
+            }
+            _ => log.publish(entry).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Alerts for Ports<'_> {
+    async fn raise(&self, alert: Alert) {
+        let lost = match self.defect {
+            Some(Defect::AlertsLost) => true,
+            Some(Defect::AlertsLostAbout(text)) => alert.line.contains(text),
+            _ => false,
+        };
+        if !lost {
+            self.world.raise(alert).await;
+        }
+    }
+}
+
+#[async_trait]
+impl VerdictArchive for Ports<'_> {
+    async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError> {
+        let kept = VerdictArchive::keep(self.world, session, verdict).await;
+        if self.has(Defect::ArchiveErrorSwallowed) { Ok(()) } else { kept }
+    }
+
+    async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
+        let found = VerdictArchive::find(self.world, session).await?;
+        Ok(found.filter(|_| !self.has(Defect::ArchiveEmpty)))
+    }
+}
+
+#[async_trait]
+impl Quarantine for Ports<'_> {
+    async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
+        if self.has(Defect::PayloadLost) {
+            return Ok(());
+        }
+        self.world.hold(session, held_at, payload).await
+    }
+
+    async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
+        self.world.held(session).await
+    }
+}
+
+#[async_trait]
+impl DeadLetters for Ports<'_> {
+    async fn keep(
+        &self,
+        session: &SessionId,
+        letter: Letter,
+        died_at: Timestamp,
+        document: &str,
+    ) -> Result<(), StorageError> {
+        if self.has(Defect::DeadLetterLost) {
+            return Ok(());
+        }
+        DeadLetters::keep(self.world, session, letter, died_at, document).await
+    }
+}
+
+#[async_trait]
+impl Payments for Ports<'_> {
+    async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
+        let mut session = self.world.session(id).await?;
+        if self.has(Defect::UnpaidReadsPaid) {
+            session.payment_status = PaymentStatus::Paid;
+        }
+        Ok(session)
+    }
+
+    async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
+        self.world.create_session(new).await
+    }
+
+    async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
+        self.world.promotion_code(code).await
+    }
+}
+
+#[async_trait]
+impl Ledger for Ports<'_> {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+        match self.defect {
+            Some(Defect::RefundLost) => Ok(RefundStatus::Succeeded),
+            _ => self.world.refund(payment, idempotency_key).await,
+        }
+    }
+
+    async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
+        self.world.session_of(payment).await
+    }
+
+    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
+        if self.has(Defect::PaidSessionsUnlisted) {
+            return Ok(PaidSessions::default());
+        }
+        self.world.paid_since(since, from).await
+    }
+}
+
+#[async_trait]
+impl Mailbox for Ports<'_> {
+    async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
+        self.world.create_draft(mail).await
+    }
+
+    async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
+        match self.defect {
+            Some(Defect::MailLost) => Ok(()),
+            Some(Defect::MailErrorSwallowed) => {
+                let _ = self.world.send_draft(draft).await;
+                Ok(())
+            }
+            Some(Defect::SentDraftSentAgain) => {
+                self.put_back(draft);
+                self.world.send_draft(draft).await
+            }
+            _ => self.world.send_draft(draft).await,
+        }
+    }
+
+    async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
+        let exists = self.world.draft_exists(draft).await?;
+        Ok(match self.defect {
+            Some(Defect::SentDraftSentAgain) => true,
+            _ => exists,
+        })
+    }
+
+    async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
+        Ok(self.world.was_sent(draft).await? || self.has(Defect::GoneDraftReadsSent))
+    }
+
+    async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
+        self.world.discard_draft(draft).await
+    }
+}
+
+impl Ports<'_> {
+    /// Puts a draft that was sent back among the drafts.
+    fn put_back(&self, draft: &Draft) {
+        let mut state = self.world.state();
+        if let Some(sent) = state.sent.iter().find(|(sent, _)| sent.id == draft.id).cloned() {
+            state.drafts.insert(draft.id.clone(), sent);
+        }
+    }
+}
+
+/// One of the world's queues, from the side of the functions that send.
+pub(crate) struct Outgoing<'w> {
+    queue: NamedQueue<'w>,
+    /// What is wrong with this queue.
+    defect: Option<Defect>,
+}
+
+impl<'w> Outgoing<'w> {
+    pub(crate) fn new(ports: Ports<'w>, name: &'static str) -> Self {
+        let own = |defect: &Defect| match *defect {
+            Defect::QueueErrorSwallowed(of) | Defect::QueueLoses(of) | Defect::QueueMixedUp(of, _) => of == name,
+            _ => false,
+        };
+        let defect = ports.defect.filter(own);
+        let into = if let Some(Defect::QueueMixedUp(_, other)) = defect { other } else { name };
+        Self { queue: ports.world.queue(into), defect }
+    }
+}
+
+#[async_trait]
+impl RetryQueue for Outgoing<'_> {
+    async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
+        self.queue.hide(receipt_handle, duration).await
+    }
+}
+
+#[async_trait]
+impl Queue for Outgoing<'_> {
+    async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
+        match self.defect {
+            Some(Defect::QueueLoses(_)) => Ok(()),
+            Some(Defect::QueueErrorSwallowed(_)) => {
+                let _ = self.queue.send_after(message, delay).await;
+                Ok(())
+            }
+            _ => self.queue.send_after(message, delay).await,
+        }
+    }
+}
