@@ -7,12 +7,14 @@
 // A template that cannot be read is a failed test.
 #![allow(clippy::expect_used)]
 
+mod actions;
 mod alarms;
 mod capacity;
 mod dashboard;
 mod delivery;
 mod expand;
 mod integrity;
+mod limits;
 mod model;
 mod parameters;
 mod patch;

@@ -170,7 +170,11 @@ fn sam(suite: &Suite) -> Result<Count, Error> {
     search.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let path = std::env::join_paths(search).map_err(|error| Error::Refused(format!("PATH: {error}")))?;
     let mut command = Command::new(tools.program("sam"));
-    command.arg("build").env("PATH", path).env("SAM_CLI_TELEMETRY", "0");
+    // For this machine: a deployment to arm64 needs the cross compiler's target besides.
+    command
+        .args(["build", "--parameter-overrides", &format!("Architecture={}", up::architecture())])
+        .env("PATH", path)
+        .env("SAM_CLI_TELEMETRY", "0");
     run(suite, "sam build", &mut command)
 }
 

@@ -1,0 +1,174 @@
+//! Actions, not only resources: what roles allow is what code calls, both ways.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, root, target},
+    patch::{push, replace},
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// Calls of our AWS adapters and the action that each needs: methods of a client, and the parts of a transaction.
+const CALLS: [(&str, &str); 29] = [
+    ("batch_get_item", "dynamodb:BatchGetItem"),
+    ("get_item", "dynamodb:GetItem"),
+    ("put_item", "dynamodb:PutItem"),
+    ("Update::builder", "dynamodb:UpdateItem"),
+    ("Delete::builder", "dynamodb:DeleteItem"),
+    ("query", "dynamodb:Query"),
+    ("scan", "dynamodb:Scan"),
+    ("get_object", "s3:GetObject"),
+    ("put_object", "s3:PutObject"),
+    ("head_bucket", "s3:ListBucket"),
+    ("list_objects_v2", "s3:ListBucket"),
+    ("list_object_versions", "s3:ListBucketVersions"),
+    ("delete_object", "s3:DeleteObject"),
+    ("send_message", "sqs:SendMessage"),
+    ("receive_message", "sqs:ReceiveMessage"),
+    ("delete_message", "sqs:DeleteMessage"),
+    ("change_message_visibility", "sqs:ChangeMessageVisibility"),
+    ("get_queue_attributes", "sqs:GetQueueAttributes"),
+    ("start_message_move_task", "sqs:StartMessageMoveTask"),
+    ("list_message_move_tasks", "sqs:ListMessageMoveTasks"),
+    ("publish", "sns:Publish"),
+    ("get_topic_attributes", "sns:GetTopicAttributes"),
+    ("get_secret_value", "secretsmanager:GetSecretValue"),
+    ("put_secret_value", "secretsmanager:PutSecretValue"),
+    ("update_secret_version_stage", "secretsmanager:UpdateSecretVersionStage"),
+    ("sign", "kms:Sign"),
+    ("get_public_key", "kms:GetPublicKey"),
+    ("put_lifecycle_event_hook_execution_status", "codedeploy:PutLifecycleEventHookExecutionStatus"),
+    ("get_metric_statistics", "cloudwatch:GetMetricStatistics"),
+];
+
+/// What Lambda itself does with a function's role: its log, and the queue that starts it.
+const BY_LAMBDA: [&str; 6] = [
+    "logs:CreateLogStream",
+    "logs:PutLogEvents",
+    "sqs:ReceiveMessage",
+    "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibility",
+    "sqs:GetQueueAttributes",
+];
+
+/// What operators do with their own rights, and no function.
+const BY_OPERATORS: [&str; 9] = [
+    "cloudwatch:GetMetricStatistics",
+    "dynamodb:DeleteItem",
+    "dynamodb:Scan",
+    "kms:GetPublicKey",
+    "s3:DeleteObject",
+    "s3:ListBucketVersions",
+    "sqs:GetQueueAttributes",
+    "sqs:ListMessageMoveTasks",
+    "sqs:StartMessageMoveTask",
+];
+
+fn sources(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a source directory");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => sources(&path),
+            false => vec![fs::read_to_string(&path).expect("a source")],
+        })
+        .collect()
+}
+
+/// Actions that the adapters can call, without their tests.
+fn called() -> BTreeSet<&'static str> {
+    let sources = sources(&root().join("shared/platform/aws/src"));
+    let shipped: Vec<&str> = sources.iter().map(|text| text.split("#[cfg(test)]").next().unwrap_or_default()).collect();
+    let calls = |name: &str| {
+        shipped.iter().any(|text| text.contains(&format!(".{name}()")) || name.contains("::") && text.contains(name))
+    };
+    CALLS.into_iter().filter(|(name, _)| calls(name)).map(|(_, action)| action).collect()
+}
+
+fn statements(template: &Template) -> Vec<(&str, &Value)> {
+    let policies = |role: &'_ Value| list(&role["Properties"]["Policies"]).len();
+    let mut found = Vec::new();
+    for (id, role) in template.of_type("AWS::IAM::Role").into_iter().filter(|(_, role)| policies(role) > 0) {
+        for policy in list(&role["Properties"]["Policies"]) {
+            found.extend(list(&policy["PolicyDocument"]["Statement"]).into_iter().map(|statement| (id, statement)));
+        }
+    }
+    for (id, policy) in template.of_type("AWS::IAM::RolePolicy") {
+        found.extend(list(&policy["Properties"]["PolicyDocument"]["Statement"]).into_iter().map(|it| (id, it)));
+    }
+    found
+}
+
+/// CodeDeploy's role is not a function's.
+const NOT_OURS: [&str; 1] = ["GateRole"];
+
+fn actions_are_those_called(template: &Template) -> Vec<String> {
+    let called = called();
+    let mut granted = BTreeSet::new();
+    let mut found = Vec::new();
+    for (id, statement) in statements(template).into_iter().filter(|(id, _)| !NOT_OURS.contains(id)) {
+        for action in list(&statement["Action"]).into_iter().filter_map(Value::as_str) {
+            granted.insert(action);
+            if !called.contains(action) && !BY_LAMBDA.contains(&action) {
+                found.push(format!("{id}: {action} is allowed and called nowhere"));
+            }
+        }
+    }
+    let refused = called.iter().filter(|action| !granted.contains(**action) && !BY_OPERATORS.contains(action));
+    found.extend(refused.map(|action| format!("{action} is called and allowed to no function")));
+    found
+}
+
+#[test]
+fn roles_allow_the_actions_that_code_calls() {
+    let rule = actions_are_those_called;
+    let scan = || replace("/Resources/ResultRole", json!("dynamodb:Query"), json!("dynamodb:DeleteTable"));
+    assert_rule(rule, scan(), "ResultRole: dynamodb:DeleteTable is allowed and called nowhere");
+    let topics = replace("/Resources/BootProbeRole", json!("sns:GetTopicAttributes"), json!("sns:Publish"));
+    assert_rule(rule, topics, "sns:GetTopicAttributes is called and allowed to no function");
+}
+
+/// Who may list a bucket: who pages through it, who looks whether it is there, and who must be able to tell a missing
+/// object (404) from a refused one (403).
+const LISTED: [(&str, &str); 8] = [
+    ("AuditDigestRole", "AuditBucket"),
+    ("AuditDigestRole", "DigestsBucket"),
+    ("BootProbeRole", "ArchiveBucket"),
+    ("BootProbeRole", "AuditBucket"),
+    ("BootProbeRole", "QuarantineBucket"),
+    ("CacheHealthRole", "ArchiveBucket"),
+    ("EmailRetryRole", "ArchiveBucket"),
+    ("EmailSenderRole", "ArchiveBucket"),
+];
+/// As above: the page restores from the archive.
+const LISTED_BY_PAGES: (&str, &str) = ("ResultRole", "ArchiveBucket");
+
+/// Who may read what was archived: verdict writes it and never reads it.
+const ARCHIVE_READERS: [&str; 4] = ["CacheHealthRole", "EmailRetryRole", "EmailSenderRole", "ResultRole"];
+
+fn buckets_are_listed_and_read_by_few(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, statement) in statements(template) {
+        let may = |action: &str| list(&statement["Action"]).into_iter().any(|it| it == action);
+        for bucket in list(&statement["Resource"]).into_iter().filter_map(target) {
+            let is_listed = LISTED.contains(&(id, bucket)) || (id, bucket) == LISTED_BY_PAGES;
+            if may("s3:ListBucket") && !is_listed {
+                found.push(format!("{id}: may list {bucket} and never does"));
+            }
+            if bucket == "ArchiveBucket" && may("s3:GetObject") && !ARCHIVE_READERS.contains(&id) {
+                found.push(format!("{id}: may read the archive and never does"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn only_who_lists_or_reads_a_bucket_may() {
+    let rule = buckets_are_listed_and_read_by_few;
+    let statements = "/Resources/VerdictRole/Properties/Policies/0/PolicyDocument/Statement";
+    let list = json!({ "Action": "s3:ListBucket", "Resource": { "Fn::GetAtt": ["AuditBucket", "Arn"] } });
+    assert_rule(rule, push(statements, list), "VerdictRole: may list AuditBucket");
+    let read = json!({ "Action": "s3:GetObject", "Resource": { "Fn::Sub": "${ArchiveBucket.Arn}/*" } });
+    assert_rule(rule, push(statements, read), "VerdictRole: may read the archive");
+}

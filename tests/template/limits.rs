@@ -1,0 +1,184 @@
+//! Limits: nobody can make us pay or stall, and one function cannot take another's room.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, number, target},
+    patch::{edit, property, remove, set},
+};
+use serde_json::{Value, json};
+
+/// Routes with limits of their own. Stripe's events have more than all that a browser can call together.
+const ROUTES: [(&str, &str); 3] =
+    [("POST", "/~1api~1checkout"), ("POST", "/~1api~1webhook"), ("GET", "/~1api~1verdict")];
+
+fn routes_are_throttled(template: &Template) -> Vec<String> {
+    let settings = list(&template.resource("Api")["Properties"]["MethodSettings"]);
+    let rate = |method: &str, path: &str| {
+        let its = settings.iter().find(|it| it["HttpMethod"] == method && it["ResourcePath"] == path);
+        its.and_then(|it| number(&it["ThrottlingRateLimit"]))
+    };
+    let mut found = Vec::new();
+    for (method, path) in ROUTES {
+        if rate(method, path).is_none() {
+            found.push(format!("{method} {path}: no limit of its own"));
+        }
+    }
+    if rate("*", "/*").is_none() {
+        found.push("other routes: no limit".to_owned());
+    }
+    if rate("POST", "/~1api~1webhook") <= rate("POST", "/~1api~1checkout").max(rate("GET", "/~1api~1verdict")) {
+        found.push("Stripe's events have less room than browsers".to_owned());
+    }
+    found
+}
+
+#[test]
+fn every_route_is_throttled_and_stripe_has_the_most_room() {
+    let rule = routes_are_throttled;
+    let setting = |index: usize, name: &str| property("Api", &format!("MethodSettings/{index}/{name}"));
+    assert_rule(rule, set(&setting(1, "ResourcePath"), json!("/api/checkout")), "POST /~1api~1checkout: no limit");
+    assert_rule(rule, remove(&setting(0, "ThrottlingRateLimit")), "other routes: no limit");
+    assert_rule(rule, set(&setting(2, "ThrottlingRateLimit"), json!(10)), "less room than browsers");
+}
+
+/// Rules of the managed group that look into bodies, or for a browser: a question may look like markup and be 20,000
+/// characters long, and our own probes name no browser.
+const COUNTED: [&str; 6] = [
+    "SizeRestrictions_BODY",
+    "CrossSiteScripting_BODY",
+    "GenericLFI_BODY",
+    "GenericRFI_BODY",
+    "EC2MetaDataSSRF_BODY",
+    "NoUserAgent_HEADER",
+];
+
+fn the_firewall_stands_before_browsers_alone(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let firewall = template.resource("SiteFirewall");
+    let rules = list(&firewall["Properties"]["Rules"]);
+    let statement = |kind: &str| rules.iter().map(|rule| &rule["Statement"][kind]).find(|it| !it.is_null());
+    let rate = statement("RateBasedStatement").unwrap_or(&Value::Null);
+    if rate["AggregateKeyType"] != "IP" || target(&rate["Limit"]).is_none() {
+        found.push("no limit for one address".to_owned());
+    }
+    let core = statement("ManagedRuleGroupStatement").unwrap_or(&Value::Null);
+    if core["Name"] != "AWSManagedRulesCommonRuleSet" || core["VendorName"] != "AWS" {
+        found.push("no managed rules".to_owned());
+    }
+    for name in COUNTED {
+        let counts = |it: &&Value| it["Name"] == name && it["ActionToUse"] == json!({ "Count": {} });
+        if !list(&core["RuleActionOverrides"]).iter().any(counts) {
+            found.push(format!("{name} refuses customers or our own probes"));
+        }
+    }
+    for kind in [rate, core] {
+        let but = &kind["ScopeDownStatement"]["NotStatement"]["Statement"]["ByteMatchStatement"];
+        if but["SearchString"] != "/api/webhook" || but["PositionalConstraint"] != "ENDS_WITH" {
+            found.push("Stripe's events can be refused".to_owned());
+        }
+    }
+    let kept = rules.iter().map(|rule| &rule["VisibilityConfig"]).chain([&firewall["Properties"]["VisibilityConfig"]]);
+    if kept.into_iter().any(|it| it["SampledRequestsEnabled"] != false) {
+        found.push("samples of requests hold session ids".to_owned());
+    }
+    let association = template.resource("SiteFirewallAssociation");
+    if target(&association["Properties"]["WebACLArn"]) != Some("SiteFirewall") {
+        found.push("the firewall stands before nothing".to_owned());
+    }
+    if firewall["Condition"] != "HasFirewall" || association["Condition"] != "HasFirewall" {
+        found.push("no parameter turns the firewall off".to_owned());
+    }
+    found
+}
+
+#[test]
+fn the_firewall_limits_addresses_and_lets_stripe_and_questions_through() {
+    let rule = the_firewall_stands_before_browsers_alone;
+    let part = |name: &str| property("SiteFirewall", &format!("Rules/{name}"));
+    assert_rule(rule, set(&part("0/Statement"), json!({})), "no limit for one address");
+    assert_rule(rule, set(&part("1/Statement/ManagedRuleGroupStatement/Name"), json!("Other")), "no managed rules");
+    let overrides = part("1/Statement/ManagedRuleGroupStatement/RuleActionOverrides/1/ActionToUse");
+    assert_rule(rule, set(&overrides, json!({ "Block": {} })), "CrossSiteScripting_BODY refuses");
+    assert_rule(rule, remove(&part("0/Statement/RateBasedStatement/ScopeDownStatement")), "events can be refused");
+    assert_rule(rule, set(&part("0/VisibilityConfig/SampledRequestsEnabled"), json!(true)), "hold session ids");
+    assert_rule(rule, remove("/Resources/SiteFirewall/Condition"), "no parameter turns");
+}
+
+/// The functions behind the site: what a flood starts, and what must not wait behind it.
+const BEHIND_THE_SITE: [&str; 4] = ["Checkout", "Webhook", "Verdict", "Result"];
+
+fn concurrency_can_be_reserved(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in BEHIND_THE_SITE {
+        let parameter = format!("{name}ReservedConcurrency");
+        let condition = format!("Reserves{name}");
+        let reserved = &template.resource(&format!("{name}Function"))["Properties"]["ReservedConcurrentExecutions"];
+        let wanted = json!({ "Fn::If": [condition, { "Ref": parameter }, { "Ref": "AWS::NoValue" }] });
+        // A new account has nothing to reserve: reserving must leave 100.
+        let is_none = &template.section("Parameters")[&parameter]["Default"];
+        let off = json!({ "Fn::Not": [{ "Fn::Equals": [{ "Ref": parameter }, "0"] }] });
+        if *reserved != wanted || *is_none != 0 || template.section("Conditions")[&condition] != off {
+            found.push(format!("{name}Function: no concurrency can be reserved for it, or some must be"));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_behind_the_site_can_have_concurrency_of_their_own() {
+    let rule = concurrency_can_be_reserved;
+    assert_rule(rule, remove(&property("WebhookFunction", "ReservedConcurrentExecutions")), "WebhookFunction");
+    assert_rule(rule, set("/Parameters/ResultReservedConcurrency/Default", json!(50)), "ResultFunction");
+}
+
+fn processors_can_be_chosen(template: &Template) -> Vec<String> {
+    let chosen = &template.section("Globals")["Function"]["Architectures"];
+    let default = &template.section("Parameters")["Architecture"]["Default"];
+    let is_right = *chosen == json!([{ "Ref": "Architecture" }]) && default == "arm64";
+    if is_right { Vec::new() } else { vec![format!("functions run on {chosen}, {default} by default")] }
+}
+
+#[test]
+fn functions_run_on_arm_unless_the_machine_is_another() {
+    assert_rule(processors_can_be_chosen, set("/Parameters/Architecture/Default", json!("x86_64")), "by default");
+}
+
+/// The topics' key: AWS's own for SNS shuts CloudWatch out, and with it every alarm.
+fn alarms_can_use_the_topics_key(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, topic) in template.of_type("AWS::SNS::Topic") {
+        if target(&topic["Properties"]["KmsMasterKeyId"]) != Some("AlertKey") {
+            found.push(format!("{id}: alerts lie there in the clear, or under a key that shuts alarms out"));
+        }
+    }
+    let statements = list(&template.resource("AlertKey")["Properties"]["KeyPolicy"]["Statement"]);
+    let lets = |statement: &Value| {
+        let actions = list(&statement["Action"]);
+        ["kms:Decrypt", "kms:GenerateDataKey*"].iter().all(|wanted| actions.iter().any(|action| *action == wanted))
+    };
+    if !statements.iter().any(|it| it["Principal"]["Service"] == "cloudwatch.amazonaws.com" && lets(it)) {
+        found.push("AlertKey: CloudWatch cannot use it, so no alarm reaches a topic".to_owned());
+    }
+    let ours = statements.iter().find(|it| it["Principal"]["AWS"] == "*");
+    let condition = ours.map(|it| &it["Condition"]["StringEquals"]).unwrap_or(&Value::Null);
+    let through = condition["kms:ViaService"]["Fn::Sub"] == "sns.${AWS::Region}.amazonaws.com";
+    if !ours.is_some_and(|it| lets(it)) || !through || target(&condition["kms:CallerAccount"]) != Some("AWS::AccountId")
+    {
+        found.push("AlertKey: functions cannot use it through SNS, or others can".to_owned());
+    }
+    found
+}
+
+#[test]
+fn topics_are_encrypted_with_a_key_that_alarms_can_use() {
+    let rule = alarms_can_use_the_topics_key;
+    let statement = |index: usize| property("AlertKey", &format!("KeyPolicy/Statement/{index}"));
+    assert_rule(rule, set(&property("OpsTopic", "KmsMasterKeyId"), json!("alias/aws/sns")), "OpsTopic: alerts lie");
+    assert_rule(rule, set(&statement(1), json!({})), "CloudWatch cannot use it");
+    assert_rule(rule, remove(&format!("{}/Condition", statement(2))), "or others can");
+    assert_rule(
+        rule,
+        edit(&format!("{}/Condition/StringEquals/kms:ViaService/Fn::Sub", statement(2)), "sns", "sqs"),
+        "SNS",
+    );
+}
