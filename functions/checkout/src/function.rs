@@ -2,6 +2,7 @@
 
 use crate::{
     Ports,
+    gate::evaluate_request,
     purchase::{UNAVAILABLE, purchase},
 };
 use aws::{Connection, SecretDocument};
@@ -9,6 +10,9 @@ use domain::{Metric, ports::Clock};
 use lambda_http::{Body, Request, Response};
 use runtime::{Environment, System, telemetry};
 use std::{error::Error, sync::Arc};
+
+/// End of the path of the other call, behind any stage.
+const EVALUATE: &str = "/api/authority/evaluate";
 
 /// The checkout function of one process.
 pub struct Function {
@@ -36,6 +40,9 @@ impl Function {
 
     /// Handles one request.
     pub async fn handle(&self, request: Request) -> Response<Body> {
+        if request.uri().path().ends_with(EVALUATE) {
+            return evaluate_request(request.body()).into_response();
+        }
         let ports = Ports { payments: &self.payments, randomness: &System };
         let reply = purchase(ports, request.body()).await;
         if reply.status() == UNAVAILABLE {

@@ -1,6 +1,7 @@
 //! The checkout function: a tier and a question in, a Stripe session to pay out.
 
 mod function;
+mod gate;
 mod purchase;
 
 pub use function::Function;

@@ -1,5 +1,7 @@
 //! One purchase: everything is checked before Stripe hears of it.
 
+use crate::gate;
+use authority::evaluate;
 use domain::{
     Query, Tier,
     ports::{NewCheckoutSession, PaymentError, Payments, Randomness},
@@ -24,6 +26,7 @@ struct Purchase {
     tier: Tier,
     query: Query,
     referral_code: Option<String>,
+    locale: Option<String>,
 }
 
 /// Creates the session for a request body, or says what is wrong with it.
@@ -31,10 +34,16 @@ pub async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     if body.len() > MAX_BODY_BYTES {
         return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
     }
-    let Purchase { tier, query, referral_code } = match parse(body) {
+    let Purchase { tier, query, referral_code, locale } = match parse(body) {
         Ok(purchase) => purchase,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),
     };
+    // Before anything is bought: what must not be answered is not sold.
+    let evaluation = evaluate(query.as_str(), locale.as_deref());
+    gate::log(&evaluation);
+    if let Some(refusal) = gate::refusal(&evaluation) {
+        return refusal;
+    }
     let promotion_code = match referral_code {
         None => None,
         Some(code) => match promotion_code(ports, &code).await {
@@ -48,7 +57,11 @@ pub async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     match ports.payments.create_session(&new).await {
         Ok(created) => {
             tracing::info!(session = created.id.prefix(), tier = tier.key(), "session created");
-            Reply::json(200, &json!({ "url": created.url, "session_id": created.id }))
+            let mut reply = json!({ "url": created.url, "session_id": created.id });
+            if let Some(notice) = evaluation.notice() {
+                reply["notice"] = notice.into();
+            }
+            Reply::json(200, &reply)
         }
         // Everything else in the request is ours and the same for everybody, so it is the code that Stripe refuses:
         // its order is too small, or it is for first-time customers only.
@@ -70,7 +83,8 @@ fn parse(body: &[u8]) -> Result<Purchase, (&'static str, String)> {
     let query = Query::parse(text(&fields, "query", "query_invalid")?.unwrap_or_default())
         .map_err(|error| ("query_invalid", error.to_string()))?;
     let code = text(&fields, "referral_code", "referral_code_invalid")?.map(str::trim).filter(|code| !code.is_empty());
-    Ok(Purchase { tier, query, referral_code: code.map(str::to_owned) })
+    let locale = text(&fields, "locale", "locale_invalid")?.map(str::to_owned);
+    Ok(Purchase { tier, query, referral_code: code.map(str::to_owned), locale })
 }
 
 /// A field that is absent, null, or a string.

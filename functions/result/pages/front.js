@@ -98,6 +98,44 @@
     return "form";
   };
 
+  // ---- what must not be answered, or not yet (the authority gate) ----
+
+  const listItem = (text) => {
+    const item = document.createElement("li");
+    item.textContent = text;
+    return item;
+  };
+
+  const fillList = (id, texts) => {
+    byId(id).replaceChildren(...texts.map(listItem));
+    byId(id).hidden = texts.length === 0;
+  };
+
+  const showGate = (reply) => {
+    const sentence = typeof reply.error === "string" ? reply.error : CONNECTION_ERROR;
+    if (reply.code !== "blocked" && reply.code !== "needs_verification") {
+      showError("query", sentence);
+      fillList("query-missing", reply.questions ?? []);
+      return;
+    }
+    // A page of its own: nothing here sells anything.
+    byId("care-text").textContent = sentence;
+    fillList("care-actions", reply.suggested_actions ?? []);
+    fillList("care-resources", (reply.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`));
+    if (reply.crisis) {
+      query.value = "";
+      saveDraft();
+    }
+    byId("offer").hidden = true;
+    byId("care").hidden = false;
+    byId("care").focus();
+  };
+  byId("care-back").addEventListener("click", () => {
+    byId("care").hidden = true;
+    byId("offer").hidden = false;
+    query.focus();
+  });
+
   // ---- to the payment page ----
 
   let busy = false;
@@ -130,6 +168,7 @@
       return;
     }
     setBusy(false);
+    if (response.status === 422) return showGate(reply);
     showError(fieldOf(String(reply.code ?? "")), typeof reply.error === "string" ? reply.error : CONNECTION_ERROR);
   };
 
@@ -151,6 +190,7 @@
 
   query.addEventListener("input", () => {
     clearError("query");
+    fillList("query-missing", []);
     showCount();
     saveDraft();
   });

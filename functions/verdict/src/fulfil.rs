@@ -172,11 +172,17 @@ async fn produce<'a>(
         Till::Refused(reason) => return refuse(ports, order, sale, &reason).await,
     };
     let (tier, query) = (bought.tier, &bought.query);
-    let generated = generate(ports.generate, &settings.policy, &order.session_id, tier, query).await;
+    // Again after payment: a Payment Link's question did not come through checkout.
+    let evaluation = authority::evaluate(query.as_str(), None);
+    if !evaluation.state().is_sold() {
+        return decline(ports, order, sale, &bought, &evaluation).await;
+    }
+    let generated = authorized(ports, settings, order, &bought, &evaluation).await;
     let now = ports.journal.clock.now();
     let mut records: Vec<Record> =
         generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now)).collect();
-    let details = details(&generated, order, tier);
+    let mut details = details(&generated, order, tier);
+    details["authority"] = json!(evaluation.envelope());
     let verdict = match generated.verdict {
         Ok(verdict) => verdict,
         Err(NoVerdict::NotReady(detail)) => return Err(FulfilError::ModelNotReady(detail)),
@@ -205,19 +211,18 @@ async fn produce<'a>(
     };
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
     records.push(gate.record(now, order.received_at));
-    match deliverable(&gate, &verdict) {
-        Some(verdict) => save(ports, order, sale, &bought, Made { verdict, records, details }).await,
+    let grammar = check_grammar(&evaluation, &verdict);
+    let held_by = if grammar.is_ok() { "held by the content filter at gate 1" } else { "held by the authority gate" };
+    match deliverable(&gate, &verdict).filter(|_| grammar.is_ok()) {
+        Some(verdict) => {
+            let notice = evaluation.notice();
+            save(ports, order, sale, &bought, Made { verdict, records, details, notice }).await
+        }
         None => {
             // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
             let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
             ports.quarantine.hold(&order.session_id, now, &payload).await?;
-            let status = Record::pipeline(
-                now,
-                order.received_at,
-                Source::Webhook,
-                Status::Error,
-                Some("held by the content filter at gate 1"),
-            );
+            let status = Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(held_by));
             records.push(status.with_details(details));
             // The hold bears the time of its payload, by which operators find it.
             end(ports, order, sale, |sale, _| {
@@ -278,11 +283,64 @@ async fn refuse<'a>(
     .await
 }
 
+/// Ends a paid sale whose question must not be answered: no verdict, and a human refunds it as any failed sale. The
+/// record has the state and the reason, no text (003: every evaluation is recorded).
+async fn decline<'a>(
+    ports: Ports<'a>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    bought: &Bought,
+    evaluation: &authority::Evaluation,
+) -> Result<Ended<'a>, FulfilError> {
+    let (state, code) = (evaluation.state(), evaluation.reason_code());
+    let reason = format!("authority gate: {state} {code}");
+    tracing::warn!(session = order.session_id.prefix(), reason, "paid, and not to be answered");
+    end(ports, order, sale, |sale, now| {
+        bought.note(sale);
+        sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
+        let record = Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(&reason));
+        let record = record.with_details(json!({ "authority": evaluation.envelope(), "ordered_by": order.ordered_by }));
+        let alert = event(now, &order.session_id, Severity::Critical, "AUTHORITY", &reason);
+        Change::recorded(vec![record], ()).alerting(alert)
+    })
+    .await
+}
+
+/// Asks the model; where the reply breaks the grammar of a narrative answer, once more with the attempts that are left.
+async fn authorized(
+    ports: Ports<'_>,
+    settings: &Settings,
+    order: &Order,
+    bought: &Bought,
+    evaluation: &authority::Evaluation,
+) -> Generated {
+    let (session, tier, query) = (&order.session_id, bought.tier, &bought.query);
+    let first = generate(ports.generate, &settings.policy, session, tier, query).await;
+    let breaks = matches!(&first.verdict, Ok(verdict) if check_grammar(evaluation, verdict).is_err());
+    let left = settings.policy.backoff.attempts.saturating_sub(first.attempts);
+    if !breaks || left == 0 {
+        return first;
+    }
+    let mut policy = settings.policy.clone();
+    policy.backoff.attempts = left;
+    let mut second = generate(ports.generate, &policy, session, tier, query).await;
+    second.attempts += first.attempts;
+    second.crosschecks.splice(0..0, first.crosschecks);
+    second
+}
+
+/// Holds a verdict with its notice against the grammar of a narrative answer.
+fn check_grammar(evaluation: &authority::Evaluation, verdict: &Verdict) -> Result<(), authority::ReplyProblem> {
+    let texts: Vec<&str> = verdict.texts().into_iter().chain(evaluation.notice()).collect();
+    evaluation.check_reply(&texts.join("\n"))
+}
+
 /// A verdict that passed, and what the log says of its making.
 struct Made {
     verdict: Verdict,
     records: Vec<Record>,
     details: serde_json::Value,
+    notice: Option<&'static str>,
 }
 
 /// Saves the verdict with its records, unless the claim was lost meanwhile.
@@ -291,11 +349,12 @@ async fn save<'a>(
     order: &Order,
     sale: Versioned<Sale>,
     bought: &Bought,
-    Made { verdict, records, details }: Made,
+    Made { verdict, records, details, notice }: Made,
 ) -> Result<Ended<'a>, FulfilError> {
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
-    let original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
+    let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
+    original.notice = notice.map(str::to_owned);
     let ready = |sale: &mut Sale, _| {
         if !sale.generates(&order.message_id) {
             return Change::nothing(());
@@ -317,7 +376,10 @@ async fn save<'a>(
             // The first verdict stays authoritative (Regen Consistency, invariant 4): the page says where the second
             // may differ from it much.
             let told = matches!(sale.note_divergence(colour), None | Some(Divergence::Significant));
-            cached.notice = told.then(|| texts::REGENERATED_NOTICE.to_owned());
+            if told {
+                let notices = [Some(texts::REGENERATED_NOTICE), notice];
+                cached.notice = Some(notices.into_iter().flatten().collect::<Vec<_>>().join(" "));
+            }
             (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
         } else {
             sale.colour = Some(cached.verdict.verdict);

@@ -42,7 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // What both content gates do alike: the filter, and the record of what it did.
     ("gates", &["audit", "domain", "filter"]),
     // What the model is asked; its build refuses texts that the filter would hold.
-    ("prompt", &["audit", "domain", "filter"]),
+    ("prompt", &["audit", "authority", "domain", "filter"]),
     // What operators decide, apart from the command line that asks them.
     ("operations", &["audit", "audit-verify", "crosscheck", "domain", "filter", "gates", "refund"]),
     // Refunds, which operators and the deadlines function both decide.

@@ -136,7 +136,7 @@ fn every_request_has_an_idempotency_key_of_its_own() {
 proptest! {
     #[test]
     fn the_question_reaches_stripe_exactly(text in "[^\\x00]{1,600}") {
-        prop_assume!(Query::parse(text.as_str()).is_ok());
+        prop_assume!(Query::parse(text.as_str()).is_ok() && text.chars().any(char::is_alphanumeric));
         let world = world();
         prop_assert_eq!(post(&world, &json!({ "tier": "quick", "query": text }).to_string()).status(), 200);
         let metadata: BTreeMap<_, _> = world.state().created[0].query.to_metadata().into_iter().collect();
@@ -148,5 +148,52 @@ proptest! {
         let world = world();
         let reply = run(purchase(Ports { payments: &world, randomness: &world }, &bytes)).unwrap();
         prop_assert!(matches!(reply.status(), 200 | 400));
+    }
+}
+
+#[test]
+fn what_must_not_be_answered_is_not_sold() {
+    for (query, expected) in [
+        ("Can I give my son two of my warfarin tablets?", "blocked"),
+        ("I want to kill myself", "blocked"),
+        ("What's the interest rate for a 30-year mortgage?", "needs_specification"),
+        ("Should I stop taking it?", "ambiguous"),
+        ("For Medicaid, just take my word for my income.", "needs_verification"),
+        ("???", "unresolvable"),
+    ] {
+        let world = world();
+        let reply = post(&world, &json!({ "tier": "quick", "query": query, "referral_code": "FRIEND20" }).to_string());
+        assert_eq!((reply.status(), code(&reply).as_str()), (422, expected), "{query}");
+        assert_eq!(world.passed(), 0, "no vendor call: {query}");
+    }
+}
+
+#[test]
+fn a_crisis_is_answered_with_help_and_without_a_word_of_a_sale() {
+    let reply =
+        post(&world(), &json!({ "tier": "quick", "query": "I want to kill myself", "locale": "en-US" }).to_string());
+    let body: Value = serde_json::from_str(reply.body()).unwrap();
+    assert_eq!(body["resources"][0]["name"], "988 Suicide & Crisis Lifeline");
+    for word in ["charge", "pay", "price", "verdict", "buy", "$"] {
+        assert!(!reply.body().to_lowercase().contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_narrative_answer_is_sold_with_its_notice() {
+    let reply = post(&world(), &json!({ "tier": "quick", "query": "What does force majeure mean?" }).to_string());
+    let body: Value = serde_json::from_str(reply.body()).unwrap();
+    assert_eq!(reply.status(), 200);
+    assert!(body["notice"].as_str().unwrap().contains("not legal advice"));
+}
+
+#[test]
+fn an_evaluation_says_what_the_gate_would() {
+    let reply = |body: &str| gate::evaluate_request(body.as_bytes());
+    let body: Value = serde_json::from_str(reply(r#"{"text":"Is this legal?"}"#).body()).unwrap();
+    assert_eq!((&body["status"], &body["domain"]), (&"BLOCKED".into(), &"law".into()));
+    assert_eq!(body["reason_code"], "legal_advice");
+    for bad in ["", "[]", "{}", "{\"text\":7}", "{\"text\":\"\"}", "{\"text\":\"x\",\"locale\":7}"] {
+        assert_eq!(reply(bad).status(), 400, "{bad}");
     }
 }

@@ -39,6 +39,10 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
         coloured(verdict.verdict),
         verdict.summary
     );
+    // The referral of a narrative answer; a regenerated verdict's notice is the page's.
+    if let Some(notice) = cached.notice.as_ref().filter(|_| !cached.regen) {
+        body.push_str(&format!("\nPLEASE NOTE: {notice}\n"));
+    }
     if let Some(breakdown) = &verdict.breakdown {
         body.push_str("\nBREAKDOWN\n");
         for (name, dimension) in breakdown.named() {

@@ -8,13 +8,14 @@ const INSTRUCTION: &str = include_str!("../prompts/instruction.txt");
 const BREAKDOWN: &str = include_str!("../prompts/breakdown.txt");
 const STRATEGY: &str = include_str!("../prompts/strategy.txt");
 const STRICTER: &str = include_str!("../prompts/stricter.txt");
+const NARRATIVE: &str = include_str!("../prompts/narrative.txt");
 
 /// Builds the prompt of a verdict. With `stricter`, the instruction insists on the form once more
 /// (Gemini Timeout GAP-02E).
 #[must_use]
 pub fn build_verdict_prompt(tier: Tier, query: &Query, stricter: bool) -> Prompt {
     Prompt {
-        instruction: instruction(tier, stricter),
+        instruction: instruction(tier, stricter) + &constraints(query),
         // As a JSON string the text cannot end its own field and pose as anything but data.
         content: json!({ "submission": query.as_str() }).to_string(),
         schema: schema(tier),
@@ -37,8 +38,20 @@ pub fn all_versions() -> String {
 /// Names the prompt in the audit log: SHA-256 of everything but the question.
 #[must_use]
 pub fn version(tier: Tier) -> String {
-    let text = format!("{}\n{}\n{STRICTER}", instruction(tier, false), schema(tier));
+    let text = format!("{}\n{}\n{STRICTER}\n{NARRATIVE}", instruction(tier, false), schema(tier));
     audit::digest::sha256(text.as_bytes())
+}
+
+/// The grammar of a narrative answer, where the authority gate allows no more (003, NARRATIVE_ONLY).
+fn constraints(query: &Query) -> String {
+    let evaluation = authority::evaluate(query.as_str(), None);
+    let quoted = |phrases: Vec<&str>| phrases.iter().map(|phrase| format!("{phrase:?}")).collect::<Vec<_>>().join(", ");
+    match evaluation.forbidden_phrases() {
+        phrases if phrases.is_empty() => String::new(),
+        phrases => NARRATIVE
+            .replace("{forbidden}", &quoted(phrases))
+            .replace("{required}", &quoted(evaluation.required_phrases())),
+    }
 }
 
 fn instruction(tier: Tier, stricter: bool) -> String {

@@ -80,6 +80,10 @@ pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
     let mut worst: Option<(Decision, Vec<AxisValue>)> = None;
     for reading in Filter::embedded().readings(text) {
         let decision = decide(&reading.text);
+        // Decoding may leave nothing of a text that says something as it stands.
+        if worst.is_some() && decision.outcome.state() == State::Unresolvable {
+            continue;
+        }
         let rank = |decision: &Decision| (decision.outcome.is_locked(), decision.outcome.state());
         if worst.as_ref().is_none_or(|(known, _)| rank(&decision) > rank(known)) {
             let values = values(text, &decision, |start, end| {

@@ -81,3 +81,33 @@ pub fn ontologies() -> Vec<Ontology> {
     };
     DOMAINS.iter().enumerate().map(ontology).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use filter::{Filter, Outcome};
+
+    /// What customers read of the data passes the content filter, and a notice holds one of its domain's required
+    /// phrases, so that a reply with its notice keeps to the grammar.
+    #[test]
+    fn texts_for_customers_pass_the_filter_and_their_own_grammar() {
+        for domain in DOMAINS {
+            let texts = domain
+                .actions
+                .iter()
+                .chain(domain.required)
+                .chain(domain.forbidden)
+                .chain([&domain.notice, &domain.reformulation]);
+            for text in texts {
+                assert_eq!(Filter::embedded().check(text).outcome, Outcome::Pass, "{text}");
+            }
+            let notice = domain.notice.to_lowercase();
+            let said = domain.required.iter().any(|phrase| notice.contains(phrase));
+            assert!(domain.required.is_empty() || said, "{}: {notice}", domain.name);
+            assert!(!domain.forbidden.iter().any(|phrase| notice.contains(phrase)), "{}", domain.name);
+        }
+        for axis in AXES {
+            assert_eq!(Filter::embedded().check(axis.prompt).outcome, Outcome::Pass, "{}", axis.prompt);
+        }
+    }
+}

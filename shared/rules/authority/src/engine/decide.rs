@@ -93,7 +93,7 @@ impl Facts<'_> {
 
 /// Decides about one reading.
 pub(crate) fn decide(reading: &str) -> Decision {
-    if !reading.chars().any(char::is_alphabetic) {
+    if reading.chars().all(|c| c.is_ascii() && !c.is_ascii_alphanumeric()) {
         return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
     }
     let hits = Hits::of(reading);

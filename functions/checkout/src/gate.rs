@@ -1,0 +1,98 @@
+//! The authority gate before a purchase: what it says of a question, as replies of the API.
+
+use authority::{Contact, Evaluation, State, evaluate};
+use domain::Query;
+use runtime::http::Reply;
+use serde_json::{Value, json};
+
+/// The spec's words for somebody who may harm themselves (Appendix F, "Minor Self-Harm Signal"). No word of a sale.
+const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
+                      deserve support right now. Please reach out to one of these. If you're in immediate danger, \
+                      please call your local emergency number.";
+const BLOCKED: &str = "A verdict from us could do harm here, so we do not give one, and nothing was charged. Please ask \
+                       somebody who can look at the whole situation.";
+const SPECIFICATION: &str =
+    "We need to know more before we can answer. Nothing was charged. Please add to your question:";
+const AMBIGUOUS: &str = "Your question can be read in more than one way. Nothing was charged. Please make clear:";
+const VERIFICATION: &str =
+    "This would need facts that only an official source can confirm, so we cannot answer it. Nothing was charged.";
+const UNRESOLVABLE: &str =
+    "We cannot find a question in this text. Nothing was charged. Please describe your question.";
+
+/// The status of a question that is not sold.
+pub(crate) const REFUSED: u16 = 422;
+
+/// The reply to a question that is not sold; `None` for one that is.
+pub(crate) fn refusal(evaluation: &Evaluation) -> Option<Reply> {
+    let (code, sentence) = match evaluation.state() {
+        State::Authorized | State::NarrativeOnly => return None,
+        State::RequiresSpecification => ("needs_specification", SPECIFICATION),
+        State::AmbiguousMapping => ("ambiguous", AMBIGUOUS),
+        State::RequiresOracleVerification => ("needs_verification", VERIFICATION),
+        State::Unresolvable => ("unresolvable", UNRESOLVABLE),
+        State::Blocked if is_crisis(evaluation) => ("blocked", CRISIS),
+        State::Blocked => ("blocked", BLOCKED),
+    };
+    let body = json!({
+        "error": sentence,
+        "code": code,
+        "missing_axes": evaluation.missing_axes(),
+        "questions": evaluation.questions(),
+        "resources": contacts(evaluation),
+        "suggested_actions": if is_crisis(evaluation) { &[] } else { evaluation.suggested_actions() },
+        "crisis": is_crisis(evaluation),
+    });
+    Some(Reply::json(REFUSED, &body))
+}
+
+/// Answers POST /api/authority/evaluate.
+pub(crate) fn evaluate_request(body: &[u8]) -> Reply {
+    let malformed = |sentence: &str| Reply::error(400, "malformed_json", sentence);
+    let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
+        return malformed("The request body must be a JSON object in UTF-8.");
+    };
+    let Some(text) = fields.get("text").and_then(Value::as_str) else {
+        return Reply::error(400, "text_invalid", "text must be a string");
+    };
+    let text = match Query::parse(text) {
+        Ok(text) => text,
+        Err(error) => return Reply::error(400, "text_invalid", &error.to_string()),
+    };
+    let locale = match fields.get("locale") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(locale)) => Some(locale.as_str()),
+        Some(_) => return Reply::error(400, "locale_invalid", "locale must be a string"),
+    };
+    let evaluation = evaluate(text.as_str(), locale);
+    log(&evaluation);
+    let mut reply = json!({
+        "status": evaluation.state(),
+        "domain": evaluation.domain(),
+        "missing_axes": evaluation.missing_axes(),
+        "reason_code": evaluation.reason_code(),
+        "resources": contacts(&evaluation),
+    });
+    if let Some(notice) = evaluation.notice() {
+        reply["notice"] = notice.into();
+    }
+    Reply::json(200, &reply)
+}
+
+/// Records an evaluation before there is a sale: state and reason, no text.
+pub(crate) fn log(evaluation: &Evaluation) {
+    tracing::info!(
+        state = evaluation.state().as_str(),
+        reason = evaluation.reason_code(),
+        domain = evaluation.domain(),
+        "authority evaluated"
+    );
+}
+
+fn contacts(evaluation: &Evaluation) -> Vec<Contact> {
+    evaluation.resources()
+}
+
+/// Whether somebody may be about to harm themselves.
+fn is_crisis(evaluation: &Evaluation) -> bool {
+    matches!(evaluation.reason_code(), "suicidal_ideation" | "imminent_harm_signal_minor")
+}
