@@ -1,46 +1,26 @@
-//! The whole pipeline in one process: the functions' own decisions on the testkit's ports, with a queue that
+//! The whole pipeline in one process: the handlers that are deployed, on the testkit's ports, with a queue that
 //! redelivers what was not finished.
 
-use audit::{AuditKey, Journal};
+use audit::Journal;
 use domain::{
-    CheckoutSession, EmailAddress, PaymentStatus, Secret, SessionId, Timestamp,
-    backoff::Backoff,
-    breaker::BreakerPolicy,
-    mail::{Letter, MailSchedule},
-    message::Message,
-    money::PaymentId,
-    ports::{ModelReply, SecretSource, StorageError},
+    CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp, message::Message, money::PaymentId,
+    ports::ModelReply,
 };
-use email_retry::Wait;
-use runtime::{Handled, http::Reply};
+use runtime::{Handled, http::Reply, queue::Delivery};
 use serde_json::{Value, json};
-use std::time::Duration;
-use testkit::{Plan, World, run};
+use simulation::deployment::{Deployment, SIGNING_SECRET};
+use std::{future::Future, time::Duration};
+use testkit::{Plan, World};
 
-pub(crate) const SIGNING_SECRET: &str = "whsec_test";
-/// The smoke test's own secret.
-pub(crate) const SMOKE_SECRET: &str = r#"{"secret_key":"sk_test_smoke","signing_secret":"whsec_smoke"}"#;
 pub(crate) const ADDRESS: &str = "someone@example.com";
 pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 
 /// Longer than any lease and any visibility time-out.
 const REDELIVERY: Duration = Duration::from_secs(1081);
 
-pub(crate) struct Document(&'static str);
-
-#[async_trait::async_trait]
-impl SecretSource for Document {
-    async fn document(&self) -> Result<Secret, StorageError> {
-        Ok(Secret::new(self.0))
-    }
-}
-
-impl domain::RenewableSecret for Document {}
-
 pub(crate) struct Simulator {
     pub(crate) world: World,
     pub(crate) session: SessionId,
-    key: AuditKey,
     waiting: Vec<Waiting>,
     sequence: u32,
     /// Messages that came back so often that the queue gave them up.
@@ -103,8 +83,7 @@ impl Simulator {
         let world = World::at(Timestamp::from_seconds(1_800_000_000));
         let id = session.id.clone();
         world.state().sessions.insert(id.clone(), session);
-        let key = AuditKey::new("v1", Secret::new("k".repeat(32)));
-        Self { world, session: id, key, waiting: Vec::new(), sequence: 0, dead: Vec::new() }
+        Self { world, session: id, waiting: Vec::new(), sequence: 0, dead: Vec::new() }
     }
 
     /// What the model answers, over and over.
@@ -129,6 +108,20 @@ impl Simulator {
         panic!("the webhook never took the event");
     }
 
+    /// The deployed functions.
+    pub(crate) fn deployment(&self) -> Deployment<'_> {
+        Deployment::new(&self.world)
+    }
+
+    /// Runs a handler to its end, or to the planned crash (`None`), and collects the messages it sent.
+    fn run<F: Future>(&self, handler: F) -> Option<F::Output> {
+        let output = testkit::run(handler);
+        let mut state = self.world.state();
+        let sent: Vec<_> = state.outgoing.drain(..).map(|(_, message, delay)| (message, delay)).collect();
+        state.queue.extend(sent);
+        output
+    }
+
     pub(crate) fn webhook(&self) -> Option<Reply> {
         let (metadata, email) = {
             let state = self.world.state();
@@ -141,34 +134,18 @@ impl Simulator {
                 "id": self.session.as_str(), "object": "checkout.session", "payment_status": "paid",
                 "metadata": metadata, "customer_details": { "email": email },
             } },
-        })
-        .to_string();
-        let now = domain::ports::Clock::now(&self.world);
-        let header = stripe::signature::sign(&Secret::new(SIGNING_SECRET), event.as_bytes(), now);
-        let document = Document(r#"{"signing_secrets":["whsec_test"]}"#);
-        let ports = webhook::Ports {
-            signing_secrets: &document,
-            smoke_secret: &Document(SMOKE_SECRET),
-            orders: &self.world,
-            notices: &self.world,
-            payments: &self.world,
-            clock: &self.world,
-        };
-        run(webhook::receive(ports, Some(&header), event.as_bytes()))
+        });
+        self.event(SIGNING_SECRET, event.to_string())
+    }
+
+    /// Stripe, or the smoke test, delivers an event that is signed with this secret.
+    pub(crate) fn event(&self, secret: &str, event: String) -> Option<Reply> {
+        self.run(self.deployment().webhook(secret, self.now(), event))
     }
 
     /// The customer's page asks once.
     pub(crate) fn page(&self) -> Option<Reply> {
-        let world = &self.world;
-        let ports = result::Ports {
-            journal: self.journal(),
-            archive: world,
-            quarantine: world,
-            payments: world,
-            orders: world,
-            notices: world,
-        };
-        run(result::retrieve(ports, Some(self.session.as_str())))
+        self.run(self.deployment().page(self.session.as_str()))
     }
 
     /// Stripe says that the payment has changed.
@@ -180,28 +157,12 @@ impl Simulator {
 
     /// The deadlines function runs once; nothing when the process died.
     pub(crate) fn deadlines(&self) -> Option<deadlines::Report> {
-        let world = &self.world;
-        let ports = deadlines::Ports {
-            journal: self.journal(),
-            open: world,
-            payments: world,
-            ledger: world,
-            orders: world,
-            notices: world,
-            mails: world,
-            retries: world,
-        };
-        run(deadlines::run(
-            ports,
-            deadlines::Settings { refund_held: true, most: 50, share: std::time::Duration::from_secs(20) },
-        ))
+        self.run(self.deployment().deadlines(true))
     }
 
     /// The reconcile function runs once; nothing when the process died.
     pub(crate) fn reconcile(&self) -> Option<Result<reconcile::Report, reconcile::CompareError>> {
-        let world = &self.world;
-        let ports = reconcile::Ports { journal: self.journal(), ledger: world, orders: world, notices: world };
-        run(reconcile::run(ports, Duration::from_secs(3 * 24 * 3600)))
+        self.run(self.deployment().reconcile())
     }
 
     /// The sale as it is stored.
@@ -233,11 +194,10 @@ impl Simulator {
         let mut waiting = self.waiting.remove(next);
         self.world.advance(waiting.visible_at.since(now));
         waiting.received += 1;
-        let hidden = match self.handle(&waiting.id, &waiting.message) {
-            Some(Wait::Done) => return Some(true),
-            Some(Wait::For(hidden)) => hidden,
-            Some(Wait::Usual) | None => REDELIVERY,
-        };
+        if self.handle(&waiting) == Some(Handled::Done) {
+            return Some(true);
+        }
+        let hidden = self.world.state().hidden.pop_back().map_or(REDELIVERY, |(_, _, duration)| duration);
         waiting.visible_at = self.now().plus(hidden);
         if waiting.received >= 10 {
             self.dead.push(waiting.message);
@@ -258,91 +218,15 @@ impl Simulator {
         domain::ports::Clock::now(&self.world)
     }
 
-    /// One delivery of one message; nothing when the process died, later when it failed.
-    fn handle(&self, id: &str, message: &Message) -> Option<Wait> {
-        let usual =
-            |handled: Option<Handled>| handled.map(|it| if it == Handled::Done { Wait::Done } else { Wait::Usual });
-        let world = &self.world;
-        match message {
-            Message::Order { session_id, received_at, ordered_by, .. } => {
-                let order = verdict::Order {
-                    session_id: session_id.clone(),
-                    received_at: *received_at,
-                    ordered_by: *ordered_by,
-                    message_id: id.to_owned(),
-                };
-                let handled = run(verdict::fulfil(self.verdict_ports(), &verdict_settings(), &order));
-                usual(handled.map(|result| result.unwrap_or(Handled::Later)))
-            }
-            Message::Mail { session_id, ordered_at, letter, .. } => {
-                let order = mail_order(session_id, *letter, *ordered_at, id);
-                let handled = run(async {
-                    let attempt = self.deliver(&order).await?;
-                    email_sender::send(attempt, &order, world, world).await.map_err(|_| ())
-                });
-                usual(handled.map(|result| result.unwrap_or(Handled::Later)))
-            }
-            Message::MailRetry { session_id, ordered_at, letter, .. } => {
-                let order = mail_order(session_id, *letter, *ordered_at, id);
-                let attempt = run(self.deliver(&order));
-                attempt.map(|result| result.map_or(Wait::Usual, |attempt| email_retry::wait(attempt, self.now())))
-            }
-            Message::PaymentChanged { payment, change, received_at, .. } => {
-                let changed =
-                    payment_events::Changed { payment: payment.clone(), change: *change, received_at: *received_at };
-                let ports = payment_events::Ports { journal: self.journal(), ledger: world };
-                let applied = run(payment_events::apply(ports, &changed));
-                usual(applied.map(|result| if result.is_ok() { Handled::Done } else { Handled::Later }))
-            }
-            Message::Notice { session_id, received_at, .. } => {
-                let notice = silent_drop::Notice { session_id: session_id.clone(), received_at: *received_at };
-                let ports =
-                    silent_drop::Ports { journal: self.journal(), payments: world, mails: world, audit_key: &self.key };
-                usual(run(silent_drop::announce(ports, &notice)).map(|result| result.unwrap_or(Handled::Later)))
-            }
-        }
-    }
-
-    async fn deliver(&self, order: &delivery::MailOrder) -> Result<delivery::Attempt, ()> {
-        let world = &self.world;
-        let ports = delivery::Ports {
-            journal: self.journal(),
-            archive: world,
-            quarantine: world,
-            dead_letters: world,
-            payments: world,
-            mailbox: world,
-            audit_key: &self.key,
+    /// One delivery of one message; nothing when the process died.
+    fn handle(&self, waiting: &Waiting) -> Option<Handled> {
+        let delivery = Delivery {
+            message_id: waiting.id.clone(),
+            receipt_handle: waiting.id.clone(),
+            receive_count: waiting.received,
+            message: waiting.message.clone(),
         };
-        let settings = delivery::Settings {
-            site: "https://oracle.example".to_owned(),
-            lease: Duration::from_secs(90),
-            schedule: MailSchedule::standard(),
-        };
-        delivery::deliver(ports, &settings, order).await.map_err(|_| ())
-    }
-
-    fn verdict_ports(&self) -> verdict::Ports<'_> {
-        let world = &self.world;
-        verdict::Ports {
-            journal: self.journal(),
-            generate: verdict::GeneratePorts {
-                model: world,
-                breakers: world,
-                alerts: world,
-                clock: world,
-                randomness: world,
-                pause: world,
-            },
-            archive: world,
-            quarantine: world,
-            mails: world,
-            notices: world,
-            payments: world,
-            smoke: world,
-            submissions: world,
-            audit_key: &self.key,
-        }
+        self.run(self.deployment().deliver(Deployment::queue_of(&waiting.message), delivery))
     }
 
     /// Takes the faults away, and lets the customer's page and the queues do what they do until all is quiet.
@@ -375,26 +259,6 @@ impl Simulator {
     /// How many audit records have this source and status.
     pub(crate) fn count(&self, source: &str, status: &str) -> usize {
         self.audit_lines().iter().filter(|line| line["source"] == source && line["status"] == status).count()
-    }
-}
-
-fn mail_order(session: &SessionId, letter: Letter, ordered_at: Timestamp, id: &str) -> delivery::MailOrder {
-    delivery::MailOrder { session_id: session.clone(), letter, ordered_at, message_id: id.to_owned() }
-}
-
-pub(crate) fn verdict_settings() -> verdict::Settings {
-    verdict::Settings {
-        policy: verdict::Policy {
-            models: vec!["model-a".to_owned(), "model-b".to_owned()],
-            backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
-            breaker: BreakerPolicy {
-                failures: 5,
-                slow_successes: 10,
-                slow: Duration::from_secs(40),
-                open: Duration::from_secs(60),
-            },
-        },
-        lease: Duration::from_secs(200),
     }
 }
 

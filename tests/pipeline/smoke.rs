@@ -1,8 +1,8 @@
 //! The smoke test's door beside the till: what it lets through, and that nothing else of it ever comes.
 
-use crate::simulator::{ADDRESS, SMOKE_SECRET, Simulator, body, paid_session, quick};
+use crate::simulator::{ADDRESS, Simulator, body, paid_session, quick};
 use domain::{
-    CheckoutSession, PaymentStatus, Secret, SessionId, Timestamp,
+    CheckoutSession, PaymentStatus, SessionId, Timestamp,
     mail::Mail,
     message::{Message, OrderedBy, VERSION},
     ports::Clock,
@@ -10,8 +10,8 @@ use domain::{
     smoke::{self, Facts},
 };
 use serde_json::json;
+use simulation::deployment::SMOKE_SIGNING_SECRET;
 use std::time::Duration;
-use testkit::run;
 
 const ID: &str = "cs_test_simulated_1";
 
@@ -187,21 +187,9 @@ fn a_mailbox_that_is_down_ends_the_smoke_tests_mail_at_once() {
 #[test]
 fn the_smoke_tests_signature_orders_the_smoke_tests_session_and_nothing_else() {
     let sim = Simulator::new("quick");
-    let signing: serde_json::Value = serde_json::from_str(SMOKE_SECRET).unwrap();
-    let secret = Secret::new(signing["signing_secret"].as_str().unwrap());
     let deliver = |object: serde_json::Value, kind: &str| {
         let event = json!({ "id": "evt_1", "type": kind, "data": { "object": object } }).to_string();
-        let header = stripe::signature::sign(&secret, event.as_bytes(), sim.world.now());
-        let documents = (sim.world.secret(r#"{"signing_secrets":["whsec_test"]}"#), sim.world.secret(SMOKE_SECRET));
-        let ports = webhook::Ports {
-            signing_secrets: &documents.0,
-            smoke_secret: &documents.1,
-            orders: &sim.world,
-            notices: &sim.world,
-            payments: &sim.world,
-            clock: &sim.world,
-        };
-        run(webhook::receive(ports, Some(&header), event.as_bytes())).unwrap()
+        sim.event(SMOKE_SIGNING_SECRET, event).unwrap()
     };
     let metadata = json!({ "tier": "quick", "q0": smoke::QUERY, "qn": "1", "smoke": "true" });
     let good = json!({ "id": ID, "payment_status": "paid", "metadata": metadata });

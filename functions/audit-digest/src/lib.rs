@@ -5,8 +5,12 @@
 //! whoever dies in between is followed by a run that ends what is stored already before it makes anything of its own.
 
 mod batch;
-mod function;
+mod handle;
 mod notices;
 mod run;
 
-pub use function::Function;
+pub use handle::handle;
+pub use run::Ports;
+
+/// The name of the function's journal.
+pub use audit_verify::signed_digest::FUNCTION;

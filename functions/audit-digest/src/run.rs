@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
     Alert,
     alert::Severity,
-    ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, StorageError, Versioned},
+    ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, Meter, StorageError, Versioned},
 };
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
@@ -44,10 +44,10 @@ pub(crate) struct Memory {
     pub announced: Option<String>,
 }
 
-/// What a run needs.
+/// What the function needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
+pub struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
     /// The log's bucket.
     pub bucket: &'a str,
@@ -55,6 +55,7 @@ pub(crate) struct Ports<'a> {
     pub notices: &'a dyn LogNotices,
     pub digests: &'a dyn DigestStore,
     pub signer: &'a dyn DigestSigner,
+    pub meter: &'a dyn Meter,
 }
 
 /// What a run did.

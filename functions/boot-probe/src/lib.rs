@@ -6,8 +6,10 @@
 //! once of each thing that stops or starts to work.
 
 mod checks;
-mod function;
+mod handle;
 mod probe;
+mod targets;
 
-pub use function::Function;
-pub use probe::{Findings, Ports, probe};
+pub use handle::{Ports, Probed, handle};
+pub use probe::Findings;
+pub use targets::Targets;

@@ -1,12 +1,19 @@
 //! The boot-probe function's process.
 
-use boot_probe::Function;
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
+use backend::Backend;
+use boot_probe::{Targets, handle};
+use runtime::{Error, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(Environment::of_process())?;
-        run(service_fn(move |_: LambdaEvent<serde_json::Value>| async move { function.handle().await })).await
+        let backend = &Backend::of_process()?;
+        Targets::new(backend)?;
+        serve::events(|_| async move {
+            // Built anew: a probe must see the secrets as they are now, not as the process read them before.
+            let targets = Targets::new(backend)?;
+            handle(targets.ports()).await;
+            Ok::<(), Error>(())
+        })
+        .await
     })
 }

@@ -14,10 +14,10 @@ pub type Findings = BTreeMap<&'static str, String>;
 /// The note that holds the names of what did not work last time.
 pub(crate) const NOTE: &str = "boot-probe";
 
-/// What a probe needs from outside.
+/// What reporting needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub notes: &'a dyn Notes,
     pub alerts: &'a dyn Alerts,
     pub clock: &'a dyn Clock,
@@ -25,7 +25,7 @@ pub struct Ports<'a> {
 
 /// Tells of what has changed since the last time, and then remembers it: whoever dies in between tells again. A
 /// memory that cannot be read counts as empty, so that nothing is ever kept quiet for want of it.
-pub async fn probe(ports: Ports<'_>, findings: &Findings) {
+pub(crate) async fn probe(ports: Ports<'_>, findings: &Findings) {
     let noted = ports.notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
     let before: BTreeSet<String> =
         noted.value.and_then(|document| serde_json::from_str(&document).ok()).unwrap_or_default();

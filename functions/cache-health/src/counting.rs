@@ -105,6 +105,7 @@ fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
         randomness: &world,
         clock: &world,
         pause: &world,
+        meter: &world,
     };
     let looks = testkit::run(run(ports, settings, When::Now)).unwrap().unwrap();
     let expected = if entries > 10_000 { Health::Degraded } else { Health::Healthy };

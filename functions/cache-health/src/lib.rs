@@ -6,7 +6,7 @@
 
 mod cleanup;
 mod full_scan;
-mod function;
+mod handle;
 mod judge;
 mod look;
 mod memory;
@@ -16,12 +16,14 @@ mod sample;
 mod settings;
 mod unrecorded;
 
-pub use function::Function;
-pub use memory::Memory;
-pub use probe::Service;
-pub use run::{Ports, When, run};
+pub use handle::handle;
+pub use probe::{Service, Site};
+pub use run::Ports;
 pub use settings::Settings;
 pub use unrecorded::Unrecorded;
+
+use memory::Memory;
+use run::{When, run};
 
 #[cfg(test)]
 mod counting;

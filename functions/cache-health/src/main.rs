@@ -1,15 +1,28 @@
 //! The cache-health function's process.
 
-use cache_health::Function;
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
+use backend::Backend;
+use cache_health::{Ports, Settings, Site, Unrecorded, handle};
+use domain::cache_health::FUNCTION;
+use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(
-            move |event: LambdaEvent<serde_json::Value>| async move { function.handle(&event.payload).await },
-        ))
-        .await
+        let backend = Backend::of_process()?;
+        let settings = Settings::from_environment(backend.environment())?;
+        let unrecorded = &Unrecorded::default();
+        let mut stores = backend.journal()?;
+        // The journal reports that the log fails, and that it works again, once each: not at every look.
+        stores.log = backend.silent().audit_log()?;
+        let ports = Ports {
+            journal: stores.function_journal(FUNCTION),
+            service: &Site::new(&backend.site()?)?,
+            cache: &stores.sales,
+            archive: &backend.archive()?,
+            randomness: &System,
+            clock: &System,
+            pause: &System,
+            meter: &System,
+        };
+        serve::events(|event| async move { handle(ports, settings, unrecorded, &event.payload).await }).await
     })
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The memory: it is saved with the records of the look that changed it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// The last look.
     pub last: Option<HealthRecord>,
     /// Probes of the service that failed one after the other.
@@ -35,7 +35,7 @@ pub struct Memory {
 /// What operators are told of once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Problem {
+pub(crate) enum Problem {
     /// The service does not answer.
     Service,
     /// The cache cannot be read.
@@ -77,7 +77,7 @@ impl Problem {
 /// How far the cleanup is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cleanup {
+pub(crate) struct Cleanup {
     /// Entries whose removal is on record and not finished.
     pub plan: Option<Plan>,
     /// Where the current pass goes on.
@@ -88,7 +88,7 @@ pub struct Cleanup {
 
 /// Entries that are to be taken out: they are on record before the first of them is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// When it was made.
     pub at: Timestamp,
     /// The entries.
@@ -98,7 +98,7 @@ pub struct Plan {
 /// How far the scan of all entries is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FullScan {
+pub(crate) struct FullScan {
     /// The Sunday 02:00 UTC that was dealt with last, or is being.
     pub due: Option<Timestamp>,
     /// A scan that is not finished.
@@ -111,7 +111,7 @@ pub struct FullScan {
 
 /// A scan that is not finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slice {
+pub(crate) struct Slice {
     /// Where it goes on.
     pub place: String,
     /// Entries read so far.
@@ -122,7 +122,7 @@ pub struct Slice {
 
 /// A recount that is not finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recount {
+pub(crate) struct Recount {
     /// How often it was begun.
     pub tries: u32,
     /// By how much the counters were off the last time: believed when the next count says the same.
@@ -132,7 +132,7 @@ pub struct Recount {
 /// A correction of the counters: saved before it is made, so that whoever dies on the way is followed by a look that
 /// makes the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Correction {
+pub(crate) struct Correction {
     /// By how much the counters are off.
     pub drift: CacheDelta,
     /// How many counts it took.

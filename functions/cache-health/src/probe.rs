@@ -17,15 +17,17 @@ pub trait Service: Send + Sync {
 }
 
 /// The site, over HTTP.
-pub(crate) struct Site {
+pub struct Site {
     pub(crate) client: reqwest::Client,
     pub(crate) url: String,
 }
 
 impl Site {
+    /// The site at this address.
+    ///
     /// # Errors
-    /// When no client can be made.
-    pub(crate) fn new(base_url: &str) -> Result<Self, reqwest::Error> {
+    /// When no HTTP client can be built.
+    pub fn new(base_url: &str) -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).build()?;
         Ok(Self { client, url: format!("{base_url}/health") })
     }

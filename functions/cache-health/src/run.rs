@@ -8,7 +8,7 @@ use crate::{Memory, Service, Settings, cleanup, full_scan, judge, look};
 use audit::{CommitError, FunctionJournal, Notebook};
 use domain::{
     cache_health::HealthRecord,
-    ports::{CacheEntries, Clock, Pause, Randomness, VerdictArchive, Versioned},
+    ports::{CacheEntries, Clock, Meter, Pause, Randomness, VerdictArchive, Versioned},
 };
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const RUN: Duration = Duration::from_secs(55);
 /// A look may come this much early (verification criterion 1: ± 5 s): schedules are not exact.
 const EARLY: Duration = Duration::from_secs(5);
 
-/// What a run needs from outside.
+/// What the function needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -29,11 +29,12 @@ pub struct Ports<'a> {
     pub randomness: &'a dyn Randomness,
     pub clock: &'a dyn Clock,
     pub pause: &'a dyn Pause,
+    pub meter: &'a dyn Meter,
 }
 
 /// When a run looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub(crate) enum When {
     /// When the interval says so.
     Due,
     /// Once, and at once: somebody asked for it.
@@ -44,7 +45,7 @@ pub enum When {
 ///
 /// # Errors
 /// [`CommitError`] when the memory could not be read or saved: the look is not on record.
-pub async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec<HealthRecord>, CommitError> {
+pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec<HealthRecord>, CommitError> {
     if when == When::Now {
         let notebook = ports.journal.load().await?;
         return Ok(step(&ports, settings, notebook).await?.into_iter().collect());

@@ -78,6 +78,7 @@ impl Stage {
             randomness: world,
             clock: world,
             pause: world,
+            meter: world,
         };
         self.unrecorded.run(ports, self.settings, when).await
     }

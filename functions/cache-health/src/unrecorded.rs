@@ -21,7 +21,7 @@ impl Unrecorded {
     ///
     /// # Errors
     /// As [`run`].
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         ports: Ports<'_>,
         settings: Settings,

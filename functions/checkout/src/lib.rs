@@ -1,8 +1,6 @@
 //! The checkout function: a tier and a question in, a Stripe session to pay out.
 
-mod function;
 mod gate;
 mod purchase;
 
-pub use function::Function;
-pub use purchase::{MAX_BODY_BYTES, Ports, purchase};
+pub use purchase::{MAX_BODY_BYTES, Ports, handle};

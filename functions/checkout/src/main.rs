@@ -1,12 +1,13 @@
 //! The checkout function's process.
 
-use checkout::Function;
-use lambda_http::{Error, Request, run, service_fn};
-use runtime::Environment;
+use backend::Backend;
+use checkout::{Ports, handle};
+use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(move |request: Request| async move { Ok::<_, Error>(function.handle(request).await) })).await
+        let payments = Backend::of_process()?.stripe()?;
+        let ports = Ports { payments: &payments, randomness: &System, meter: &System, clock: &System };
+        serve::requests(|request| handle(ports, request)).await
     })
 }

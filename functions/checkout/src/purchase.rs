@@ -3,21 +3,26 @@
 use crate::gate;
 use authority::evaluate;
 use domain::{
-    Query, Tier,
-    ports::{NewCheckoutSession, PaymentError, Payments, Randomness},
+    Metric, Query, Tier,
+    ports::{Clock, Meter, NewCheckoutSession, PaymentError, Payments, Randomness},
 };
-use runtime::{http::Reply, telemetry};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
 use serde_json::{Map, Value, json};
 
 /// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// What a purchase needs from outside.
+/// What the function needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub payments: &'a dyn Payments,
     pub randomness: &'a dyn Randomness,
+    pub meter: &'a dyn Meter,
+    pub clock: &'a dyn Clock,
 }
 
 /// A request that was understood.
@@ -29,8 +34,23 @@ struct Purchase {
     locale: Option<String>,
 }
 
+/// The path of the other call.
+const EVALUATE: &str = "/api/authority/evaluate";
+
+/// Handles one request.
+pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
+    if request.path() == EVALUATE {
+        return gate::evaluate_request(request.body());
+    }
+    let reply = purchase(ports, request.body()).await;
+    if reply.status() == UNAVAILABLE {
+        ports.meter.record(&[Metric::CheckoutUnavailable.once()], ports.clock.now());
+    }
+    reply
+}
+
 /// Creates the session for a request body, or says what is wrong with it.
-pub async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
+async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     if body.len() > MAX_BODY_BYTES {
         return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
     }
@@ -112,7 +132,7 @@ fn unknown_code() -> Reply {
 }
 
 /// The status of a reply to a customer whom no page to pay at could be given.
-pub(crate) const UNAVAILABLE: u16 = 502;
+const UNAVAILABLE: u16 = 502;
 
 /// What Stripe said is for operators; the customer learns that nothing was charged.
 fn unavailable(error: &PaymentError) -> Reply {

@@ -5,8 +5,11 @@
 //! refunded here (Silent Drop, invariant 6).
 
 mod chase;
-mod function;
+mod handle;
 mod look;
+mod settings;
 
-pub use function::Function;
-pub use look::{LookError, Ports, Report, Settings, run};
+pub use handle::handle;
+pub use look::{Incomplete, Ports, Report, Settings};
+
+use look::run;

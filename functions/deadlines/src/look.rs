@@ -9,13 +9,13 @@ use domain::{
     message::Message,
     money::Authorisation,
     open_work::{OpenWork, Work},
-    ports::{Ledger, OpenSales, PaymentError, Payments, Queue, QueueError, StorageError, Versioned},
+    ports::{Ledger, Meter, OpenSales, PaymentError, Payments, Queue, QueueError, StorageError, Versioned},
     words::InvalidWords,
 };
 use refund::{Decision, RefundError};
 use std::time::Duration;
 
-/// What a run needs from outside.
+/// What the function needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -27,6 +27,7 @@ pub struct Ports<'a> {
     pub notices: &'a dyn Queue,
     pub mails: &'a dyn Queue,
     pub retries: &'a dyn Queue,
+    pub meter: &'a dyn Meter,
 }
 
 /// How a run goes about it.
@@ -51,9 +52,24 @@ pub struct Report {
     pub left: usize,
 }
 
+/// A run that did not get through: the function's alarm shows it, and the next run tries again.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} of the due could not be dealt with")]
+pub struct Incomplete(usize);
+
+impl Report {
+    /// Whether everything that was due was dealt with, or left to the next run for want of time.
+    ///
+    /// # Errors
+    /// [`Incomplete`].
+    pub const fn complete(self) -> Result<(), Incomplete> {
+        if self.failed == 0 { Ok(()) } else { Err(Incomplete(self.failed)) }
+    }
+}
+
 /// Why a sale stays due.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub(crate) enum LookError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -75,7 +91,7 @@ pub enum LookError {
 }
 
 /// Looks at everything that is due. One sale that cannot be dealt with holds up no other.
-pub async fn run(ports: Ports<'_>, settings: Settings) -> Report {
+pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     let mut report = Report::default();
     for work in Work::ALL {
         if let Err(error) = look_at_all(ports, settings, work, &mut report).await {

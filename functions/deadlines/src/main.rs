@@ -1,12 +1,25 @@
 //! The deadlines function's process.
 
-use deadlines::Function;
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
+use backend::{Backend, QueueName};
+use deadlines::{Ports, Settings, handle};
+use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(move |_: LambdaEvent<serde_json::Value>| async move { function.handle().await })).await
+        let backend = Backend::of_process()?;
+        let settings = Settings::from_environment(backend.environment())?;
+        let (stores, stripe) = (backend.journal()?, backend.stripe()?);
+        let ports = Ports {
+            journal: stores.journal(),
+            open: &stores.sales,
+            payments: &stripe,
+            ledger: &stripe,
+            orders: &backend.queue(QueueName::Orders)?,
+            notices: &backend.queue(QueueName::Notices)?,
+            mails: &backend.queue(QueueName::Mails)?,
+            retries: &backend.queue(QueueName::MailRetries)?,
+            meter: &System,
+        };
+        serve::events(|_| async move { handle(ports, settings).await.complete() }).await
     })
 }

@@ -1,5 +1,3 @@
 //! The retry of mails (Email Retry): one message a mail, hidden in its queue until the next attempt is due.
 
-mod function;
-
-pub use function::{Function, Wait, wait};
+pub use delivery::{Ports, Settings, retry as handle};

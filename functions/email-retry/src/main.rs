@@ -1,15 +1,14 @@
 //! The e-mail retry function's process.
 
-use email_retry::Function;
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
+use backend::Backend;
+use delivery::Clients;
+use email_retry::handle;
+use runtime::{Error, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(
-            move |event: LambdaEvent<_>| async move { Ok::<_, Error>(function.handle(event.payload).await) },
-        ))
-        .await
+        let clients = Clients::new(&Backend::of_process()?)?;
+        let (ports, settings) = (clients.ports(), clients.settings());
+        serve::messages(|delivery| handle(ports, settings, delivery)).await
     })
 }

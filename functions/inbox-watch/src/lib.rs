@@ -6,13 +6,14 @@
 mod acknowledge;
 mod answer;
 mod failed;
-mod function;
+mod handle;
 mod link;
 mod memory;
 mod trouble;
 mod watch;
 
-pub use function::Function;
+pub use handle::{Ports, handle};
+pub use watch::{FUNCTION, Settings};
 
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,29 @@
 //! The inbox-watch function's process.
 
-use inbox_watch::Function;
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
+use aws::SnsBroadcast;
+use backend::{Backend, SecretName, Topic};
+use inbox_watch::{FUNCTION, Ports, Settings, handle};
+use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(move |event: LambdaEvent<serde_json::Value>| async move {
-            function.handle(&event.context.request_id).await;
+        let backend = Backend::of_process()?;
+        let settings = &Settings::from_environment(backend.environment())?;
+        let (stores, mailbox) = (backend.journal()?, backend.mailbox()?);
+        let ports = Ports {
+            journal: stores.function_journal(FUNCTION),
+            store: &stores.sales,
+            inbox: &mailbox,
+            mailbox: &mailbox,
+            broadcast: &SnsBroadcast::new(backend.connection().clone(), backend.topic(Topic::Ops)?),
+            pause: &System,
+            audit_keys: &backend.secret(SecretName::Audit)?,
+            meter: &System,
+        };
+        serve::events(|event| async move {
+            handle(ports, settings, &event.context.request_id).await;
             Ok::<(), Error>(())
-        }))
+        })
         .await
     })
 }

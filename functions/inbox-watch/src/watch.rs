@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The name of the function's memory and of its stream in the log.
-pub(crate) const FUNCTION: &str = "inbox-watch";
+pub const FUNCTION: &str = "inbox-watch";
 
 /// So many unread messages are listed: those that may have been seen, and room for new ones behind them, so that
 /// every run gets to something new if there is anything.
@@ -41,7 +41,7 @@ pub(crate) struct Ports<'a> {
 
 /// How a run goes about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// The mailbox's own address, which is never answered.
     pub own: EmailAddress,
     /// How long one run has the right to work; longer than the function's time-out.

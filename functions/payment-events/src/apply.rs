@@ -8,7 +8,7 @@ use domain::{
     ports::{Ledger, PaymentError, StorageError},
 };
 
-/// What a change needs from outside.
+/// What the function needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -18,7 +18,7 @@ pub struct Ports<'a> {
 
 /// What Stripe reported, as the queue delivered it.
 #[derive(Clone, Debug)]
-pub struct Changed {
+pub(crate) struct Changed {
     /// The payment.
     pub payment: PaymentId,
     /// What happened to it.
@@ -29,7 +29,7 @@ pub struct Changed {
 
 /// Why a change must come again.
 #[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
+pub(crate) enum ApplyError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -46,7 +46,7 @@ pub enum ApplyError {
 ///
 /// # Errors
 /// [`ApplyError`]: the queue must deliver the change again.
-pub async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), ApplyError> {
+pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), ApplyError> {
     let journal = ports.journal;
     let Some(session) = ports.ledger.session_of(&changed.payment).await? else {
         tracing::info!(change = ?changed.change, "a payment that no checkout of ours made");

@@ -4,7 +4,7 @@
 //! for it, whoever gave it back and wherever.
 
 mod apply;
-mod function;
+mod handle;
 
-pub use apply::{ApplyError, Changed, Ports, apply};
-pub use function::Function;
+pub use apply::Ports;
+pub use handle::handle;

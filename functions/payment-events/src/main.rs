@@ -1,15 +1,14 @@
 //! The payment-events function's process.
 
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use payment_events::Function;
-use runtime::Environment;
+use backend::Backend;
+use payment_events::{Ports, handle};
+use runtime::{Error, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(
-            move |event: LambdaEvent<_>| async move { Ok::<_, Error>(function.handle(event.payload).await) },
-        ))
-        .await
+        let backend = Backend::of_process()?;
+        let (stores, stripe) = (backend.journal()?, backend.stripe()?);
+        let ports = Ports { journal: stores.journal(), ledger: &stripe };
+        serve::messages(|delivery| handle(ports, delivery)).await
     })
 }

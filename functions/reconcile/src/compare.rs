@@ -7,13 +7,13 @@ use domain::{
     mail::Mail,
     message::{Message, OrderedBy, VERSION},
     money::Money,
-    ports::{Ledger, PaymentError, Queue, QueueError, StorageError, Versioned},
+    ports::{Ledger, Meter, PaymentError, Queue, QueueError, StorageError, Versioned},
     sale::Fulfilment,
     tier::CURRENCY,
 };
 use std::time::Duration;
 
-/// What a comparison needs from outside.
+/// What the function needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -21,6 +21,7 @@ pub struct Ports<'a> {
     pub ledger: &'a dyn Ledger,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
+    pub meter: &'a dyn Meter,
 }
 
 /// What was found.
@@ -38,6 +39,21 @@ pub struct Report {
     pub amounts: usize,
     /// Not compared: something failed.
     pub failed: usize,
+}
+
+/// A comparison that left sales out: the function's alarm shows it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} sales could not be compared")]
+pub struct Incomplete(usize);
+
+impl Report {
+    /// Whether every sale was compared.
+    ///
+    /// # Errors
+    /// [`Incomplete`].
+    pub const fn complete(self) -> Result<(), Incomplete> {
+        if self.failed == 0 { Ok(()) } else { Err(Incomplete(self.failed)) }
+    }
 }
 
 /// Why a comparison did not happen.
@@ -81,7 +97,7 @@ enum Standing {
 /// # Errors
 /// [`CompareError::Payment`]: Stripe's list could not be read to its end. A sale that could not be compared only
 /// counts as failed.
-pub async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, CompareError> {
+pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, CompareError> {
     let now = ports.journal.clock.now();
     let millis = i64::try_from(look_back.as_millis()).unwrap_or(i64::MAX);
     let since = Timestamp::from_millis(now.as_millis().saturating_sub(millis));

@@ -2,7 +2,9 @@
 //! delivered, nor on a list, nor given back, is an alert, and goes back into the pipeline.
 
 mod compare;
-mod function;
+mod handle;
 
-pub use compare::{CompareError, Ports, Report, run};
-pub use function::Function;
+pub use compare::{CompareError, Incomplete, Ports, Report};
+pub use handle::{handle, look_back};
+
+use compare::run;

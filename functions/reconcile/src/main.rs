@@ -1,12 +1,21 @@
 //! The reconcile function's process.
 
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use reconcile::Function;
-use runtime::Environment;
+use backend::{Backend, QueueName};
+use reconcile::{Ports, handle, look_back};
+use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(move |_: LambdaEvent<serde_json::Value>| async move { function.handle().await })).await
+        let backend = Backend::of_process()?;
+        let look_back = look_back(backend.environment())?;
+        let stores = backend.journal()?;
+        let ports = Ports {
+            journal: stores.journal(),
+            ledger: &backend.stripe()?,
+            orders: &backend.queue(QueueName::Orders)?,
+            notices: &backend.queue(QueueName::Notices)?,
+            meter: &System,
+        };
+        serve::events(|_| async move { Ok::<(), Error>(handle(ports, look_back).await?.complete()?) }).await
     })
 }

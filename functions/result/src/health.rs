@@ -22,7 +22,7 @@ struct Remembered {
 
 /// Reads the last record of the cache's health: one consistent read, which shows at the same time that sales can be
 /// read.
-pub async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
+pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
     let read = notes.load(FUNCTION).await.map_err(|error| telemetry::chain(&error));
     let now = clock.now();
     let (alive, record) = match read {

@@ -2,11 +2,9 @@
 //!
 //! It never calls the model: a verdict that is not there yet is ordered, and the page asks again.
 
-mod function;
+mod handle;
 mod health;
 pub mod pages;
 mod retrieve;
 
-pub use function::Function;
-pub use health::health;
-pub use retrieve::{Ports, retrieve};
+pub use handle::{Ports, handle};

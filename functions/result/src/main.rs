@@ -1,12 +1,22 @@
 //! The result function's process.
 
-use lambda_http::{Error, Request, run, service_fn};
-use result::Function;
-use runtime::Environment;
+use backend::{Backend, QueueName};
+use result::{Ports, handle};
+use runtime::{Error, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(move |request: Request| async move { Ok::<_, Error>(function.handle(request).await) })).await
+        let backend = Backend::of_process()?;
+        let stores = backend.journal()?;
+        let ports = Ports {
+            journal: stores.journal(),
+            notes: &stores.sales,
+            archive: &backend.archive()?,
+            quarantine: &backend.quarantine()?,
+            payments: &backend.stripe()?,
+            orders: &backend.queue(QueueName::Orders)?,
+            notices: &backend.queue(QueueName::Notices)?,
+        };
+        serve::requests(|request| handle(ports, request)).await
     })
 }

@@ -3,36 +3,25 @@
 //! cache → archive → pending, with the order repeated when nobody works on it. Stripe is asked only where our
 //! own records do not already show that the session was paid.
 
-use audit::{Change, CommitError, Journal, Record, Source, Status};
+use crate::Ports;
+use audit::{Change, CommitError, Record, Source, Status};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
     alert::Severity,
     message::{self, Message, OrderedBy},
     money::Money,
-    ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, VerdictArchive, Versioned},
+    ports::{CacheEntry, PaymentError, Versioned},
     sale::{Fulfilment, MAX_RECORDED_RETRIEVALS},
     texts,
 };
 use runtime::{http::Reply, telemetry};
 use serde_json::{Value, json};
 
-/// What a retrieval needs from outside.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: Journal<'a>,
-    pub archive: &'a dyn VerdictArchive,
-    pub quarantine: &'a dyn Quarantine,
-    pub payments: &'a dyn Payments,
-    pub orders: &'a dyn Queue,
-    pub notices: &'a dyn Queue,
-}
-
 /// Seconds after which the page asks again.
 const RETRY_AFTER: &str = "2";
 
 /// Answers whoever asks for the verdict of `id`.
-pub async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
+pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
     let Some(session_id) = id.and_then(|id| SessionId::parse(id).ok()) else { return not_found() };
     let retrieval = Retrieval { ports, session_id, asked_at: ports.journal.clock.now() };
     retrieval.answer().await

@@ -16,7 +16,7 @@ use runtime::Handled;
 /// What an announcement needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub journal: Journal<'a>,
     pub payments: &'a dyn Payments,
     pub mails: &'a dyn Queue,
@@ -25,7 +25,7 @@ pub struct Ports<'a> {
 
 /// One notice, as the queue delivered it.
 #[derive(Clone, Debug)]
-pub struct Notice {
+pub(crate) struct Notice {
     /// The sale.
     pub session_id: SessionId,
     /// When the triggering event reached us.
@@ -34,7 +34,7 @@ pub struct Notice {
 
 /// Why a notice must come again.
 #[derive(Debug, thiserror::Error)]
-pub enum AnnounceError {
+pub(crate) enum AnnounceError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -54,7 +54,7 @@ pub enum AnnounceError {
 ///
 /// # Errors
 /// [`AnnounceError`]: the queue must deliver the notice again.
-pub async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, AnnounceError> {
+pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, AnnounceError> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
     if matches!(sale.value.fulfilment, Fulfilment::Generating { .. }) {

@@ -4,7 +4,6 @@
 //! asks for what is missing. It never refunds; that is for a human (invariant 6).
 
 mod announce;
-mod function;
+mod handle;
 
-pub use announce::{AnnounceError, Notice, Ports, announce};
-pub use function::Function;
+pub use handle::{Ports, handle};

@@ -1,15 +1,19 @@
 //! The silent-drop function's process.
 
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
-use silent_drop::Function;
+use backend::{Backend, QueueName, SecretName};
+use runtime::{Error, serve};
+use silent_drop::{Ports, handle};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(
-            move |event: LambdaEvent<_>| async move { Ok::<_, Error>(function.handle(event.payload).await) },
-        ))
-        .await
+        let backend = Backend::of_process()?;
+        let stores = backend.journal()?;
+        let ports = Ports {
+            journal: stores.journal(),
+            payments: &backend.stripe()?,
+            mails: &backend.queue(QueueName::Mails)?,
+            audit_keys: &backend.secret(SecretName::Audit)?,
+        };
+        serve::messages(|delivery| handle(ports, delivery)).await
     })
 }

@@ -13,16 +13,16 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(80);
 
 /// Which question of which deployment is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Execution {
+pub struct Execution {
     /// The deployment.
-    pub(crate) deployment: String,
+    pub deployment: String,
     /// The execution of its hook.
-    pub(crate) hook: String,
+    pub hook: String,
 }
 
 /// What a deployment hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
     /// It goes on.
     Succeeded,
     /// It is rolled back.
@@ -31,7 +31,7 @@ pub(crate) enum Status {
 
 /// Who deploys.
 #[async_trait]
-pub(crate) trait Deployments: Send + Sync {
+pub trait Deployments: Send + Sync {
     /// Answers a hook's execution.
     async fn answer(&self, execution: &Execution, status: Status) -> Result<(), StorageError>;
 }

@@ -1,13 +1,16 @@
 //! The smoke-test function's process.
 
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
-use smoke_test::Function;
+use aws::CodeDeploy;
+use backend::Backend;
+use runtime::{Error, System, serve};
+use smoke_test::{Configured, Ports, handle};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(Environment::of_process())?;
-        let handle = |event: LambdaEvent<serde_json::Value>| async move { function.handle(&event.payload).await };
-        run(service_fn(handle)).await
+        let backend = Backend::of_process()?;
+        let deployments = CodeDeploy::new(backend.connection().clone());
+        let test = Configured::new(backend);
+        let ports = Ports { deployments: &deployments, test: &test, pause: &System };
+        serve::events(|event| async move { handle(ports, &event.payload).await }).await
     })
 }

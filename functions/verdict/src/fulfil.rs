@@ -28,7 +28,7 @@ use till::{Bought, Till};
 /// What fulfilment needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub journal: Journal<'a>,
     pub generate: generate::Ports<'a>,
     pub archive: &'a dyn VerdictArchive,
@@ -53,7 +53,7 @@ pub struct Settings {
 
 /// One order, as the queue delivered it.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub(crate) struct Order {
     /// The sale.
     pub session_id: SessionId,
     /// When the triggering event reached us.
@@ -66,7 +66,7 @@ pub struct Order {
 
 /// Why an order must come again. Nothing is lost: the claim is released or ends by itself.
 #[derive(Debug, thiserror::Error)]
-pub enum FulfilError {
+pub(crate) enum FulfilError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -91,7 +91,7 @@ pub enum FulfilError {
 ///
 /// # Errors
 /// [`FulfilError`]: the queue must deliver the order again.
-pub async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, FulfilError> {
+pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, FulfilError> {
     let journal = ports.journal;
     let sale = journal.load(&order.session_id, order.received_at).await?;
     let fresh = Sale::ordered(order.session_id.clone(), order.received_at);

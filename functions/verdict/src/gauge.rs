@@ -5,12 +5,15 @@ use async_trait::async_trait;
 use domain::{
     Metric,
     breaker::Breaker,
-    ports::{Breakers, Clock, SaveError, StorageError, Versioned},
+    ports::{Breakers, Clock, Meter, SaveError, StorageError, Versioned},
 };
-use runtime::{System, telemetry};
 
-/// The breakers behind it, with their gauge.
-pub(crate) struct Gauged<'a>(pub(crate) &'a dyn Breakers);
+/// Breakers whose state is recorded when they are read or saved.
+pub(crate) struct Gauged<'a> {
+    pub(crate) breakers: &'a dyn Breakers,
+    pub(crate) meter: &'a dyn Meter,
+    pub(crate) clock: &'a dyn Clock,
+}
 
 /// The gauge of a breaker that was read or saved: 1 while it is not closed, 0 when it is closed by this save.
 fn reading(breaker: &Breaker, saved: bool) -> Option<u64> {
@@ -21,23 +24,25 @@ fn reading(breaker: &Breaker, saved: bool) -> Option<u64> {
     }
 }
 
-fn tell(breaker: &Breaker, saved: bool) {
-    if let Some(value) = reading(breaker, saved) {
-        telemetry::measure(Metric::BreakerOpen.of(value), System.now());
+impl Gauged<'_> {
+    fn record(&self, breaker: &Breaker, saved: bool) {
+        if let Some(value) = reading(breaker, saved) {
+            self.meter.record(&[Metric::BreakerOpen.of(value)], self.clock.now());
+        }
     }
 }
 
 #[async_trait]
 impl Breakers for Gauged<'_> {
     async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
-        let row = self.0.load(model).await?;
-        tell(&row.value, false);
+        let row = self.breakers.load(model).await?;
+        self.record(&row.value, false);
         Ok(row)
     }
 
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
-        self.0.save(model, breaker, expected).await?;
-        tell(breaker, true);
+        self.breakers.save(model, breaker, expected).await?;
+        self.record(breaker, true);
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// What generation needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub model: &'a dyn Model,
     pub breakers: &'a dyn Breakers,
     pub alerts: &'a dyn Alerts,
@@ -37,7 +37,7 @@ pub struct Policy {
 
 /// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
 #[derive(Debug)]
-pub struct Generated {
+pub(crate) struct Generated {
     /// The verdict, or why there is none.
     pub verdict: Result<Verdict, NoVerdict>,
     /// Each crosscheck, in order.
@@ -50,7 +50,7 @@ pub struct Generated {
 
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoVerdict {
+pub(crate) enum NoVerdict {
     /// It failed for good; the reason is for operators.
     Failed(String),
     /// Our own side failed before the model was asked: the order must come again.
@@ -66,7 +66,13 @@ pub enum NoVerdict {
 /// A reply that is no JSON is asked for once more, with a stricter instruction and inside that ceiling
 /// (GAP-02E). A reply that fails the crosscheck otherwise is not: asking until one passes would be fabrication
 /// (TMM Cross-Validation, invariant 4).
-pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, tier: Tier, query: &Query) -> Generated {
+pub(crate) async fn generate(
+    ports: Ports<'_>,
+    policy: &Policy,
+    session: &SessionId,
+    tier: Tier,
+    query: &Query,
+) -> Generated {
     let mut generated = Generated {
         verdict: Err(NoVerdict::Failed("no attempt was made".to_owned())),
         crosschecks: Vec::new(),

@@ -3,11 +3,12 @@
 //! claim → confirm the payment → model → crosscheck → gate 1 → cache with its audit records → archive → mail.
 
 mod fulfil;
-mod function;
 mod gauge;
 mod generate;
 mod guard;
+mod handle;
+mod settings;
 
-pub use fulfil::{FulfilError, Order, Ports, Settings, fulfil};
-pub use function::Function;
-pub use generate::{Generated, NoVerdict, Policy, Ports as GeneratePorts, generate};
+pub use fulfil::Settings;
+pub use generate::Policy;
+pub use handle::{Ports, handle};

@@ -1,15 +1,31 @@
 //! The verdict function's process.
 
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use runtime::Environment;
-use verdict::Function;
+use aws::DynamoSubmissions;
+use backend::{Backend, QueueName, SecretName};
+use runtime::{Error, System, serve};
+use verdict::{Ports, Settings, handle};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let function = &Function::from_environment(&Environment::of_process())?;
-        run(service_fn(
-            move |event: LambdaEvent<_>| async move { Ok::<_, Error>(function.handle(event.payload).await) },
-        ))
-        .await
+        let backend = Backend::of_process()?;
+        let settings = Settings::from_environment(backend.environment(), &backend.models()?)?;
+        let stores = backend.journal()?;
+        let ports = Ports {
+            journal: stores.journal(),
+            model: &backend.gemini()?,
+            breakers: &stores.sales,
+            archive: &backend.archive()?,
+            quarantine: &backend.quarantine()?,
+            mails: &backend.queue(QueueName::Mails)?,
+            notices: &backend.queue(QueueName::Notices)?,
+            payments: &backend.stripe()?,
+            smoke: &backend.stripe_test_mode()?,
+            submissions: &DynamoSubmissions(&stores.sales),
+            audit_keys: &backend.secret(SecretName::Audit)?,
+            randomness: &System,
+            pause: &System,
+            meter: &System,
+        };
+        serve::messages(|delivery| handle(ports, &settings, delivery)).await
     })
 }

@@ -2,8 +2,6 @@
 //!
 //! It answers 2xx only once the queue has the message; until then Stripe keeps the event and delivers it again.
 
-mod function;
 mod receive;
 
-pub use function::Function;
-pub use receive::{MAX_BODY_BYTES, Ports, receive};
+pub use receive::{MAX_BODY_BYTES, Ports, handle};

@@ -3,10 +3,13 @@
 use domain::{
     CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
     message::{self, Message, OrderedBy},
-    ports::{Clock, Queue, StorageError},
+    ports::{Clock, Meter, Queue, StorageError},
     smoke,
 };
-use runtime::{http::Reply, telemetry};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
 use serde::Deserialize;
 use serde_json::json;
 use stripe::{
@@ -28,6 +31,7 @@ pub struct Ports<'a> {
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub payments: &'a dyn Queue,
+    pub meter: &'a dyn Meter,
     pub clock: &'a dyn Clock,
 }
 
@@ -38,8 +42,13 @@ struct SigningSecrets {
     signing_secrets: Vec<Secret>,
 }
 
+/// Handles one request.
+pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
+    receive(ports, request.header("stripe-signature"), request.body()).await
+}
+
 /// Receives one event. Nothing is read of a body whose signature does not hold (Product Tiers, invariant 2).
-pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) -> Reply {
+async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) -> Reply {
     let received_at = ports.clock.now();
     if body.len() > MAX_BODY_BYTES {
         return Reply::error(413, "too_large", "The event is larger than 256 KiB.");
@@ -68,14 +77,14 @@ pub async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u
     match stripe::event::parse(body) {
         Err(error) => {
             tracing::error!(error = %telemetry::chain(&error), "a signed event could not be read");
-            telemetry::measure(Metric::EventUnreadable.once(), received_at);
+            ports.meter.record(&[Metric::EventUnreadable.once()], received_at);
             Reply::error(400, "event_malformed", "The body is not a Stripe event.")
         }
         Ok(event) => match asked(event.kind, received_at) {
             Asked::Nothing => received(),
             Asked::Passing(message) => pass_on(ports, &message).await,
             Asked::Watching(metric) => {
-                telemetry::measure(metric.once(), received_at);
+                ports.meter.record(&[metric.once()], received_at);
                 received()
             }
         },

@@ -11,6 +11,7 @@ use aws::{
     Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, S3AuditLog, S3Digests, S3Quarantine, SecretDocument,
     SnsAlerts, SqsLogNotices, SqsQueue,
 };
+use backend::Backend;
 use domain::{EmailAddress, ports::Notes};
 use runtime::{Environment, System};
 use serde::Deserialize;
@@ -287,22 +288,24 @@ impl Deployed {
     /// The smoke test of this stack, with the secrets that its functions use.
     pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
         let secret = |name: &str| format!("{}/{name}", self.stack.name);
-        let (graph_base_url, login_base_url) = self.graph_urls()?;
-        let names = smoke::Names {
-            site: self.stack.output("SiteUrl")?.trim_end_matches('/').to_owned(),
-            stripe_base_url: self.stripe_url()?,
-            graph_base_url,
-            login_base_url,
-            sender: self.sender()?,
-            smoke_secret: secret("stripe-smoke"),
-            gemini_secret: secret("gemini"),
-            graph_secret: secret("graph"),
-            table: self.stack.output("TableName")?,
-            audit_bucket: self.stack.output("AuditBucket")?,
-            ops_topic: self.stack.output("OpsTopicArn")?,
-            critical_topic: self.stack.output("CriticalTopicArn")?,
-        };
-        smoke::Wired::new(&self.connection, names).map_err(StackError::Smoke)
+        let (graph_url, login_url) = self.graph_urls()?;
+        let variables = BTreeMap::from([
+            ("SITE_URL", self.stack.output("SiteUrl")?),
+            ("STRIPE_BASE_URL", self.stripe_url()?),
+            ("GRAPH_BASE_URL", graph_url),
+            ("LOGIN_BASE_URL", login_url),
+            ("GRAPH_SENDER", self.sender()?.expose().to_owned()),
+            ("STRIPE_SMOKE_SECRET_ID", secret("stripe-smoke")),
+            ("GEMINI_SECRET_ID", secret("gemini")),
+            ("GRAPH_SECRET_ID", secret("graph")),
+            ("TABLE_NAME", self.stack.output("TableName")?),
+            ("AUDIT_BUCKET", self.stack.output("AuditBucket")?),
+            ("OPS_TOPIC_ARN", self.stack.output("OpsTopicArn")?),
+            ("CRITICAL_TOPIC_ARN", self.stack.output("CriticalTopicArn")?),
+        ]);
+        let environment = Environment::from_lookup(move |name| variables.get(name).cloned());
+        let backend = Backend::with_connection(self.connection.clone(), environment);
+        smoke::Wired::new(&backend).map_err(StackError::Smoke)
     }
 
     /// One of the stack's secrets, by its name after the stack's.

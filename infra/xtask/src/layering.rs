@@ -87,6 +87,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "audit-verify",
             "authority",
             "aws",
+            "backend",
             "crosscheck",
             "domain",
             "filter",

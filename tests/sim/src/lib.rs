@@ -1,4 +1,4 @@
-//! The proof by simulation: the functions' own decisions, on ports that fail, in worlds that are drawn from seeds.
+//! The proof by simulation: the handlers that are deployed, on ports that fail, in worlds that are drawn from seeds.
 //!
 //! In a world some customers buy; processes die around their effects and between them, replies are lost after the
 //! work was done, messages come twice, late and out of order, vendors are slow, refuse or are down, clocks are
@@ -8,8 +8,10 @@
 mod cast;
 mod checker;
 pub mod defects;
+pub mod deployment;
 mod ends;
-mod house;
+mod faults;
+mod operator;
 mod ports;
 mod queues;
 mod random;
@@ -17,7 +19,6 @@ mod rules;
 mod simulator;
 pub mod sweep;
 mod tally;
-mod weather;
 
 pub use ends::End;
 pub use rules::{Rule, Violation};
@@ -25,12 +26,12 @@ pub use tally::Tally;
 
 use cast::Customer;
 use defects::Defect;
+use deployment::Deployment;
 use domain::{Timestamp, ports::ModelError};
-use house::House;
+use faults::Faults;
 use random::Random;
 use simulator::Simulator;
 use testkit::World;
-use weather::Weather;
 
 /// What the world of a seed came to.
 #[derive(Clone, Debug)]
@@ -55,28 +56,28 @@ pub fn simulate(seed: u64, traced: bool) -> Report {
 #[must_use]
 pub fn simulate_with(seed: u64, traced: bool, defect: Option<Defect>) -> Report {
     let mut random = Random::new(seed, 1);
-    let weather = Weather::draw(&mut random);
+    let faults = Faults::draw(&mut random);
     let number = usize::try_from(random.between(1, 8)).unwrap_or(1);
     let customers: Vec<Customer> = (0..number).map(|number| Customer::draw(number, &mut random)).collect();
     let world = World::at(start());
-    surround(&world, &weather, Random::new(seed, 2), &customers);
-    let house = House::new(&world, defect);
-    let mut simulator = Simulator::new(&house, weather, random, customers, traced);
+    surround(&world, &faults, Random::new(seed, 2), &customers);
+    let deployment = deploy(&world, defect);
+    let mut simulator = Simulator::new(&deployment, faults, random, customers, traced);
     simulator.begin();
     let outlook = simulator.run();
     Report { seed, violation: outlook.result.err(), tally: outlook.tally, trace: outlook.trace }
 }
 
-/// Gives a world its weather and a model that knows the customers' questions.
-fn surround(world: &World, weather: &Weather, mut random: Random, customers: &[Customer]) {
+/// Gives a world its faults and a model that knows the customers' questions.
+fn surround(world: &World, faults: &Faults, mut random: Random, customers: &[Customer]) {
     teach(world, customers);
-    let weather = weather.clone();
+    let faults = faults.clone();
     let mut state = world.state();
     state.random = random.next();
-    state.sent_items_lag = weather.sent_items_lag;
+    state.sent_items_lag = faults.sent_items_lag;
     let began = state.now;
     drop(state);
-    world.surround(Box::new(move |name, now| weather.passage(&mut random, name, now - began)));
+    world.surround(Box::new(move |name, now| faults.passage(&mut random, name, now - began)));
 }
 
 /// Gives a world a model that knows the customers' questions, and a promotion code.
@@ -99,4 +100,12 @@ fn teach(world: &World, customers: &[Customer]) {
 
 const fn start() -> Timestamp {
     Timestamp::from_seconds(1_800_000_000)
+}
+
+/// The functions of a world of a few sales: breakers open earlier than with the template's settings.
+fn deploy(world: &World, defect: Option<Defect>) -> Deployment<'_> {
+    let mut deployment = Deployment::with_defect(world, defect);
+    let breaker = &mut deployment.verdict.policy.breaker;
+    (breaker.failures, breaker.slow_successes) = (2, 3);
+    deployment
 }

@@ -1,4 +1,4 @@
-//! The world's ports as a house has them: decorators that pass every call on, and that break one contract where the
+//! The world's ports as a deployment has them: decorators that pass every call on, and that break one contract where the
 //! world has a [`Defect`].
 
 use crate::defects::Defect;

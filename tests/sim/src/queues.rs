@@ -1,7 +1,7 @@
 //! The queues, as SQS keeps them: at least once, in any order, a visibility time-out, a receive count, and a
 //! dead-letter queue for what was received too often.
 
-use crate::weather::SECOND;
+use crate::faults::SECOND;
 use std::collections::BTreeMap;
 
 /// SQS refuses longer delays.

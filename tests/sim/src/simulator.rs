@@ -13,13 +13,13 @@ use crate::{
     cast::Customer,
     checker::{Checked, Checker, Invocation},
     defects::Defect,
+    deployment::Deployment,
     ends::{self, End, Whereabouts},
-    house::House,
+    faults::{Faults, HOUR, MINUTE, SECOND},
     queues::{MAX_HOPS, QUEUES, Queue, Waiting},
     random::Random,
     rules::Rule,
     tally::Tally,
-    weather::{HOUR, MINUTE, SECOND, Weather},
 };
 use domain::message::Message;
 use std::{
@@ -42,9 +42,9 @@ pub(crate) struct Outlook {
 }
 
 pub(crate) struct Simulator<'h> {
-    house: &'h House<'h>,
+    deployment: &'h Deployment<'h>,
     world: &'h World,
-    weather: Weather,
+    faults: Faults,
     random: Random,
     began: i64,
     agenda: BinaryHeap<Reverse<(i64, u64, What)>>,
@@ -66,20 +66,20 @@ pub(crate) struct Simulator<'h> {
 
 impl<'h> Simulator<'h> {
     pub(crate) fn new(
-        house: &'h House<'h>,
-        weather: Weather,
+        deployment: &'h Deployment<'h>,
+        faults: Faults,
         random: Random,
         customers: Vec<Customer>,
         traced: bool,
     ) -> Self {
-        let checker = Checker::new(weather.wrong_clocks == 0);
-        let began = house.world.state().now;
-        let for_ever = house.ports.defect == Some(Defect::NeverDeadLettered);
+        let checker = Checker::new(faults.wrong_clocks == 0);
+        let began = deployment.world.state().now;
+        let for_ever = deployment.ports.defect == Some(Defect::NeverDeadLettered);
         let queue = |(_, visibility, most)| Queue::new(visibility, if for_ever { u32::MAX } else { most });
         Self {
-            house,
-            world: house.world,
-            weather,
+            deployment,
+            world: deployment.world,
+            faults,
             random,
             began,
             agenda: BinaryHeap::new(),
@@ -182,7 +182,7 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    /// Starts an invocation on a clock that is off by `skew`, or by more in wrong weather.
+    /// Starts an invocation on a clock that is off by `skew`, or by more in a world of wrong clocks.
     fn invoke(
         &mut self,
         work: Work,
@@ -191,10 +191,10 @@ impl<'h> Simulator<'h> {
         skew: i64,
         future: impl Future<Output = Outcome> + 'h,
     ) {
-        let skew = if self.is_stormy() && self.random.chance(self.weather.wrong_clocks) {
+        let skew = if self.has_faults_now() && self.random.chance(self.faults.wrong_clocks) {
             self.tally.count_fault("wrong clock");
             self.may_be_chased(customer);
-            self.random.between(-self.weather.clock_error, self.weather.clock_error)
+            self.random.between(-self.faults.clock_error, self.faults.clock_error)
         } else {
             skew
         };
@@ -331,7 +331,7 @@ impl<'h> Simulator<'h> {
 
     /// Whether a dead letter may be.
     fn forgiven(&self, customer: &Customer, end: End) -> Checked {
-        let excused = self.weather.is_long() || customer.mishap.is_some();
+        let excused = self.faults.is_long() || customer.mishap.is_some();
         Rule::NotGivenUp.require(end != End::DeadLetter || excused, || {
             format!("customer {}'s message was given up", customer.number)
         })
@@ -365,9 +365,9 @@ impl<'h> Simulator<'h> {
         Ok(())
     }
 
-    /// An operator puts the dead letters back once the weather is fine, all but what cannot be read.
+    /// An operator puts the dead letters back once the faults are over, all but what cannot be read.
     fn redrive(&mut self) {
-        let now = self.now().max(self.began + self.weather.over());
+        let now = self.now().max(self.began + self.faults.over());
         for queue in 0..self.queues.len() {
             for waiting in self.queues[queue].take_dead() {
                 if waiting.customer.is_none_or(|number| self.customers[number].paid_at.is_none()) {

@@ -4,11 +4,11 @@ use crate::{
     Rule, Violation,
     cast::{Afterwards, Answer, Customer, Payment},
     ends::End,
-    house::{Decision, House},
+    faults::{Faults, HOUR, MINUTE, SECOND},
+    operator::Decision,
     random::Random,
     simulator::{Mishap, Outlook, Script, Simulator},
     start,
-    weather::{HOUR, MINUTE, SECOND, Weather},
 };
 use domain::money::PaymentChange;
 use std::{collections::BTreeSet, time::Duration};
@@ -191,8 +191,8 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
         let before = Duration::from_millis(if name == "model.ask" { 900 } else { 5 });
         Passage { before, fault, after: Duration::from_millis(1) }
     }));
-    let house = House::new(&world, None);
-    let mut simulator = Simulator::new(&house, Weather::calm(scenario.rival), Random::new(0, 0), customers, traced);
+    let deployment = crate::deploy(&world, None);
+    let mut simulator = Simulator::new(&deployment, Faults::none(scenario.rival), Random::new(0, 0), customers, traced);
     simulator.follow(Script {
         looks: if scenario.looks { vec![2 * SECOND, 4 * MINUTE, 50 * MINUTE, 80 * MINUTE] } else { Vec::new() },
         mishap: scenario.mishap,

@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000 };
 
 fn ports(world: &World) -> Ports<'_> {
     let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
-    Ports { journal, bucket: "log", log: world, notices: world, digests: world, signer: world }
+    Ports { journal, bucket: "log", log: world, notices: world, digests: world, signer: world, meter: world }
 }
 
 /// A record comes into the log, and the bucket tells of it.

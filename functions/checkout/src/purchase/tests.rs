@@ -4,6 +4,10 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::{Fault, Plan, World, run};
 
+const fn ports<'a>(payments: &'a dyn Payments, world: &'a World) -> Ports<'a> {
+    Ports { payments, randomness: world, meter: world, clock: world }
+}
+
 fn world() -> World {
     let world = World::at(Timestamp::from_seconds(0));
     world.state().promotion_codes.insert("FRIEND20".into(), "promo_1".into());
@@ -11,7 +15,7 @@ fn world() -> World {
 }
 
 fn post(world: &World, body: &str) -> Reply {
-    run(purchase(Ports { payments: world, randomness: world }, body.as_bytes())).unwrap()
+    run(purchase(ports(world, world), body.as_bytes())).unwrap()
 }
 
 fn code(reply: &Reply) -> String {
@@ -63,7 +67,7 @@ fn bad_requests_are_refused_by_name_before_any_call() {
     let deep = format!("{{\"tier\":\"quick\",\"query\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
     assert_eq!(post(&world(), &deep).status(), 400);
     assert_eq!(post(&world(), &"x".repeat(MAX_BODY_BYTES + 1)).status(), 413);
-    let reply = run(purchase(Ports { payments: &world(), randomness: &world() }, &[0xff, 0xfe])).unwrap();
+    let reply = run(purchase(ports(&world(), &world()), &[0xff, 0xfe])).unwrap();
     assert_eq!((reply.status(), code(&reply).as_str()), (400, "malformed_json"));
 }
 
@@ -103,7 +107,7 @@ impl Payments for Refusing<'_> {
 fn a_code_that_stripe_refuses_for_this_purchase_is_a_400_and_anything_else_is_not_the_customers() {
     let world = world();
     let refusing = Refusing(&world);
-    let post = |body: &str| run(purchase(Ports { payments: &refusing, randomness: &world }, body.as_bytes())).unwrap();
+    let post = |body: &str| run(purchase(ports(&refusing, &world), body.as_bytes())).unwrap();
     let discounted = post(r#"{"tier":"quick","query":"x","referral_code":"FRIEND20"}"#);
     assert_eq!((discounted.status(), code(&discounted).as_str()), (400, "referral_code_unusable"));
     assert!(!discounted.body().contains("amount_too_small"));
@@ -146,7 +150,7 @@ proptest! {
     #[test]
     fn no_body_breaks_it(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let world = world();
-        let reply = run(purchase(Ports { payments: &world, randomness: &world }, &bytes)).unwrap();
+        let reply = run(purchase(ports(&world, &world), &bytes)).unwrap();
         prop_assert!(matches!(reply.status(), 200 | 400));
     }
 }

@@ -55,6 +55,7 @@ fn ports(world: &World) -> Ports<'_> {
         notices: world,
         mails: world,
         retries: world,
+        meter: world,
     }
 }
 
@@ -262,6 +263,7 @@ fn a_run_is_bounded_and_the_most_urgent_come_first() {
         notices: &world,
         mails: &world,
         retries: &world,
+        meter: &world,
     };
     let report =
         testkit::run(run(ports, Settings { refund_held: true, most: 1, share: Duration::from_secs(20) })).unwrap();

@@ -44,7 +44,7 @@ fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIt
 /// One comparison; nothing when the process died.
 fn compared(world: &World) -> Option<Result<Report, CompareError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    testkit::run(run(Ports { journal, ledger: world, orders: world, notices: world }, 3 * DAY))
+    testkit::run(run(Ports { journal, ledger: world, orders: world, notices: world, meter: world }, 3 * DAY))
 }
 
 #[test]

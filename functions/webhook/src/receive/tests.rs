@@ -46,7 +46,15 @@ fn world() -> World {
 }
 
 fn ports<'a>(world: &'a World, signing_secrets: &'a dyn RenewableSecret) -> Ports<'a> {
-    Ports { signing_secrets, smoke_secret: &SMOKE, orders: world, notices: world, payments: world, clock: world }
+    Ports {
+        signing_secrets,
+        smoke_secret: &SMOKE,
+        orders: world,
+        notices: world,
+        payments: world,
+        meter: world,
+        clock: world,
+    }
 }
 
 fn sign(body: &str) -> String {

@@ -28,7 +28,7 @@ use std::time::Duration;
 /// What a delivery needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ports<'a> {
+pub(crate) struct Ports<'a> {
     pub journal: Journal<'a>,
     pub archive: &'a dyn VerdictArchive,
     pub quarantine: &'a dyn Quarantine,
@@ -64,7 +64,7 @@ impl Settings {
 
 /// One order, as the queue delivered it.
 #[derive(Clone, Debug)]
-pub struct MailOrder {
+pub(crate) struct MailOrder {
     /// The sale.
     pub session_id: SessionId,
     /// Which mail.
@@ -77,7 +77,7 @@ pub struct MailOrder {
 
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
+pub(crate) enum Attempt {
     /// There is nothing left to do for this order.
     Ended,
     /// Somebody is at it: look again later.
@@ -88,7 +88,7 @@ pub enum Attempt {
 
 /// Why a mail must be tried again.
 #[derive(Debug, thiserror::Error)]
-pub enum DeliverError {
+pub(crate) enum DeliverError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -110,7 +110,7 @@ pub enum DeliverError {
 ///
 /// # Errors
 /// [`DeliverError`]: the queue must deliver the order again.
-pub async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, DeliverError> {
+pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, DeliverError> {
     let journal = ports.journal;
     let (sale, entry) = journal.store.load_with_verdict(&order.session_id).await?;
     let sale = sale.ok_or(DeliverError::NoSale)?;

@@ -4,10 +4,12 @@
 //! Only a recorded draft is ever sent, and the mailbox sends a draft once; so a worker may die anywhere. What
 //! fails is tried again on the schedule of Email Retry, INV-02, and then becomes a dead letter.
 
+mod clients;
 mod deliver;
 mod failure;
+mod handle;
 pub mod render;
-mod wiring;
 
-pub use deliver::{Attempt, DeliverError, MailOrder, Ports, Settings, deliver};
-pub use wiring::Postman;
+pub use clients::Clients;
+pub use deliver::Settings;
+pub use handle::{Ports, retry, send};

@@ -13,4 +13,4 @@ mod wiring;
 pub use graph::{GRAPH_URL, LOGIN_URL};
 pub use report::{Ending, Report, Trigger};
 pub use stripe::BASE_URL as STRIPE_URL;
-pub use wiring::{Names, Wired};
+pub use wiring::Wired;

@@ -35,7 +35,7 @@ pub(crate) trait Site: Send + Sync {
 
 /// Where sessions are created: Stripe's test mode.
 #[async_trait]
-pub(crate) trait Till: Send + Sync {
+pub(crate) trait TestCheckout: Send + Sync {
     /// Creates the smoke test's session.
     async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError>;
 }
@@ -55,7 +55,7 @@ pub(crate) struct Ports<'a> {
     pub(crate) network: &'a dyn Network,
     pub(crate) site: &'a dyn Site,
     pub(crate) mailbox: &'a dyn Mailbox,
-    pub(crate) till: &'a dyn Till,
+    pub(crate) checkout: &'a dyn TestCheckout,
     pub(crate) store: &'a dyn SaleStore,
     pub(crate) entries: &'a dyn CacheEntries,
     pub(crate) clock: &'a dyn Clock,

@@ -57,7 +57,7 @@ pub(crate) async fn mailbox_health(ports: Ports<'_>) -> Answer<()> {
 
 pub(crate) async fn create(ports: Ports<'_>) -> Answer<Created> {
     let key = format!("smoke-{}", ports.randomness.token());
-    let created = ports.till.create(&key).await.map_err(|error| failed(&error))?;
+    let created = ports.checkout.create(&key).await.map_err(|error| failed(&error))?;
     if !created.id.is_test_mode() {
         return Err(Failure::new(format!("{} is not a session of the test mode", created.id.prefix())));
     }

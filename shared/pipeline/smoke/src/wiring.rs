@@ -1,45 +1,25 @@
 //! The smoke test of one process on AWS, Stripe's test mode, Graph and the public site.
 
 use crate::{
-    ports::{Network, Ports, Reply, Settings, Site, Till, Unreachable},
+    ports::{Network, Ports, Reply, Settings, Site, TestCheckout, Unreachable},
     record::{FUNCTION, Remembered},
     report::{Report, Trigger},
     run,
 };
 use async_trait::async_trait;
-use audit::FunctionJournal;
-use aws::{Connection, DynamoSales, S3AuditLog, SecretDocument, SnsAlerts};
+use aws::SecretDocument;
+use backend::{Backend, JournalStores, SecretName};
 use domain::{
-    EmailAddress, SessionId,
+    SessionId,
     ports::{Clock, PaymentError},
 };
-use runtime::System;
-use std::{error::Error, sync::Arc, time::Duration};
+use runtime::{Error, System};
+use std::time::Duration;
 use stripe::{Created, SmokeClient};
 use tokio::net::TcpStream;
 
 /// No reply of the site takes longer; the stages have limits of their own.
 const SITE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Where everything is. There is no customer's address in it (Smoke Test, invariant 3).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct Names {
-    /// The public site, without a slash at the end.
-    pub site: String,
-    pub stripe_base_url: String,
-    pub graph_base_url: String,
-    pub login_base_url: String,
-    /// The mailbox that sends verdicts.
-    pub sender: EmailAddress,
-    pub smoke_secret: String,
-    pub gemini_secret: String,
-    pub graph_secret: String,
-    pub table: String,
-    pub audit_bucket: String,
-    pub ops_topic: String,
-    pub critical_topic: String,
-}
 
 /// What runs smoke tests in one process.
 pub struct Wired {
@@ -47,15 +27,13 @@ pub struct Wired {
     gemini_secret: SecretDocument,
     site: HttpSite,
     mailbox: graph::LazyClient,
-    till: SmokeClient,
-    sales: DynamoSales,
-    log: S3AuditLog,
-    alerts: SnsAlerts,
+    checkout: SmokeClient,
+    stores: JournalStores,
     addresses: Vec<String>,
 }
 
 #[async_trait]
-impl Till for SmokeClient {
+impl TestCheckout for SmokeClient {
     async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError> {
         Self::create(self, idempotency_key).await
     }
@@ -108,50 +86,27 @@ impl Site for HttpSite {
 }
 
 impl Wired {
-    /// Nothing is called yet.
+    /// Builds the clients. Nothing is called yet. No customer's address is among the settings (Smoke Test, invariant 3).
     ///
     /// # Errors
-    /// When no HTTP client can be built.
-    pub fn new(connection: &Connection, names: Names) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let system = Arc::new(System);
-        let secret = |id: &str| SecretDocument::new(connection.clone(), id.to_owned());
+    /// One that names the variable that is missing or malformed.
+    pub fn new(backend: &Backend) -> Result<Self, Error> {
+        let site = backend.site()?;
         let http = reqwest::Client::builder().timeout(SITE_TIMEOUT).redirect(reqwest::redirect::Policy::none());
-        let till = SmokeClient::new(
-            names.stripe_base_url,
-            names.site.clone(),
-            Arc::new(secret(&names.smoke_secret)),
-            system.clone(),
-            system.clone(),
-        );
         Ok(Self {
-            addresses: vec![names.site.clone(), names.graph_base_url.clone()],
-            smoke_secret: secret(&names.smoke_secret),
-            gemini_secret: secret(&names.gemini_secret),
-            site: HttpSite { http: http.build()?, base_url: names.site },
-            mailbox: graph::LazyClient::new(
-                names.graph_base_url,
-                names.login_base_url,
-                names.sender,
-                Arc::new(secret(&names.graph_secret)),
-                Arc::new(graph::NotKept),
-                system.clone(),
-            ),
-            till,
-            sales: DynamoSales::new(connection.clone(), names.table, system),
-            log: S3AuditLog::new(connection.clone(), names.audit_bucket),
-            alerts: SnsAlerts::new(connection.clone(), names.ops_topic, names.critical_topic),
+            addresses: vec![site.clone(), backend.graph_url()?],
+            smoke_secret: backend.secret(SecretName::StripeSmoke)?,
+            gemini_secret: backend.secret(SecretName::Gemini)?,
+            site: HttpSite { http: http.build()?, base_url: site },
+            mailbox: backend.mailbox()?,
+            checkout: backend.stripe_test_mode()?,
+            stores: backend.journal()?,
         })
     }
 
     /// Runs the test once, records the run, and tells operators. `log` says where the report can be read.
     pub async fn run(&self, trigger: Trigger, log: &str) -> Report {
-        let journal = FunctionJournal {
-            function: FUNCTION,
-            notes: &self.sales,
-            log: &self.log,
-            alerts: &self.alerts,
-            clock: &System,
-        };
+        let journal = self.stores.function_journal(FUNCTION);
         let remembered = Remembered::of(journal, &System).await;
         let settings = Settings { addresses: self.addresses.clone(), leftovers: remembered.leftovers() };
         let ports = Ports {
@@ -160,9 +115,9 @@ impl Wired {
             network: &Tcp,
             site: &self.site,
             mailbox: &self.mailbox,
-            till: &self.till,
-            store: &self.sales,
-            entries: &self.sales,
+            checkout: &self.checkout,
+            store: &self.stores.sales,
+            entries: &self.stores.sales,
             clock: &System,
             pause: &System,
             randomness: &System,

@@ -56,6 +56,12 @@ impl Backend {
         Ok(Self { environment: Arc::new(environment), connection })
     }
 
+    /// Another environment, where AWS is reached with this connection.
+    #[must_use]
+    pub fn with_connection(connection: Connection, environment: Environment) -> Self {
+        Self { environment: Arc::new(environment), connection }
+    }
+
     /// The variables, for settings that are not clients.
     #[must_use]
     pub fn environment(&self) -> &Environment {

@@ -3,7 +3,8 @@
 use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
 use audit::{FunctionJournal, Journal};
 use aws::{
-    DynamoSales, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsQueue,
+    DynamoSales, KmsKey, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
+    SqsLogNotices, SqsQueue,
 };
 use runtime::System;
 use std::sync::Arc;
@@ -97,6 +98,22 @@ impl Backend {
     /// As [`Self::journal`].
     pub fn digests(&self) -> Result<S3Digests, BackendError> {
         Ok(S3Digests::new(self.connection.clone(), self.bucket(Bucket::Digests)?))
+    }
+
+    /// The key that signs digests.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn digest_key(&self) -> Result<KmsKey, BackendError> {
+        Ok(KmsKey::new(self.connection.clone(), self.required("DIGEST_KEY_ARN")?))
+    }
+
+    /// Messages about new objects in the audit log.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn log_notices(&self) -> Result<SqsLogNotices, BackendError> {
+        Ok(SqsLogNotices::new(self.connection.clone(), self.required("LOG_NOTICES_QUEUE_URL")?))
     }
 
     /// A queue.

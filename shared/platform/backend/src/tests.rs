@@ -51,7 +51,7 @@ const CLIENTS: [(&str, &[&str], Build); 13] = [
     ("signing secrets", &["STRIPE_WEBHOOK_SECRET_ID"], |backend| backend.secret(SecretName::StripeWebhook).map(drop)),
     ("stripe", &["STRIPE_SECRET_ID", "SITE_URL"], |backend| backend.stripe().map(drop)),
     ("stripe's test mode", &["STRIPE_SMOKE_SECRET_ID", "SITE_URL"], |backend| backend.stripe_test_mode().map(drop)),
-    ("gemini", &["GEMINI_SECRET_ID"], |backend| backend.gemini(std::time::Duration::from_secs(1)).map(drop)),
+    ("gemini", &["GEMINI_SECRET_ID"], |backend| backend.gemini().map(drop)),
     ("models", &["GEMINI_MODEL"], |backend| backend.models().map(drop)),
     ("mailbox", &["GRAPH_SECRET_ID", "GRAPH_SENDER"], |backend| backend.mailbox().map(drop)),
 ];

@@ -31,11 +31,20 @@ impl Backend {
         Ok(self.environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?)
     }
 
+    /// Gemini, to ask for verdicts. A call takes at most `GEMINI_CALL_TIMEOUT_MS` (1 to 55,000, 45,000 when unset).
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn gemini(&self) -> Result<gemini::LazyClient, BackendError> {
+        let millis = self.environment.bounded("GEMINI_CALL_TIMEOUT_MS", 45_000, 1u64, 55_000)?;
+        self.gemini_within(Duration::from_millis(millis))
+    }
+
     /// Gemini; no call takes longer than `timeout`.
     ///
     /// # Errors
     /// As [`Self::stripe`].
-    pub fn gemini(&self, timeout: Duration) -> Result<gemini::LazyClient, BackendError> {
+    pub fn gemini_within(&self, timeout: Duration) -> Result<gemini::LazyClient, BackendError> {
         let secret = Arc::new(self.secret(SecretName::Gemini)?);
         Ok(gemini::LazyClient::new(self.environment.base_url("GEMINI_BASE_URL", gemini::BASE_URL)?, timeout, secret))
     }
@@ -68,6 +77,14 @@ impl Backend {
         self.mailbox_with(secret, Arc::new(tokens))
     }
 
+    /// The address of the mailbox's service.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn graph_url(&self) -> Result<String, BackendError> {
+        Ok(self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?)
+    }
+
     /// The mailbox on a secret that the caller keeps as well.
     ///
     /// # Errors
@@ -77,7 +94,7 @@ impl Backend {
         secret: Arc<SecretDocument>,
         tokens: Arc<dyn graph::RefreshTokenStore>,
     ) -> Result<graph::LazyClient, BackendError> {
-        let graph_url = self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?;
+        let graph_url = self.graph_url()?;
         let login_url = self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?;
         let sender = self.environment.address("GRAPH_SENDER")?;
         Ok(graph::LazyClient::new(graph_url, login_url, sender, secret, tokens, Arc::new(System)))

@@ -34,12 +34,6 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Writes a measurement for CloudWatch.
-#[allow(clippy::print_stdout)] // CloudWatch reads the metric from a line of its own.
-pub fn measure(measurement: domain::Measurement, now: domain::Timestamp) {
-    println!("{}", domain::metric::line(&[measurement], now));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,8 @@
 
 use crate::{
     checker::Invocation,
-    house::{Answered, Decision},
-    weather::SECOND,
+    faults::SECOND,
+    operator::{Answered, Decision},
 };
 use domain::money::PaymentChange;
 use runtime::{Handled, http::Reply};

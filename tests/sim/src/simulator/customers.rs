@@ -3,8 +3,9 @@
 use super::{Mishap, Outcome, PROMISE, Script, Simulator, What, Work};
 use crate::{
     cast::{HELD_TERM, Payment},
+    deployment::SIGNING_SECRET,
+    faults::{HOUR, MINUTE, SECOND},
     queues::QUEUES,
-    weather::{HOUR, MINUTE, SECOND},
 };
 use domain::{
     PaymentStatus, SessionId, Timestamp,
@@ -24,7 +25,7 @@ impl Simulator<'_> {
             self.in_a_while(when, What::Arrive { customer, attempt: 1 });
         }
         self.schedule();
-        if self.weather.storm_until == 0 {
+        if self.faults.faults_until == 0 {
             return;
         }
         if self.random.chance(100) {
@@ -80,8 +81,8 @@ impl Simulator<'_> {
             What::Event { customer, kind, paid, attempt } => self.event(customer, kind, paid, attempt),
             What::Look { customer } => self.look(customer),
             What::Stranger => {
-                let house = self.house;
-                let asks = async move { Outcome::Replied(house.page("cs_unknown".to_owned()).await) };
+                let deployment = self.deployment;
+                let asks = async move { Outcome::Replied(deployment.page("cs_unknown").await) };
                 self.invoke(Work::Page, None, 0, 0, asks);
             }
             What::Mishap { kind, customer } => self.mishap(kind, customer),
@@ -116,8 +117,8 @@ impl Simulator<'_> {
         if self.script.is_some() || self.random.chance(200) {
             body["referral_code"] = "FRIEND".into();
         }
-        let house = self.house;
-        let buys = async move { Outcome::Replied(house.checkout(body.to_string()).await) };
+        let deployment = self.deployment;
+        let buys = async move { Outcome::Replied(deployment.checkout(body.to_string()).await) };
         self.invoke(Work::Checkout { attempt }, Some(number), 0, 0, buys);
     }
 
@@ -161,7 +162,7 @@ impl Simulator<'_> {
         }
         let kind = if late { LATE_PAYMENT } else { COMPLETED };
         self.note(|| format!("customer {number}: {kind}, paid: {paid}"));
-        let wait = self.random.between(200, if self.is_stormy() { 3 * MINUTE } else { 5 * SECOND });
+        let wait = self.random.between(200, if self.has_faults_now() { 3 * MINUTE } else { 5 * SECOND });
         if !lost {
             self.in_a_while(wait, What::Event { customer: number, kind, paid, attempt: 1 });
         }
@@ -170,13 +171,13 @@ impl Simulator<'_> {
                 let wait = self.random.between(MINUTE, 15 * MINUTE);
                 self.in_a_while(wait, What::Pay { customer: number, late: true });
             }
-            Payment::Never if self.weather.storm_until > 0 && self.random.chance(500) => {
+            Payment::Never if self.faults.faults_until > 0 && self.random.chance(500) => {
                 self.in_a_while(MINUTE, What::Forged { customer: number });
             }
             _ => {}
         }
         if paid {
-            let begins = if self.weather.is_long() { now.max(self.began + self.weather.over()) } else { now };
+            let begins = if self.faults.is_long() { now.max(self.began + self.faults.over()) } else { now };
             // Where Stripe never tells us, the daily comparison finds it; the second one at the latest.
             let begins = if lost { begins + 48 * HOUR } else { begins };
             self.at(begins + PROMISE, What::Promise { customer: number });
@@ -186,15 +187,15 @@ impl Simulator<'_> {
 
     fn event(&mut self, number: usize, kind: &'static str, paid: bool, attempt: u32) {
         let Some(event) = self.customers.get(number).and_then(|customer| customer.event(kind, paid)) else { return };
-        let (house, signed_at) = (self.house, Timestamp::from_millis(self.now()));
-        let tells = async move { Outcome::Replied(house.webhook(signed_at, event).await) };
+        let (deployment, signed_at) = (self.deployment, Timestamp::from_millis(self.now()));
+        let tells = async move { Outcome::Replied(deployment.webhook(SIGNING_SECRET, signed_at, event).await) };
         self.invoke(Work::Webhook { kind, paid, attempt }, Some(number), 0, 0, tells);
     }
 
     fn look(&mut self, number: usize) {
         let Some(session) = self.customers.get(number).and_then(|customer| customer.session.clone()) else { return };
-        let house = self.house;
-        let looks = async move { Outcome::Replied(house.page(session.as_str().to_owned()).await) };
+        let deployment = self.deployment;
+        let looks = async move { Outcome::Replied(deployment.page(session.as_str()).await) };
         self.invoke(Work::Page, Some(number), 0, 0, looks);
     }
 

@@ -4,10 +4,10 @@ use super::{Outcome, Simulator, Task, What, Work, label, message_id};
 use crate::{
     checker::{Checked, Checker},
     defects::Defect,
-    house::Answered,
+    faults::{MINUTE, SECOND},
+    operator::Answered,
     queues::{QUEUES, Received, Waiting},
     rules::Rule,
-    weather::{MINUTE, SECOND},
 };
 use domain::{SessionId, money::PaymentChange};
 use runtime::{Handled, http::Reply};
@@ -19,7 +19,7 @@ const STRIPE_WAITS: [i64; 8] =
 impl<'h> Simulator<'h> {
     /// Puts a body into a queue, perhaps late.
     pub(super) fn enqueue(&mut self, queue: usize, body: String, customer: Option<usize>, hops: u32, delay: i64) {
-        let late = if self.is_stormy() { self.random.between(0, self.weather.delay) } else { 0 };
+        let late = if self.has_faults_now() { self.random.between(0, self.faults.delay) } else { 0 };
         if late > SECOND {
             self.tally.count_fault("delayed message");
         }
@@ -30,8 +30,8 @@ impl<'h> Simulator<'h> {
         self.at(visible_at, What::Due { queue, id });
     }
 
-    pub(super) fn is_stormy(&self) -> bool {
-        self.now() < self.began + self.weather.storm_until
+    pub(super) fn has_faults_now(&self) -> bool {
+        self.now() < self.began + self.faults.faults_until
     }
 
     /// A message becomes visible.
@@ -55,7 +55,7 @@ impl<'h> Simulator<'h> {
                     let Waiting { body, customer, hops, .. } = waiting.clone();
                     self.in_a_while(wait, What::Again { queue, id, body, customer, hops, skew });
                 }
-                if self.house.ports.defect == Some(Defect::AcknowledgedBeforeWork) {
+                if self.deployment.ports.defect == Some(Defect::AcknowledgedBeforeWork) {
                     self.queues[queue].delete(id);
                 }
                 self.invoke_message(queue, id, waiting.receives, waiting, 0);
@@ -69,7 +69,7 @@ impl<'h> Simulator<'h> {
         if let Some(script) = &self.script {
             return (script.rival && queue == 1 && receives == 1).then_some((8, 15 * MINUTE));
         }
-        if !self.is_stormy() || !self.random.chance(self.weather.duplicates) {
+        if !self.has_faults_now() || !self.random.chance(self.faults.duplicates) {
             return None;
         }
         let most = self.random.pick(&[SECOND / 10, SECOND, 20 * SECOND, 4 * MINUTE]).unwrap_or(SECOND);
@@ -78,9 +78,10 @@ impl<'h> Simulator<'h> {
 
     /// Invokes a function for a message.
     pub(super) fn invoke_message(&mut self, queue: usize, id: u64, receives: u32, message: Waiting, skew: i64) {
-        let (house, name) = (self.house, QUEUES[queue].0);
+        let (deployment, name) = (self.deployment, QUEUES[queue].0);
         let Waiting { body, customer, hops, .. } = message;
-        let handled = async move { Outcome::Handled(house.message(name, message_id(name, id), receives, body).await) };
+        let handled =
+            async move { Outcome::Handled(deployment.message(name, message_id(name, id), receives, body).await) };
         self.invoke(Work::Message { queue, id }, customer, hops, skew, handled);
     }
 
@@ -168,7 +169,7 @@ impl<'h> Simulator<'h> {
         if !taken {
             let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);
             self.in_a_while(STRIPE_WAITS[at], What::Event { customer, kind, paid, attempt: attempt + 1 });
-        } else if attempt < 3 && self.is_stormy() && self.random.chance(self.weather.duplicates) {
+        } else if attempt < 3 && self.has_faults_now() && self.random.chance(self.faults.duplicates) {
             self.tally.count_fault("duplicate event");
             let wait = self.random.between(SECOND, 15 * MINUTE);
             self.in_a_while(wait, What::Event { customer, kind, paid, attempt: attempt + 1 });
@@ -177,7 +178,7 @@ impl<'h> Simulator<'h> {
 
     fn stripe_hears_of_payment(&mut self, customer: usize, change: PaymentChange, attempt: u32, taken: bool) {
         let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);
-        let again = taken && attempt < 3 && self.is_stormy() && self.random.chance(self.weather.duplicates);
+        let again = taken && attempt < 3 && self.has_faults_now() && self.random.chance(self.faults.duplicates);
         if !taken || again {
             self.in_a_while(STRIPE_WAITS[at], What::PaymentEvent { customer, change, attempt: attempt + 1 });
         }

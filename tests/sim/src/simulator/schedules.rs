@@ -4,11 +4,12 @@ use super::{Outcome, Simulator, What, Work};
 use crate::{
     cast::{Afterwards, Customer},
     checker::Checked,
+    deployment::SIGNING_SECRET,
     ends::Whereabouts,
-    house::{Answered, Decision},
+    faults::{HOUR, MINUTE},
+    operator::{Answered, Decision, decide},
     queues::Queue,
     rules::Rule,
-    weather::{HOUR, MINUTE},
 };
 use domain::{
     Sale, Timestamp,
@@ -28,7 +29,7 @@ impl Simulator<'_> {
     /// Puts the schedules on the agenda.
     pub(super) fn schedule(&mut self) {
         self.in_a_while(DEADLINES_EVERY, What::Deadlines);
-        if self.weather.storm_until == 0 {
+        if self.faults.faults_until == 0 {
             return;
         }
         let lost = self.customers.iter().any(|customer| customer.events_lost);
@@ -51,10 +52,10 @@ impl Simulator<'_> {
         let due = |open: &OpenWork| open.due.as_millis() <= now;
         let is_due = self.world.state().sales.values().any(|(sale, _)| sale.open_work().is_some_and(|it| due(&it)));
         self.orphans()?;
-        if is_due || self.is_stormy() && self.random.chance(20) {
-            let (house, refund_held) = (self.house, self.refund_held);
+        if is_due || self.has_faults_now() && self.random.chance(20) {
+            let (deployment, refund_held) = (self.deployment, self.refund_held);
             let runs = async move {
-                house.deadlines(refund_held).await;
+                deployment.deadlines(refund_held).await;
                 Outcome::Ran
             };
             self.invoke(Work::Deadlines, None, 0, 0, runs);
@@ -99,9 +100,9 @@ impl Simulator<'_> {
     }
 
     pub(super) fn reconcile(&mut self) {
-        let house = self.house;
+        let deployment = self.deployment;
         let runs = async move {
-            house.reconcile().await;
+            let _ = deployment.reconcile().await;
             Outcome::Ran
         };
         self.invoke(Work::Reconcile, None, 0, 0, runs);
@@ -151,8 +152,8 @@ impl Simulator<'_> {
         let Some(session) = customer.session.clone() else { return };
         customer.operated = true;
         customer.restarted_at = Some(now);
-        let (house, tier, submission) = (self.house, customer.tier, customer.submission());
-        let decides = async move { Outcome::Answered(house.decide(decision, session, tier, submission).await) };
+        let (deployment, tier, submission) = (self.deployment, customer.tier, customer.submission());
+        let decides = async move { Outcome::Answered(decide(deployment, decision, session, tier, submission).await) };
         self.invoke(Work::Operator { decision, attempt }, Some(number), 0, 0, decides);
         if self.script.is_none() {
             self.at(now + super::PROMISE, What::Promise { customer: number });
@@ -222,8 +223,8 @@ impl Simulator<'_> {
     pub(super) fn payment_event(&mut self, number: usize, change: PaymentChange, attempt: u32) {
         let event = self.customers.get(number).and_then(|customer| customer.payment_event(change));
         let Some(event) = event else { return };
-        let (house, signed_at) = (self.house, Timestamp::from_millis(self.now()));
-        let tells = async move { Outcome::Replied(house.webhook(signed_at, event).await) };
+        let (deployment, signed_at) = (self.deployment, Timestamp::from_millis(self.now()));
+        let tells = async move { Outcome::Replied(deployment.webhook(SIGNING_SECRET, signed_at, event).await) };
         self.invoke(Work::PaymentWebhook { change, attempt }, Some(number), 0, 0, tells);
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ports::{Network, Reply, Site, Till, Unreachable};
+use crate::ports::{Network, Reply, Site, TestCheckout, Unreachable};
 use async_trait::async_trait;
 use domain::{
     CachedVerdict, Colour, Query, Sale, Tier, Verdict,
@@ -98,7 +98,7 @@ impl Pipeline {
             network: self,
             site: self,
             mailbox: &self.world,
-            till: self,
+            checkout: self,
             store: &self.world,
             entries: &self.world,
             clock: &self.world,
@@ -126,7 +126,7 @@ impl Network for Pipeline {
 }
 
 #[async_trait]
-impl Till for Pipeline {
+impl TestCheckout for Pipeline {
     async fn create(&self, _key: &str) -> Result<Created, PaymentError> {
         self.called("create");
         let metadata = json!({ "tier": "quick", "q0": smoke::QUERY, "qn": "1", "smoke": "true" });

@@ -1,4 +1,4 @@
-//! What a world's effects meet on their way: how long they take and what goes wrong, drawn from the seed.
+//! How long the effects of a world take and what goes wrong with them, drawn from the seed.
 
 use crate::random::Random;
 use std::time::Duration;
@@ -18,18 +18,18 @@ pub(crate) struct Outage {
     pub(crate) how: Fault,
 }
 
-/// The weather of one world. Moments are in milliseconds since its beginning.
+/// What goes wrong in one world. Moments are in milliseconds since its beginning.
 #[derive(Clone, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct Faults {
     /// Nothing goes wrong after this.
-    pub(crate) storm_until: i64,
+    pub(crate) faults_until: i64,
     /// How often each fault strikes, in thousandths.
-    faults: [(Fault, u64); 4],
+    rates: [(Fault, u64); 4],
     /// How often a vendor refuses, and how often an effect hangs.
     refusals: u64,
     hangs: u64,
     pub(crate) outage: Option<Outage>,
-    /// A second storm, a day later, when what waits for a human falls due: from when until when.
+    /// A second period of faults, a day later, when what waits for a human falls due: from when until when.
     second: Option<(i64, i64)>,
     /// How often an invocation runs on a clock that is far off, in thousandths.
     pub(crate) wrong_clocks: u64,
@@ -54,12 +54,12 @@ const VENDORS: [(&str, &[u16]); 5] = [
 const OUTAGES: [&str; 9] =
     ["mailbox.", "model.", "payments.", "ledger.", "store.", "log.", "archive.", "queue.", "alerts."];
 
-impl Weather {
+impl Faults {
     pub(crate) fn draw(random: &mut Random) -> Self {
         let calm = random.chance(100);
         let wild = random.chance(150);
         let mut often = |most: u64| if calm { 0 } else { random.below(most * if wild { 4 } else { 1 } + 1) };
-        let faults = [
+        let rates = [
             (Fault::Fail, often(40)),
             (Fault::LoseReply, often(40)),
             (Fault::CrashBefore, often(30)),
@@ -77,8 +77,8 @@ impl Weather {
         let jumps = random.chance(180);
         let duplicates = if jumps { duplicates.max(600) } else { duplicates };
         Self {
-            storm_until: random.between(5 * MINUTE, 55 * MINUTE),
-            faults,
+            faults_until: random.between(5 * MINUTE, 55 * MINUTE),
+            rates,
             refusals,
             hangs,
             outage,
@@ -91,11 +91,11 @@ impl Weather {
         }
     }
 
-    /// No weather at all, but perhaps wrong clocks.
-    pub(crate) const fn calm(wrong_clocks: bool) -> Self {
+    /// Nothing goes wrong, except perhaps clocks.
+    pub(crate) const fn none(wrong_clocks: bool) -> Self {
         Self {
-            storm_until: 0,
-            faults: [(Fault::Fail, 0), (Fault::LoseReply, 0), (Fault::CrashBefore, 0), (Fault::CrashAfter, 0)],
+            faults_until: 0,
+            rates: [(Fault::Fail, 0), (Fault::LoseReply, 0), (Fault::CrashBefore, 0), (Fault::CrashAfter, 0)],
             refusals: 0,
             hangs: 0,
             outage: None,
@@ -108,17 +108,17 @@ impl Weather {
         }
     }
 
-    /// When the last thing that the weather does is over.
+    /// When the first period of faults and the outage are over.
     pub(crate) fn over(&self) -> i64 {
-        self.outage.map_or(0, |outage| outage.until).max(self.storm_until)
+        self.outage.map_or(0, |outage| outage.until).max(self.faults_until)
     }
 
-    /// Whether an outage outlasts what the queues' patience is for: what is given up then is not the code's fault.
+    /// Whether an outage lasts longer than the queues redeliver: a dead letter is then not the code's fault.
     pub(crate) fn is_long(&self) -> bool {
         self.over() > HOUR
     }
 
-    /// What one effect meets.
+    /// How one effect goes.
     pub(crate) fn passage(&self, random: &mut Random, name: &'static str, now: i64) -> Passage {
         let usual = if name == "model.ask" { random.between(800, 9000) } else { random.between(1, 40) };
         let mut passage = Passage { before: time(usual), fault: None, after: time(random.between(1, 10)) };
@@ -130,7 +130,7 @@ impl Weather {
             return passage;
         }
         let again = self.second.is_some_and(|(from, until)| (from..until).contains(&now));
-        if now >= self.storm_until && !again {
+        if now >= self.faults_until && !again {
             return passage;
         }
         if random.chance(self.hangs) {
@@ -145,8 +145,7 @@ impl Weather {
             passage.fault = random.pick(statuses).map(Fault::Refuse);
             return passage;
         }
-        passage.fault =
-            self.faults.iter().find(|(_, thousandths)| random.chance(*thousandths)).map(|(fault, _)| *fault);
+        passage.fault = self.rates.iter().find(|(_, thousandths)| random.chance(*thousandths)).map(|(fault, _)| *fault);
         passage
     }
 }

@@ -1,0 +1,132 @@
+//! What is probed: every store, secret and vendor that the configuration names.
+
+use crate::{
+    checks::{Checks, has_audit_key, has_signing_secret, mailbox_answers, stripe_answers},
+    handle::{Ports, Probed},
+    probe::{Findings, NOTE},
+};
+use async_trait::async_trait;
+use aws::{DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
+use backend::{Backend, Bucket, QueueName, SecretName, Topic};
+use domain::{
+    Timestamp,
+    ports::{ModelError, Notes, SecretSource},
+};
+use gemini::ModelList;
+use runtime::{Error, System};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+/// Two attempts at each thing (the first failure alone is not reported), short enough that a probe of all of them ends
+/// within the function's time-out when none answers.
+const PATIENCE: Patience = Patience { timeout: Duration::from_secs(2), retries: 1, delay: Duration::from_millis(500) };
+
+/// How long a vendor has to answer about a model.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The clients of one probe.
+pub struct Targets {
+    alerts: SnsAlerts,
+    table: DynamoSales,
+    reach: Reach,
+    buckets: [(&'static str, String); 3],
+    queues: [(&'static str, String); 5],
+    topics: [(&'static str, String); 2],
+    signing_secrets: SecretDocument,
+    audit_keys: SecretDocument,
+    payments: stripe::LazyClient,
+    models: ModelList,
+    gemini: gemini::LazyClient,
+    mailbox: graph::LazyClient,
+    graph_secret: Arc<SecretDocument>,
+}
+
+impl Targets {
+    /// Builds the clients. Nothing is called.
+    ///
+    /// # Errors
+    /// One that names the variable that is missing or malformed.
+    pub fn new(backend: &Backend) -> Result<Self, Error> {
+        let alerts = backend.alerts()?;
+        let quiet = backend.silent_with(PATIENCE);
+        let graph_secret = Arc::new(quiet.secret(SecretName::Graph)?);
+        Ok(Self {
+            alerts,
+            table: quiet.sales()?,
+            buckets: [
+                ("audit bucket", quiet.bucket(Bucket::Audit)?),
+                ("archive bucket", quiet.bucket(Bucket::Archive)?),
+                ("quarantine bucket", quiet.bucket(Bucket::Quarantine)?),
+            ],
+            queues: [
+                ("orders queue", quiet.queue_url(QueueName::Orders)?),
+                ("email queue", quiet.queue_url(QueueName::Mails)?),
+                ("notices queue", quiet.queue_url(QueueName::Notices)?),
+                ("e-mail retry queue", quiet.queue_url(QueueName::MailRetries)?),
+                ("payments queue", quiet.queue_url(QueueName::Payments)?),
+            ],
+            topics: [("ops topic", quiet.topic(Topic::Ops)?), ("critical topic", quiet.topic(Topic::Critical)?)],
+            signing_secrets: quiet.secret(SecretName::StripeWebhook)?,
+            audit_keys: quiet.secret(SecretName::Audit)?,
+            payments: quiet.stripe()?,
+            models: quiet.models()?,
+            gemini: quiet.gemini_within(MODEL_TIMEOUT)?,
+            mailbox: quiet.mailbox_with(Arc::clone(&graph_secret), Arc::new(graph::NotKept))?,
+            graph_secret,
+            reach: Reach::new(quiet.connection().clone()),
+        })
+    }
+
+    /// The ports of the handler.
+    #[must_use]
+    pub const fn ports(&self) -> Ports<'_> {
+        Ports { probed: self, notes: &self.table, alerts: &self.alerts, clock: &System, meter: &System }
+    }
+
+    async fn probe(&self) -> Findings {
+        let mut checks = Checks::default();
+        checks.look("table", async { Notes::load(&self.table, NOTE).await.map(drop) }).await;
+        for (name, bucket) in &self.buckets {
+            checks.look(name, self.reach.bucket(bucket)).await;
+        }
+        for (name, url) in &self.queues {
+            checks.look(name, self.reach.queue(url)).await;
+        }
+        for (name, arn) in &self.topics {
+            checks.look(name, self.reach.topic(arn)).await;
+        }
+        let signing = async { Ok::<_, Error>(has_signing_secret(&self.signing_secrets.document().await?)?) };
+        checks.look("webhook secret", signing).await;
+        let keys = async { has_audit_key(&self.audit_keys.document().await?) };
+        checks.look("audit key", keys).await;
+        checks.look("Stripe", stripe_answers(&self.payments)).await;
+        checks.look("Gemini", self.some_model()).await;
+        checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
+        checks.0
+    }
+
+    /// The key is accepted and at least one model of the list is served; asking about a model costs nothing.
+    async fn some_model(&self) -> Result<(), ModelError> {
+        let mut outcome = Err(ModelError::UnknownModel);
+        for model in self.models.names() {
+            outcome = self.gemini.knows(model).await;
+            if !matches!(outcome, Err(ModelError::UnknownModel)) {
+                break;
+            }
+            tracing::warn!(model, "this model is not served (any more)");
+        }
+        outcome
+    }
+}
+
+#[async_trait]
+impl Probed for Targets {
+    async fn findings(&self) -> Findings {
+        // Behind a pointer: the clients' futures inside one another are too deep for the compiler.
+        let probe: Pin<Box<dyn Future<Output = Findings> + Send + '_>> = Box::pin(self.probe());
+        probe.await
+    }
+
+    fn refresh_token_written_at(&self) -> Option<Timestamp> {
+        self.graph_secret.written_at()
+    }
+}

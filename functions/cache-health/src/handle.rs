@@ -1,0 +1,25 @@
+//! One run of the schedule: the looks that are due, measured for their alarms.
+
+use crate::{Ports, Settings, Unrecorded, When};
+use domain::Metric;
+use runtime::Error;
+use serde_json::Value;
+
+/// Takes the looks that are due; an event `{"look":"now"}` asks for one at once. `unrecorded` lives as long as the
+/// process.
+///
+/// # Errors
+/// When a look could not be put on record; the function's alarm shows it.
+pub async fn handle(ports: Ports<'_>, settings: Settings, unrecorded: &Unrecorded, event: &Value) -> Result<(), Error> {
+    let when = if event["look"] == "now" { When::Now } else { When::Due };
+    for record in unrecorded.run(ports, settings, when).await? {
+        tracing::info!(overall = ?record.overall, cache = ?record.cache, service = record.service.reachable, "looked");
+        if let Some(measures) = record.measures {
+            ports.meter.record(&[Metric::CacheEntries.of(measures.entries)], record.at);
+            let used = measures.bytes.saturating_mul(100) / settings.budget_bytes;
+            ports.meter.record(&[Metric::CacheBudgetUsed.of(used)], record.at);
+        }
+    }
+    ports.meter.record(&[Metric::CacheHealthRan.once()], ports.clock.now());
+    Ok(())
+}

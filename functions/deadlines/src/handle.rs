@@ -1,0 +1,41 @@
+//! One run of the schedule: [`run`], and what waits for humans counted for the dashboard.
+
+use crate::{Ports, Report, Settings, run};
+use domain::{
+    Metric,
+    open_work::Work,
+    ports::{OpenSales, StorageError},
+};
+
+/// Pages of one list that are counted.
+const COUNTED_PAGES: u32 = 20;
+
+/// Looks once at everything that is due.
+pub async fn handle(ports: Ports<'_>, settings: Settings) -> Report {
+    let report = run(ports, settings).await;
+    tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
+    match waiting(ports.open).await {
+        Ok(count) => {
+            ports.meter.record(&[Metric::WaitingForHumans.of(count)], ports.journal.clock.now());
+        }
+        Err(error) => tracing::warn!(%error, "the sales that wait for humans are not counted"),
+    }
+    report
+}
+
+/// How many sales wait for a human; of one kind, at most [`COUNTED_PAGES`] pages are counted.
+async fn waiting(open: &dyn OpenSales) -> Result<u64, StorageError> {
+    let mut count = 0;
+    for work in Work::FOR_HUMANS {
+        let mut from: Option<String> = None;
+        for _ in 0..COUNTED_PAGES {
+            let page = open.open(work, None, from.as_deref()).await?;
+            count += page.sessions.len() as u64;
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,44 @@
+//! How a run works, read from the environment at start.
+
+use crate::Settings;
+use runtime::{ConfigurationError, Environment};
+use std::time::Duration;
+
+/// Sales of one kind that one run looks at; the rest is for the next run.
+const MOST: usize = 200;
+
+/// The time for one kind: all kinds together, and the last call of each, end before the function's time-out.
+const SHARE: Duration = Duration::from_secs(20);
+
+impl Settings {
+    /// Reads and validates the settings.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] when `QUARANTINE_AUTO_REFUND` is missing or neither `on` nor `off`.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigurationError> {
+        let refund_held = switch(&environment.required("QUARANTINE_AUTO_REFUND")?)?;
+        Ok(Self { refund_held, most: MOST, share: SHARE })
+    }
+}
+
+/// Reads the switch of the refund by policy. A mistyped one stops the start instead of deciding about money.
+fn switch(text: &str) -> Result<bool, ConfigurationError> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(ConfigurationError::Malformed { name: "QUARANTINE_AUTO_REFUND", expected: "on or off".to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_is_on_or_off_and_nothing_else() {
+        assert_eq!((switch("on"), switch("off")), (Ok(true), Ok(false)));
+        for text in ["", "On", "true", "1", "off "] {
+            assert!(switch(text).is_err(), "{text:?}");
+        }
+    }
+}

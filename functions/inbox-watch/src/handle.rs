@@ -1,0 +1,76 @@
+//! One run of the schedule: [`watch::run`] with the audit keys, counted for its alarm.
+
+use crate::watch::{self, Report, Settings};
+use audit::{AuditKeys, FunctionJournal};
+use domain::{
+    Metric,
+    ports::{Broadcast, Inbox, Mailbox, Meter, Pause, SaleStore, SecretSource},
+};
+use runtime::{ConfigurationError, Environment, Error, telemetry};
+use std::time::Duration;
+
+/// One run has the right to work this long: longer than the function's time-out (100 s), and shorter than the two
+/// minutes to the next run.
+const LEASE: Duration = Duration::from_secs(110);
+
+/// No message is begun later than this in a run.
+const BUDGET: Duration = Duration::from_secs(50);
+
+/// No message has longer than this: the one that is begun last still ends before the time-out, and is counted.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// What the function needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: FunctionJournal<'a>,
+    pub store: &'a dyn SaleStore,
+    pub inbox: &'a dyn Inbox,
+    pub mailbox: &'a dyn Mailbox,
+    pub broadcast: &'a dyn Broadcast,
+    pub pause: &'a dyn Pause,
+    pub audit_keys: &'a dyn SecretSource,
+    pub meter: &'a dyn Meter,
+}
+
+impl Settings {
+    /// Reads and validates the settings.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] when `GRAPH_SENDER` is missing or not an address.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigurationError> {
+        Ok(Self { own: environment.address("GRAPH_SENDER")?, lease: LEASE, budget: BUDGET, limit: LIMIT })
+    }
+}
+
+/// Looks at the inbox once. Nothing that goes wrong makes the invocation fail (Inbox Watch, invariant 1): the metric is
+/// missing then, and its alarm reports when no run has come to its end for ten minutes.
+pub async fn handle(ports: Ports<'_>, settings: &Settings, request_id: &str) {
+    match run(ports, settings, request_id).await {
+        Ok(Report { looked, new, finished, failed }) => {
+            tracing::info!(looked, new, finished, failed, "inbox watched");
+            if looked {
+                ports.meter.record(&[Metric::InboxWatched.once()], ports.journal.clock.now());
+            }
+        }
+        Err(error) => {
+            tracing::error!(error = telemetry::chain(error.as_ref()), "the inbox was not watched to the end");
+        }
+    }
+}
+
+async fn run(ports: Ports<'_>, settings: &Settings, request_id: &str) -> Result<Report, Error> {
+    let audit_keys = AuditKeys::parse(&ports.audit_keys.document().await?)?;
+    let ports = watch::Ports {
+        journal: ports.journal,
+        store: ports.store,
+        inbox: ports.inbox,
+        mailbox: ports.mailbox,
+        broadcast: ports.broadcast,
+        pause: ports.pause,
+        audit_key: &audit_keys.current()?,
+        audit_keys: &audit_keys,
+    };
+    // Behind a pointer: the compiler refuses to lay out futures that are nested this deep.
+    Ok(Box::pin(watch::run(ports, settings, request_id)).await?)
+}

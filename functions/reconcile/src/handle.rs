@@ -1,0 +1,28 @@
+//! One run of the schedule: [`run`], counted for its alarm.
+
+use crate::{CompareError, Ports, Report, run};
+use domain::Metric;
+use runtime::{ConfigurationError, Environment};
+use std::time::Duration;
+
+/// Compares once.
+///
+/// # Errors
+/// [`CompareError`] when Stripe's sessions could not be listed to their end.
+pub async fn handle(ports: Ports<'_>, look_back: Duration) -> Result<Report, CompareError> {
+    let report = run(ports, look_back).await?;
+    let Report { paid, missing, astray, overdue, amounts, failed } = report;
+    tracing::info!(paid, missing, astray, overdue, amounts, failed, "reconciled");
+    ports.meter.record(&[Metric::Reconciled.once()], ports.journal.clock.now());
+    Ok(report)
+}
+
+/// How old a session may be that is compared (`RECONCILE_DAYS`, 2 to 30, 3 when unset). A session can be paid for a
+/// day after it was made, and slow methods take longer still.
+///
+/// # Errors
+/// [`ConfigurationError`] when it is out of its range.
+pub fn look_back(environment: &Environment) -> Result<Duration, ConfigurationError> {
+    let days = environment.bounded("RECONCILE_DAYS", 3_u64, 2, 30)?;
+    Ok(Duration::from_secs(days * 24 * 3600))
+}

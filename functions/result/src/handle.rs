@@ -1,0 +1,44 @@
+//! Which page or reply each path gets.
+
+use crate::{health, pages, retrieve};
+use audit::Journal;
+use domain::{
+    SessionId,
+    ports::{Notes, Payments, Quarantine, Queue, VerdictArchive},
+};
+use runtime::http::{Reply, Request};
+
+/// What the function needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub notes: &'a dyn Notes,
+    pub archive: &'a dyn VerdictArchive,
+    pub quarantine: &'a dyn Quarantine,
+    pub payments: &'a dyn Payments,
+    pub orders: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+}
+
+/// Handles one request.
+pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
+    match request.path() {
+        "/" => html(200, pages::front()),
+        "/oracle/result" => html(200, pages::result()),
+        "/health" => health::health(ports.notes, ports.journal.clock).await,
+        "/api/verdict" => retrieve::retrieve(ports, request.query("session_id").as_deref()).await,
+        path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
+        path => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),
+    }
+}
+
+/// `/result/ID` is the short form of the result page's address (Product Tiers, cache entry).
+fn redirect(path: &str) -> Option<Reply> {
+    let id = SessionId::parse(path.strip_prefix("/result/")?).ok()?;
+    Some(Reply::redirect(format!("/oracle/result?session_id={}", id.as_str())))
+}
+
+fn html(status: u16, page: &pages::Page) -> Reply {
+    Reply::html(status, &page.html, &page.content_security_policy)
+}

@@ -1,0 +1,40 @@
+//! One event: CodeDeploy's question, or the schedule's.
+
+use crate::hook::{self, Deployments};
+use async_trait::async_trait;
+use domain::ports::Pause;
+use runtime::{Error, telemetry};
+use serde_json::Value;
+use smoke::{Ending, Trigger};
+
+/// The smoke test of the deployed stack.
+#[async_trait]
+pub trait SmokeTest: Send + Sync {
+    /// Runs it once, and reports.
+    async fn run(&self, trigger: Trigger) -> Result<Ending, Error>;
+}
+
+/// What the function needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub deployments: &'a dyn Deployments,
+    pub test: &'a dyn SmokeTest,
+    pub pause: &'a dyn Pause,
+}
+
+/// Runs the smoke test; a deployment that waits for it is answered.
+///
+/// # Errors
+/// When the test could not be set up, or a deployment could not be answered.
+pub async fn handle(ports: Ports<'_>, event: &Value) -> Result<(), Error> {
+    match hook::execution(event) {
+        Some(execution) => {
+            let test = ports.test.run(Trigger::Deploy);
+            let run = async { test.await.map_err(|error| telemetry::chain(error.as_ref())) };
+            hook::answer(ports.deployments, ports.pause, &execution, run).await?;
+        }
+        None => drop(ports.test.run(Trigger::Cron).await?),
+    }
+    Ok(())
+}

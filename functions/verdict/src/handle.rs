@@ -1,0 +1,77 @@
+//! One message of the orders queue: [`fulfil`] with the audit key in use.
+
+use crate::{
+    fulfil::{self, Order, Settings, fulfil},
+    gauge::Gauged,
+    generate,
+};
+use audit::{AuditKeys, Journal};
+use domain::{
+    message::Message,
+    ports::{
+        Breakers, Meter, Model, Pause, Payments, Quarantine, Queue, Randomness, SecretSource, Submissions,
+        VerdictArchive,
+    },
+    smoke::SmokeSessions,
+};
+use runtime::{Error, Handled, queue::Delivery, telemetry};
+
+/// What the function needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub model: &'a dyn Model,
+    pub breakers: &'a dyn Breakers,
+    pub archive: &'a dyn VerdictArchive,
+    pub quarantine: &'a dyn Quarantine,
+    pub mails: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+    pub payments: &'a dyn Payments,
+    pub smoke: &'a dyn SmokeSessions,
+    pub submissions: &'a dyn Submissions,
+    pub audit_keys: &'a dyn SecretSource,
+    pub randomness: &'a dyn Randomness,
+    pub pause: &'a dyn Pause,
+    pub meter: &'a dyn Meter,
+}
+
+/// Handles one message. An order that fails stays in the queue.
+pub async fn handle(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -> Handled {
+    let Message::Order { session_id, received_at, ordered_by, .. } = delivery.message else {
+        tracing::error!("the orders queue has a message that is not an order");
+        return Handled::Later;
+    };
+    let order = Order { session_id, received_at, ordered_by, message_id: delivery.message_id };
+    match fulfil_with_key(ports, settings, &order).await {
+        Ok(handled) => {
+            tracing::info!(session = order.session_id.prefix(), ?handled, "order");
+            handled
+        }
+        Err(error) => {
+            let error = telemetry::chain(error.as_ref());
+            tracing::error!(session = order.session_id.prefix(), error, "order kept for later");
+            Handled::Later
+        }
+    }
+}
+
+async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, Error> {
+    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
+    let Journal { alerts, clock, .. } = ports.journal;
+    let breakers = Gauged { breakers: ports.breakers, meter: ports.meter, clock };
+    let Ports { model, randomness, pause, .. } = ports;
+    let ports = fulfil::Ports {
+        journal: ports.journal,
+        generate: generate::Ports { model, breakers: &breakers, alerts, clock, randomness, pause },
+        archive: ports.archive,
+        quarantine: ports.quarantine,
+        mails: ports.mails,
+        notices: ports.notices,
+        payments: ports.payments,
+        smoke: ports.smoke,
+        submissions: ports.submissions,
+        audit_key: &audit_key,
+    };
+    Ok(fulfil(ports, settings, order).await?)
+}

@@ -1,0 +1,38 @@
+//! How the function works, read from its environment at start.
+
+use crate::{fulfil::Settings, generate::Policy};
+use domain::{backoff::Backoff, breaker::BreakerPolicy};
+use gemini::ModelList;
+use runtime::{ConfigurationError, Environment};
+use std::time::Duration;
+
+/// One invocation may work on a sale this long: longer than the function's time-out (180 s), so that no second worker
+/// takes over from a living one, and shorter than the queue's visibility time-out (1080 s), so that a dead worker's
+/// message finds its claim ended.
+const LEASE: Duration = Duration::from_secs(200);
+
+/// No wait between attempts is longer (Gemini Timeout, invariant 3).
+const BACKOFF_CAP: Duration = Duration::from_millis(8000);
+
+impl Settings {
+    /// Reads and validates the settings; what is not set has the spec's default.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] names the variable that is out of its range.
+    pub fn from_environment(environment: &Environment, models: &ModelList) -> Result<Self, ConfigurationError> {
+        let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
+        let backoff = Backoff {
+            attempts: environment.bounded("GEMINI_MAX_RETRIES", 3, 1, 3)?,
+            base: millis("GEMINI_BACKOFF_BASE_MS", 1000, 60_000)?,
+            cap: BACKOFF_CAP,
+        };
+        let breaker = BreakerPolicy {
+            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
+            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
+            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
+            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
+        };
+        let models = models.names().map(str::to_owned).collect();
+        Ok(Self { policy: Policy { models, backoff, breaker }, lease: LEASE })
+    }
+}

@@ -1,0 +1,75 @@
+//! The clients of the two functions that carry mail.
+
+use crate::{Ports, Settings};
+use aws::{S3Archive, S3DeadLetters, S3Quarantine, SecretDocument, SqsQueue};
+use backend::{Backend, BackendError, JournalStores, QueueName, SecretName};
+use domain::mail::MailSchedule;
+use runtime::{ConfigurationError, Environment};
+use std::time::Duration;
+
+/// One invocation may work on a mail this long: longer than the function's time-out (90 s), so that no second worker
+/// takes over from a living one, and shorter than the queue's visibility time-out (540 s).
+const LEASE: Duration = Duration::from_secs(120);
+
+/// What delivers mail in one process.
+pub struct Clients {
+    stores: JournalStores,
+    archive: S3Archive,
+    quarantine: S3Quarantine,
+    dead_letters: S3DeadLetters,
+    payments: stripe::LazyClient,
+    mailbox: graph::LazyClient,
+    audit_keys: SecretDocument,
+    retries: SqsQueue,
+    settings: Settings,
+}
+
+impl Clients {
+    /// Builds them, and reads the settings.
+    ///
+    /// # Errors
+    /// [`BackendError`] names the variable that is missing or malformed.
+    pub fn new(backend: &Backend) -> Result<Self, BackendError> {
+        let stores = backend.journal()?;
+        let schedule = schedule(backend.environment())?;
+        Ok(Self {
+            archive: backend.archive()?,
+            quarantine: backend.quarantine()?,
+            dead_letters: backend.dead_letters()?,
+            payments: backend.stripe()?,
+            mailbox: backend.mailbox_storing_tokens(stores.alerts.clone())?,
+            audit_keys: backend.secret(SecretName::Audit)?,
+            retries: backend.queue(QueueName::MailRetries)?,
+            settings: Settings { site: backend.site()?, lease: LEASE, schedule },
+            stores,
+        })
+    }
+
+    /// The ports of the handlers.
+    #[must_use]
+    pub const fn ports(&self) -> Ports<'_> {
+        Ports {
+            journal: self.stores.journal(),
+            archive: &self.archive,
+            quarantine: &self.quarantine,
+            dead_letters: &self.dead_letters,
+            payments: &self.payments,
+            mailbox: &self.mailbox,
+            audit_keys: &self.audit_keys,
+            retries: &self.retries,
+        }
+    }
+
+    /// The settings of the handlers.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+/// Reads `EMAIL_RETRY_DELAYS`; the spec's schedule when it is not set.
+fn schedule(environment: &Environment) -> Result<MailSchedule, ConfigurationError> {
+    let Some(delays) = environment.optional("EMAIL_RETRY_DELAYS") else { return Ok(MailSchedule::standard()) };
+    MailSchedule::parse(&delays)
+        .map_err(|error| ConfigurationError::Malformed { name: "EMAIL_RETRY_DELAYS", expected: error.to_string() })
+}

@@ -1,0 +1,248 @@
+//! The functions on the ports of one world: what each function's `main` does with the clients of AWS and the vendors.
+
+use crate::{
+    defects::Defect,
+    ports::{Outgoing, Ports},
+};
+use audit::Journal;
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
+use domain::{Secret, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule, message::Message};
+use reconcile::CompareError;
+use runtime::{
+    Handled, each_message,
+    http::{Reply, Request},
+    queue::Delivery,
+};
+use std::time::Duration;
+use testkit::{World, world::StoredSecret};
+
+/// What Stripe signs its events with.
+pub const SIGNING_SECRET: &str = "whsec_simulated";
+/// What the smoke test signs its event with.
+pub const SMOKE_SIGNING_SECRET: &str = "whsec_smoke";
+/// The address of the site.
+pub const SITE: &str = "https://oracle.example";
+
+const SMOKE_SECRET: &str = r#"{"secret_key":"sk_test_smoke","signing_secret":"whsec_smoke"}"#;
+const AUDIT_KEYS: &str = r#"{"current":"v1","keys":{"v1":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}}"#;
+
+/// The functions of one world.
+pub struct Deployment<'w> {
+    /// The world.
+    pub world: &'w World,
+    pub(crate) ports: Ports<'w>,
+    pub(crate) orders: Outgoing<'w>,
+    mails: Outgoing<'w>,
+    pub(crate) retries: Outgoing<'w>,
+    pub(crate) notices: Outgoing<'w>,
+    payments: Outgoing<'w>,
+    signing: StoredSecret<'w>,
+    smoke: StoredSecret<'w>,
+    audit_keys: StoredSecret<'w>,
+    /// The settings of the verdict function.
+    pub verdict: verdict::Settings,
+    mail: delivery::Settings,
+}
+
+impl<'w> Deployment<'w> {
+    /// The functions with the template's settings.
+    #[must_use]
+    pub fn new(world: &'w World) -> Self {
+        Self::with_defect(world, None)
+    }
+
+    /// The same; a port or a queue may have a defect.
+    #[must_use]
+    pub fn with_defect(world: &'w World, defect: Option<Defect>) -> Self {
+        let ports = Ports { world, defect };
+        Self {
+            world,
+            ports,
+            orders: Outgoing::new(ports, "orders"),
+            mails: Outgoing::new(ports, "email"),
+            retries: Outgoing::new(ports, "email-retry"),
+            notices: Outgoing::new(ports, "notices"),
+            payments: Outgoing::new(ports, "payments"),
+            signing: world.secret(&format!(r#"{{"signing_secrets":["{SIGNING_SECRET}"]}}"#)),
+            smoke: world.secret(SMOKE_SECRET),
+            audit_keys: world.secret(AUDIT_KEYS),
+            verdict: verdict::Settings {
+                policy: verdict::Policy {
+                    models: vec!["model-a".to_owned(), "model-b".to_owned()],
+                    backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
+                    breaker: BreakerPolicy {
+                        failures: 5,
+                        slow_successes: 10,
+                        slow: Duration::from_secs(40),
+                        open: Duration::from_secs(60),
+                    },
+                },
+                lease: Duration::from_secs(200),
+            },
+            mail: delivery::Settings {
+                site: SITE.to_owned(),
+                lease: Duration::from_secs(120),
+                schedule: MailSchedule::standard(),
+            },
+        }
+    }
+
+    /// The journal of sales.
+    #[must_use]
+    pub const fn journal(&self) -> Journal<'_> {
+        Journal { store: &self.ports, log: &self.ports, alerts: &self.ports, clock: self.world }
+    }
+
+    /// POST /api/checkout.
+    pub async fn checkout(&self, body: String) -> Reply {
+        let world = self.world;
+        let ports = checkout::Ports { payments: &self.ports, randomness: world, meter: world, clock: world };
+        checkout::handle(ports, Request::post("/api/checkout", body)).await
+    }
+
+    /// POST /api/webhook, signed at `signed_at` with `secret`.
+    pub async fn webhook(&self, secret: &str, signed_at: Timestamp, event: String) -> Reply {
+        let signature = stripe::signature::sign(&Secret::new(secret), event.as_bytes(), signed_at);
+        let ports = webhook::Ports {
+            signing_secrets: &self.signing,
+            smoke_secret: &self.smoke,
+            orders: &self.orders,
+            notices: &self.notices,
+            payments: &self.payments,
+            meter: self.world,
+            clock: self.world,
+        };
+        let request = Request::post("/api/webhook", event).with_header("stripe-signature", &signature);
+        webhook::handle(ports, request).await
+    }
+
+    /// GET /api/verdict.
+    pub async fn page(&self, session: &str) -> Reply {
+        let ports = result::Ports {
+            journal: self.journal(),
+            notes: self.world,
+            archive: &self.ports,
+            quarantine: &self.ports,
+            payments: &self.ports,
+            orders: &self.orders,
+            notices: &self.notices,
+        };
+        result::handle(ports, Request::get("/api/verdict").with_query("session_id", session)).await
+    }
+
+    /// One invocation for one message of a queue, as Lambda delivers it.
+    pub async fn message(&self, queue: &str, id: String, receives: u32, body: String) -> Handled {
+        let mut record = SqsMessage::default();
+        record.receipt_handle = id.rsplit_once('-').map(|(_, number)| number.to_owned());
+        record.message_id = Some(id);
+        let acknowledged = match self.ports.defect {
+            Some(Defect::FailureAcknowledged(of)) => of == queue,
+            Some(Defect::UnreadableAcknowledged) => Message::parse(&body).is_err(),
+            _ => false,
+        };
+        record.body = Some(body);
+        record.attributes.insert("ApproximateReceiveCount".to_owned(), receives.to_string());
+        let mut batch = SqsEvent::default();
+        batch.records.push(record);
+        let response = each_message(batch, |delivery| self.deliver(queue, delivery)).await;
+        if response.batch_item_failures.is_empty() || acknowledged { Handled::Done } else { Handled::Later }
+    }
+
+    /// The queue that a message belongs into.
+    #[must_use]
+    pub const fn queue_of(message: &Message) -> &'static str {
+        match message {
+            Message::Order { .. } => "orders",
+            Message::Mail { .. } => "email",
+            Message::MailRetry { .. } => "email-retry",
+            Message::Notice { .. } => "notices",
+            Message::PaymentChanged { .. } => "payments",
+        }
+    }
+
+    /// The handler of a queue's function, for one message.
+    pub async fn deliver(&self, queue: &str, delivery: Delivery) -> Handled {
+        match queue {
+            "orders" => verdict::handle(self.verdict_ports(), &self.verdict, delivery).await,
+            "email" => email_sender::handle(self.mail_ports(), &self.mail, delivery).await,
+            "email-retry" => email_retry::handle(self.mail_ports(), &self.mail, delivery).await,
+            "payments" => {
+                let ports = payment_events::Ports { journal: self.journal(), ledger: &self.ports };
+                payment_events::handle(ports, delivery).await
+            }
+            _ => {
+                let ports = silent_drop::Ports {
+                    journal: self.journal(),
+                    payments: &self.ports,
+                    mails: &self.mails,
+                    audit_keys: &self.audit_keys,
+                };
+                silent_drop::handle(ports, delivery).await
+            }
+        }
+    }
+
+    fn verdict_ports(&self) -> verdict::Ports<'_> {
+        verdict::Ports {
+            journal: self.journal(),
+            model: self.world,
+            breakers: self.world,
+            archive: &self.ports,
+            quarantine: &self.ports,
+            mails: &self.mails,
+            notices: &self.notices,
+            payments: &self.ports,
+            smoke: self.world,
+            submissions: self.world,
+            audit_keys: &self.audit_keys,
+            randomness: self.world,
+            pause: self.world,
+            meter: self.world,
+        }
+    }
+
+    fn mail_ports(&self) -> delivery::Ports<'_> {
+        delivery::Ports {
+            journal: self.journal(),
+            archive: &self.ports,
+            quarantine: &self.ports,
+            dead_letters: &self.ports,
+            payments: &self.ports,
+            mailbox: &self.ports,
+            audit_keys: &self.audit_keys,
+            retries: &self.retries,
+        }
+    }
+
+    /// One run of the deadlines function.
+    pub async fn deadlines(&self, refund_held: bool) -> deadlines::Report {
+        let ports = deadlines::Ports {
+            journal: self.journal(),
+            open: &self.ports,
+            payments: &self.ports,
+            ledger: &self.ports,
+            orders: &self.orders,
+            notices: &self.notices,
+            mails: &self.mails,
+            retries: &self.retries,
+            meter: self.world,
+        };
+        let settings = deadlines::Settings { refund_held, most: 50, share: Duration::from_secs(20) };
+        deadlines::handle(ports, settings).await
+    }
+
+    /// One run of the reconcile function.
+    ///
+    /// # Errors
+    /// [`CompareError`], as the function.
+    pub async fn reconcile(&self) -> Result<reconcile::Report, CompareError> {
+        let ports = reconcile::Ports {
+            journal: self.journal(),
+            ledger: &self.ports,
+            orders: &self.orders,
+            notices: &self.notices,
+            meter: self.world,
+        };
+        reconcile::handle(ports, Duration::from_secs(3 * 24 * 3600)).await
+    }
+}
