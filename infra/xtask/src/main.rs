@@ -11,6 +11,7 @@ mod functions;
 mod http;
 mod layering;
 mod local_dir;
+mod mutants;
 mod processes;
 mod python;
 mod sim;
@@ -133,6 +134,27 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         options: Vec<String>,
     },
+    /// Change the code that decides, one place at a time, and report the changes that no test notices
+    #[command(
+        after_help = "Example: cargo xtask mutants --sample 40 > mutants.jsonl\nExample: cargo xtask mutants --containing Sale::claim_mail\n\nOne JSON object a mutant on standard output, a summary last; progress goes to standard error. An outcome is\ncaught, timeout, missed, unviable (it does not compile) or equivalent (listed with a reason in infra/mutants.toml).\nThe exit code is 0 when no mutant was missed and every listed one exists. Mutates the commit, not the work tree."
+    )]
+    Mutants {
+        /// Draw this many, the same ones for the same commit (default: all)
+        #[arg(long, value_name = "N")]
+        sample: Option<usize>,
+        /// Only mutants whose name contains this, as in `sale.rs` or `replace <`
+        #[arg(long, value_name = "TEXT")]
+        containing: Option<String>,
+        /// How many simulated worlds judge a mutant that the other tests missed
+        #[arg(long, default_value_t = 300)]
+        seeds: u64,
+        /// Name the mutants and stop
+        #[arg(long)]
+        list: bool,
+        /// Accepted because every command takes it: the output is JSON anyway
+        #[arg(long, hide = true)]
+        json: bool,
+    },
     /// Run every check and test, installing what they need; what continuous integration runs
     #[command(
         after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed."
@@ -178,6 +200,9 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             sim::sim(&sim::Options { seeds, first, seed, keep_going, defects })
         }
         Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
+        Command::Mutants { sample, containing, seeds, list, json: _ } => {
+            mutants::mutants(&mutants::Options { sample, containing, seeds, list })
+        }
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }
 }

@@ -1,0 +1,201 @@
+//! The judges of a mutant, cheapest first: the tests of its crate, the pipeline's tests, simulated worlds. Each must
+//! pass without the mutant, and that run also says how long it may take with it.
+
+use super::mutant::Mutant;
+use crate::{error::Error, functions::cargo, processes::wait_until};
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The least time that a judge has; a mutant that loops for ever ends then.
+const LEAST_TIME: Duration = Duration::from_secs(60);
+/// How many times as long as without the mutant a judge may take.
+const SLOWER: u32 = 5;
+/// The longest that a build takes.
+const BUILD_TIME: Duration = Duration::from_secs(30 * 60);
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// This judge failed.
+    Caught(&'static str),
+    /// This judge did not end in time.
+    TimedOut(&'static str),
+    /// Every judge passed.
+    Missed,
+    /// It does not compile.
+    Unviable,
+    /// It is on the list of mutants that nothing can notice, for this reason.
+    Equivalent(String),
+}
+
+impl Outcome {
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Caught(_) => "caught",
+            Self::TimedOut(_) => "timeout",
+            Self::Missed => "missed",
+            Self::Unviable => "unviable",
+            Self::Equivalent(_) => "equivalent",
+        }
+    }
+}
+
+/// A program whose failure notices a mutant.
+struct Judge {
+    name: &'static str,
+    /// Cargo's arguments that build it.
+    build: Vec<String>,
+    /// Cargo's arguments that run it.
+    run: Vec<String>,
+}
+
+/// The judges, and how long each takes without a mutant.
+pub(crate) struct Judges {
+    source: PathBuf,
+    target: PathBuf,
+    seeds: u64,
+    times: BTreeMap<Vec<String>, Duration>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Passed,
+    Failed,
+    TimedOut,
+}
+
+impl Judges {
+    pub(crate) fn new(root: &Path, source: &Path, seeds: u64) -> Self {
+        let target = root.join("target/mutants/build");
+        Self { source: source.to_owned(), target, seeds, times: BTreeMap::new() }
+    }
+
+    /// Applies a mutant, lets the judges run until one notices it, and takes it back.
+    pub(crate) fn judge(&mut self, mutant: &Mutant) -> Result<Outcome, Error> {
+        let judges = judges(&mutant.package, self.seeds);
+        for judge in &judges {
+            self.calibrate(judge)?;
+        }
+        let path = self.source.join(&mutant.file);
+        let original = fs::read_to_string(&path).map_err(Error::io(format!("reading {}", path.display())))?;
+        let write = |text: &str| fs::write(&path, text).map_err(Error::io(format!("writing {}", path.display())));
+        write(&mutant.apply(&original))?;
+        let outcome = self.first_to_notice(&judges);
+        write(&original)?;
+        outcome
+    }
+
+    fn first_to_notice(&self, judges: &[Judge]) -> Result<Outcome, Error> {
+        for judge in judges {
+            if self.cargo(&judge.build, BUILD_TIME)? != Ended::Passed {
+                return Ok(Outcome::Unviable);
+            }
+            let usual = self.times.get(&judge.run).copied().unwrap_or_default();
+            match self.cargo(&judge.run, LEAST_TIME.max(usual * SLOWER))? {
+                Ended::Passed => {}
+                Ended::Failed => return Ok(Outcome::Caught(judge.name)),
+                Ended::TimedOut => return Ok(Outcome::TimedOut(judge.name)),
+            }
+        }
+        Ok(Outcome::Missed)
+    }
+
+    /// Runs a judge without a mutant, once.
+    fn calibrate(&mut self, judge: &Judge) -> Result<(), Error> {
+        if self.times.contains_key(&judge.run) {
+            return Ok(());
+        }
+        eprintln!("without a mutant: cargo {}", judge.run.join(" "));
+        let built = self.cargo(&judge.build, BUILD_TIME)?;
+        let began = Instant::now();
+        if built != Ended::Passed || self.cargo(&judge.run, BUILD_TIME)? != Ended::Passed {
+            let log = Some(self.log());
+            let program = format!("cargo {} (without a mutant)", judge.run.join(" "));
+            return Err(Error::Program { program, status: "a judge must pass".to_owned(), log });
+        }
+        self.times.insert(judge.run.clone(), began.elapsed());
+        Ok(())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.target.with_file_name("judge.log")
+    }
+
+    /// Runs cargo in the work tree, in a process group of its own, which ends with its time.
+    fn cargo(&self, arguments: &[String], time: Duration) -> Result<Ended, Error> {
+        let log = fs::File::create(self.log()).map_err(Error::io(format!("creating {}", self.log().display())))?;
+        let errors = log.try_clone().map_err(Error::io("sharing a log"))?;
+        let mut command = cargo();
+        command.args(arguments).current_dir(&self.source).env("CARGO_TARGET_DIR", &self.target);
+        run(command.stdout(log).stderr(errors), time)
+    }
+}
+
+fn judges(package: &str, seeds: u64) -> [Judge; 3] {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let test = |name, package: &str, what: &str| {
+        let run = words(&format!("test --quiet --locked --package {package} {what}"));
+        Judge { name, build: [run.clone(), words("--no-run")].concat(), run }
+    };
+    [
+        test("unit", package, "--lib --bins --tests"),
+        test("pipeline", "tests", "--test pipeline"),
+        Judge {
+            name: "simulation",
+            build: words("build --quiet --locked --package simulation --bin simulation"),
+            run: words(&format!("run --quiet --locked --package simulation -- --seeds {seeds}")),
+        },
+    ]
+}
+
+fn run(command: &mut Command, time: Duration) -> Result<Ended, Error> {
+    let mut child = command.stdin(Stdio::null()).process_group(0).spawn().map_err(Error::io("starting a judge"))?;
+    let mut status = None;
+    wait_until(time, || {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    });
+    if let Some(status) = status {
+        return Ok(if status.success() { Ended::Passed } else { Ended::Failed });
+    }
+    if let Ok(group) = i32::try_from(child.id()) {
+        // Already gone is fine.
+        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+    }
+    child.wait().map_err(Error::io("waiting for a judge"))?;
+    Ok(Ended::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_passes_fails_or_is_stopped_with_its_children() -> Result<(), Error> {
+        let shell = |script: &str, time| run(Command::new("sh").args(["-c", script]), Duration::from_millis(time));
+        assert_eq!(shell("exit 0", 20_000)?, Ended::Passed);
+        assert_eq!(shell("exit 3", 20_000)?, Ended::Failed);
+        let began = Instant::now();
+        assert_eq!(shell("sleep 100 & wait", 50)?, Ended::TimedOut);
+        assert!(began.elapsed() < Duration::from_secs(50));
+        Ok(())
+    }
+
+    #[test]
+    fn the_crates_own_tests_come_first() {
+        let [unit, pipeline, simulation] = judges("verdict", 40);
+        assert_eq!(unit.build.join(" "), "test --quiet --locked --package verdict --lib --bins --tests --no-run");
+        assert_eq!(pipeline.run.join(" "), "test --quiet --locked --package tests --test pipeline");
+        assert!(simulation.run.join(" ").ends_with("simulation -- --seeds 40"));
+    }
+}

@@ -1,0 +1,163 @@
+//! The mutants: listed by cargo-mutants, drawn by the commit, applied to a file's text.
+
+use super::plan::{Plan, Target};
+use crate::error::Error;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// One change of the code.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Mutant {
+    /// `file:line:column: change`, unique in a commit.
+    pub(crate) name: String,
+    pub(crate) package: String,
+    pub(crate) file: String,
+    span: Span,
+    /// What takes the place of the span.
+    replacement: String,
+    /// The line where the span begins, without indentation.
+    #[serde(skip)]
+    pub(crate) line_text: String,
+}
+
+/// Where in a file: from `start` up to, not including, `end`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Span {
+    start: Position,
+    end: Position,
+}
+
+/// A line and a column in characters, both from 1.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    line: usize,
+    column: usize,
+}
+
+impl Mutant {
+    /// What it changes, without its place.
+    pub(crate) fn change(&self) -> &str {
+        self.name.splitn(4, ':').nth(3).unwrap_or_default().trim_start()
+    }
+
+    /// The file's text with the change.
+    pub(crate) fn apply(&self, text: &str) -> String {
+        let mut changed = String::with_capacity(text.len() + self.replacement.len());
+        let mut here = Position { line: 1, column: 1 };
+        for character in text.chars() {
+            if here == self.span.start {
+                changed.push_str(&self.replacement);
+            }
+            if here < self.span.start || here >= self.span.end {
+                changed.push(character);
+            }
+            here = match character {
+                '\n' => Position { line: here.line + 1, column: 1 },
+                _ => Position { column: here.column + 1, ..here },
+            };
+        }
+        changed
+    }
+}
+
+/// Every mutant of the plan's targets.
+pub(crate) fn list(program: &Path, source: &Path, plan: &Plan) -> Result<Vec<Mutant>, Error> {
+    let mut all = Vec::new();
+    for target in &plan.targets {
+        let found = list_target(program, source, target)?;
+        if found.is_empty() {
+            return Err(Error::Refused(format!("infra/mutants.toml: {} has no mutants", target.package)));
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+fn list_target(program: &Path, source: &Path, target: &Target) -> Result<Vec<Mutant>, Error> {
+    let mut command = Command::new(program);
+    command.args(["mutants", "--list", "--json", "--no-shuffle", "--package", &target.package]);
+    command.args(target.files.iter().flat_map(|file| ["--file", file]));
+    command.args(target.exclude.iter().flat_map(|file| ["--exclude", file]));
+    let output = command
+        .current_dir(source)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(Error::io("starting cargo-mutants"))?;
+    if !output.status.success() {
+        let (program, status) = ("cargo mutants --list".to_owned(), output.status.to_string());
+        return Err(Error::Program { program, status, log: None });
+    }
+    let mut found: Vec<Mutant> = serde_json::from_slice(&output.stdout)
+        .map_err(|error| Error::Refused(format!("cargo mutants --list: {error}")))?;
+    for mutant in &mut found {
+        let path = source.join(&mutant.file);
+        let text = fs::read_to_string(&path).map_err(Error::io(format!("reading {}", path.display())))?;
+        let line = text.lines().nth(mutant.span.start.line.saturating_sub(1));
+        mutant.line_text = line.unwrap_or_default().trim().to_owned();
+    }
+    Ok(found)
+}
+
+/// Draws `sample` mutants, the same ones for the same commit, and orders them by place, so that neighbours share what
+/// is compiled. Without a sample, all of them.
+pub(crate) fn draw(mut mutants: Vec<Mutant>, commit: &str, sample: Option<usize>) -> Vec<Mutant> {
+    if let Some(sample) = sample {
+        mutants.sort_by_cached_key(|mutant| Sha256::digest(format!("{commit} {}", mutant.name)).to_vec());
+        mutants.truncate(sample);
+    }
+    mutants.sort_by_key(|mutant| (mutant.package.clone(), mutant.file.clone(), mutant.span.start));
+    mutants
+}
+
+#[cfg(test)]
+pub(super) fn example() -> Mutant {
+    let at = |column| Position { line: 2, column };
+    Mutant {
+        name: "a.rs:2:6: replace > with >= in f".to_owned(),
+        package: "domain".to_owned(),
+        file: "a.rs".to_owned(),
+        span: Span { start: at(6), end: at(7) },
+        replacement: ">=".to_owned(),
+        line_text: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_replaces_its_span_and_nothing_else() {
+        assert_eq!(example().apply("é { a > b }\nif a > b {\n> }\n"), "é { a > b }\nif a >= b {\n> }\n");
+        let lines = Span { start: Position { line: 1, column: 5 }, end: Position { line: 2, column: 3 } };
+        let body = Mutant { span: lines, replacement: "0".to_owned(), ..example() };
+        assert_eq!(body.apply("f() {\n  }}\n"), "f() 0}}\n");
+        assert_eq!(body.change(), "replace > with >= in f");
+    }
+
+    #[test]
+    fn a_commit_draws_the_same_mutants_and_another_draws_others() {
+        let all: Vec<Mutant> =
+            (1..200).map(|line| Mutant { name: format!("a.rs:{line}:6: replace > with >="), ..example() }).collect();
+        let names = |commit| {
+            let mut reversed = all.clone();
+            reversed.reverse();
+            let drawn = |from| draw(from, commit, Some(20)).into_iter().map(|mutant| mutant.name);
+            let mut names: Vec<String> = drawn(all.clone()).collect();
+            let mut again: Vec<String> = drawn(reversed).collect();
+            names.sort();
+            again.sort();
+            assert_eq!(names, again);
+            names
+        };
+        assert_eq!(names("abc").len(), 20);
+        assert_ne!(names("abc"), names("abd"));
+        assert_eq!(draw(all.clone(), "abc", None).len(), 199);
+    }
+}
