@@ -161,7 +161,7 @@ impl Simulator {
     }
 
     /// The reconcile function runs once; nothing when the process died.
-    pub(crate) fn reconcile(&self) -> Option<Result<reconcile::Report, reconcile::CompareError>> {
+    pub(crate) fn reconcile(&self) -> Option<Result<reconcile::Report, domain::StepError>> {
         self.run(self.deployment().reconcile())
     }
 

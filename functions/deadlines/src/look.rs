@@ -1,18 +1,18 @@
 //! One run: everything that is due, kind by kind, each sale on its own.
 
 use crate::chase;
-use audit::{Change, CommitError, Journal};
+use audit::{Change, Journal};
 use domain::{
-    Alert, CheckoutSession, Sale, SessionId, Timestamp,
+    Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
     mail::Mail,
     message::Message,
     money::Authorisation,
     open_work::{OpenWork, Work},
-    ports::{Ledger, Meter, OpenSales, PaymentError, Payments, Queue, QueueError, StorageError, Versioned},
+    ports::{Ledger, Meter, OpenSales, Payments, Queue, StorageError, Versioned},
     words::InvalidWords,
 };
-use refund::{Decision, RefundError};
+use refund::Decision;
 use std::time::Duration;
 
 /// What the function needs from outside.
@@ -67,29 +67,6 @@ impl Report {
     }
 }
 
-/// Why a sale stays due.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LookError {
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// A queue failed.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    /// Stripe could not be asked.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-    /// The refund could not be carried out.
-    #[error(transparent)]
-    Refund(#[from] RefundError),
-    /// The policy's own words are refused: a mistake in this crate, which a test holds.
-    #[error(transparent)]
-    Policy(#[from] InvalidWords),
-}
-
 /// Looks at everything that is due. One sale that cannot be dealt with holds up no other.
 pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     let mut report = Report::default();
@@ -119,8 +96,8 @@ async fn look_at_all(
         }
         if let Err(error) = look(ports, settings, &session).await {
             report.failed += 1;
-            let error = runtime::telemetry::chain(&error);
-            tracing::error!(session = session.prefix(), work = work.as_str(), error, "still due");
+            let (code, error) = (error.code().as_str(), runtime::telemetry::chain(&error));
+            tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "still due");
         }
     }
     Ok(())
@@ -142,7 +119,7 @@ async fn listed(ports: Ports<'_>, work: Work, most: usize) -> Result<Vec<Session
 }
 
 /// Looks at one sale. The list it was on lags behind: what the sale itself says counts.
-async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), LookError> {
+async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(()) };
     let sale = journal.flush(sale).await;
@@ -173,7 +150,7 @@ const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
 
 /// Sends a sale on its way again. The messages come first: a process that dies after them is followed by one that
 /// sends them again, and two are as good as one.
-async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
+async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let now = ports.journal.clock.now();
     for message in chase::messages(&sale.value, now) {
         queue(ports, &message).send(&message).await?;
@@ -200,7 +177,7 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
 }
 
 /// Brings a sale that waits for a human to mind again.
-async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
+async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     ports.journal.commit(sale, reminder).await?.settle().await;
     Ok(())
 }
@@ -233,7 +210,7 @@ fn policy() -> Result<Authorisation, InvalidWords> {
 }
 
 /// Refunds what the content filter held for too long (content filter, failure mode "quarantine backlog", GAP-J).
-async fn refund_held(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), LookError> {
+async fn refund_held(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id.clone();
     let checkout = ports.payments.session(&session).await?;
     let policy = policy()?;

@@ -1,11 +1,11 @@
 //! One change of a payment: what it means for its sale.
 
-use audit::{Body, Change, CommitError, Journal, Record};
+use audit::{Body, Change, Journal, Record};
 use domain::{
-    Alert, CheckoutSession, Sale, Timestamp,
+    Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
     money::{Money, PaymentChange, PaymentId},
-    ports::{Ledger, PaymentError, StorageError},
+    ports::Ledger,
 };
 
 /// What the function needs from outside.
@@ -27,26 +27,12 @@ pub(crate) struct Changed {
     pub received_at: Timestamp,
 }
 
-/// Why a change must come again.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ApplyError {
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// Stripe could not be asked whose payment it is.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-}
-
 /// Applies a change, once however often it is reported and in whatever order. A sale that nobody has seen yet gets
 /// its record here, so that an order that comes later finds that the money is gone.
 ///
 /// # Errors
-/// [`ApplyError`]: the queue must deliver the change again.
-pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), ApplyError> {
+/// [`StepError`]: the queue must deliver the change again.
+pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(session) = ports.ledger.session_of(&changed.payment).await? else {
         tracing::info!(change = ?changed.change, "a payment that no checkout of ours made");

@@ -1,13 +1,13 @@
 //! One comparison: every session that Stripe says is paid, and what became of it here.
 
-use audit::{Body, Change, CommitError, Journal, Record};
+use audit::{Body, Change, Journal, Record};
 use domain::{
-    Alert, CheckoutSession, Sale, Timestamp,
+    Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
     mail::Mail,
     message::{Message, OrderedBy, VERSION},
     money::Money,
-    ports::{Ledger, Meter, PaymentError, Queue, QueueError, StorageError, Versioned},
+    ports::{Ledger, Meter, Queue, Versioned},
     sale::Fulfilment,
     tier::CURRENCY,
 };
@@ -56,23 +56,6 @@ impl Report {
     }
 }
 
-/// Why a comparison did not happen.
-#[derive(Debug, thiserror::Error)]
-pub enum CompareError {
-    /// Stripe did not list what was paid.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// A queue failed.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-}
-
 /// A younger session may be on its way from Stripe to us at this moment; tomorrow's comparison sees it again.
 const SETTLING: Duration = Duration::from_secs(15 * 60);
 
@@ -95,9 +78,9 @@ enum Standing {
 /// Compares the paid sessions that were created within `look_back` with the sales.
 ///
 /// # Errors
-/// [`CompareError::Payment`]: Stripe's list could not be read to its end. A sale that could not be compared only
+/// [`StepError`]: Stripe's list could not be read to its end. A sale that could not be compared only
 /// counts as failed.
-pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, CompareError> {
+pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
     let millis = i64::try_from(look_back.as_millis()).unwrap_or(i64::MAX);
     let since = Timestamp::from_millis(now.as_millis().saturating_sub(millis));
@@ -108,8 +91,8 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
             report.paid += 1;
             if let Err(error) = compare(ports, session, now, &mut report).await {
                 report.failed += 1;
-                let error = runtime::telemetry::chain(&error);
-                tracing::error!(session = session.id.prefix(), error, "not compared");
+                let (code, error) = (error.code().as_str(), runtime::telemetry::chain(&error));
+                tracing::error!(session = session.id.prefix(), code, error, "not compared");
             }
         }
         from = page.next;
@@ -124,7 +107,7 @@ async fn compare(
     session: &CheckoutSession,
     now: Timestamp,
     report: &mut Report,
-) -> Result<(), CompareError> {
+) -> Result<(), StepError> {
     let sale = ports.journal.store.load(&session.id).await?;
     match standing(session, sale.as_ref().map(|sale| &sale.value), now) {
         Standing::InOrder => {}
@@ -172,7 +155,7 @@ fn has_ended(sale: &Sale) -> bool {
 }
 
 /// Tells operators, and puts the session where its webhook would have put it.
-async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, why: &str) -> Result<(), CompareError> {
+async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, why: &str) -> Result<(), StepError> {
     alert(ports, session, Severity::Critical, now, why).await;
     let (session_id, received_at) = (session.id.clone(), now);
     match session.submission() {
@@ -203,7 +186,7 @@ async fn note_amount(
     session: &CheckoutSession,
     sale: Versioned<Sale>,
     report: &mut Report,
-) -> Result<(), CompareError> {
+) -> Result<(), StepError> {
     let Some(price) = other_price(session).filter(|_| !sale.value.amount_noted) else { return Ok(()) };
     let (amount_total, currency) = (session.amount_total, session.currency.clone());
     let paid = amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());

@@ -1,15 +1,16 @@
 //! One run of the schedule: [`run`], counted for its alarm.
 
-use crate::{CompareError, Ports, Report, run};
+use crate::{Ports, Report, run};
 use domain::Metric;
+use domain::StepError;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
 /// Compares once.
 ///
 /// # Errors
-/// [`CompareError`] when Stripe's sessions could not be listed to their end.
-pub async fn handle(ports: Ports<'_>, look_back: Duration) -> Result<Report, CompareError> {
+/// [`StepError`] when Stripe's sessions could not be listed to their end.
+pub async fn handle(ports: Ports<'_>, look_back: Duration) -> Result<Report, StepError> {
     let report = run(ports, look_back).await?;
     let Report { paid, missing, astray, overdue, amounts, failed } = report;
     tracing::info!(paid, missing, astray, overdue, amounts, failed, "reconciled");

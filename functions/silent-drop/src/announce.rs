@@ -1,13 +1,13 @@
 //! One silent drop: noted, alerted, and put before the customer, once.
 
-use audit::{AuditKey, Body, Change, CommitError, Journal, Record, Source, Status};
+use audit::{AuditKey, Body, Change, Journal, Record, Source, Status};
 use domain::{
-    Alert, CheckoutSession, Sale, SessionId, Timestamp, Unusable,
+    Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
     mail::{Letter, Mail},
     message::{self, Message},
     money::Money,
-    ports::{PaymentError, Payments, Queue, QueueError, StorageError},
+    ports::{Payments, Queue},
     query,
     sale::Fulfilment,
 };
@@ -32,29 +32,12 @@ pub(crate) struct Notice {
     pub received_at: Timestamp,
 }
 
-/// Why a notice must come again.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AnnounceError {
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// A queue failed.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    /// The payment could not be confirmed.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-}
-
 /// Announces a silent drop. Its mail is ordered last: a sale whose mail is ordered has been announced whole, so a
 /// notice that comes twice does nothing (invariant 2), and a worker that died is followed by one that starts over.
 ///
 /// # Errors
-/// [`AnnounceError`]: the queue must deliver the notice again.
-pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, AnnounceError> {
+/// [`StepError`]: the queue must deliver the notice again.
+pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
     if matches!(sale.value.fulfilment, Fulfilment::Generating { .. }) {

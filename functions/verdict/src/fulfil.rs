@@ -4,15 +4,13 @@ mod finish;
 mod till;
 
 use crate::generate::{self, Generated, NoVerdict, Policy, generate};
-use audit::{AuditKey, Body, Change, CommitError, Committed, Journal, Record, Source, Status, digest};
+use audit::{AuditKey, Body, Change, Committed, Journal, Record, Source, Status, digest};
 use crosscheck::constants::PHI;
 use domain::{
-    Alert, CachedVerdict, Sale, SessionId, Timestamp, Unusable, Verdict,
+    Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Timestamp, Unusable, Verdict,
     alert::Severity,
     message::OrderedBy,
-    ports::{
-        PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, VerdictArchive, Versioned,
-    },
+    ports::{Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
     sale::{Claim, Fulfilment},
     smoke::SmokeSessions,
     texts,
@@ -64,34 +62,11 @@ pub(crate) struct Order {
     pub message_id: String,
 }
 
-/// Why an order must come again. Nothing is lost: the claim is released or ends by itself.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FulfilError {
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// A queue failed.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    /// The model cannot be asked: our own side of it is not ready.
-    #[error("the model cannot be asked: {0}")]
-    ModelNotReady(String),
-    /// The model's circuit breaker is open.
-    #[error("the circuit is open")]
-    CircuitOpen,
-    /// The payment could not be confirmed.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-}
-
 /// Fulfils an order, or finds that somebody does or did.
 ///
 /// # Errors
-/// [`FulfilError`]: the queue must deliver the order again.
-pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, FulfilError> {
+/// [`StepError`]: the queue must deliver the order again.
+pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let sale = journal.load(&order.session_id, order.received_at).await?;
     let fresh = Sale::ordered(order.session_id.clone(), order.received_at);
@@ -164,7 +139,7 @@ async fn produce<'a>(
     settings: &Settings,
     order: &Order,
     sale: Versioned<Sale>,
-) -> Result<Ended<'a>, FulfilError> {
+) -> Result<Ended<'a>, StepError> {
     let bought = match till::ask(ports, order, &sale.value).await? {
         Till::Bought(bought) => bought,
         Till::Unpaid => return unpaid(ports, order, sale).await,
@@ -185,7 +160,9 @@ async fn produce<'a>(
     details["authority"] = json!(evaluation.envelope());
     let verdict = match generated.verdict {
         Ok(verdict) => verdict,
-        Err(NoVerdict::NotReady(detail)) => return Err(FulfilError::ModelNotReady(detail)),
+        Err(NoVerdict::NotReady(detail)) => {
+            return Err(ErrorCode::ModelNotReady.because(format!("the model cannot be asked: {detail}")));
+        }
         Err(NoVerdict::CircuitOpen(until)) => {
             // Not a failure of this sale: it is ordered again by its message and by its page.
             end(ports, order, sale, |sale, now| {
@@ -195,7 +172,7 @@ async fn produce<'a>(
             })
             .await?
             .unsettled();
-            return Err(FulfilError::CircuitOpen);
+            return Err(ErrorCode::CircuitOpen.because("the circuit is open"));
         }
         Err(NoVerdict::Failed(reason)) => {
             let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
@@ -238,7 +215,7 @@ async fn produce<'a>(
 
 /// The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the customer's page
 /// orders again.
-async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> Result<Ended<'a>, FulfilError> {
+async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> Result<Ended<'a>, StepError> {
     end(ports, order, sale, |sale, now| {
         sale.fulfilment = Fulfilment::Ordered { at: now };
         let detail = "ordered, but Stripe says it is not paid";
@@ -254,7 +231,7 @@ async fn unusable<'a>(
     order: &Order,
     sale: Versioned<Sale>,
     unusable: Unusable,
-) -> Result<Ended<'a>, FulfilError> {
+) -> Result<Ended<'a>, StepError> {
     tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
     let reason = format!("paid but unusable: {unusable}");
     let ended = end(ports, order, sale, |sale, now| {
@@ -273,7 +250,7 @@ async fn refuse<'a>(
     order: &Order,
     sale: Versioned<Sale>,
     reason: &str,
-) -> Result<Ended<'a>, FulfilError> {
+) -> Result<Ended<'a>, StepError> {
     tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
     end(ports, order, sale, |sale, now| {
         sale.fulfilment = Fulfilment::Failed { reason: reason.to_owned(), at: now };
@@ -291,7 +268,7 @@ async fn decline<'a>(
     sale: Versioned<Sale>,
     bought: &Bought,
     evaluation: &authority::Evaluation,
-) -> Result<Ended<'a>, FulfilError> {
+) -> Result<Ended<'a>, StepError> {
     let (state, code) = (evaluation.state(), evaluation.reason_code());
     let reason = format!("authority gate: {state} {code}");
     tracing::warn!(session = order.session_id.prefix(), reason, "paid, and not to be answered");
@@ -350,7 +327,7 @@ async fn save<'a>(
     sale: Versioned<Sale>,
     bought: &Bought,
     Made { verdict, records, details, notice }: Made,
-) -> Result<Ended<'a>, FulfilError> {
+) -> Result<Ended<'a>, StepError> {
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
@@ -398,7 +375,7 @@ async fn end<'a>(
     order: &Order,
     sale: Versioned<Sale>,
     change: impl Fn(&mut Sale, Timestamp) -> Change<()> + Send + Sync,
-) -> Result<Ended<'a>, FulfilError> {
+) -> Result<Ended<'a>, StepError> {
     let change = |sale: &mut Sale, now| {
         if !sale.generates(&order.message_id) {
             return Change::nothing(());

@@ -13,7 +13,7 @@
 
 use crate::record::Record;
 use domain::{
-    Alert, CachedVerdict, Timestamp,
+    Alert, CachedVerdict, ErrorCode, StepError, Timestamp,
     ports::{Alerts, AuditLog, Clock, Published, SaveError, StorageError, Versioned},
     sale::AuditEntry,
 };
@@ -76,6 +76,15 @@ pub enum CommitError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl From<CommitError> for StepError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Contended => ErrorCode::Contended.of(error),
+            CommitError::Storage(error) => error.into(),
+        }
+    }
 }
 
 /// Why records still wait in an outbox.

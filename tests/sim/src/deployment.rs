@@ -6,8 +6,9 @@ use crate::{
 };
 use audit::Journal;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
-use domain::{Secret, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule, message::Message};
-use reconcile::CompareError;
+use domain::{
+    Secret, StepError, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule, message::Message,
+};
 use runtime::{
     Handled, each_message,
     http::{Reply, Request},
@@ -234,8 +235,8 @@ impl<'w> Deployment<'w> {
     /// One run of the reconcile function.
     ///
     /// # Errors
-    /// [`CompareError`], as the function.
-    pub async fn reconcile(&self) -> Result<reconcile::Report, CompareError> {
+    /// [`StepError`], as the function.
+    pub async fn reconcile(&self) -> Result<reconcile::Report, StepError> {
         let ports = reconcile::Ports {
             journal: self.journal(),
             ledger: &self.ports,

@@ -28,7 +28,7 @@ fn world() -> World {
     world
 }
 
-fn report(world: &World, change: PaymentChange) -> Option<Result<(), ApplyError>> {
+fn report(world: &World, change: PaymentChange) -> Option<Result<(), StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let changed = Changed { payment: PaymentId::parse("pi_1").unwrap(), change, received_at: START };
     run(apply(Ports { journal, ledger: world }, &changed))

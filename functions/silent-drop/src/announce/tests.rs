@@ -25,7 +25,7 @@ fn world(session: CheckoutSession) -> World {
     world
 }
 
-fn deliver(world: &World) -> Option<Result<Handled, AnnounceError>> {
+fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
     let key = AuditKey::new("v1", Secret::new("k".repeat(32)));
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let ports = Ports { journal, payments: world, mails: world, audit_key: &key };

@@ -1,9 +1,9 @@
 //! What follows a verdict, or the lack of a question: the archive, the mail, the notice.
 
-use super::{FulfilError, Order, Ports, event};
+use super::{Order, Ports, event};
 use audit::Change;
 use domain::{
-    Sale, SessionId,
+    Sale, SessionId, StepError,
     alert::Severity,
     mail::{Letter, Mail},
     message::{self, Message},
@@ -25,7 +25,7 @@ pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) ->
 
 /// What is left to do once the verdict is cached: the archive, and the order of the mail. Both may be done again
 /// without effect, so a worker that died in between is simply followed by another.
-pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, FulfilError> {
+pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
     let (archived, mail_ordered) = match (&sale.value.fulfilment, &sale.value.mail) {
         _ if sale.value.money != Money::Kept => return Ok(Handled::Done),
         (Fulfilment::Ready { archived, .. }, mail) => (*archived, *mail != Mail::NotOrdered),

@@ -1,8 +1,8 @@
 //! What an order has bought: whether it is paid for, and which question was asked.
 
-use super::{FulfilError, Order, Ports};
+use super::{Order, Ports};
 use audit::digest;
-use domain::{Query, Sale, Submission, Tier, Unusable, message::OrderedBy, smoke};
+use domain::{Query, Sale, StepError, Submission, Tier, Unusable, message::OrderedBy, smoke};
 
 /// A paid question, and what the log may know about its sale.
 pub(super) struct Bought {
@@ -39,7 +39,7 @@ pub(super) enum Till {
 
 /// Asks the till. The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict
 /// Pipeline, invariant 1). What the smoke test buys is fixed, so that nothing of a session can choose it.
-pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<Till, FulfilError> {
+pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<Till, StepError> {
     if order.ordered_by == OrderedBy::SmokeTest {
         return Ok(match examined(ports, order).await {
             Ok(()) => smoke::submission()

@@ -7,16 +7,13 @@ use crate::{
     failure::Failure,
     render::{Rendered, render, render_divergence, render_silent_drop, render_without_echo},
 };
-use audit::{AuditKey, Change, CommitError, Journal, Record, Source, Status};
+use audit::{AuditKey, Change, Journal, Record, Source, Status};
 use domain::{
-    Alert, CachedVerdict, EmailAddress, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, EmailAddress, ErrorCode, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
     mail::{Letter, MailSchedule},
     money::Money,
-    ports::{
-        CacheEntry, DeadLetters, Mailbox, OutgoingMail, PaymentError, Payments, Quarantine, StorageError,
-        VerdictArchive, Versioned,
-    },
+    ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
     sale::{Claim, Fulfilment},
     smoke,
 };
@@ -86,34 +83,14 @@ pub(crate) enum Attempt {
     Again(Timestamp),
 }
 
-/// Why a mail must be tried again.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DeliverError {
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// Stripe could not be asked for the address.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-    /// Nobody has seen this sale.
-    #[error("there is no such sale")]
-    NoSale,
-    /// The sale has no verdict (any more); its page restores it.
-    #[error("there is no verdict to deliver")]
-    NoVerdict,
-}
-
 /// Delivers one mail, or finds that somebody does or did.
 ///
 /// # Errors
-/// [`DeliverError`]: the queue must deliver the order again.
-pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, DeliverError> {
+/// [`StepError`]: the queue must deliver the order again.
+pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, StepError> {
     let journal = ports.journal;
     let (sale, entry) = journal.store.load_with_verdict(&order.session_id).await?;
-    let sale = sale.ok_or(DeliverError::NoSale)?;
+    let sale = sale.ok_or_else(|| ErrorCode::NoSale.because("there is no such sale"))?;
     if sale.value.smoke && !matches!(entry, CacheEntry::Hit(_)) {
         // The smoke test is over and has cleaned up: a mail that comes late has nothing to tell.
         return Ok(Attempt::Ended);
@@ -174,6 +151,10 @@ fn stands(letter: Letter, fulfilment: &Fulfilment) -> Stands {
     }
 }
 
+fn no_verdict() -> StepError {
+    ErrorCode::NoVerdict.because("there is no verdict to deliver")
+}
+
 /// Gate 2 on the finished text, line by line: what a line means does not depend on the next one, and a verdict's
 /// sentences read in the mail as they read on the page. Terms that are split over lines are found all the same.
 fn gate_2(rendered: &Rendered) -> gates::Run {
@@ -197,7 +178,7 @@ enum Outcome {
 
 impl Delivery<'_> {
     /// Attempts, until one ends it or the next one is to wait.
-    async fn attempts(&self, sale: Versioned<Sale>, entry: CacheEntry) -> Result<Attempt, DeliverError> {
+    async fn attempts(&self, sale: Versioned<Sale>, entry: CacheEntry) -> Result<Attempt, StepError> {
         let mut sale = sale;
         loop {
             match self.attempt(sale, entry.clone()).await? {
@@ -210,7 +191,7 @@ impl Delivery<'_> {
         }
     }
 
-    async fn attempt(&self, mut sale: Versioned<Sale>, entry: CacheEntry) -> Result<Outcome, DeliverError> {
+    async fn attempt(&self, mut sale: Versioned<Sale>, entry: CacheEntry) -> Result<Outcome, StepError> {
         if !self.may_go(&sale.value) {
             self.release().await;
             return Ok(Outcome::Ended(Attempt::Busy));
@@ -245,14 +226,14 @@ impl Delivery<'_> {
 
     /// Stripe's, at the moment of sending; the smoke test's is fixed, so that it can never write to a customer (Smoke
     /// Test, invariant 3).
-    async fn address(&self, sale: &Sale) -> Result<Option<EmailAddress>, DeliverError> {
+    async fn address(&self, sale: &Sale) -> Result<Option<EmailAddress>, StepError> {
         if sale.smoke {
             return Ok(EmailAddress::parse(smoke::EMAIL).ok());
         }
         Ok(self.ports.payments.session(&self.order.session_id).await?.email)
     }
 
-    async fn render(&self, entry: CacheEntry) -> Result<Rendered, DeliverError> {
+    async fn render(&self, entry: CacheEntry) -> Result<Rendered, StepError> {
         let (session, site) = (&self.order.session_id, &self.settings.site);
         match self.order.letter {
             Letter::SilentDrop => Ok(render_silent_drop()),
@@ -269,16 +250,14 @@ impl Delivery<'_> {
 
     /// The verdict that the page shows: the link in the mail must already answer (Product Tiers, invariant 4), so
     /// there is no mail before the store itself gives the verdict back.
-    async fn verdict(&self, entry: CacheEntry) -> Result<CachedVerdict, DeliverError> {
+    async fn verdict(&self, entry: CacheEntry) -> Result<CachedVerdict, StepError> {
         match entry {
             CacheEntry::Hit(cached) => Ok(*cached),
-            CacheEntry::Removed => {
-                self.ports.archive.find(&self.order.session_id).await?.ok_or(DeliverError::NoVerdict)
-            }
+            CacheEntry::Removed => self.ports.archive.find(&self.order.session_id).await?.ok_or_else(no_verdict),
             CacheEntry::Miss | CacheEntry::Corrupt => {
                 self.alert(Severity::Error, "CACHE_READ", "no readable verdict at delivery: taken from the archive")
                     .await;
-                self.ports.archive.find(&self.order.session_id).await?.ok_or(DeliverError::NoVerdict)
+                self.ports.archive.find(&self.order.session_id).await?.ok_or_else(no_verdict)
             }
         }
     }

@@ -3,12 +3,12 @@
 use crate::Operator;
 use audit::CommitError;
 use domain::{
-    SessionId,
+    SessionId, StepError,
     money::Authorisation,
     ports::{PaymentError, StorageError},
     words::InvalidWords,
 };
-use refund::{Decision, Outcome, Ports, RefundError};
+use refund::{Decision, Outcome, Ports};
 
 /// Why no money went back.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum IssueError {
     /// It is authorised, and it is not known whether Stripe has it: repeat the command, or leave it to the
     /// deadlines function.
     #[error("the refund is authorised, and Stripe has not confirmed it; repeating the command is safe")]
-    NotCarriedOut(#[source] RefundError),
+    NotCarriedOut(#[source] StepError),
 }
 
 impl IssueError {

@@ -1,12 +1,12 @@
 //! What was decided, done.
 
 use crate::record;
-use audit::{Change, CommitError, Journal, RefundStep};
+use audit::{Change, Journal, RefundStep};
 use domain::{
-    Alert, CheckoutSession, Sale, SessionId, Timestamp,
+    Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
     money::Money,
-    ports::{Ledger, PaymentError, Payments, RefundStatus, StorageError},
+    ports::{Ledger, PaymentError, Payments, RefundStatus},
 };
 
 /// What a refund needs from outside.
@@ -16,20 +16,6 @@ pub struct Ports<'a> {
     pub journal: Journal<'a>,
     pub payments: &'a dyn Payments,
     pub ledger: &'a dyn Ledger,
-}
-
-/// Why a refund must be carried out again. The decision stands, and whoever comes next finds it.
-#[derive(Debug, thiserror::Error)]
-pub enum RefundError {
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// Stripe could not be asked, or its answer was lost.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
 }
 
 /// How a refund stands.
@@ -51,8 +37,8 @@ const PATIENT_ANSWERS: u32 = 3;
 /// Asks Stripe for an authorised refund and saves the answer. Whoever calls it again asks for the same refund.
 ///
 /// # Errors
-/// [`RefundError`]: call it again.
-pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome, RefundError> {
+/// [`StepError`]: call it again.
+pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome, StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(Outcome::NotAuthorised) };
     if !matches!(sale.value.money, Money::RefundAuthorised { .. }) {

@@ -7,7 +7,7 @@ mod authorise;
 mod carry_out;
 
 pub use authorise::{Decision, authorise, confirmation, decide};
-pub use carry_out::{Outcome, Ports, RefundError, carry_out};
+pub use carry_out::{Outcome, Ports, carry_out};
 
 use audit::{Body, Record, RefundStep};
 use domain::{CheckoutSession, Timestamp, money::Authorisation};

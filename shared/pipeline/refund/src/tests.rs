@@ -40,7 +40,7 @@ fn journal(world: &World) -> Journal<'_> {
 }
 
 /// An operator's command: decide, then carry out. Nothing when the process died.
-fn refund(world: &World) -> Option<Result<Outcome, RefundError>> {
+fn refund(world: &World) -> Option<Result<Outcome, domain::StepError>> {
     let session = world.state().sessions.values().next().unwrap().clone();
     run(async {
         authorise(journal(world), &session, &alex(), world.now()).await?;

@@ -1,10 +1,10 @@
 //! A draft, recorded before it is sent: only a recorded draft is ever sent, and the mailbox sends a draft once.
 
-use super::{Attempt, DeliverError, Delivery, Outcome};
+use super::{Attempt, Delivery, Outcome};
 use crate::failure::Failure;
 use audit::{Change, Record, digest};
 use domain::{
-    Sale,
+    Sale, StepError,
     alert::Severity,
     mail::Draft,
     ports::{OutgoingMail, Versioned},
@@ -18,7 +18,7 @@ impl Delivery<'_> {
         mail: &OutgoingMail,
         first_hash: Option<String>,
         record: Record,
-    ) -> Result<Outcome, DeliverError> {
+    ) -> Result<Outcome, StepError> {
         let hash = digest::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
         if first_hash.is_some_and(|first| first != hash) {
             return Ok(Outcome::Failed(Box::new(sale), Failure::changed()));
@@ -62,18 +62,18 @@ impl Delivery<'_> {
     }
 
     /// Sends a recorded draft.
-    async fn send(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
+    async fn send(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, StepError> {
         let sending = sending::send(self.ports.mailbox, draft).await;
         self.settled(sale, sending).await
     }
 
     /// Finds out what became of a draft that somebody recorded before anything else is done with it.
-    pub(super) async fn settle_draft(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, DeliverError> {
+    pub(super) async fn settle_draft(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, StepError> {
         let sending = sending::settle(self.ports.mailbox, draft).await;
         self.settled(sale, sending).await
     }
 
-    async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, DeliverError> {
+    async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, StepError> {
         let failure = match sending {
             Sending::Sent => return self.sent(sale).await,
             Sending::Gone => Failure::lost_track(),

@@ -1,10 +1,10 @@
 //! How an attempt ends: sent, failed and to be tried again, held, given up.
 
-use super::{Attempt, DeliverError, Delivery, Outcome, Ports};
+use super::{Attempt, Delivery, Outcome, Ports};
 use crate::failure::{self, Failure, Next, judge};
 use audit::{Change, Committed, Record, Status};
 use domain::{
-    Alert, Sale, Timestamp,
+    Alert, Sale, StepError, Timestamp,
     alert::Severity,
     mail::{Letter, Mail},
     ports::Versioned,
@@ -24,13 +24,13 @@ pub(super) async fn keep_dead_letter(ports: Ports<'_>, sale: &Sale, letter: Lett
 }
 
 impl Delivery<'_> {
-    pub(super) async fn sent(&self, sale: Versioned<Sale>) -> Result<Outcome, DeliverError> {
+    pub(super) async fn sent(&self, sale: Versioned<Sale>) -> Result<Outcome, StepError> {
         let sent = Mail::Sent { at: self.now() };
         self.end(sale, sent, Status::EmailSent, "accepted by the mailbox (202)", None).await
     }
 
     /// Email Retry FM-06: no mail, a warning, the verdict stays on the page.
-    pub(super) async fn no_address(&self, sale: Versioned<Sale>) -> Result<Outcome, DeliverError> {
+    pub(super) async fn no_address(&self, sale: Versioned<Sale>) -> Result<Outcome, StepError> {
         let detail = match self.order.letter {
             Letter::Verdict | Letter::Divergence => {
                 "the session has no e-mail address: the verdict is on the result page only"
@@ -47,7 +47,7 @@ impl Delivery<'_> {
         &self,
         failed: Versioned<Sale>,
         failure: &Failure,
-    ) -> Result<(Versioned<Sale>, Option<Attempt>), DeliverError> {
+    ) -> Result<(Versioned<Sale>, Option<Attempt>), StepError> {
         let (letter, owner) = (self.order.letter, &self.order.message_id);
         let schedule = self.settings.schedule(letter, failed.value.smoke);
         let (tag, hash) = (failed.value.email_tag.clone(), body_hash(failed.value.letter(letter)));
@@ -99,7 +99,7 @@ impl Delivery<'_> {
         gate: &gates::Run,
         record: Record,
         raw: &serde_json::Value,
-    ) -> Result<Outcome, DeliverError> {
+    ) -> Result<Outcome, StepError> {
         let now = self.now();
         let payload = gate.held_payload(&self.order.session_id, sale.value.tier, now, raw);
         self.ports.quarantine.hold(&self.order.session_id, now, &payload).await?;
@@ -125,7 +125,7 @@ impl Delivery<'_> {
         status: Status,
         detail: &str,
         alert: Option<Alert>,
-    ) -> Result<Outcome, DeliverError> {
+    ) -> Result<Outcome, StepError> {
         let letter = self.order.letter;
         let end = |sale: &mut Sale, now: Timestamp| {
             let Some(progress) = sale.delivering(letter, &self.order.message_id).cloned() else {

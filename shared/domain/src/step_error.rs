@@ -1,0 +1,187 @@
+//! Why a step did not finish: one type for the handlers, with a code that says what follows.
+
+use crate::{
+    ports::{PaymentError, QueueError, StorageError},
+    words::InvalidWords,
+};
+use std::{borrow::Cow, error::Error, fmt};
+
+/// What kind of failure or refusal it is. The methods match exhaustively: a new code answers all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// Other processes kept changing the state.
+    Contended,
+    /// A store failed.
+    Storage,
+    /// A queue did not take a message.
+    Queue,
+    /// The payment provider could not be reached, or its answer was lost.
+    PaymentUnavailable,
+    /// The payment provider refused the request, or knows no such object.
+    PaymentRefused,
+    /// The model's client cannot be built.
+    ModelNotReady,
+    /// The model's circuit breaker is open.
+    CircuitOpen,
+    /// The sale has no verdict: its result page restores it.
+    NoVerdict,
+    /// There is no such sale.
+    NoSale,
+    /// A name or a reason cannot go on record.
+    InvalidWords,
+}
+
+/// What a failed step may have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Unknown: it may have been done, and its answer lost. Every step can be repeated safely.
+    Unknown,
+}
+
+impl ErrorCode {
+    /// Its name in logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Contended => "contended",
+            Self::Storage => "storage",
+            Self::Queue => "queue",
+            Self::PaymentUnavailable => "payment_unavailable",
+            Self::PaymentRefused => "payment_refused",
+            Self::ModelNotReady => "model_not_ready",
+            Self::CircuitOpen => "circuit_open",
+            Self::NoVerdict => "no_verdict",
+            Self::NoSale => "no_sale",
+            Self::InvalidWords => "invalid_words",
+        }
+    }
+
+    /// Whether the same step can succeed later without a change by a human.
+    #[must_use]
+    pub const fn is_retriable(self) -> bool {
+        match self {
+            Self::Contended
+            | Self::Storage
+            | Self::Queue
+            | Self::PaymentUnavailable
+            | Self::ModelNotReady
+            | Self::CircuitOpen
+            | Self::NoVerdict => true,
+            Self::PaymentRefused | Self::NoSale | Self::InvalidWords => false,
+        }
+    }
+
+    /// What the step may have done.
+    #[must_use]
+    pub const fn effect(self) -> Effect {
+        match self {
+            Self::Storage | Self::Queue | Self::PaymentUnavailable => Effect::Unknown,
+            Self::Contended
+            | Self::PaymentRefused
+            | Self::ModelNotReady
+            | Self::CircuitOpen
+            | Self::NoVerdict
+            | Self::NoSale
+            | Self::InvalidWords => Effect::None,
+        }
+    }
+
+    /// An error with this code and a text for operators.
+    pub fn because(self, message: impl Into<Cow<'static, str>>) -> StepError {
+        StepError { code: self, message: Some(message.into()), source: None }
+    }
+
+    /// An error with this code and the text of its cause.
+    pub fn of(self, source: impl Error + Send + Sync + 'static) -> StepError {
+        StepError { code: self, message: None, source: Some(Box::new(source)) }
+    }
+}
+
+/// Why a step did not finish.
+#[derive(Debug)]
+pub struct StepError {
+    code: ErrorCode,
+    message: Option<Cow<'static, str>>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl StepError {
+    /// The kind of failure.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        self.code
+    }
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.message, &self.source) {
+            (Some(message), _) => f.write_str(message),
+            (None, Some(source)) => source.fmt(f),
+            (None, None) => f.write_str(self.code.as_str()),
+        }
+    }
+}
+
+impl Error for StepError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let source = self.source.as_deref()?;
+        // Without a text of its own it has its source's, which must not stand in the chain twice.
+        if self.message.is_some() { Some(source) } else { source.source() }
+    }
+}
+
+impl From<StorageError> for StepError {
+    fn from(error: StorageError) -> Self {
+        ErrorCode::Storage.of(error)
+    }
+}
+
+impl From<QueueError> for StepError {
+    fn from(error: QueueError) -> Self {
+        ErrorCode::Queue.of(error)
+    }
+}
+
+impl From<PaymentError> for StepError {
+    fn from(error: PaymentError) -> Self {
+        let code = match error {
+            PaymentError::Unavailable(_) => ErrorCode::PaymentUnavailable,
+            PaymentError::NotFound | PaymentError::Refused(_) => ErrorCode::PaymentRefused,
+        };
+        code.of(error)
+    }
+}
+
+impl From<InvalidWords> for StepError {
+    fn from(error: InvalidWords) -> Self {
+        ErrorCode::InvalidWords.of(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(error: &dyn Error) -> Vec<String> {
+        std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_cause_stands_in_the_chain_once() {
+        let storage = || StorageError { operation: "sale write", source: "refused".into() };
+        let wrapped = StepError::from(storage());
+        assert_eq!((wrapped.code(), chain(&wrapped)), (ErrorCode::Storage, chain(&storage())));
+        assert_eq!(chain(&ErrorCode::NoSale.because("there is no such sale")), ["there is no such sale"]);
+    }
+
+    #[test]
+    fn the_payment_providers_no_is_final_and_its_silence_is_not() {
+        let silent = StepError::from(PaymentError::Unavailable("time-out".into())).code();
+        let refused = StepError::from(PaymentError::Refused("no".to_owned())).code();
+        assert_eq!((silent.is_retriable(), silent.effect()), (true, Effect::Unknown));
+        assert_eq!((refused.is_retriable(), refused.effect()), (false, Effect::None));
+    }
+}
