@@ -26,13 +26,14 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 6] = [
+const ALL: [(&str, Run); 7] = [
     ("size", size::size),
     ("start", start::start),
     ("requests", forward::requests),
     ("health", health::health),
     ("audit", audit::audit),
     ("filter", forward::filter),
+    ("memory", forward::memory),
 ];
 
 /// Runs one benchmark, or all.

@@ -3,6 +3,7 @@
 
 mod log;
 mod mail;
+mod memory;
 mod messages;
 mod model;
 mod payments;
@@ -14,6 +15,7 @@ pub use log::{
     Quarantine,
 };
 pub use mail::{Inbox, MailError, Mailbox, OutgoingMail};
+pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, SubjectKeys};
 pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, RetryQueue};
 pub use model::{Model, ModelError, ModelReply, Prompt};
 pub use payments::{

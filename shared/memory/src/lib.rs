@@ -6,7 +6,9 @@
 
 pub mod compaction;
 pub mod event;
+pub mod export;
 mod handle;
+pub mod image;
 pub mod log;
 mod pins;
 pub mod policy;
@@ -14,6 +16,7 @@ pub mod precision;
 pub mod recall;
 pub mod replay;
 mod state;
+pub mod store;
 pub mod truncate;
 pub mod working_set;
 

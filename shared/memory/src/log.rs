@@ -8,6 +8,7 @@ use crate::{
     handle::Handle,
     state::{Refusal, State},
 };
+pub use domain::ports::Seal;
 use lens::{Digest, Domain, canonical::CanonicalError};
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -28,14 +29,6 @@ pub struct Record {
 pub const PLAIN: u8 = b'P';
 /// The event follows sealed.
 pub const SEALED: u8 = b'S';
-
-/// Seals events under the subject's key. The same event at the same place gives the same bytes.
-pub trait Seal {
-    /// Seals canonical bytes.
-    fn seal(&self, seq: u64, plain: &[u8]) -> Vec<u8>;
-    /// Opens what was sealed; `None` when the key is gone or the bytes are not what it sealed.
-    fn open(&self, seq: u64, sealed: &[u8]) -> Option<Vec<u8>>;
-}
 
 /// Keeps events in plain bytes: for tools, and for logs without a person's words.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +56,9 @@ pub enum AppendError {
     /// Another event has its key.
     #[error("the key {0} was used for another event")]
     KeyReused(Handle),
+    /// An erasure was asked for with another event.
+    #[error("an erasure is recorded by EV-ORC-012 and by no other event")]
+    NotAnErasure,
     /// It holds what the profile refuses.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),

@@ -10,6 +10,7 @@ mod cache;
 pub mod faults;
 pub mod golden;
 pub mod inbox;
+pub mod memory;
 mod ports;
 pub mod world;
 

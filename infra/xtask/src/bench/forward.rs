@@ -8,6 +8,12 @@ pub(super) fn requests(bench: &Bench) -> Result<(), Error> {
     run(bench, "requests", cargo().args(["run", "--quiet", "--locked", "--package", "tests", "--example", "requests"]))
 }
 
+/// The memory beside weavatrix-memory: cold boot, fold, and the promises of its tests in full numbers.
+pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
+    let example = ["run", "--quiet", "--release", "--locked", "--package", "memory", "--example", "bench"];
+    run(bench, "memory", cargo().args(example))
+}
+
 /// The content filter beside its peers: times, then false hits on documentation that is fetched for it.
 pub(super) fn filter(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "filter", "--example", "bench"];

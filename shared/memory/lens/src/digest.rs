@@ -100,6 +100,12 @@ impl Digest {
         Some(Self(bytes))
     }
 
+    /// The hash with these bytes, as a store kept them.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The hash's bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {

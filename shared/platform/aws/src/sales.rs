@@ -76,7 +76,7 @@ impl DynamoSales {
         self.connection.call(step, get).await
     }
 
-    async fn put(&self, step: Step<'_>, write: &Conditional<'_>) -> Result<(), SaveError> {
+    pub(crate) async fn put(&self, step: Step<'_>, write: &Conditional<'_>) -> Result<(), SaveError> {
         let put = || async {
             let put = self
                 .client()

@@ -1,0 +1,170 @@
+//! Logs in a store: retries, contention, cuts, erasure.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod support;
+
+use domain::ports::{MemoryLogs, Seal, SubjectKey, SubjectKeys};
+use lens::{Digest, Domain};
+use memory::{
+    Event, EventLog, Payload,
+    event::{ModeChanged, SubjectErased},
+    log::{Appended, BootError, erasure_of, verify},
+    store::{self, StoreError},
+};
+use std::future::Future;
+use support::{handle, locked, unlocked};
+use testkit::memory::MemoryStores;
+
+const LOG: &str = "k1-5d21";
+const SUBJECT: &str = "k1-subject";
+
+/// A seal for tests: a stream of hashes of key and place, and a tag.
+struct TestSeal(Option<SubjectKey>);
+
+impl TestSeal {
+    fn stream(&self, seq: u64, plain: &[u8]) -> Option<Vec<u8>> {
+        let key = self.0.as_ref()?.0;
+        let block = |n: usize| {
+            Digest::of_parts(Domain::Draw, &[&key, &seq.to_be_bytes(), &(n / 32).to_be_bytes()]).as_bytes()[n % 32]
+        };
+        Some(plain.iter().enumerate().map(|(n, byte)| byte ^ block(n)).collect())
+    }
+
+    fn tag(&self, seq: u64, plain: &[u8]) -> [u8; 32] {
+        let key = self.0.as_ref().map_or([0; 32], |key| key.0);
+        *Digest::of_parts(Domain::Draw, &[b"tag", &key, &seq.to_be_bytes(), plain]).as_bytes()
+    }
+}
+
+impl Seal for TestSeal {
+    fn seal(&self, seq: u64, plain: &[u8]) -> Vec<u8> {
+        [&self.tag(seq, plain)[..], &self.stream(seq, plain).unwrap()].concat()
+    }
+
+    fn open(&self, seq: u64, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (tag, sealed) = sealed.split_at_checked(32)?;
+        self.stream(seq, sealed).filter(|plain| self.tag(seq, plain) == tag)
+    }
+}
+
+fn now<F: Future>(future: F) -> F::Output {
+    testkit::run(future).unwrap()
+}
+
+fn event(key: Option<&str>, payload: impl Into<Payload>) -> Event {
+    Event { at: 1, campaign_id: handle("camp-1"), key: key.map(handle), payload: payload.into() }
+}
+
+fn seal(stores: &MemoryStores) -> TestSeal {
+    TestSeal(Some(now(stores.find_or_create(SUBJECT)).unwrap()))
+}
+
+fn load(stores: &MemoryStores, seal: &TestSeal) -> Result<EventLog, StoreError> {
+    now(store::load(stores, LOG, &handle("camp-1"), seal))
+}
+
+fn append(stores: &MemoryStores, log: &mut EventLog, seal: &TestSeal, event: Event) -> Result<Appended, StoreError> {
+    now(store::append(stores, LOG, log, event, seal))
+}
+
+/// A store with a log of 20 facts, one of them locked.
+fn filled() -> (MemoryStores, TestSeal, EventLog) {
+    let stores = MemoryStores::default();
+    let seal = seal(&stores);
+    let mut log = EventLog::new(handle("camp-1"));
+    let clue = locked("vault-code", "It opens with 4471-ZX.", "It opens with a code.", &["4471-ZX"]);
+    append(&stores, &mut log, &seal, event(Some("clue"), clue)).unwrap();
+    for number in 1..20 {
+        let fact = unlocked(&format!("key-{number}"), &format!("Fact {number}."));
+        append(&stores, &mut log, &seal, event(None, fact)).unwrap();
+    }
+    (stores, seal, log)
+}
+
+#[test]
+fn a_log_comes_back_from_its_store_and_its_store_holds_no_plain_word() {
+    let (stores, seal, log) = filled();
+    assert_eq!(load(&stores, &seal).unwrap(), log);
+    for record in now(stores.read(LOG, 0)).unwrap() {
+        let text = String::from_utf8_lossy(&record.body).into_owned();
+        assert!(!text.contains("Fact") && !text.contains("4471") && !text.contains("EV-"), "{text}");
+    }
+}
+
+#[test]
+fn a_lost_reply_and_a_retry_append_once() {
+    for after in [false, true] {
+        let (stores, seal, mut log) = filled();
+        let before = log.records().len();
+        let mode = || event(Some("exchange-1"), ModeChanged { mode: lens::Mode::Companion });
+        stores.fail_write(1, after);
+        assert!(matches!(append(&stores, &mut log, &seal, mode()), Err(StoreError::Storage(_))));
+        let mut log = load(&stores, &seal).unwrap();
+        append(&stores, &mut log, &seal, mode()).unwrap();
+        append(&stores, &mut log, &seal, mode()).unwrap();
+        assert_eq!(log.records().len(), before + 1, "after: {after}");
+        assert_eq!(load(&stores, &seal).unwrap(), log);
+    }
+}
+
+#[test]
+fn two_writers_lose_nothing_and_decide_again() {
+    let (stores, seal, log) = filled();
+    let (mut first, mut second) = (log.clone(), log);
+    for number in 0..15 {
+        let fact = |name: &str| event(None, unlocked(&format!("{name}-{number}"), &format!("By {name}: {number}.")));
+        append(&stores, &mut first, &seal, fact("first")).unwrap();
+        append(&stores, &mut second, &seal, fact("second")).unwrap();
+    }
+    let stored = load(&stores, &seal).unwrap();
+    assert_eq!((stored.records().len(), &stored), (20 + 30, &second));
+    // What the other did in between is decided with: the detail's handle is taken by now.
+    let clue = |code: &str| event(None, locked("late", &format!("It is {code}."), "A code.", &[code]));
+    append(&stores, &mut first, &seal, clue("7731-KQ")).unwrap();
+    let error = append(&stores, &mut second, &seal, clue("1123-XJ")).unwrap_err();
+    assert!(error.to_string().contains("detail_handle"), "{error}");
+}
+
+#[test]
+fn a_log_that_was_cut_short_is_found_by_its_head() {
+    let (stores, seal, _) = filled();
+    stores.cut(LOG, 12);
+    assert!(matches!(load(&stores, &seal), Err(StoreError::CutShort { found: 12, head: 20 })));
+}
+
+#[test]
+fn erasure_shreds_the_log_and_its_chain_still_verifies() {
+    // Crashes: before the erasure is written, after it, before the key is destroyed, after it.
+    for (write, after) in [(1, false), (1, true), (2, false), (2, true), (9, false)] {
+        let (stores, seal, mut log) = filled();
+        let erased = || {
+            let (subject, requested_by) = (handle(SUBJECT), handle(SUBJECT));
+            event(Some("erasure"), SubjectErased { subject, requested_by, reason: "asked".to_owned() })
+        };
+        stores.fail_write(write, after);
+        let first = now(store::erase(&stores, &stores, LOG, &mut log, erased(), &seal));
+        assert_eq!(first.is_err(), write < 9);
+        let key = now(stores.find(SUBJECT)).unwrap();
+        let seal = TestSeal(key);
+        let mut log = load(&stores, &seal).unwrap();
+        now(store::erase(&stores, &stores, LOG, &mut log, erased(), &seal)).unwrap();
+
+        assert_eq!(now(stores.find(SUBJECT)).unwrap(), None);
+        let records = now(store::records(&stores, LOG)).unwrap();
+        assert_eq!(records.len(), 21, "{write} {after}");
+        verify(&handle("camp-1"), &records).unwrap();
+        assert!(erasure_of(&records).is_some());
+        let shredded = load(&stores, &TestSeal(None)).unwrap();
+        assert!(shredded.state().is_erased() && shredded.state().facts().is_empty());
+        // A key that is made later opens nothing.
+        let later = TestSeal(Some(now(stores.find_or_create(SUBJECT)).unwrap()));
+        assert!(load(&stores, &later).unwrap().state().facts().is_empty());
+    }
+}
+
+#[test]
+fn a_lost_key_without_an_erasure_is_an_error() {
+    let (stores, _, _) = filled();
+    let error = load(&stores, &TestSeal(None)).unwrap_err();
+    assert!(matches!(error, StoreError::Boot(BootError::KeyGone(1))), "{error}");
+}

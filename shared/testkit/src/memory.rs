@@ -1,0 +1,116 @@
+//! The memory's stores in memory. Apart from a [`World`](crate::World): they fail by number, not by a plan.
+
+use async_trait::async_trait;
+use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError, SubjectKey, SubjectKeys};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Records a page.
+const PAGE: usize = 7;
+
+#[derive(Default)]
+struct Stored {
+    logs: BTreeMap<String, Vec<MemoryRecord>>,
+    heads: BTreeMap<String, (u64, [u8; 32])>,
+    keys: BTreeMap<String, SubjectKey>,
+    made: u8,
+    calls: u64,
+    lost_before: BTreeSet<u64>,
+    lost_after: BTreeSet<u64>,
+}
+
+/// Logs and keys in memory.
+#[derive(Default)]
+pub struct MemoryStores(Mutex<Stored>);
+
+impl MemoryStores {
+    fn stored(&self) -> MutexGuard<'_, Stored> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The n-th write from now, counted from 1, fails: before it is done, or after, so that only its reply is lost.
+    pub fn fail_write(&self, n: u64, after: bool) {
+        let mut stored = self.stored();
+        let number = stored.calls + n;
+        if after {
+            stored.lost_after.insert(number)
+        } else {
+            stored.lost_before.insert(number)
+        };
+    }
+
+    /// Cuts a log short behind the store's back.
+    pub fn cut(&self, log: &str, to: usize) {
+        if let Some(records) = self.stored().logs.get_mut(log) {
+            records.truncate(to);
+        }
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&mut Stored) -> T) -> Result<T, StorageError> {
+        let lost = || StorageError { operation: "memory write", source: "planned".into() };
+        let mut stored = self.stored();
+        stored.calls += 1;
+        let number = stored.calls;
+        if stored.lost_before.remove(&number) {
+            return Err(lost());
+        }
+        let done = work(&mut stored);
+        if stored.lost_after.remove(&number) { Err(lost()) } else { Ok(done) }
+    }
+}
+
+#[async_trait]
+impl MemoryLogs for MemoryStores {
+    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
+        self.write(|stored| {
+            let records = stored.logs.entry(log.to_owned()).or_default();
+            let at = usize::try_from(record.seq).unwrap_or(usize::MAX);
+            if let Some(found) = at.checked_sub(1).and_then(|index| records.get(index)) {
+                return if found == record { MemoryAppend::AlreadyThere } else { MemoryAppend::Taken };
+            }
+            let follows = match stored.heads.get(log) {
+                Some((seq, hash)) => seq + 1 == record.seq && *hash == record.prev,
+                None => record.seq == 1,
+            };
+            if !follows {
+                return MemoryAppend::Taken;
+            }
+            records.push(record.clone());
+            stored.heads.insert(log.to_owned(), (record.seq, record.hash));
+            MemoryAppend::Written
+        })
+    }
+
+    async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError> {
+        let stored = self.stored();
+        let records = stored.logs.get(log).map_or(&[][..], Vec::as_slice);
+        Ok(records.iter().filter(|record| record.seq > after).take(PAGE).cloned().collect())
+    }
+
+    async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError> {
+        Ok(self.stored().heads.get(log).copied())
+    }
+}
+
+#[async_trait]
+impl SubjectKeys for MemoryStores {
+    async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError> {
+        Ok(self.stored().keys.get(subject).cloned())
+    }
+
+    async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError> {
+        self.write(|stored| {
+            stored.made += 1;
+            let made = SubjectKey([stored.made; 32]);
+            stored.keys.entry(subject.to_owned()).or_insert(made).clone()
+        })
+    }
+
+    async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
+        self.write(|stored| {
+            stored.keys.remove(subject);
+        })
+    }
+}
