@@ -6,10 +6,13 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use memory::{
-    EVENTS_SCHEMA, Handle, Pins,
+    Digest, EVENTS_SCHEMA, EventLog, Fact, Handle, Pins, export,
+    log::Unsealed,
+    precision,
     replay::{Replay, Wanted},
     truncate::Budget,
 };
+use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, Write},
@@ -28,6 +31,24 @@ pub(crate) enum MemoryCommand {
         after_help = "Example:\n  oracle memory replay --campaign camp-1 --query 'What opens the vault?' --budget 8000 < events.jsonl\n\nExit code 2: a line is no event, or may not follow the lines before it, or the working set cannot be built."
     )]
     Replay(ReplayArguments),
+    /// Write a history as one document: what a customer gets of their memory.
+    ///
+    /// Reads events as replay does and writes the export, canonical JSON on one line: events, campaign and state hash.
+    #[command(after_help = "Example:\n  oracle memory export < events.jsonl > memory.json")]
+    Export(CampaignArguments),
+    /// Make the history of an export again, event by event, and write the events.
+    ///
+    /// Writes one event a line, as replay reads them. An export that was changed is refused.
+    #[command(
+        after_help = "Example:\n  oracle memory import < memory.json > events.jsonl\n\nExit code 1: the export was changed."
+    )]
+    Import(DocumentArguments),
+    /// Show what an export holds: facts (locked ones as gist), pointers, unlocks.
+    #[command(after_help = "Example:\n  oracle memory show < memory.json")]
+    Show(DocumentArguments),
+    /// Check an export: its form, every event, and the state that it says it folds to.
+    #[command(after_help = "Example:\n  oracle memory verify < memory.json\n\nExit code 1: the export was changed.")]
+    Verify(DocumentArguments),
     /// Print the JSON schema of the events, with an example of each.
     #[command(after_help = "Example:\n  oracle memory schema | jq -r '.oneOf[].title'")]
     Schema {
@@ -35,6 +56,23 @@ pub(crate) enum MemoryCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Args)]
+pub(crate) struct CampaignArguments {
+    /// The campaign; may be left out when all events are of one.
+    #[arg(long, value_name = "ID", value_parser = handle)]
+    campaign: Option<Handle>,
+    /// JSON is the output with and without this; every command takes it.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct DocumentArguments {
+    /// JSON is the output with and without this; every command takes it.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -74,24 +112,39 @@ pub(crate) fn run(command: &MemoryCommand, input: impl BufRead, mut output: impl
     match command {
         MemoryCommand::Schema { .. } => output.write_all(EVENTS_SCHEMA.as_bytes())?,
         MemoryCommand::Replay(arguments) => replay(arguments, input, &mut output)?,
+        MemoryCommand::Export(arguments) => {
+            let log = read_events(input)?.into_log(arguments.campaign.as_ref());
+            let log = log.map_err(|error| CommandError::failed("the history cannot be exported", error))?;
+            output.write_all(
+                &export::export(&log, &Unsealed).map_err(|error| CommandError::failed("the export failed", error))?,
+            )?;
+            writeln!(output)?;
+        }
+        MemoryCommand::Import(_) => {
+            for event in read_export(input)?.0.events(&Unsealed) {
+                let bytes =
+                    event.to_bytes().map_err(|error| CommandError::failed("an event cannot be written", error))?;
+                output.write_all(&bytes)?;
+                writeln!(output)?;
+            }
+        }
+        MemoryCommand::Show(_) => {
+            let (log, _) = read_export(input)?;
+            writeln!(output, "{}", shown(&log)?)?;
+        }
+        MemoryCommand::Verify(_) => {
+            let (log, export_hash) = read_export(input)?;
+            let line = json!({"campaign_id": log.campaign_id(), "events": log.state().events(),
+                "state_hash": state_hash(&log)?, "export_hash": export_hash});
+            writeln!(output, "{line}")?;
+        }
     }
     output.flush()?;
     Ok(Ended::Done)
 }
 
 fn replay(arguments: &ReplayArguments, input: impl BufRead, output: &mut impl Write) -> Result<(), CommandError> {
-    let mut replay = Replay::default();
-    for (index, bytes) in input.split(b'\n').enumerate() {
-        let line = index + 1;
-        let bytes = bytes.map_err(|source| LinesError::Read { line, source }).map_err(unreadable)?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        replay.line(&bytes).map_err(|error| {
-            let expected = "an event that may follow: oracle memory schema";
-            unreadable(LinesError::Line { line, expected, problem: error.to_string() })
-        })?;
-    }
+    let replay = read_events(input)?;
     let budget = Budget::of_bytes(arguments.budget);
     let wanted = Wanted {
         campaign: arguments.campaign.clone(),
@@ -109,6 +162,51 @@ fn replay(arguments: &ReplayArguments, input: impl BufRead, output: &mut impl Wr
     Ok(())
 }
 
+fn read_events(input: impl BufRead) -> Result<Replay, CommandError> {
+    let mut replay = Replay::default();
+    for (index, bytes) in input.split(b'\n').enumerate() {
+        let line = index + 1;
+        let bytes = bytes.map_err(|source| LinesError::Read { line, source }).map_err(unreadable)?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        replay.line(&bytes).map_err(|error| {
+            let expected = "an event that may follow: oracle memory schema";
+            unreadable(LinesError::Line { line, expected, problem: error.to_string() })
+        })?;
+    }
+    Ok(replay)
+}
+
+/// The log of an export, and the hash of the export's bytes.
+fn read_export(mut input: impl BufRead) -> Result<(EventLog, Digest), CommandError> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let log = export::import(bytes).map_err(|error| CommandError::Refused(error.to_string()))?;
+    Ok((log, export::hash(bytes)))
+}
+
+fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
+    log.state().hash().map_err(|error| CommandError::failed("the state cannot be hashed", error))
+}
+
+/// What a log holds. A locked detail is shown as its gist: whoever may see it reads the export itself.
+fn shown(log: &EventLog) -> Result<Value, CommandError> {
+    let state = log.state();
+    let fact = |(id, fact): (&Digest, &Fact)| {
+        let is_unlocked = precision::is_unlocked(state, fact, state.story().scene_id.as_ref());
+        let content = &fact.content;
+        json!({"fact_id": id, "kind": content.kind, "stable_key": content.stable_key,
+            "created_event_id": fact.created_event_id, "locked": !is_unlocked,
+            "payload": is_unlocked.then_some(&content.payload), "gist": content.gist})
+    };
+    let facts: Vec<Value> = state.facts().canon().map(fact).collect();
+    Ok(json!({"campaign_id": log.campaign_id(), "events": state.events(), "state_hash": state_hash(log)?,
+        "erased": state.is_erased(), "story": state.story(), "pins": state.pins(), "facts": facts,
+        "unlocks": state.unlocks()}))
+}
+
 fn read_pins(file: &PathBuf) -> Result<Pins, CommandError> {
     let problem = |error: &dyn std::fmt::Display| CommandError::Usage(format!("--pins {}: {error}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| problem(&error))?;
@@ -122,7 +220,6 @@ fn unreadable(error: LinesError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     fn arguments(budget: u64) -> MemoryCommand {
         MemoryCommand::Replay(ReplayArguments {
@@ -155,6 +252,30 @@ mod tests {
             assert!(reply[key].as_str().unwrap().starts_with("sha256:"), "{key}");
         }
         assert!(!String::from_utf8(first).unwrap().contains("4471"));
+    }
+
+    #[test]
+    fn an_export_comes_back_as_the_same_history_and_a_changed_one_does_not() {
+        let answer = |command: MemoryCommand, input: &[u8]| {
+            let mut output = Vec::new();
+            run(&command, input, &mut output).map(|_| String::from_utf8(output).unwrap())
+        };
+        let document = || DocumentArguments { json: true };
+        let export = |lines: &str| {
+            let arguments = CampaignArguments { campaign: None, json: true };
+            answer(MemoryCommand::Export(arguments), lines.as_bytes()).unwrap()
+        };
+        let exported = export(FACT);
+        let events = answer(MemoryCommand::Import(document()), exported.as_bytes()).unwrap();
+        assert_eq!(export(&events), exported);
+        let verified: Value =
+            serde_json::from_str(&answer(MemoryCommand::Verify(document()), exported.as_bytes()).unwrap()).unwrap();
+        assert_eq!(verified["events"], 1);
+        let shown = answer(MemoryCommand::Show(document()), exported.as_bytes()).unwrap();
+        assert!(shown.contains("It opens with a code.") && !shown.contains("4471"), "{shown}");
+        let changed = exported.replace("4471", "4472");
+        let error = answer(MemoryCommand::Verify(document()), changed.as_bytes()).unwrap_err();
+        assert!(matches!(error, CommandError::Refused(_)));
     }
 
     #[test]

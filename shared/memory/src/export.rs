@@ -3,7 +3,7 @@
 use crate::{
     event::{Event, EventError},
     handle::Handle,
-    log::{AppendError, EventLog, Unsealed},
+    log::{AppendError, EventLog, Seal, Unsealed},
 };
 use lens::{
     Digest, Domain,
@@ -67,7 +67,8 @@ impl From<(usize, AppendError)> for ImportError {
 ///
 /// # Errors
 /// [`CanonicalError`] when something in it is beyond the profile.
-pub fn export(log: &EventLog, events: &[Event]) -> Result<Vec<u8>, CanonicalError> {
+pub fn export(log: &EventLog, seal: &dyn Seal) -> Result<Vec<u8>, CanonicalError> {
+    let events = log.events(seal);
     let document = Export {
         schema: SCHEMA.to_owned(),
         campaign_id: log.campaign_id().clone(),

@@ -22,6 +22,7 @@ pub mod working_set;
 
 pub use event::{Event, EventId, Payload};
 pub use handle::{Handle, InvalidHandle};
+pub use lens::Digest;
 pub use log::EventLog;
 pub use pins::{PinKind, PinMismatch, Pins};
 pub use state::{

@@ -137,6 +137,13 @@ impl EventLog {
         self.records.last().map_or_else(|| origin(&self.campaign_id), |record| record.hash)
     }
 
+    /// The events, oldest first; without those that cannot be opened, which are all but the last after an erasure.
+    #[must_use]
+    pub fn events(&self, seal: &dyn Seal) -> Vec<Event> {
+        let event = |record: &Record| Event::parse_canonical(&open(record, seal)?).ok();
+        self.records.iter().filter_map(event).collect()
+    }
+
     /// Appends an event if it may follow. The same event with the same key is appended once.
     ///
     /// # Errors

@@ -101,17 +101,25 @@ impl Replay {
         self.logs.get(campaign)
     }
 
+    /// The log of the chosen campaign, or of the only one. A campaign without events has an empty log.
+    ///
+    /// # Errors
+    /// [`ReplayError::Campaigns`]
+    pub fn into_log(mut self, campaign: Option<&Handle>) -> Result<EventLog, ReplayError> {
+        match (campaign, self.logs.len()) {
+            (Some(campaign), _) => Ok(self.logs.remove(campaign).unwrap_or_else(|| EventLog::new(campaign.clone()))),
+            (None, 1) => self.logs.into_values().next().ok_or(ReplayError::Campaigns(0)),
+            (None, count) => Err(ReplayError::Campaigns(count)),
+        }
+    }
+
     /// Builds the result. `running` are the pins that the system runs with; without them only the policies of this
     /// build are held against the log's pins, because a replay runs no model.
     ///
     /// # Errors
     /// [`ReplayError`]
     pub fn finish(self, wanted: &Wanted, running: Option<&Pins>) -> Result<Replayed, ReplayError> {
-        let log = match (&wanted.campaign, self.logs.len()) {
-            (Some(campaign), _) => self.logs.get(campaign).cloned().unwrap_or_else(|| EventLog::new(campaign.clone())),
-            (None, 1) => self.logs.into_values().next().ok_or(ReplayError::Campaigns(0))?,
-            (None, count) => return Err(ReplayError::Campaigns(count)),
-        };
+        let log = self.into_log(wanted.campaign.as_ref())?;
         let request = Request {
             campaign_id: log.campaign_id(),
             scene_id: wanted.scene.as_ref(),

@@ -3,13 +3,11 @@
 
 mod support;
 
-use memory::{Event, export};
+use memory::{export, log::Unsealed};
 use support::{Table, history};
 
 fn exported(table: &Table) -> Vec<u8> {
-    let events: Vec<Event> =
-        table.log.records().iter().map(|record| Event::parse_canonical(&record.body[1..]).unwrap()).collect();
-    export::export(&table.log, &events).unwrap()
+    export::export(&table.log, &Unsealed).unwrap()
 }
 
 #[test]
