@@ -1,6 +1,6 @@
 //! Who is told what: plain functions over one message.
 
-use domain::{EmailAddress, inbox::Incoming, texts};
+use domain::{EmailAddress, customer_text, inbox::Incoming, texts};
 
 /// Senders that get no acknowledgement (Inbox Watch, AUTORESPOND_SKIP).
 const SKIPPED: [&str; 4] = ["oracle@42sisters.ai", "noreply@stripe.com", "no-reply@stripe.com", "receipts@stripe.com"];
@@ -65,7 +65,7 @@ fn is_automatic(name: &str, value: &str) -> bool {
 
 /// The subject of an acknowledgement: "Re: " before it, unless it begins with "Re:" in this case (invariant 9).
 pub(crate) fn subject(original: &str) -> String {
-    let original = one_line(original);
+    let original = customer_text::defused_line(original, MOST);
     if original.starts_with("Re:") { original } else { format!("Re: {original}") }
 }
 
@@ -75,22 +75,12 @@ pub(crate) const BODY: &str = texts::ACKNOWLEDGEMENT;
 /// The line that operators get of every message (Inbox Watch, broadcast format). It names a sender: it goes to the
 /// topic only, and into no log.
 pub(crate) fn broadcast(message: &Incoming) -> String {
-    format!("Incoming: from {} — subject: {}", one_line(&message.sender), one_line(&message.subject))
+    let sender: String = customer_text::one_line(&message.sender).trim().chars().take(MOST).collect();
+    format!("Incoming: from {sender} — subject: {}", customer_text::defused_line(&message.subject, MOST))
 }
 
 /// The same of a message that could not be told of as it is.
 pub(crate) const WITHOUT_DETAILS: &str = "Incoming: from (not known) — subject: (not known): look into the inbox";
-
-/// The text without what could begin another line, and not longer than a line.
-fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|c| if is_break(c) { ' ' } else { c }).take(MOST).collect();
-    text.trim().to_owned()
-}
-
-/// Control characters, Unicode's own line breaks, and what turns the direction of writing.
-fn is_break(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
 
 #[cfg(test)]
 mod tests {
@@ -159,7 +149,8 @@ mod tests {
             ("RE: Hello", "Re: RE: Hello"),
             ("re: Hello", "Re: re: Hello"),
             ("", "Re: "),
-            ("Hi\r\nBcc: x@example.com", "Re: Hi  Bcc: x@example.com"),
+            ("Hi\r\nBcc: x@example.com", "Re: Hi Bcc: x[@]example[.]com"),
+            ("Pay at https://evil.example\u{202e}", "Re: Pay at https[:]//evil[.]example"),
         ] {
             assert_eq!(subject(original), expected);
         }

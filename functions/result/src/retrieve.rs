@@ -8,6 +8,7 @@ use audit::{Change, CommitError, Record, Source, Status};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
     alert::Severity,
+    customer_text,
     message::{self, Message, OrderedBy},
     money::Money,
     ports::{CacheEntry, PaymentError, Versioned},
@@ -104,7 +105,9 @@ impl Retrieval<'_> {
         if !cached.regen {
             body.remove("regen");
         }
-        if !gates::may_echo(&cached.query) {
+        if gates::may_echo(&cached.query) {
+            body.insert("query".to_owned(), customer_text::visible(&cached.query).into());
+        } else {
             body.insert("query".to_owned(), gates::withheld_line(&self.session_id).into());
             body.insert("query_withheld".to_owned(), true.into());
             body.insert("reference".to_owned(), gates::reference(&self.session_id).into());

@@ -113,7 +113,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 
 /// The text without what could move a terminal's cursor.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    domain::customer_text::one_line(text)
 }
 
 /// `2026-04-16T14:23:07.412Z` as `2026-04-16 14:23`.

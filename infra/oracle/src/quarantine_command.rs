@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use domain::{
-    SessionId,
+    SessionId, customer_text,
     ports::{Clock, Quarantine},
 };
 use operations::{
@@ -110,7 +110,7 @@ fn show(session: &SessionId, target: &Target) -> Result<Ended, CommandError> {
         if target.json {
             output::print_json(&payload)?;
         } else {
-            output::print(&format!("{}\n", serde_json::to_string_pretty(&payload)?))?;
+            output::print(&format!("{}\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
         }
     }
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
-use domain::{SessionId, inbox::Correspondence, ports::Clock};
+use domain::{SessionId, customer_text, inbox::Correspondence, ports::Clock};
 use operations::{
     list,
     replies::{self, RepliesError, Shown},
@@ -110,9 +110,14 @@ fn for_people(shown: &[Shown]) -> String {
         match says {
             None => text.push_str("  the mailbox does not have it any more\n"),
             Some(Correspondence { sender, subject, text: body }) => {
-                let _ = writeln!(text, "  from     {}\n  subject  {}\n", printable(sender), printable(subject));
-                for line in body.lines() {
-                    let _ = writeln!(text, "  {}", printable(line));
+                let _ = writeln!(
+                    text,
+                    "  from     {}\n  subject  {}\n",
+                    printable(sender),
+                    customer_text::defused_line(subject, usize::MAX)
+                );
+                for line in customer_text::visible(body).lines() {
+                    let _ = writeln!(text, "  {}", customer_text::defused_line(line, usize::MAX));
                 }
             }
         }
@@ -161,7 +166,7 @@ mod tests {
             Shown { reply: reply.clone(), says: Some(says) },
             Shown { reply: Reply { from_buyer: None, ..reply }, says: None },
         ]);
-        assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two \n"), "{text}");
+        assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two\n"), "{text}");
         assert!(!text.contains('\u{1b}') && text.contains("does not have it any more"), "{text}");
     }
 }

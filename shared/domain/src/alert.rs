@@ -1,7 +1,7 @@
 //! Alerts to operators, in the line formats of the specs. No address, no question, twelve characters of a
 //! session id (Cache Alert, invariant 4).
 
-use crate::{SessionId, Tier, Timestamp};
+use crate::{SessionId, Tier, Timestamp, customer_text};
 use serde::{Deserialize, Serialize};
 
 /// Where an alert goes (Cache Alert, severity levels: all of them to the crew, critical ones elsewhere besides).
@@ -89,7 +89,7 @@ impl Alert {
     #[must_use]
     pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').take(12).collect();
-        let detail: String = detail.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect();
+        let detail: String = customer_text::one_line(detail).chars().take(500).collect();
         let line = format!("[{tag}] {} | {now} | {operation} | {subject} | {detail}", severity.word());
         Self { channel: severity.channel(), line }
     }
@@ -157,7 +157,7 @@ impl Alert {
     /// A paid session could not be processed (Silent Drop, output 2). Always critical, always with the amount.
     #[must_use]
     pub fn silent_drop(session: &SessionId, drop: &SilentDrop<'_>, now: Timestamp) -> Self {
-        let tier: String = drop.tier.chars().filter(|c| !c.is_control() && *c != '"').take(40).collect();
+        let tier = customer_text::defused_line(&drop.tier.replace('"', ""), 40);
         let amount = match (drop.amount_total, drop.currency) {
             (Some(amount), Some(currency)) => format!("{amount}_{}", currency.to_uppercase()),
             (Some(amount), None) => amount.to_string(),

@@ -9,6 +9,7 @@ pub mod breaker;
 pub mod cache_entries;
 pub mod cache_health;
 pub mod checkout_session;
+pub mod customer_text;
 pub mod inbox;
 pub mod mail;
 pub mod message;

@@ -1,0 +1,337 @@
+//! Customers' own words where other people read them: mails, pages, alerts and operators' screens.
+//!
+//! A customer types the question and the address that the verdict is mailed to. Shown as typed, a question could
+//! imitate our headings and our links under our sender. So a quoted text has a mark before each of its lines, no
+//! address in it is a link, and no character in it hides or reorders others. The stored text is never changed.
+
+/// The most characters of a text that [`quoted`] shows.
+pub const MAX_QUOTED_CHARACTERS: usize = 2_000;
+
+/// The most lines that [`quoted`] shows.
+pub const MAX_QUOTED_LINES: usize = 40;
+
+/// Stands before every line of a quotation. No line of ours begins with it.
+const MARK: &str = "> ";
+
+/// A quotation's columns, the mark included: mail programs wrap longer lines, and the wrapped part has no mark.
+const COLUMNS: usize = 72;
+
+/// Ends a quotation that was cut.
+const CUT: &str = "[…]";
+
+/// The longest text that stands without a mark.
+const MAX_PLAIN_CHARACTERS: usize = 500;
+
+/// Base characters keep at most this many combining marks: more of them paint over other lines.
+const MAX_COMBINING: usize = 3;
+
+/// A row of rule characters is cut to this length.
+const MAX_RULE: usize = 3;
+
+/// What the lines of our mails and pages begin with: letters and digits in lower case, one space between words. A
+/// text that begins so is never shown without a mark. The templates' tests check that every line is listed.
+const OPENINGS: [&str; 33] = [
+    "42",
+    "a note about",
+    "alternative",
+    "breakdown",
+    "change rate",
+    "completion",
+    "curvature",
+    "first reading",
+    "follow up",
+    "hi there",
+    "if you d prefer",
+    "if you have questions",
+    "next step",
+    "note due",
+    "oracle",
+    "questions",
+    "stability",
+    "strategic",
+    "strategy session",
+    "tests",
+    "this is our error",
+    "to get your",
+    "turbulence",
+    "verdict",
+    "we ll process",
+    "we re sorry",
+    "we received your",
+    "your 42",
+    "your follow",
+    "your inquiry",
+    "your result",
+    "your submission",
+    "your verdict",
+];
+
+/// Schemes that mail programs link without `//`.
+const SCHEMES: [&str; 11] =
+    ["mailto", "tel", "sms", "javascript", "data", "file", "http", "https", "ftp", "magnet", "whatsapp"];
+
+/// The text for a page: nothing in it hides, reorders or paints over other text. Line breaks become `\n`; otherwise an
+/// ordinary text stays as it is.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let (mut combining, mut last) = (0, ' ');
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        combining = if is_combining(c) { combining + 1 } else { 0 };
+        let next = characters.peek().copied().unwrap_or(' ');
+        last = match c {
+            '\r' if next == '\n' => continue,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
+            '\t' => '\t',
+            c if c.is_control() || is_direction(c) => ' ',
+            c if is_invisible(c) || combining > MAX_COMBINING => continue,
+            // Joiners belong to emoji and to scripts that join their letters, not to Latin words and addresses.
+            c if is_joiner(c) && last.is_ascii() => continue,
+            c => c,
+        };
+        shown.push(last);
+    }
+    shown
+}
+
+/// The text on one line of a screen: every break a space.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    visible(text).replace(['\n', '\t'], " ")
+}
+
+/// The text on one line of a mail's subject or of an alert: at most `max` characters, and no address in it a link.
+#[must_use]
+pub fn defused_line(text: &str, max: usize) -> String {
+    let line: String = one_line(text).chars().take(max).collect();
+    let defused: String = defused(line.trim()).chars().take(max).collect();
+    defused.trim_end().to_owned()
+}
+
+/// The text in a mail. An ordinary line stays as it is; any other text is marked line by line, wrapped, and cut to
+/// [`MAX_QUOTED_LINES`] and [`MAX_QUOTED_CHARACTERS`].
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    if is_plain(text) {
+        return text.to_owned();
+    }
+    let cut = text.chars().nth(MAX_QUOTED_CHARACTERS).is_some();
+    let shown: String = text.chars().take(MAX_QUOTED_CHARACTERS).collect();
+    let shown = without_dots(&without_rules(&visible(&shown)));
+    let mut lines: Vec<String> = Vec::new();
+    for line in shown.trim().split('\n') {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() && lines.last().is_some_and(String::is_empty) {
+            continue;
+        }
+        wrap(&defused(&line), COLUMNS - MARK.len(), &mut lines);
+    }
+    let cut = cut || lines.len() > MAX_QUOTED_LINES;
+    lines.truncate(MAX_QUOTED_LINES);
+    lines.extend(cut.then(|| CUT.to_owned()));
+    let marked: Vec<String> = lines.iter().map(|line| format!("{MARK}{line}").trim_end().to_owned()).collect();
+    marked.join("\n")
+}
+
+/// Whether a line could be taken for one of ours by its first words.
+#[must_use]
+pub fn opens_like_ours(line: &str) -> bool {
+    let words = words(line);
+    words.is_empty() || OPENINGS.iter().any(|opening| begins_with(&words, opening))
+}
+
+/// Whether a text can stand in a mail without a mark: one line of Latin letters and plain punctuation that holds no
+/// address, does not begin as a line of ours does, and has none of our headings with its colon inside, which a
+/// narrow window may move to the beginning of a line.
+fn is_plain(text: &str) -> bool {
+    let mut characters = text.chars();
+    let starts_plain = characters.next().is_some_and(|c| c.is_alphabetic() || matches!(c, '¿' | '¡' | '"' | '“' | '‘'));
+    starts_plain
+        && text.chars().all(is_plain_character)
+        && text.chars().nth(MAX_PLAIN_CHARACTERS).is_none()
+        && !text.contains("  ")
+        && !["---", "___", "===", "***", "~~~", "———", "–––"].iter().any(|rule| text.contains(rule))
+        && defused(text) == text
+        && !opens_like_ours(text)
+        && !text.match_indices(':').any(|(at, _)| ends_like_ours(&text[..at]))
+}
+
+fn is_plain_character(c: char) -> bool {
+    c.is_ascii_graphic()
+        || matches!(c, ' ' | '¿' | '¡' | '–' | '—' | '‘' | '’' | '“' | '”' | '…' | '«' | '»' | '€' | '£' | '°' | '%')
+        || (matches!(c, '\u{c0}'..='\u{ff}') && c.is_alphabetic())
+}
+
+/// Whether the words before a colon end with a heading of ours.
+fn ends_like_ours(text: &str) -> bool {
+    let words = words(text);
+    let starts = std::iter::once(0).chain(words.match_indices(' ').map(|(at, _)| at + 1));
+    starts.into_iter().any(|at| {
+        let tail = &words[at..];
+        tail.split(' ').count() <= 3 && OPENINGS.iter().any(|opening| begins_with(tail, opening))
+    })
+}
+
+/// Letters and digits in lower case, one space between words.
+fn words(line: &str) -> String {
+    let mut words = String::new();
+    for c in line.chars() {
+        if c.is_alphanumeric() {
+            words.extend(c.to_lowercase());
+        } else if !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+    }
+    words
+}
+
+/// An accented or foreign letter may look like any other.
+fn begins_with(words: &str, opening: &str) -> bool {
+    let mut words = words.chars().chain([' ']);
+    opening.chars().all(|expected| words.next().is_some_and(|c| c == expected || !c.is_ascii()))
+}
+
+/// The text with every address written so that no program makes a link of it: `evil[.]example`, `https[:]//`,
+/// `name[@]example[.]com`.
+fn defused(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let at = |index: Option<usize>| index.and_then(|index| characters.get(index)).copied().unwrap_or(' ');
+    let mut defused = String::with_capacity(text.len());
+    for (index, &c) in characters.iter().enumerate() {
+        let (before, after) = (at(index.checked_sub(1)), at(Some(index + 1)));
+        let links = match c {
+            '@' | '\u{ff20}' | '\u{fe6b}' => !before.is_whitespace() || after.is_alphanumeric(),
+            // A full stop of Chinese or Japanese prose, which some programs read as a host's dot.
+            '\u{3002}' | '\u{ff61}' if !before.is_ascii_alphanumeric() || !after.is_ascii_alphanumeric() => false,
+            '.' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}' | '\u{2024}' => {
+                let host = !before.is_whitespace() && before != '.';
+                let name = after.is_alphabetic() && is_name(at(Some(index + 2)));
+                host && (name || is_inside_numeric_address(&characters, index))
+            }
+            ':' | '\u{ff1a}' => {
+                (after == '/' && at(Some(index + 2)) == '/')
+                    || (!after.is_whitespace() && is_scheme(&characters[..index]))
+            }
+            '\\' => after == '\\' && !before.is_alphanumeric(),
+            _ => false,
+        };
+        match (links, c) {
+            (false, c) => defused.push(c),
+            (true, '@' | '\u{ff20}' | '\u{fe6b}') => defused.push_str("[@]"),
+            (true, ':' | '\u{ff1a}') => defused.push_str("[:]"),
+            (true, '\\') => defused.push_str("[\\]"),
+            (true, _) => defused.push_str("[.]"),
+        }
+    }
+    defused
+}
+
+/// A further character of a host's last label: one-letter labels ("e.g.", "U.S.") are no addresses.
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '-'
+}
+
+/// Whether the dot stands in four groups of digits.
+fn is_inside_numeric_address(characters: &[char], dot: usize) -> bool {
+    let belongs = |c: &&char| c.is_ascii_digit() || **c == '.';
+    let before = characters[..dot].iter().rev().take_while(belongs).filter(|c| **c == '.').count();
+    let after = characters[dot + 1..].iter().take_while(belongs).filter(|c| **c == '.').count();
+    before + after >= 2 && characters.get(dot + 1).is_some_and(char::is_ascii_digit)
+}
+
+fn is_scheme(before: &[char]) -> bool {
+    let mut word: Vec<char> = before.iter().rev().take_while(|c| c.is_ascii_alphabetic()).copied().collect();
+    word.reverse();
+    let word: String = word.into_iter().collect::<String>().to_ascii_lowercase();
+    SCHEMES.contains(&word.as_str())
+}
+
+/// Rows of rule characters become three hyphens: our mails rule off their parts with such rows.
+fn without_rules(text: &str) -> String {
+    let mut ruled = String::with_capacity(text.len());
+    let mut row = 0;
+    for c in text.chars() {
+        let repeats =
+            is_drawn_rule(c) || matches!(c, '-' | '=' | '_' | '~' | '*' | '#' | '–' | '—' | '―' | 'ー' | '一' | '.');
+        row = if repeats { row + 1 } else { 0 };
+        if row <= MAX_RULE {
+            ruled.push(if is_drawn_rule(c) { '-' } else { c });
+        }
+    }
+    ruled
+}
+
+/// Characters that are drawn as parts of a line.
+fn is_drawn_rule(c: char) -> bool {
+    matches!(c, '\u{2500}'..='\u{259f}' | '\u{2010}'..='\u{2012}' | '\u{2015}' | '\u{2017}' | '\u{203e}' | '\u{2212}'
+        | '\u{23af}' | '\u{23ba}'..='\u{23bd}' | '\u{268a}'..='\u{268f}' | '\u{2e3a}' | '\u{2e3b}' | '\u{2e40}'
+        | '\u{3013}' | '\u{301c}' | '\u{30a0}' | '\u{fe49}'..='\u{fe4f}' | '\u{fe58}' | '\u{fe63}' | '\u{fe66}'
+        | '\u{ff0d}' | '\u{ff1d}' | '\u{ff3f}' | '\u{ffe3}' | '\u{af}' | '\u{2261}' | '\u{a78a}')
+}
+
+/// The coloured dots of our verdicts as words.
+fn without_dots(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '🟢' => shown.push_str("(green)"),
+            '🟡' | '🟠' => shown.push_str("(amber)"),
+            '🔴' => shown.push_str("(red)"),
+            '⚫' => shown.push_str("(black)"),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Breaks a line into rows of at most `columns` characters, between words where there is room.
+fn wrap(line: &str, columns: usize, rows: &mut Vec<String>) {
+    let mut row = String::new();
+    let mut used = 0;
+    for word in line.split(' ') {
+        let width = word.chars().count();
+        if used > 0 && used + 1 + width > columns {
+            rows.push(std::mem::take(&mut row));
+            used = 0;
+        }
+        if used > 0 {
+            row.push(' ');
+            used += 1;
+        }
+        for c in word.chars() {
+            if used == columns {
+                rows.push(std::mem::take(&mut row));
+                used = 0;
+            }
+            row.push(c);
+            used += 1;
+        }
+    }
+    rows.push(row);
+}
+
+/// What turns the direction of writing.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
+}
+
+/// Joiners and variation selectors.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// What has no shape of its own. Joiners and variation selectors stay: emoji and several scripts need them.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use super::*;
+
+#[test]
+fn an_ordinary_line_stays_as_it_is() {
+    for line in [
+        "Should I quit my job to start this business?",
+        "Launch a subscription newsletter about AI for executives",
+        "Acquire a failing restaurant and convert to ghost kitchen",
+        "Is 3.5% of $1,200 (i.e. $42) a fair fee – or not?",
+        "We want to move in 2027: Montréal or Québec?",
+        "x",
+    ] {
+        assert_eq!(quoted(line), line);
+    }
+}
+
+#[test]
+fn everything_else_is_marked_line_by_line() {
+    for (text, expected) in [
+        ("Is this fund sound?\n\nVERDICT: 🟢 GREEN", "> Is this fund sound?\n>\n> VERDICT: (green) GREEN"),
+        ("a\r\n\r\n\r\n\nb\u{2028}c\u{85}d\n\n", "> a\n>\n> b\n> c\n> d"),
+        ("VERDICT: GREEN", "> VERDICT: GREEN"),
+        ("Vérdict: GREEN", "> Vérdict: GREEN"),
+        ("Well then. Next step: pay.", "> Well then. Next step: pay."),
+        ("═══════════", "> ---"),
+        ("Buy?      VERDICT", "> Buy? VERDICT"),
+        ("1. Pay", "> 1. Pay"),
+        ("Ясно?", "> Ясно?"),
+        ("> quoted before", "> > quoted before"),
+    ] {
+        assert_eq!(quoted(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn no_address_is_a_link() {
+    for (text, expected) in [
+        ("https://evil.example/pay", "https[:]//evil[.]example/pay"),
+        ("HTTP://192.168.10.1/x", "HTTP[:]//192[.]168[.]10[.]1/x"),
+        ("see www.evil.co.uk.", "see www[.]evil[.]co[.]uk."),
+        ("pay@evil.example", "pay[@]evil[.]example"),
+        ("mailto:a, tel:123", "mailto[:]a, tel[:]123"),
+        ("evil\u{ff0e}example x\u{ff20}y", "evil[.]example x[@]y"),
+        ("evil\u{3002}example", "evil[.]example"),
+        ("☕.example", "☕[.]example"),
+        ("\\\\server\\share", "[\\]\\server\\share"),
+    ] {
+        assert_eq!(defused(text), expected, "{text:?}");
+    }
+    for text in ["3.5 of 10.", "e.g. the U.S.", "a.m.", "Well...", "at 12:30: go", "おはよう。はい", "v1.2.3"] {
+        assert_eq!(defused(text), text);
+    }
+    assert_eq!(quoted("go to evil\u{200b}.exam\u{200d}ple"), "> go to evil[.]example");
+    assert_eq!(defused_line("a\nhttps://b.example \u{202e}", 200), "a https[:]//b[.]example");
+    assert_eq!(defused_line(&"x@".repeat(500), 200).chars().count(), 200);
+}
+
+#[test]
+fn nothing_hides_or_reorders() {
+    assert_eq!(visible("a\u{202e}b\u{7}c\u{feff}d\r\ne\tf"), "a b cd\ne\tf");
+    assert_eq!(visible(&format!("a{}b", "\u{336}".repeat(50))), format!("a{}b", "\u{336}".repeat(3)));
+    for text in ["👩\u{200d}👩\u{200d}👧 family", "می\u{200c}خواهم", "❤\u{fe0f}", "two\nlines\n", "é"] {
+        assert_eq!(visible(text), text, "an honest text stays");
+    }
+    assert_eq!(one_line("a\u{1b}[2J\nb\u{2029}c"), "a [2J b c");
+}
+
+#[test]
+fn a_quotation_has_an_end() {
+    let many = quoted(&"line\n".repeat(300));
+    assert_eq!((many.lines().count(), many.lines().last()), (MAX_QUOTED_LINES + 1, Some("> […]")));
+    let long = quoted(&"word ".repeat(4_000));
+    assert!(long.ends_with("\n> […]") && long.chars().count() < MAX_QUOTED_CHARACTERS + 200);
+    assert!(quoted(&"x".repeat(20_000)).lines().all(|line| line.chars().count() <= COLUMNS));
+    assert!(quoted("a b\nc").lines().all(|line| line.starts_with('>')));
+}
