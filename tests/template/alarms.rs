@@ -58,13 +58,14 @@ const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
 /// What raises the alarm of each of our metrics, and who hears of it. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 15] = [
+const RAISED_BY: [(&str, &str, &str, &str); 16] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::CompletedWithoutPayment.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::CheckoutUnavailable.name(), AT_LEAST, "3", "CriticalTopic"),
     (Metric::AlertUndelivered.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::AuditWriteFailed.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::Held.name(), AT_LEAST, "1", "OpsTopic"),
+    (Metric::VerdictOpposed.name(), AT_LEAST, "3", "OpsTopic"),
     (Metric::Reconciled.name(), LESS_THAN, "1", "OpsTopic"),
     (Metric::CacheHealthRan.name(), LESS_THAN, "1", "CriticalTopic"),
     (Metric::Digested.name(), LESS_THAN, "1", "CriticalTopic"),

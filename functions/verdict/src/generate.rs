@@ -63,9 +63,9 @@ pub(crate) enum NoVerdict {
 /// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2). A model that is not known (any more) gives
 /// way to the next of the list, whose own circuit is asked first; that costs none of the attempts.
 ///
-/// A reply that is no JSON is asked for once more, with a stricter instruction and inside that ceiling
-/// (GAP-02E). A reply that fails the crosscheck otherwise is not: asking until one passes would be fabrication
-/// (TMM Cross-Validation, invariant 4).
+/// A reply that is no JSON, or that passes the crosscheck and leaves empty what the tier sells, is asked for once more,
+/// with a stricter instruction and inside that ceiling (GAP-02E; infra/decisions/crosscheck.md). A reply that fails the
+/// crosscheck otherwise is not: asking until one passes would be fabrication (TMM Cross-Validation, invariant 4).
 pub(crate) async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
@@ -102,9 +102,11 @@ pub(crate) async fn generate(
                 generated.model_version = Some(reply.model_version);
                 let crosscheck = crosscheck::crosscheck(&reply.text, tier);
                 let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
-                generated.verdict = accept(&crosscheck, &reply.text, tier).map_err(NoVerdict::Failed);
+                let accepted = accept(&crosscheck, &reply.text, tier, query);
+                let again = malformed || matches!(accepted, Err(Refused::Hollow(_)));
+                generated.verdict = accepted.map_err(|refused| NoVerdict::Failed(refused.to_string()));
                 generated.crosschecks.push(crosscheck);
-                if !malformed || stricter {
+                if !again || stricter {
                     return generated;
                 }
                 stricter = true;
@@ -159,13 +161,31 @@ fn short(text: &str) -> String {
     text.chars().filter(known).take(80).collect()
 }
 
+/// Why a reply is not sold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Refused {
+    /// The formula rejected it.
+    #[error("crosscheck rejected the reply: {0:?}")]
+    Crosscheck(crosscheck::Reason),
+    /// It passed the formula and has not the form of a verdict of this tier.
+    #[error("the reply is no verdict of this tier")]
+    Form,
+    /// It leaves empty what the tier sells.
+    #[error("the reply is hollow: {}", .0.join(", "))]
+    Hollow(Vec<String>),
+}
+
 /// The parsed verdict of an approved reply, reduced to what the tier sells.
-fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier) -> Result<Verdict, String> {
+fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier, query: &Query) -> Result<Verdict, Refused> {
     if !crosscheck.approved {
-        return Err(format!("crosscheck rejected the reply: {:?}", crosscheck.crosscheck_reason));
+        return Err(Refused::Crosscheck(crosscheck.crosscheck_reason));
     }
-    let verdict: Verdict = serde_json::from_str(text).map_err(|_| "the reply is no verdict".to_owned())?;
-    if verdict.is_complete_for(tier) { Ok(verdict.for_tier(tier)) } else { Err("the reply is incomplete".to_owned()) }
+    let verdict: Verdict = serde_json::from_str(text).map_err(|_| Refused::Form)?;
+    if !verdict.is_complete_for(tier) {
+        return Err(Refused::Form);
+    }
+    let hollow = crosscheck::hollow(&verdict, tier, query.as_str());
+    if hollow.is_empty() { Ok(verdict.for_tier(tier)) } else { Err(Refused::Hollow(hollow)) }
 }
 
 async fn warn(ports: Ports<'_>, session: &SessionId, detail: &str) {

@@ -257,6 +257,7 @@ impl Record {
                 }
             }
             Body::ContentFilter { outcome, .. } if outcome == "QUARANTINE" => vec![Metric::Held.once()],
+            Body::TmmCrosscheck { decision, .. } if is_opposed(decision) => vec![Metric::VerdictOpposed.once()],
             _ => Vec::new(),
         }
     }
@@ -278,4 +279,10 @@ impl Record {
         }
         self
     }
+}
+
+/// Whether a crosscheck approved a verdict that each of its five dimensions opposes.
+fn is_opposed(decision: &Value) -> bool {
+    let flags = decision["flags"].as_array().into_iter().flatten();
+    decision["approved"] == true && flags.into_iter().any(|flag| flag == "opposed_by_every_dimension")
 }

@@ -28,6 +28,8 @@ pub enum Metric {
     AuditWriteFailed,
     /// The content filter holds a verdict or a mail for review.
     Held,
+    /// A verdict was approved although each of its five dimensions has the opposite colour.
+    VerdictOpposed,
     /// The inbox was read (Inbox Watch: every two minutes).
     InboxWatched,
     /// A smoke test was completed, with any result.
@@ -86,7 +88,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
@@ -96,6 +98,7 @@ impl Metric {
         Self::Digested,
         Self::AuditWriteFailed,
         Self::Held,
+        Self::VerdictOpposed,
         Self::InboxWatched,
         Self::SmokeTested,
         Self::RefreshTokenAge,
@@ -125,6 +128,7 @@ impl Metric {
             Self::Digested => ("Digested", Use::Event, Unit::Count),
             Self::AuditWriteFailed => ("AuditWriteFailed", Use::Event, Unit::Count),
             Self::Held => ("Held", Use::Event, Unit::Count),
+            Self::VerdictOpposed => ("VerdictOpposed", Use::Event, Unit::Count),
             Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
             Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
             Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),

@@ -123,3 +123,21 @@ fn nothing_a_model_says_reaches_an_alert_but_a_short_code() {
     let Err(NoVerdict::Failed(reason)) = refused.verdict else { panic!("no failure") };
     assert!(reason.len() <= 80 && !reason.contains(['<', '\n']), "{reason}");
 }
+
+fn hollow() -> Result<ModelReply, ModelError> {
+    let text = r#"{"verdict":"GREEN","summary":"[insert the summary here]"}"#.to_owned();
+    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+}
+
+#[test]
+fn a_hollow_reply_is_asked_for_once_more_and_never_sold() {
+    let once = world();
+    let sold = generated(&once, [hollow(), good()]);
+    assert!(sold.verdict.is_ok());
+    assert_eq!((sold.attempts, sold.crosschecks.len()), (2, 2));
+    let instructions: Vec<_> = once.state().prompts.iter().map(|(_, prompt)| prompt.instruction.clone()).collect();
+    assert!(instructions[1].len() > instructions[0].len(), "the second time the instruction insists");
+    let twice = generated(&world(), [hollow(), hollow(), good()]);
+    assert_eq!(twice.verdict, Err(NoVerdict::Failed("the reply is hollow: empty:summary".to_owned())));
+    assert_eq!(twice.attempts, 2);
+}

@@ -5,7 +5,11 @@
 //! (invariant 6) and lives in [`measure`] alone; the constants live in [`constants`] and cannot be passed in.
 
 pub mod constants;
+mod language;
 mod measure;
+mod substance;
+
+pub use substance::hollow;
 
 use domain::{Colour, Tier};
 use serde::Serialize;

@@ -3,6 +3,9 @@
 use domain::{Colour, Tier, verdict::DIMENSIONS};
 use serde_json::{Map, Value};
 
+/// The flag of a verdict whose five dimensions all have the opposite colour: GREEN over five RED, or RED over five GREEN.
+pub(crate) const OPPOSED: &str = "opposed_by_every_dimension";
+
 /// What was found in one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
@@ -105,6 +108,15 @@ fn measure_breakdown(found: &mut Measured, reply: &Map<String, Value>) {
     if top != Colour::Null && majority.is_some_and(|colour| colour != top) {
         found.conflict = true;
         found.inconsistent(2.0, "dimension_conflict");
+    }
+    // The formula tolerates it (0.988). The flag weighs nothing: it is counted (metric VerdictOpposed).
+    let opposite = match top {
+        Colour::Green => Some(Colour::Red),
+        Colour::Red => Some(Colour::Green),
+        Colour::Amber | Colour::Null => None,
+    };
+    if colours.len() == DIMENSIONS.len() && opposite.is_some_and(|opposite| colours.iter().all(|c| *c == opposite)) {
+        found.flags.push(OPPOSED.to_owned());
     }
     let positive = |colour: &Colour| matches!(colour, Colour::Green | Colour::Amber);
     if top == Colour::Null && colours.len() == DIMENSIONS.len() && colours.iter().all(positive) {

@@ -62,13 +62,22 @@ fn a_reply_without_verdict_and_with_an_empty_summary_is_field_missing() {
 #[test]
 fn a_conflict_is_flagged_scored_and_passes_as_the_spec_says() {
     let checked = crosscheck_value(&full("GREEN", ["RED"; 5]), Tier::Full);
-    assert_eq!(checked.flags, ["dimension_conflict"]);
+    assert_eq!(checked.flags, ["dimension_conflict", "opposed_by_every_dimension"]);
     assert!(close(checked.coherence_score, 1.0 - 2.0 * 0.042 / 7.0));
     assert!(checked.approved);
     let mut short = full("GREEN", ["RED"; 5]);
     short["summary"] = json!("No.");
     let checked = crosscheck_value(&short, Tier::Full);
     assert!(close(checked.coherence_score, 0.982) && checked.approved);
+}
+
+/// It weighs nothing: two units of V_r are those of the conflict.
+#[test]
+fn a_verdict_that_every_dimension_opposes_has_a_flag_of_its_own() {
+    let flags = |top, colours| crosscheck_value(&full(top, colours), Tier::Full).flags;
+    assert_eq!(flags("RED", ["GREEN"; 5]), ["dimension_conflict", "opposed_by_every_dimension"]);
+    assert_eq!(flags("GREEN", ["RED", "RED", "RED", "RED", "AMBER"]), ["dimension_conflict"]);
+    assert_eq!(flags("AMBER", ["RED"; 5]), ["dimension_conflict"]);
 }
 
 #[test]

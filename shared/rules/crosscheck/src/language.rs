@@ -1,0 +1,176 @@
+//! Tells the language of a text by its script and its most frequent small words. It answers only where the text leaves
+//! no doubt: a verdict is not refused for a French name or a Latin phrase.
+
+/// The languages that are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    English,
+    French,
+    German,
+    Spanish,
+    Italian,
+    Portuguese,
+    Dutch,
+    /// Letters of Arabic, Chinese, Cyrillic, Greek, Hebrew, Indic, Japanese, Korean or Thai script.
+    OtherScript,
+}
+
+impl Language {
+    /// Its code in records.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::French => "fr",
+            Self::German => "de",
+            Self::Spanish => "es",
+            Self::Italian => "it",
+            Self::Portuguese => "pt",
+            Self::Dutch => "nl",
+            Self::OtherScript => "other-script",
+        }
+    }
+}
+
+/// Small words that belong to one of the languages, or to few of them.
+const WORDS: [(Language, &[&str]); 7] = [
+    (
+        Language::English,
+        &[
+            "the", "and", "is", "are", "you", "your", "of", "to", "that", "this", "with", "for", "it", "not", "be",
+            "before", "from", "have", "has", "will", "but", "what", "by", "should", "can", "on",
+        ],
+    ),
+    (
+        Language::French,
+        &[
+            "le", "la", "les", "des", "est", "et", "vous", "votre", "une", "que", "qui", "pas", "pour", "dans", "avec",
+            "sur", "ne", "du", "sont", "avez", "mais", "cette", "ce", "je",
+        ],
+    ),
+    (
+        Language::German,
+        &[
+            "der", "die", "das", "und", "ist", "nicht", "sie", "ihr", "ihre", "ein", "eine", "mit", "für", "den",
+            "dem", "auf", "zu", "von", "haben", "ich", "sind", "aber", "wenn", "keine",
+        ],
+    ),
+    (
+        Language::Spanish,
+        &[
+            "el", "los", "las", "una", "es", "y", "que", "su", "para", "con", "por", "del", "tiene", "pero", "más",
+            "está", "usted", "antes", "lo", "se", "sin",
+        ],
+    ),
+    (
+        Language::Italian,
+        &[
+            "il", "gli", "della", "che", "non", "è", "per", "con", "una", "sono", "ma", "di", "del", "tua", "hai",
+            "questo", "prima", "più", "nel",
+        ],
+    ),
+    (
+        Language::Portuguese,
+        &[
+            "o", "os", "uma", "não", "que", "com", "para", "você", "seu", "sua", "mas", "é", "do", "da", "dos", "tem",
+            "antes", "mais", "em",
+        ],
+    ),
+    (
+        Language::Dutch,
+        &[
+            "de", "het", "een", "en", "niet", "je", "jouw", "van", "met", "voor", "zijn", "maar", "dat", "wordt",
+            "heb", "hebt", "op", "geen",
+        ],
+    ),
+];
+
+/// The fewest words of a text whose language is told.
+const MIN_WORDS: usize = 6;
+
+/// The fewest small words of a language.
+const MIN_HITS: usize = 4;
+
+/// The language of a text; `None` where it is too short or too mixed to tell.
+pub(crate) fn of(text: &str) -> Option<Language> {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let foreign = text.chars().filter(|c| is_of_other_script(*c)).count();
+    if letters >= 12 && foreign * 2 > letters {
+        return Some(Language::OtherScript);
+    }
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
+    if words.len() < MIN_WORDS {
+        return None;
+    }
+    let hits = |list: &[&str]| words.iter().filter(|word| list.contains(word)).count();
+    let mut counted: Vec<(usize, Language)> = WORDS.iter().map(|(language, list)| (hits(list), *language)).collect();
+    counted.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
+    let ((most, language), (next, _)) = (counted[0], counted[1]);
+    let english = counted.iter().find(|(_, language)| *language == Language::English).map_or(0, |(hits, _)| *hits);
+    // English needs no proof: everything that is not clearly another language counts as unknown.
+    let is_clear = match language {
+        Language::English => most > next,
+        _ => most >= MIN_HITS && most > next && most > english * 2 && most * 6 >= words.len(),
+    };
+    is_clear.then_some(language)
+}
+
+fn is_of_other_script(c: char) -> bool {
+    matches!(c, '\u{370}'..='\u{1fff}' | '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+        && !matches!(c, '\u{1d00}'..='\u{1eff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_are_told_apart() {
+        for (text, language) in [
+            ("You have no buyers yet, and the lease binds you for five years before you know.", Language::English),
+            (
+                "Vous n'avez pas encore de clients, et le bail vous engage pour cinq ans avec une pénalité.",
+                Language::French,
+            ),
+            (
+                "Sie haben noch keine Kunden, und der Vertrag bindet Sie für fünf Jahre mit einer Strafe.",
+                Language::German,
+            ),
+            (
+                "Usted no tiene clientes y el contrato lo ata por cinco años, pero el riesgo es más alto para los socios.",
+                Language::Spanish,
+            ),
+            (
+                "Non hai ancora clienti e il contratto ti lega per cinque anni, ma il rischio è più alto nel primo anno.",
+                Language::Italian,
+            ),
+            (
+                "Você ainda não tem clientes e o contrato prende o seu dinheiro em uma loja, mas o risco é do sócio.",
+                Language::Portuguese,
+            ),
+            (
+                "Je hebt nog geen klanten en het contract bindt je voor vijf jaar, maar de markt is niet van jou.",
+                Language::Dutch,
+            ),
+            ("У вас пока нет клиентов, а договор связывает вас на пять лет.", Language::OtherScript),
+            ("你还没有客户，而租约会约束你五年的时间。", Language::OtherScript),
+        ] {
+            assert_eq!(of(text), Some(language), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_doubt_is_no_finding() {
+        for text in [
+            "",
+            "Go.",
+            "Café de la Paix, Rue de Rivoli",
+            "El Niño hits coffee.",
+            "Das Kapital sells because readers of Marx want it.",
+            "Caveat emptor, quid pro quo, pro bono publico.",
+            "GREEN AMBER RED",
+        ] {
+            assert!(matches!(of(text), None | Some(Language::English)), "{text}: {:?}", of(text));
+        }
+    }
+}
