@@ -96,6 +96,16 @@ def without_what_cannot_be_met(template):
             del resources[logical_id]
 
 
+def without_traffic_shifts(template):
+    """Leaves out the aliases of functions, which CodeDeploy moves and the emulator has no CodeDeploy for: a new version
+    takes over at once, and what waits for an alias waits for its function."""
+    for _, resource in of_type(template, "AWS::Serverless::Function"):
+        for name in ("AutoPublishAlias", "AutoPublishAliasAllProperties", "DeploymentPreference"):
+            resource["Properties"].pop(name, None)
+        if "DependsOn" in resource:
+            resource["DependsOn"] = [name.removesuffix("Aliaslive") for name in resource["DependsOn"]]
+
+
 def with_plain_alarms(value):
     """Puts the first metric in place of an alarm's metric math, which the emulator refuses; it evaluates no alarm."""
     if isinstance(value, list):
@@ -266,6 +276,7 @@ def main():
     with open(request["template"], encoding="utf-8") as file:
         template = yaml.load(file, TemplateLoader)
     without_what_cannot_be_met(template)
+    without_traffic_shifts(template)
     with_plain_alarms(template["Resources"])
     new = package(template, request["binaries"], request["work_dir"], client("s3"))
     say(f"{new} of {len(request['binaries'])} functions have new code")

@@ -99,8 +99,8 @@ fn statements(template: &Template) -> Vec<(&str, &Value)> {
     found
 }
 
-/// CodeDeploy's role is not a function's.
-const NOT_OURS: [&str; 1] = ["GateRole"];
+/// CodeDeploy's roles are not functions'.
+const NOT_OURS: [&str; 2] = ["GateRole", "TrafficShiftRole"];
 
 fn actions_are_those_called(template: &Template) -> Vec<String> {
     let called = called();

@@ -12,6 +12,7 @@ mod alarms;
 mod capacity;
 mod dashboard;
 mod delivery;
+mod deployments;
 mod expand;
 mod integrity;
 mod limits;

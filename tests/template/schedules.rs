@@ -1,13 +1,12 @@
-//! What runs by itself, and what a deployment waits for: at the times that the specs name, in an order that means
-//! something, and with time-outs that fit the rights of one run.
+//! What runs by itself: at the times that the specs name, and with time-outs that fit the rights of one run.
 
 use crate::{
     assert_rule,
-    model::{Template, list, number, target},
-    patch::{property, remove, set},
+    model::{Template, number},
+    patch::{property, set},
 };
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Every schedule there is, as the specs and the decisions name it.
 const SCHEDULES: [(&str, &str); 7] = [
@@ -111,109 +110,5 @@ fn a_run_ends_before_its_right_to_work_and_after_its_answer() {
         times_fit,
         set(&property("SmokeTestFunction", "Timeout"), json!(60)),
         "before a deployment is answered",
-    );
-}
-
-/// The pipeline that the smoke test takes: the gate must be the last to be updated, or it tries what was there before.
-const TRIED: [&str; 6] = [
-    "CheckoutFunction",
-    "WebhookFunction",
-    "VerdictFunction",
-    "ResultFunction",
-    "EmailSenderFunction",
-    "EmailRetryFunction",
-];
-
-fn deployments_are_gated(template: &Template) -> Vec<String> {
-    let mut found = Vec::new();
-    let depends = &template.resource("SmokeTestFunction")["DependsOn"];
-    let depends: BTreeSet<&str> = list(depends).into_iter().filter_map(|id| id.as_str()).collect();
-    found.extend(
-        TRIED.into_iter().filter(|id| !depends.contains(id)).map(|id| format!("{id}: may be updated after the gate")),
-    );
-    let gate = template.resource("GateAlias");
-    let update = &gate["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"];
-    if target(&update["BeforeAllowTrafficHook"]) != Some("SmokeTestFunction") {
-        found.push("GateAlias: no deployment asks the smoke test".to_owned());
-    }
-    if target(&gate["Properties"]["FunctionVersion"]) != Some("GateVersion") {
-        found.push("GateAlias: does not move to the version of this release".to_owned());
-    }
-    let group = &template.resource("GateDeploymentGroup")["Properties"]["AutoRollbackConfiguration"];
-    let rolls_back = list(&group["Events"]).iter().any(|event| **event == "DEPLOYMENT_FAILURE");
-    if group["Enabled"] != true || !rolls_back {
-        found.push("GateDeploymentGroup: a deployment that failed stays".to_owned());
-    }
-    for (id, resource) in template.resources().filter(|(id, _)| id.starts_with("Gate")) {
-        if resource["Condition"] != "GatesDeployments" {
-            found.push(format!("{id}: is there without a gate"));
-        }
-    }
-    found
-}
-
-#[test]
-fn a_deployment_waits_for_the_smoke_test_and_the_smoke_test_for_the_pipeline() {
-    let rule = deployments_are_gated;
-    assert_rule(
-        rule,
-        set("/Resources/SmokeTestFunction/DependsOn", json!(["VerdictFunction"])),
-        "EmailRetryFunction: may be updated after the gate",
-    );
-    assert_rule(
-        rule,
-        remove("/Resources/GateAlias/UpdatePolicy/CodeDeployLambdaAliasUpdate/BeforeAllowTrafficHook"),
-        "no deployment asks",
-    );
-    assert_rule(
-        rule,
-        set(
-            &property("GateDeploymentGroup", "AutoRollbackConfiguration/Events"),
-            json!(["DEPLOYMENT_STOP_ON_REQUEST"]),
-        ),
-        "that failed stays",
-    );
-    assert_rule(rule, set(&property("GateAlias", "FunctionVersion"), json!("$LATEST")), "does not move");
-}
-
-/// The one policy outside a role (it names the deployment group, which names the role): one action, on one group.
-fn the_answer_is_narrow(template: &Template) -> Vec<String> {
-    let mut found = Vec::new();
-    for (id, policy) in template.of_type("AWS::IAM::RolePolicy") {
-        let properties = &policy["Properties"];
-        if id != "GateAnswerPolicy" || target(&properties["RoleName"]) != Some("SmokeTestRole") {
-            found.push(format!("{id}: policies belong into their role"));
-            continue;
-        }
-        for statement in list(&properties["PolicyDocument"]["Statement"]) {
-            let actions: Vec<_> = list(&statement["Action"]).into_iter().filter_map(|action| action.as_str()).collect();
-            if actions != ["codedeploy:PutLifecycleEventHookExecutionStatus"] {
-                found.push(format!("{id}: actions {actions:?}"));
-            }
-            for resource in list(&statement["Resource"]) {
-                let name = resource["Fn::Sub"].as_str().unwrap_or_default();
-                if !name.ends_with(":deploymentgroup:${GateApplication}/${GateDeploymentGroup}") || name.contains('*') {
-                    found.push(format!("{id}: resource {resource}"));
-                }
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn the_gates_answer_is_all_that_a_policy_outside_a_role_allows() {
-    let rule = the_answer_is_narrow;
-    let statement = property("GateAnswerPolicy", "PolicyDocument/Statement/0");
-    assert_rule(rule, set(&format!("{statement}/Action"), json!(["codedeploy:*"])), "actions");
-    assert_rule(
-        rule,
-        set(&format!("{statement}/Resource"), json!({ "Fn::Sub": "arn:aws:codedeploy:x:1:deploymentgroup:*" })),
-        "resource",
-    );
-    assert_rule(
-        rule,
-        set(&property("GateAnswerPolicy", "RoleName"), json!({ "Ref": "WebhookRole" })),
-        "belong into their role",
     );
 }

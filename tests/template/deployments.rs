@@ -1,0 +1,171 @@
+//! What a deployment waits for, and what rolls it back.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, target},
+    patch::{property, remove, set},
+};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// The functions that customers and their money go through.
+const SHIFTED: [&str; 5] = ["Checkout", "Webhook", "Verdict", "Result", "EmailSender"];
+
+fn traffic_is_shifted(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let statements = &template.resource("TrafficShiftRole")["Properties"]["Policies"][0]["PolicyDocument"]["Statement"];
+    let may: Vec<_> = list(statements).into_iter().flat_map(|it| list(&it["Resource"])).collect();
+    for name in SHIFTED {
+        let id = format!("{name}Function");
+        let properties = &template.resource(&id)["Properties"];
+        // Without AllProperties a change of a setting alone is no new version, and never takes over.
+        if properties["AutoPublishAlias"] != "live" || properties["AutoPublishAliasAllProperties"] != true {
+            found.push(format!("{id}: its new version is not published"));
+        }
+        let preference = &properties["DeploymentPreference"];
+        if target(&preference["Type"]) != Some("TrafficShift")
+            || target(&preference["Role"]) != Some("TrafficShiftRole")
+        {
+            found.push(format!("{id}: a new version takes all calls at once"));
+        }
+        let alarms: Vec<&str> = list(&preference["Alarms"]).into_iter().filter_map(target).collect();
+        if !alarms.contains(&format!("{name}ErrorsAlarm").as_str()) {
+            found.push(format!("{id}: no error of the new version rolls it back"));
+        }
+        for alarm in alarms {
+            let seen = may.iter().any(|it| **it == json!({ "Fn::GetAtt": [alarm, "Arn"] }));
+            if template.resource(alarm)["Type"] != "AWS::CloudWatch::Alarm" || !seen {
+                found.push(format!("{id}: CodeDeploy cannot look at {alarm}"));
+            }
+        }
+        if !may.iter().any(|it| it["Fn::Sub"] == format!("${{{id}.Arn}}:live")) {
+            found.push(format!("{id}: CodeDeploy may not move its alias"));
+        }
+    }
+    let shift = &template.section("Parameters")["TrafficShift"];
+    if shift["Default"] == "AllAtOnce" || !list(&shift["AllowedValues"]).iter().any(|value| **value == "AllAtOnce") {
+        found.push("TrafficShift: new versions take over at once by default, or never can".to_owned());
+    }
+    found
+}
+
+#[test]
+fn new_versions_take_over_by_and_by_and_go_back_on_errors() {
+    let rule = traffic_is_shifted;
+    let verdict = |name: &str| property("VerdictFunction", name);
+    assert_rule(rule, remove(&verdict("AutoPublishAlias")), "VerdictFunction: its new version is not published");
+    assert_rule(rule, remove(&verdict("AutoPublishAliasAllProperties")), "VerdictFunction: its new version is not");
+    assert_rule(rule, remove(&verdict("DeploymentPreference/Role")), "VerdictFunction: a new version takes all");
+    let other = json!([{ "Ref": "WebhookErrorsAlarm" }]);
+    assert_rule(rule, set(&verdict("DeploymentPreference/Alarms"), other), "VerdictFunction: no error of the new");
+    let held = json!([{ "Ref": "VerdictErrorsAlarm" }, { "Ref": "HeldAlarm" }]);
+    assert_rule(rule, set(&verdict("DeploymentPreference/Alarms"), held), "cannot look at HeldAlarm");
+    let role = "/Resources/TrafficShiftRole/Properties/Policies/0/PolicyDocument/Statement/0/Resource/1";
+    assert_rule(rule, set(role, json!("")), "CheckoutFunction: CodeDeploy may not move");
+    assert_rule(rule, set("/Parameters/TrafficShift/Default", json!("AllAtOnce")), "at once by default");
+}
+
+/// The pipeline that the smoke test takes: the gate must be the last to be updated, or it tries what was there before. Of a
+/// function that shifts its traffic, what takes over is its alias, by the name that SAM gives it.
+const TRIED: [&str; 6] = [
+    "CheckoutFunctionAliaslive",
+    "WebhookFunctionAliaslive",
+    "VerdictFunctionAliaslive",
+    "ResultFunctionAliaslive",
+    "EmailSenderFunctionAliaslive",
+    "EmailRetryFunction",
+];
+
+fn deployments_are_gated(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let depends = &template.resource("SmokeTestFunction")["DependsOn"];
+    let depends: BTreeSet<&str> = list(depends).into_iter().filter_map(|id| id.as_str()).collect();
+    found.extend(
+        TRIED.into_iter().filter(|id| !depends.contains(id)).map(|id| format!("{id}: may be updated after the gate")),
+    );
+    let gate = template.resource("GateAlias");
+    let update = &gate["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"];
+    if target(&update["BeforeAllowTrafficHook"]) != Some("SmokeTestFunction") {
+        found.push("GateAlias: no deployment asks the smoke test".to_owned());
+    }
+    if target(&gate["Properties"]["FunctionVersion"]) != Some("GateVersion") {
+        found.push("GateAlias: does not move to the version of this release".to_owned());
+    }
+    let group = &template.resource("GateDeploymentGroup")["Properties"]["AutoRollbackConfiguration"];
+    let rolls_back = list(&group["Events"]).iter().any(|event| **event == "DEPLOYMENT_FAILURE");
+    if group["Enabled"] != true || !rolls_back {
+        found.push("GateDeploymentGroup: a deployment that failed stays".to_owned());
+    }
+    for (id, resource) in template.resources().filter(|(id, _)| id.starts_with("Gate")) {
+        if resource["Condition"] != "GatesDeployments" {
+            found.push(format!("{id}: is there without a gate"));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_deployment_waits_for_the_smoke_test_and_the_smoke_test_for_the_pipeline() {
+    let rule = deployments_are_gated;
+    assert_rule(
+        rule,
+        set("/Resources/SmokeTestFunction/DependsOn", json!(["VerdictFunction"])),
+        "EmailRetryFunction: may be updated after the gate",
+    );
+    assert_rule(
+        rule,
+        remove("/Resources/GateAlias/UpdatePolicy/CodeDeployLambdaAliasUpdate/BeforeAllowTrafficHook"),
+        "no deployment asks",
+    );
+    assert_rule(
+        rule,
+        set(
+            &property("GateDeploymentGroup", "AutoRollbackConfiguration/Events"),
+            json!(["DEPLOYMENT_STOP_ON_REQUEST"]),
+        ),
+        "that failed stays",
+    );
+    assert_rule(rule, set(&property("GateAlias", "FunctionVersion"), json!("$LATEST")), "does not move");
+}
+
+/// The one policy outside a role (it names the deployment group, which names the role): one action, on one group.
+fn the_answer_is_narrow(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, policy) in template.of_type("AWS::IAM::RolePolicy") {
+        let properties = &policy["Properties"];
+        if id != "GateAnswerPolicy" || target(&properties["RoleName"]) != Some("SmokeTestRole") {
+            found.push(format!("{id}: policies belong into their role"));
+            continue;
+        }
+        for statement in list(&properties["PolicyDocument"]["Statement"]) {
+            let actions: Vec<_> = list(&statement["Action"]).into_iter().filter_map(|action| action.as_str()).collect();
+            if actions != ["codedeploy:PutLifecycleEventHookExecutionStatus"] {
+                found.push(format!("{id}: actions {actions:?}"));
+            }
+            for resource in list(&statement["Resource"]) {
+                let name = resource["Fn::Sub"].as_str().unwrap_or_default();
+                if !name.ends_with(":deploymentgroup:${GateApplication}/${GateDeploymentGroup}") || name.contains('*') {
+                    found.push(format!("{id}: resource {resource}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_gates_answer_is_all_that_a_policy_outside_a_role_allows() {
+    let rule = the_answer_is_narrow;
+    let statement = property("GateAnswerPolicy", "PolicyDocument/Statement/0");
+    assert_rule(rule, set(&format!("{statement}/Action"), json!(["codedeploy:*"])), "actions");
+    assert_rule(
+        rule,
+        set(&format!("{statement}/Resource"), json!({ "Fn::Sub": "arn:aws:codedeploy:x:1:deploymentgroup:*" })),
+        "resource",
+    );
+    assert_rule(
+        rule,
+        set(&property("GateAnswerPolicy", "RoleName"), json!({ "Ref": "WebhookRole" })),
+        "belong into their role",
+    );
+}
