@@ -1,127 +1,127 @@
-//! Who may depend on whom: DESIGN's rule as data, checked against what cargo sees and what the sources call.
+//! Who may depend on whom: the layer of a crate is its folder, and the rules below are checked against what cargo sees
+//! and what the sources call.
 
-use crate::{error::Error, functions::cargo};
-use serde_json::Value;
+mod drawing;
+mod workspace;
+
+pub(crate) use drawing::{draw, is_current, write};
+
+use crate::error::Error;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
-/// Crates that hold decisions only: the same input gives the same output, anywhere.
-const PURE: [&str; 12] = [
-    "domain",
-    "filter",
-    "crosscheck",
-    "authority",
-    "audit",
-    "audit-verify",
-    "gates",
-    "lens",
-    "memory",
-    "operations",
-    "prompt",
-    "refund",
+/// The layers, from the top to the bottom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layer {
+    /// They test everything.
+    Tests,
+    Functions,
+    Infra,
+    Pipeline,
+    Platform,
+    Testkit,
+    Rules,
+    Audit,
+    Memory,
+    Vendors,
+    Domain,
+}
+
+use Layer::{Audit, Domain, Functions, Infra, Memory, Pipeline, Platform, Rules, Testkit, Tests, Vendors};
+
+/// The folder of each layer. One that ends with a slash holds several crates.
+const FOLDERS: [(&str, Layer); 11] = [
+    ("tests", Tests),
+    ("functions/", Functions),
+    ("infra/", Infra),
+    ("shared/pipeline/", Pipeline),
+    ("shared/platform/", Platform),
+    ("shared/testkit", Testkit),
+    ("shared/rules/", Rules),
+    ("shared/audit", Audit),
+    ("shared/memory", Memory),
+    ("shared/vendors/", Vendors),
+    ("shared/domain", Domain),
 ];
 
-/// What each crate of ours may use of ours. Functions are one row: none may use another.
-const ALLOWED: &[(&str, &[&str])] = &[
-    ("domain", &[]),
-    ("filter", &["domain"]),
-    ("crosscheck", &["domain"]),
-    // Reads questions as the filter does, so that its disguises hide nothing here either.
-    ("authority", &["filter"]),
-    ("audit", &["domain"]),
-    // What reads the log back.
-    ("audit-verify", &["audit", "domain"]),
-    // What model-facing code sees of the memory: it depends on nothing of ours, so on nothing that writes.
-    ("lens", &[]),
-    // The exception beside `domain`: the filter's engine finds a locked detail in every disguise (spec 002, HL-005),
-    // and two engines would see different disguises.
-    ("memory", &["domain", "filter", "lens"]),
-    // What both content gates do alike: the filter, and the record of what it did.
-    ("gates", &["audit", "domain", "filter"]),
-    // What the model is asked; its build refuses texts that the filter would hold.
-    ("prompt", &["audit", "authority", "domain", "filter"]),
-    // What operators decide, apart from the command line that asks them.
-    ("operations", &["audit", "audit-verify", "crosscheck", "domain", "filter", "gates", "refund"]),
-    // Refunds, which operators and the deadlines function both decide.
-    ("refund", &["audit", "domain"]),
-    ("stripe", &["domain"]),
-    ("gemini", &["domain"]),
-    ("graph", &["domain"]),
-    ("aws", &["domain"]),
-    ("runtime", &["domain"]),
-    // Builds the clients of a function from its environment.
-    ("backend", &["audit", "aws", "domain", "gemini", "graph", "runtime", "stripe"]),
-    // What the two functions that carry mail do alike.
-    ("delivery", &["audit", "aws", "backend", "domain", "filter", "gates", "graph", "runtime", "stripe"]),
-    // The smoke test, which its function and the operators' command line both run.
-    ("smoke", &["audit", "aws", "backend", "crosscheck", "domain", "graph", "runtime", "stripe"]),
-    ("testkit", &["audit", "domain"]),
+impl Layer {
+    /// The layer of the crate in this folder, relative to the repository.
+    fn of(folder: &str) -> Option<Self> {
+        let is_in = |of: &str| match of.strip_suffix('/') {
+            Some(_) => folder.strip_prefix(of).is_some_and(|rest| !rest.is_empty() && !rest.contains('/')),
+            // What was split from a layer of one crate lies beside it (`shared/audit-verify`) or in it (`shared/memory/lens`).
+            None => folder.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '/'])),
+        };
+        FOLDERS.iter().find(|(of, _)| is_in(of)).map(|(_, layer)| *layer)
+    }
+
+    /// Its folder, as in the drawing.
+    const fn name(self) -> &'static str {
+        match self {
+            Tests => "tests",
+            Functions => "functions",
+            Infra => "infra",
+            Pipeline => "shared/pipeline",
+            Platform => "shared/platform",
+            Testkit => "shared/testkit",
+            Rules => "shared/rules",
+            Audit => "shared/audit",
+            Memory => "shared/memory",
+            Vendors => "shared/vendors",
+            Domain => "shared/domain",
+        }
+    }
+
+    /// The layers that its crates may use.
+    const fn uses(self) -> &'static [Self] {
+        match self {
+            Tests => &[Functions, Infra, Pipeline, Platform, Testkit, Rules, Audit, Memory, Vendors, Domain, Tests],
+            Functions | Infra => &[Pipeline, Platform, Rules, Audit, Memory, Vendors, Domain],
+            Pipeline => &[Pipeline, Platform, Rules, Audit, Memory, Vendors, Domain],
+            Platform => &[Platform, Rules, Audit, Memory, Vendors, Domain],
+            // Reading the log back is a crate beside the one that writes it.
+            Testkit | Audit => &[Audit, Domain],
+            Memory => &[Memory, Domain],
+            Rules | Vendors => &[Domain],
+            Domain => &[],
+        }
+    }
+
+    /// Whether its crates hold decisions only: the same input gives the same output, anywhere.
+    const fn is_pure(self) -> bool {
+        matches!(self, Rules | Audit | Memory | Domain)
+    }
+}
+
+/// Crates of a layer that is not pure which are pure all the same.
+const ALSO_PURE: [&str; 4] = ["gates", "operations", "prompt", "refund"];
+
+/// Crates that may use less than their layer, and why.
+const NARROWER: [(&str, &[Layer], &str); 5] = [
+    ("aws", &[Domain], "its ports are those of domain, so that every caller can have them"),
+    ("lens", &[], "what models see of the memory depends on nothing that could write"),
+    ("runtime", &[Domain], "it surrounds every handler, whatever that decides"),
+    ("sandbox", &[], "the look-alikes share nothing with the code they try, so that no mistake can be on both sides"),
+    ("xtask", &[], "it builds and runs the others, and must build when they do not"),
+];
+
+/// Crates that only these may use, and why. Tests may use everything.
+const RESERVED: [(&str, &[&str], &str); 2] = [
+    ("audit-verify", &["audit-digest", "operations", "oracle-cli"], "no function on a sale's way reads the log back"),
+    ("operations", &["oracle-cli"], "what operators decide is no function's to do"),
+];
+
+/// Dependencies that the rules above forbid and that stay, and why.
+const EXCEPTIONS: [(&str, &str, &str); 2] = [
+    ("authority", "filter", "it reads questions as the filter does, so that a disguise hides nothing from either"),
     (
-        FUNCTION,
-        &[
-            "audit",
-            "authority",
-            "aws",
-            "backend",
-            "crosscheck",
-            "delivery",
-            "domain",
-            "filter",
-            "gates",
-            "gemini",
-            "graph",
-            "prompt",
-            "refund",
-            "runtime",
-            "smoke",
-            "stripe",
-        ],
+        "memory",
+        "filter",
+        "one engine finds a locked detail in every disguise; two would see different ones (spec 002, HL-005)",
     ),
-    (
-        "oracle-cli",
-        &[
-            "audit",
-            "audit-verify",
-            "authority",
-            "aws",
-            "backend",
-            "crosscheck",
-            "domain",
-            "filter",
-            "gates",
-            "gemini",
-            "graph",
-            "memory",
-            "operations",
-            "prompt",
-            "refund",
-            "runtime",
-            "smoke",
-            "stripe",
-        ],
-    ),
-    // Measures what the prompts let through; needs the model, the crosscheck and the filter.
-    ("prompt-regression", &["audit", "crosscheck", "domain", "filter", "gemini", "prompt", "runtime"]),
-    // The look-alikes share nothing with the code they try, so that no mistake can be on both sides.
-    ("sandbox", &[]),
-    ("xtask", &[]),
 ];
-const FUNCTION: &str = "functions/*";
-
-/// What a single function may use besides.
-const ALSO: &[(&str, &str)] = &[
-    // It writes the digests, whose format is that of their verification.
-    ("audit-digest", "audit-verify"),
-];
-
-/// Packages that stand outside: they test everything.
-const UNRESTRICTED: [&str; 3] = ["tests", "simulation", "template"];
-
-/// What tests inside a crate may use besides.
-const IN_TESTS: [&str; 1] = ["testkit"];
 
 /// Beginnings of the names of other people's crates that bring the world in: pure crates have none, however indirect.
 const WORLDLY: [&str; 13] = [
@@ -147,9 +147,9 @@ const WORLDLY_CALLS: [&str; 7] =
 
 /// One package of the workspace, reduced to what the rules speak of.
 #[derive(Default)]
-struct Package {
-    /// Whether it lies under functions/.
-    is_function: bool,
+pub(crate) struct Package {
+    /// Its folder, relative to the repository.
+    folder: String,
     /// Direct dependencies on packages of ours.
     ours: BTreeSet<String>,
     /// The same for tests and build scripts.
@@ -160,241 +160,84 @@ struct Package {
     sources: BTreeMap<PathBuf, String>,
 }
 
-/// Every violation in the workspace, one line each.
-pub(crate) fn check(root: &Path) -> Result<Vec<String>, Error> {
-    Ok(violations(&read(root)?))
+/// The workspace's packages by name.
+pub(crate) type Packages = BTreeMap<String, Package>;
+
+/// Reads the workspace.
+pub(crate) fn read(root: &Path) -> Result<Packages, Error> {
+    workspace::read(root)
 }
 
-fn violations(packages: &BTreeMap<String, Package>) -> Vec<String> {
+fn is_pure(name: &str, layer: Layer) -> bool {
+    layer.is_pure() || ALSO_PURE.contains(&name)
+}
+
+/// Every violation of the rules, one line each.
+pub(crate) fn violations(packages: &Packages) -> Vec<String> {
+    let layer = |name: &str| packages.get(name).and_then(|package| Layer::of(&package.folder));
     let mut found = Vec::new();
-    let functions: BTreeSet<&String> =
-        packages.iter().filter(|(_, package)| package.is_function).map(|(name, _)| name).collect();
     for (name, package) in packages {
-        if UNRESTRICTED.contains(&name.as_str()) {
-            continue;
-        }
-        let row = if package.is_function { FUNCTION } else { name.as_str() };
-        let Some((_, allowed)) = ALLOWED.iter().find(|(row_name, _)| *row_name == row) else {
-            found.push(format!("{name}: no rule says what it may depend on; add it to infra/xtask/src/layering.rs"));
+        let Some(own) = layer(name) else {
+            found
+                .push(format!("{name}: {} is the folder of no layer; see infra/xtask/src/layering.rs", package.folder));
             continue;
         };
-        let is_allowed = |used: &str| allowed.contains(&used) || ALSO.contains(&(name.as_str(), used));
-        for used in package.ours.iter().filter(|used| !is_allowed(used)) {
-            found.push(format!("{name} depends on {used}; it may depend on {}", list(allowed)));
+        if own == Tests {
+            continue;
+        }
+        let allowed = NARROWER.iter().find(|(of, ..)| of == name).map_or(own.uses(), |(_, uses, _)| *uses);
+        let may = |used: &str| {
+            let Some(other) = layer(used) else { return false };
+            let excepted = EXCEPTIONS.iter().any(|(from, to, _)| (*from, *to) == (name.as_str(), used));
+            let reserved = RESERVED.iter().find(|(of, ..)| *of == used);
+            let is_reserved = reserved.is_some_and(|(_, by, _)| !by.contains(&name.as_str()));
+            let stays_pure = !is_pure(name, own) || is_pure(used, other);
+            excepted || allowed.contains(&other) && !is_reserved && stays_pure
+        };
+        for used in package.ours.iter().filter(|used| !may(used)) {
+            found.push(format!("{name} depends on {used}; {}", rule(name, own, used, allowed)));
         }
         for used in &package.ours_in_tests {
-            let usual = IN_TESTS.contains(&used.as_str()) || allowed.contains(&used.as_str());
-            let pure = PURE.contains(&used.as_str()) && !PURE.contains(&name.as_str());
-            if !usual && !pure || functions.contains(used) {
-                found.push(format!("{name}'s tests depend on {used}; beside its own they may use {}", list(&IN_TESTS)));
+            let by_all = layer(used).is_some_and(|of| of == Testkit || is_pure(used, of) && !is_pure(name, own));
+            if !may(used) && !by_all {
+                found.push(format!("{name}'s tests depend on {used}; beside its own they may use the testkit"));
             }
         }
-        if PURE.contains(&name.as_str()) {
-            for used in package.theirs.iter().filter(|used| WORLDLY.iter().any(|beginning| used.starts_with(beginning)))
-            {
-                found.push(format!("{name} is pure but pulls in {used}"));
-            }
-            for (path, source) in &package.sources {
-                for call in WORLDLY_CALLS.iter().filter(|call| source.contains(*call)) {
-                    found.push(format!("{name} is pure but {} calls {call}", path.display()));
-                }
-            }
+        if is_pure(name, own) {
+            found.extend(impurities(name, package));
         }
     }
     found
 }
 
-fn list(names: &[&str]) -> String {
-    if names.is_empty() { "nothing of ours".to_owned() } else { names.join(", ") }
-}
-
-/// Reads the workspace from `cargo metadata` and the pure crates' sources from the disk.
-fn read(root: &Path) -> Result<BTreeMap<String, Package>, Error> {
-    let output = cargo()
-        .current_dir(root)
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .output()
-        .map_err(Error::io("running cargo metadata"))?;
-    if !output.status.success() {
-        return Err(Error::Refused(format!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr))));
+/// What a crate may do instead, in words.
+fn rule(name: &str, own: Layer, used: &str, allowed: &[Layer]) -> String {
+    if let Some((_, by, why)) = RESERVED.iter().find(|(of, ..)| *of == used) {
+        return format!("only {} may: {why}", by.join(", "));
     }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|error| Error::Refused(format!("cargo metadata: {error}")))?;
-    let graph = Graph::new(&metadata);
-    let mut packages = BTreeMap::new();
-    for id in strings(&metadata["workspace_members"]) {
-        let Some((name, manifest)) = graph.packages.get(id) else { continue };
-        let directory = Path::new(manifest).parent().unwrap_or(root);
-        let mut package = Package { is_function: manifest.contains("/functions/"), ..Package::default() };
-        for (used, kind) in graph.direct.get(id).into_iter().flatten() {
-            if graph.members.contains(used) {
-                let set = if *kind == Kind::Normal { &mut package.ours } else { &mut package.ours_in_tests };
-                set.insert(graph.packages[used].0.to_owned());
-            }
-        }
-        if PURE.contains(name) {
-            package.theirs = graph.reachable(id);
-            sources(&directory.join("src"), &mut package.sources)?;
-        }
-        packages.insert((*name).to_owned(), package);
+    if let Some((.., why)) = NARROWER.iter().find(|(of, ..)| *of == name) {
+        return format!("it may depend on {}: {why}", list(allowed));
     }
-    Ok(packages)
+    let pure = if ALSO_PURE.contains(&name) { " as far as they are pure" } else { "" };
+    format!("a crate of {} may depend on {}{pure}", own.name(), list(allowed))
 }
 
-#[derive(PartialEq, Clone, Copy)]
-enum Kind {
-    Normal,
-    TestOrBuild,
-}
-
-/// cargo's resolved dependency graph.
-struct Graph<'a> {
-    /// Name and manifest path by id.
-    packages: BTreeMap<&'a str, (&'a str, &'a str)>,
-    members: BTreeSet<&'a str>,
-    direct: BTreeMap<&'a str, Vec<(&'a str, Kind)>>,
-}
-
-impl<'a> Graph<'a> {
-    fn new(metadata: &'a Value) -> Self {
-        let array = |value: &'a Value| value.as_array().into_iter().flatten();
-        let text = |value: &'a Value| value.as_str().unwrap_or_default();
-        let packages = array(&metadata["packages"])
-            .map(|package| (text(&package["id"]), (text(&package["name"]), text(&package["manifest_path"]))))
-            .collect();
-        let direct = array(&metadata["resolve"]["nodes"])
-            .map(|node| {
-                let dependencies = array(&node["deps"])
-                    .flat_map(|dependency| {
-                        array(&dependency["dep_kinds"]).map(|kind| {
-                            let kind = if kind["kind"].is_null() { Kind::Normal } else { Kind::TestOrBuild };
-                            (text(&dependency["pkg"]), kind)
-                        })
-                    })
-                    .collect();
-                (text(&node["id"]), dependencies)
-            })
-            .collect();
-        Self { packages, members: strings(&metadata["workspace_members"]).collect(), direct }
+fn list(layers: &[Layer]) -> String {
+    if layers.is_empty() {
+        return "nothing of ours".to_owned();
     }
-
-    /// Names of other people's packages that end up in this one.
-    fn reachable(&self, from: &str) -> BTreeSet<String> {
-        let mut seen = BTreeSet::new();
-        let mut next = vec![from];
-        while let Some(id) = next.pop() {
-            for (used, _) in self.direct.get(id).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Normal) {
-                if seen.insert(*used) {
-                    next.push(used);
-                }
-            }
-        }
-        seen.into_iter().filter(|id| !self.members.contains(id)).map(|id| self.packages[id].0.to_owned()).collect()
-    }
+    layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ")
 }
 
-fn strings(value: &Value) -> impl Iterator<Item = &str> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str)
-}
-
-fn sources(directory: &Path, into: &mut BTreeMap<PathBuf, String>) -> Result<(), Error> {
-    let what = || format!("reading {}", directory.display());
-    for entry in fs::read_dir(directory).map_err(Error::io(what()))? {
-        let path = entry.map_err(Error::io(what()))?.path();
-        if path.is_dir() {
-            sources(&path, into)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test_file(&path) {
-            let text = fs::read_to_string(&path).map_err(Error::io(what()))?;
-            let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
-            into.insert(path, shipped);
-        }
-    }
-    Ok(())
-}
-
-fn is_test_file(path: &Path) -> bool {
-    path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem == "tests" || stem.ends_with("_tests"))
-        || path.components().any(|part| part.as_os_str() == "tests")
+fn impurities(name: &str, package: &Package) -> Vec<String> {
+    let is_worldly = |used: &&String| WORLDLY.iter().any(|beginning| used.starts_with(beginning));
+    let pulled = package.theirs.iter().filter(is_worldly).map(|used| format!("{name} is pure but pulls in {used}"));
+    let calls = package.sources.iter().flat_map(|(path, source)| {
+        let called = WORLDLY_CALLS.iter().filter(|call| source.contains(**call));
+        called.map(move |call| format!("{name} is pure but {} calls {call}", path.display()))
+    });
+    pulled.chain(calls).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn package(ours: &[&str]) -> Package {
-        Package { ours: ours.iter().map(|name| (*name).to_owned()).collect(), ..Package::default() }
-    }
-
-    fn function(ours: &[&str]) -> Package {
-        Package { is_function: true, ..package(ours) }
-    }
-
-    fn found(packages: Vec<(&str, Package)>) -> Vec<String> {
-        violations(&packages.into_iter().map(|(name, package)| (name.to_owned(), package)).collect())
-    }
-
-    #[test]
-    fn the_design_itself_is_allowed() {
-        let packages = vec![
-            ("domain", package(&[])),
-            ("filter", package(&["domain"])),
-            ("stripe", package(&["domain"])),
-            ("aws", package(&["domain"])),
-            ("audit-digest", function(&["audit", "audit-verify"])),
-            ("verdict", function(&["aws", "domain", "filter", "gates", "gemini", "runtime"])),
-            ("tests", package(&["verdict", "result", "testkit"])),
-        ];
-        assert_eq!(found(packages), Vec::<String>::new());
-    }
-
-    #[test]
-    fn every_forbidden_direction_is_named() {
-        for (name, bad, used) in [
-            ("domain", package(&["audit"]), "audit"),
-            ("filter", package(&["crosscheck"]), "crosscheck"),
-            ("stripe", package(&["graph"]), "graph"),
-            ("aws", package(&["audit"]), "audit"),
-            ("gemini", package(&["runtime"]), "runtime"),
-            ("verdict", function(&["result"]), "result"),
-            ("verdict", function(&["testkit"]), "testkit"),
-            ("verdict", function(&["audit-verify"]), "audit-verify"),
-            ("sandbox", package(&["domain"]), "domain"),
-        ] {
-            let lines = found(vec![(name, bad)]);
-            assert_eq!(lines.len(), 1, "{name}");
-            assert!(lines[0].starts_with(&format!("{name} depends on {used};")), "{}", lines[0]);
-        }
-    }
-
-    #[test]
-    fn a_pure_crate_with_the_world_in_it_is_named() {
-        let mut with_network = package(&[]);
-        with_network.theirs = ["serde", "tokio-util", "aws-sdk-s3"].map(str::to_owned).into();
-        let mut with_clock = package(&[]);
-        with_clock.sources.insert("src/lib.rs".into(), "let now = jiff::Timestamp::now();".to_owned());
-        let lines = found(vec![("crosscheck", with_network), ("filter", with_clock)]);
-        assert_eq!(
-            lines,
-            [
-                "crosscheck is pure but pulls in aws-sdk-s3",
-                "crosscheck is pure but pulls in tokio-util",
-                "filter is pure but src/lib.rs calls Timestamp::now",
-            ]
-        );
-    }
-
-    #[test]
-    fn tests_may_use_the_testkit_but_no_function() {
-        let tests_use = |name: &str| Package { ours_in_tests: [name.to_owned()].into(), ..function(&[]) };
-        assert_eq!(found(vec![("verdict", tests_use("testkit"))]), Vec::<String>::new());
-        let lines = found(vec![("result", function(&[])), ("verdict", tests_use("result"))]);
-        assert_eq!(lines.len(), 1);
-        assert!(lines[0].starts_with("verdict's tests depend on result"), "{}", lines[0]);
-    }
-
-    #[test]
-    fn a_crate_without_a_rule_is_named() {
-        let lines = found(vec![("newcomer", package(&[]))]);
-        assert!(lines[0].starts_with("newcomer: no rule"), "{lines:?}");
-    }
-}
+mod tests;

@@ -155,6 +155,15 @@ enum Command {
         #[arg(long, hide = true)]
         json: bool,
     },
+    /// Draw the crates and what they use, or put the drawing into CONTRIBUTING.md
+    #[command(
+        after_help = "Example: cargo xtask layers --write\n\n`cargo xtask test --only layering` checks that it is current."
+    )]
+    Layers {
+        /// Write it into CONTRIBUTING.md instead of printing it
+        #[arg(long)]
+        write: bool,
+    },
     /// Run every check and test, installing what they need; what continuous integration runs
     #[command(
         after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed."
@@ -194,6 +203,16 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         }
         Command::Env { function, json, dir } => {
             deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
+        }
+        Command::Layers { write } => {
+            let root = local_dir::repository()?;
+            let packages = layering::read(&root)?;
+            if write {
+                layering::write(&root, &packages)?;
+            } else {
+                print!("{}", layering::draw(&packages));
+            }
+            Ok(ExitCode::SUCCESS)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
         Command::Sim { seeds, first, seed, keep_going, defects } => {

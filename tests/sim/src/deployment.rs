@@ -2,7 +2,7 @@
 
 use crate::{
     defects::Defect,
-    ports::{Outgoing, Ports},
+    ports::{KeptSecret, Outgoing, Ports},
 };
 use audit::Journal;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
@@ -15,7 +15,7 @@ use runtime::{
     queue::Delivery,
 };
 use std::time::Duration;
-use testkit::{World, world::StoredSecret};
+use testkit::World;
 
 /// What Stripe signs its events with.
 pub const SIGNING_SECRET: &str = "whsec_simulated";
@@ -37,9 +37,9 @@ pub struct Deployment<'w> {
     pub(crate) retries: Outgoing<'w>,
     pub(crate) notices: Outgoing<'w>,
     payments: Outgoing<'w>,
-    signing: StoredSecret<'w>,
-    smoke: StoredSecret<'w>,
-    audit_keys: StoredSecret<'w>,
+    signing: KeptSecret<'w>,
+    smoke: KeptSecret<'w>,
+    audit_keys: KeptSecret<'w>,
     /// The settings of the verdict function.
     pub verdict: verdict::Settings,
     mail: delivery::Settings,
@@ -64,9 +64,9 @@ impl<'w> Deployment<'w> {
             retries: Outgoing::new(ports, "email-retry"),
             notices: Outgoing::new(ports, "notices"),
             payments: Outgoing::new(ports, "payments"),
-            signing: world.secret(&format!(r#"{{"signing_secrets":["{SIGNING_SECRET}"]}}"#)),
-            smoke: world.secret(SMOKE_SECRET),
-            audit_keys: world.secret(AUDIT_KEYS),
+            signing: KeptSecret::new(world, &format!(r#"{{"signing_secrets":["{SIGNING_SECRET}"]}}"#)),
+            smoke: KeptSecret::new(world, SMOKE_SECRET),
+            audit_keys: KeptSecret::new(world, AUDIT_KEYS),
             verdict: verdict::Settings {
                 policy: verdict::Policy {
                     models: vec!["model-a".to_owned(), "model-b".to_owned()],

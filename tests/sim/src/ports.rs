@@ -4,7 +4,7 @@
 use crate::defects::Defect;
 use async_trait::async_trait;
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, PaymentStatus, RenewableSecret, Sale, Secret, SessionId, Timestamp,
     mail::Letter,
     message::Message,
     money::PaymentId,
@@ -12,13 +12,17 @@ use domain::{
     ports::{
         Alerts, AuditLog, CacheEntry, CreatedCheckoutSession, DeadLetters, Ledger, Listed, MailError, Mailbox,
         NewCheckoutSession, OpenSales, OutgoingMail, PaidSessions, PaymentError, Payments, Published, Quarantine,
-        Queue, QueueError, RefundStatus, RetryQueue, SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
+        Queue, QueueError, RefundStatus, RetryQueue, SaleStore, SaveError, SecretSource, StorageError, VerdictArchive,
+        Versioned,
     },
     sale::{AuditEntry, Draft},
 };
 use serde_json::json;
-use std::time::Duration;
-use testkit::{World, world::NamedQueue};
+use std::{sync::OnceLock, time::Duration};
+use testkit::{
+    World,
+    world::{NamedQueue, StoredSecret},
+};
 
 /// A world's ports, one of which may have a defect.
 #[derive(Clone, Copy)]
@@ -291,3 +295,28 @@ impl Queue for Outgoing<'_> {
         }
     }
 }
+
+/// A secret that is fetched at its first use and then kept, as a function's process does.
+pub(crate) struct KeptSecret<'w> {
+    stored: StoredSecret<'w>,
+    kept: OnceLock<Secret>,
+}
+
+impl<'w> KeptSecret<'w> {
+    pub(crate) fn new(world: &'w World, document: &str) -> Self {
+        Self { stored: world.secret(document), kept: OnceLock::new() }
+    }
+}
+
+#[async_trait]
+impl SecretSource for KeptSecret<'_> {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        if let Some(kept) = self.kept.get() {
+            return Ok(kept.clone());
+        }
+        let document = self.stored.document().await?;
+        Ok(self.kept.get_or_init(|| document).clone())
+    }
+}
+
+impl RenewableSecret for KeptSecret<'_> {}

@@ -1,0 +1,150 @@
+use super::*;
+
+fn package(folder: &str, ours: &[&str]) -> Package {
+    let ours = ours.iter().map(|name| (*name).to_owned()).collect();
+    Package { folder: folder.to_owned(), ours, ..Package::default() }
+}
+
+/// A crate of every kind, each with the dependencies that the design gives it.
+fn design() -> Packages {
+    [
+        ("domain", "shared/domain", &[] as &[&str]),
+        ("filter", "shared/rules/filter", &["domain"]),
+        ("crosscheck", "shared/rules/crosscheck", &["domain"]),
+        ("audit", "shared/audit", &["domain"]),
+        ("audit-verify", "shared/audit-verify", &["audit", "domain"]),
+        ("authority", "shared/rules/authority", &["filter"]),
+        ("lens", "shared/memory/lens", &[]),
+        ("memory", "shared/memory", &["domain", "filter", "lens"]),
+        ("stripe", "shared/vendors/stripe", &["domain"]),
+        ("graph", "shared/vendors/graph", &["domain"]),
+        ("aws", "shared/platform/aws", &["domain"]),
+        ("runtime", "shared/platform/runtime", &["domain"]),
+        ("backend", "shared/platform/backend", &["audit", "aws", "domain", "runtime", "stripe"]),
+        ("gates", "shared/pipeline/gates", &["audit", "domain", "filter"]),
+        ("operations", "shared/pipeline/operations", &["audit-verify", "gates"]),
+        ("delivery", "shared/pipeline/delivery", &["backend", "gates", "graph"]),
+        ("testkit", "shared/testkit", &["audit", "domain"]),
+        ("verdict", "functions/verdict", &["backend", "delivery", "filter", "runtime"]),
+        ("result", "functions/result", &["backend"]),
+        ("audit-digest", "functions/audit-digest", &["audit-verify"]),
+        ("oracle-cli", "infra/oracle", &["operations", "audit-verify"]),
+        ("sandbox", "infra/sandbox", &[]),
+        ("xtask", "infra/xtask", &[]),
+        ("tests", "tests", &["result", "testkit", "verdict"]),
+        ("simulation", "tests/sim", &["testkit", "verdict"]),
+    ]
+    .into_iter()
+    .map(|(name, folder, ours)| (name.to_owned(), package(folder, ours)))
+    .collect()
+}
+
+/// What is found where one crate of the design uses one more.
+fn with(name: &str, used: &str) -> Vec<String> {
+    let mut packages = design();
+    packages.get_mut(name).unwrap().ours.insert(used.to_owned());
+    violations(&packages)
+}
+
+#[test]
+fn the_design_itself_is_allowed() {
+    assert_eq!(violations(&design()), Vec::<String>::new());
+}
+
+#[test]
+fn every_forbidden_direction_is_named() {
+    for (name, used) in [
+        ("domain", "audit"),
+        ("filter", "crosscheck"),
+        ("filter", "audit"),
+        ("authority", "crosscheck"),
+        ("memory", "audit"),
+        ("lens", "domain"),
+        ("audit", "filter"),
+        ("stripe", "graph"),
+        ("stripe", "runtime"),
+        ("aws", "audit"),
+        ("runtime", "aws"),
+        ("backend", "delivery"),
+        ("gates", "delivery"),
+        ("gates", "runtime"),
+        ("gates", "stripe"),
+        ("delivery", "verdict"),
+        ("verdict", "result"),
+        ("verdict", "testkit"),
+        ("verdict", "operations"),
+        ("verdict", "audit-verify"),
+        ("sandbox", "domain"),
+        ("xtask", "domain"),
+        ("oracle-cli", "verdict"),
+        ("testkit", "aws"),
+    ] {
+        let lines = with(name, used);
+        assert_eq!(lines.len(), 1, "{name} depends on {used}: {lines:?}");
+        assert!(lines[0].starts_with(&format!("{name} depends on {used};")), "{}", lines[0]);
+    }
+}
+
+#[test]
+fn a_violation_says_what_is_allowed_and_why() {
+    assert_eq!(
+        with("filter", "audit"),
+        ["filter depends on audit; a crate of shared/rules may depend on shared/domain"]
+    );
+    let why = "the look-alikes share nothing with the code they try, so that no mistake can be on both sides";
+    assert_eq!(
+        with("sandbox", "domain"),
+        [format!("sandbox depends on domain; it may depend on nothing of ours: {why}")]
+    );
+    assert!(with("verdict", "operations")[0].contains("only oracle-cli may: "));
+}
+
+#[test]
+fn a_pure_crate_with_the_world_in_it_is_named() {
+    let mut packages = design();
+    let theirs = ["serde", "tokio-util", "aws-sdk-s3"].map(str::to_owned);
+    packages.get_mut("gates").unwrap().theirs = theirs.clone().into();
+    packages.get_mut("delivery").unwrap().theirs = theirs.into();
+    let clock = ("src/lib.rs".into(), "let now = jiff::Timestamp::now();".to_owned());
+    packages.get_mut("filter").unwrap().sources = [clock].into();
+    assert_eq!(
+        violations(&packages),
+        [
+            "filter is pure but src/lib.rs calls Timestamp::now",
+            "gates is pure but pulls in aws-sdk-s3",
+            "gates is pure but pulls in tokio-util",
+        ]
+    );
+}
+
+#[test]
+fn tests_may_use_the_testkit_but_no_function() {
+    let tests_of = |name: &str, used: &str| {
+        let mut packages = design();
+        packages.get_mut(name).unwrap().ours_in_tests = [used.to_owned()].into();
+        violations(&packages)
+    };
+    assert_eq!(tests_of("verdict", "testkit"), Vec::<String>::new());
+    assert_eq!(tests_of("stripe", "filter"), Vec::<String>::new(), "a pure crate");
+    let lines = tests_of("verdict", "result");
+    assert!(lines.len() == 1 && lines[0].starts_with("verdict's tests depend on result"), "{lines:?}");
+}
+
+#[test]
+fn the_layer_is_the_folder_and_another_folder_is_named() {
+    for (folder, layer) in [
+        ("shared/rules/anvil", Some(Rules)),
+        ("shared/audit-verify", Some(Audit)),
+        ("shared/memory", Some(Memory)),
+        ("shared/memory/lens", Some(Memory)),
+        ("tests/sim", Some(Tests)),
+        ("shared/auditing", None),
+        ("shared/rules", None),
+        ("shared/rules/filter/fuzz", None),
+        ("tools/new", None),
+    ] {
+        assert_eq!(Layer::of(folder), layer, "{folder}");
+    }
+    let packages = [("newcomer".to_owned(), package("tools/newcomer", &[]))].into();
+    assert!(violations(&packages)[0].starts_with("newcomer: tools/newcomer is the folder of no layer"));
+}

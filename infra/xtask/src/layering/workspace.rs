@@ -1,0 +1,121 @@
+//! Reads the workspace from `cargo metadata`, and the pure crates' sources from the disk.
+
+use super::{Layer, Package, Packages, is_pure};
+use crate::{error::Error, functions::cargo};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Reads the packages of the workspace.
+pub(super) fn read(root: &Path) -> Result<Packages, Error> {
+    let output = cargo()
+        .current_dir(root)
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .output()
+        .map_err(Error::io("running cargo metadata"))?;
+    if !output.status.success() {
+        return Err(Error::Refused(format!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr))));
+    }
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| Error::Refused(format!("cargo metadata: {error}")))?;
+    let graph = Graph::new(&metadata);
+    let workspace = metadata["workspace_root"].as_str().unwrap_or_default();
+    let mut packages = BTreeMap::new();
+    for id in strings(&metadata["workspace_members"]) {
+        let Some((name, manifest)) = graph.packages.get(id) else { continue };
+        let directory = Path::new(manifest).parent().unwrap_or(root);
+        let folder = directory.strip_prefix(workspace).unwrap_or(directory).display().to_string();
+        let mut package = Package { folder, ..Package::default() };
+        for (used, kind) in graph.direct.get(id).into_iter().flatten() {
+            if graph.members.contains(used) {
+                let set = if *kind == Kind::Normal { &mut package.ours } else { &mut package.ours_in_tests };
+                set.insert(graph.packages[used].0.to_owned());
+            }
+        }
+        if Layer::of(&package.folder).is_some_and(|layer| is_pure(name, layer)) {
+            package.theirs = graph.reachable(id);
+            sources(&directory.join("src"), &mut package.sources)?;
+        }
+        packages.insert((*name).to_owned(), package);
+    }
+    Ok(packages)
+}
+
+#[derive(PartialEq, Clone, Copy)]
+enum Kind {
+    Normal,
+    TestOrBuild,
+}
+
+/// cargo's resolved dependency graph.
+struct Graph<'a> {
+    /// Name and manifest path by id.
+    packages: BTreeMap<&'a str, (&'a str, &'a str)>,
+    members: BTreeSet<&'a str>,
+    direct: BTreeMap<&'a str, Vec<(&'a str, Kind)>>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(metadata: &'a Value) -> Self {
+        let array = |value: &'a Value| value.as_array().into_iter().flatten();
+        let text = |value: &'a Value| value.as_str().unwrap_or_default();
+        let packages = array(&metadata["packages"])
+            .map(|package| (text(&package["id"]), (text(&package["name"]), text(&package["manifest_path"]))))
+            .collect();
+        let direct = array(&metadata["resolve"]["nodes"])
+            .map(|node| {
+                let dependencies = array(&node["deps"])
+                    .flat_map(|dependency| {
+                        array(&dependency["dep_kinds"]).map(|kind| {
+                            let kind = if kind["kind"].is_null() { Kind::Normal } else { Kind::TestOrBuild };
+                            (text(&dependency["pkg"]), kind)
+                        })
+                    })
+                    .collect();
+                (text(&node["id"]), dependencies)
+            })
+            .collect();
+        Self { packages, members: strings(&metadata["workspace_members"]).collect(), direct }
+    }
+
+    /// Names of other people's packages that end up in this one.
+    fn reachable(&self, from: &str) -> BTreeSet<String> {
+        let mut seen = BTreeSet::new();
+        let mut next = vec![from];
+        while let Some(id) = next.pop() {
+            for (used, _) in self.direct.get(id).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Normal) {
+                if seen.insert(*used) {
+                    next.push(used);
+                }
+            }
+        }
+        seen.into_iter().filter(|id| !self.members.contains(id)).map(|id| self.packages[id].0.to_owned()).collect()
+    }
+}
+
+fn strings(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn sources(directory: &Path, into: &mut BTreeMap<PathBuf, String>) -> Result<(), Error> {
+    let what = || format!("reading {}", directory.display());
+    for entry in fs::read_dir(directory).map_err(Error::io(what()))? {
+        let path = entry.map_err(Error::io(what()))?.path();
+        if path.is_dir() {
+            sources(&path, into)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test_file(&path) {
+            let text = fs::read_to_string(&path).map_err(Error::io(what()))?;
+            let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+            into.insert(path, shipped);
+        }
+    }
+    Ok(())
+}
+
+fn is_test_file(path: &Path) -> bool {
+    path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem == "tests" || stem.ends_with("_tests"))
+        || path.components().any(|part| part.as_os_str() == "tests")
+}
