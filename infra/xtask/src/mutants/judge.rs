@@ -59,7 +59,7 @@ struct Judge {
     run: Vec<String>,
 }
 
-/// The judges, and how long each takes without a mutant.
+/// The judges, and how long each that was reached may take.
 pub(crate) struct Judges {
     source: PathBuf,
     target: PathBuf,
@@ -80,41 +80,43 @@ impl Judges {
         Self { source: source.to_owned(), target, seeds, times: BTreeMap::new() }
     }
 
-    /// Applies a mutant, lets the judges run until one notices it, and takes it back.
+    /// Lets the judges run on the code with a mutant until one notices it. The code is as before afterwards; after an
+    /// error, the next checkout restores it.
     pub(crate) fn judge(&mut self, mutant: &Mutant) -> Result<Outcome, Error> {
-        let judges = judges(&mutant.package, self.seeds);
-        for judge in &judges {
-            self.calibrate(judge)?;
-        }
         let path = self.source.join(&mutant.file);
-        let original = fs::read_to_string(&path).map_err(Error::io(format!("reading {}", path.display())))?;
-        let write = |text: &str| fs::write(&path, text).map_err(Error::io(format!("writing {}", path.display())));
-        write(&mutant.apply(&original))?;
-        let outcome = self.first_to_notice(&judges);
-        write(&original)?;
-        outcome
-    }
-
-    fn first_to_notice(&self, judges: &[Judge]) -> Result<Outcome, Error> {
-        for judge in judges {
-            if self.cargo(&judge.build, BUILD_TIME)? != Ended::Passed {
-                return Ok(Outcome::Unviable);
+        let original = read(&path)?;
+        let changed = mutant.apply(&original);
+        let mut outcome = None;
+        for judge in judges(&mutant.package, self.seeds) {
+            if !self.times.contains_key(&judge.run) {
+                put(&path, &original)?;
+                self.calibrate(&judge)?;
             }
-            let usual = self.times.get(&judge.run).copied().unwrap_or_default();
-            match self.cargo(&judge.run, LEAST_TIME.max(usual * SLOWER))? {
-                Ended::Passed => {}
-                Ended::Failed => return Ok(Outcome::Caught(judge.name)),
-                Ended::TimedOut => return Ok(Outcome::TimedOut(judge.name)),
+            put(&path, &changed)?;
+            outcome = self.ask(&judge)?;
+            if outcome.is_some() {
+                break;
             }
         }
-        Ok(Outcome::Missed)
+        put(&path, &original)?;
+        Ok(outcome.unwrap_or(Outcome::Missed))
     }
 
-    /// Runs a judge without a mutant, once.
+    /// What a judge says of the code as it is; `None` where it notices nothing.
+    fn ask(&self, judge: &Judge) -> Result<Option<Outcome>, Error> {
+        let time = self.times.get(&judge.run).copied().unwrap_or(LEAST_TIME);
+        if self.cargo(&judge.build, BUILD_TIME)? != Ended::Passed {
+            return Ok(Some(Outcome::Unviable));
+        }
+        Ok(match self.cargo(&judge.run, time)? {
+            Ended::Passed => None,
+            Ended::Failed => Some(Outcome::Caught(judge.name)),
+            Ended::TimedOut => Some(Outcome::TimedOut(judge.name)),
+        })
+    }
+
+    /// Finds how long a judge may take, by a run without a mutant, which must pass.
     fn calibrate(&mut self, judge: &Judge) -> Result<(), Error> {
-        if self.times.contains_key(&judge.run) {
-            return Ok(());
-        }
         eprintln!("without a mutant: cargo {}", judge.run.join(" "));
         let built = self.cargo(&judge.build, BUILD_TIME)?;
         let began = Instant::now();
@@ -123,7 +125,7 @@ impl Judges {
             let program = format!("cargo {} (without a mutant)", judge.run.join(" "));
             return Err(Error::Program { program, status: "a judge must pass".to_owned(), log });
         }
-        self.times.insert(judge.run.clone(), began.elapsed());
+        self.times.insert(judge.run.clone(), LEAST_TIME.max(began.elapsed() * SLOWER));
         Ok(())
     }
 
@@ -139,6 +141,18 @@ impl Judges {
         command.args(arguments).current_dir(&self.source).env("CARGO_TARGET_DIR", &self.target);
         run(command.stdout(log).stderr(errors), time)
     }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(Error::io(format!("reading {}", path.display())))
+}
+
+/// Writes a file unless it has this text: a file that is not touched is not compiled again.
+fn put(path: &Path, text: &str) -> Result<(), Error> {
+    if read(path)? == text {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(Error::io(format!("writing {}", path.display())))
 }
 
 fn judges(package: &str, seeds: u64) -> [Judge; 3] {

@@ -109,6 +109,11 @@ mod tests {
     }
 
     #[test]
+    fn the_committed_plan_names_files_that_exist() -> Result<(), Error> {
+        Plan::read(&crate::local_dir::repository()?).map(drop)
+    }
+
+    #[test]
     fn an_equivalent_mutant_is_known_wherever_its_line_is() -> Result<(), Error> {
         let plan = Plan::parse(&format!("{ENTRY}reason = \"both branches return the same value\"\n"))?;
         let (known, other) = (mutant(7, "if a > b {"), mutant(7, "if a > c {"));
