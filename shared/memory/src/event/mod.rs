@@ -187,6 +187,22 @@ impl<'de> Deserialize<'de> for Event {
 
 struct EventVisitor;
 
+impl<'de> Deserialize<'de> for EventId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+        impl Visitor<'_> for IdVisitor {
+            type Value = EventId;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the id of an event")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<EventId, E> {
+                EventId::parse(text).ok_or_else(|| E::custom(format!("unknown event id {text:?}")))
+            }
+        }
+        deserializer.deserialize_str(IdVisitor)
+    }
+}
+
 /// Reads a payload once its id is known: canonical bytes have `event` before `payload`.
 struct PayloadOf(EventId);
 
@@ -226,10 +242,7 @@ impl<'de> Visitor<'de> for EventVisitor {
                 Field::CampaignId => once(&mut campaign_id, members.next_value()?, "campaign_id")?,
                 Field::Key => once(&mut key, members.next_value()?, "key")?,
                 Field::Event => {
-                    let text: std::borrow::Cow<'_, str> = members.next_value()?;
-                    let known = EventId::parse(&text);
-                    let known = known.ok_or_else(|| A::Error::custom(format!("unknown event id {text:?}")))?;
-                    once(&mut id, known, "event")?;
+                    once(&mut id, members.next_value::<EventId>()?, "event")?;
                 }
                 Field::Payload => {
                     let id = id.ok_or_else(|| A::Error::custom("payload stands before event"))?;

@@ -8,7 +8,7 @@ use lens::{
     Digest, Domain,
     canonical::{self, CanonicalError},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::collections::BTreeMap;
 
 /// A fact of the ledger.
@@ -22,31 +22,53 @@ pub struct Fact {
     pub withdrawn_by: Option<u64>,
 }
 
-/// All facts, by their content address.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// All facts. They stand in the order of their commits; the indexes hold their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FactsLedger {
-    facts: BTreeMap<Digest, Fact>,
-    #[serde(skip)]
-    by_detail: BTreeMap<Handle, Digest>,
+    facts: Vec<Fact>,
+    by_id: BTreeMap<Digest, usize>,
+    by_detail: BTreeMap<Handle, usize>,
+}
+
+/// As an object by content address: what follows from the facts is not written.
+impl Serialize for FactsLedger {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct ById<'a>(&'a FactsLedger);
+        impl Serialize for ById<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.0.all())
+            }
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("facts", &ById(self))?;
+        map.end()
+    }
 }
 
 impl FactsLedger {
+    /// All facts by id, withdrawn ones included.
+    fn all(&self) -> impl Iterator<Item = (&Digest, &Fact)> {
+        self.by_id.iter().filter_map(|(id, place)| Some((id, self.facts.get(*place)?)))
+    }
+
     /// A fact, withdrawn ones included.
     #[must_use]
     pub fn get(&self, fact_id: &Digest) -> Option<&Fact> {
-        self.facts.get(fact_id)
+        self.facts.get(*self.by_id.get(fact_id)?)
     }
 
     /// The fact whose detail has this handle, unless it was withdrawn. A fact without a handle of its own has its id.
     #[must_use]
     pub fn by_detail(&self, handle: &str) -> Option<(&Digest, &Fact)> {
-        let id = self.by_detail.get(handle).copied().or_else(|| Digest::parse(handle))?;
-        self.facts.get_key_value(&id).filter(|(_, fact)| fact.withdrawn_by.is_none())
+        let place = self.by_detail.get(handle).copied();
+        let place = place.or_else(|| self.by_id.get(&Digest::parse(handle)?).copied())?;
+        let fact = self.facts.get(place).filter(|fact| fact.withdrawn_by.is_none())?;
+        Some((fact.content.fact_id.as_ref()?, fact))
     }
 
     /// The facts that are canon, by id.
     pub fn canon(&self) -> impl Iterator<Item = (&Digest, &Fact)> {
-        self.facts.iter().filter(|(_, fact)| fact.withdrawn_by.is_none())
+        self.all().filter(|(_, fact)| fact.withdrawn_by.is_none())
     }
 
     /// How many facts there are, withdrawn ones included.
@@ -64,18 +86,19 @@ impl FactsLedger {
     pub(super) fn commit(&mut self, content: FactCommitted, seq: u64) {
         // The log fills the id in before it appends.
         let Some(fact_id) = content.fact_id else { return };
+        let place = self.facts.len();
         if let Some(handle) = &content.detail_handle {
-            self.by_detail.insert(handle.clone(), fact_id);
+            self.by_detail.insert(handle.clone(), place);
         }
-        self.facts.insert(fact_id, Fact { content, created_event_id: seq, withdrawn_by: None });
+        self.by_id.insert(fact_id, place);
+        self.facts.push(Fact { content, created_event_id: seq, withdrawn_by: None });
     }
 
     pub(super) fn withdraw(&mut self, fact_id: &Digest, seq: u64) {
-        if let Some(fact) = self.facts.get_mut(fact_id) {
-            fact.withdrawn_by = Some(seq);
-            if let Some(handle) = &fact.content.detail_handle {
-                self.by_detail.remove(handle);
-            }
+        let Some(fact) = self.by_id.get(fact_id).and_then(|place| self.facts.get_mut(*place)) else { return };
+        fact.withdrawn_by = Some(seq);
+        if let Some(handle) = &fact.content.detail_handle {
+            self.by_detail.remove(handle);
         }
     }
 }
