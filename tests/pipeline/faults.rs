@@ -26,10 +26,10 @@ fn assert_kept(mut sim: Simulator, what: &str) {
     let state = sim.world.state();
     assert!(sim.dead.is_empty(), "{what}: a message was given up");
     assert_eq!(state.sent.len(), 1, "{what}: mails");
-    assert!(matches!(sale.mail, Mail::Sent { .. }), "{what}: {:?}", sale.mail);
-    assert!(matches!(sale.fulfilment, Fulfilment::Ready { archived: true, .. }), "{what}: {:?}", sale.fulfilment);
+    assert!(matches!(sale.mail(), Mail::Sent { .. }), "{what}: {:?}", sale.mail());
+    assert!(matches!(sale.fulfilment(), Fulfilment::Ready { archived: true, .. }), "{what}: {:?}", sale.fulfilment());
     assert_eq!(state.cache.get(&sim.session), state.archive.get(&sim.session), "{what}: archive");
-    assert_eq!(state.log.len() as u64, sale.audit.as_ref().unwrap().count, "{what}: a record is missing");
+    assert_eq!(state.log.len() as u64, sale.audit().unwrap().count, "{what}: a record is missing");
     drop(state);
     assert_eq!(sim.count("webhook", "OK"), 1, "{what}: webhook records");
     assert_eq!(sim.count("email_service", "EMAIL_SENT"), 1, "{what}: mail records");

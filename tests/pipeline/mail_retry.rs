@@ -22,7 +22,7 @@ fn mailbox_says(sim: &Simulator, answers: impl IntoIterator<Item = Option<MailEr
 }
 
 fn mail(sim: &Simulator) -> Mail {
-    sim.world.state().sales[&sim.session].0.mail.clone()
+    sim.world.state().sales[&sim.session].0.mail().clone()
 }
 
 /// Seconds from the first call to each.
@@ -124,7 +124,7 @@ fn a_mail_that_would_say_something_else_is_not_sent() {
 }
 
 fn mail_if_any(sim: &Simulator) -> Option<Mail> {
-    sim.world.state().sales.get(&sim.session).map(|(sale, _)| sale.mail.clone())
+    sim.world.state().sales.get(&sim.session).map(|(sale, _)| sale.mail().clone())
 }
 
 /// INV-03, INV-04, FM-05: orders that come again while a mail waits.

@@ -20,7 +20,7 @@ fn held() -> Simulator {
     sim.model_says(&quick("GREEN", "The CSDM says that demand is real."));
     sim.stripe_delivers();
     sim.drain();
-    assert!(matches!(sim.sale().fulfilment, Fulfilment::InReview { .. }), "{:?}", sim.sale().fulfilment);
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::InReview { .. }), "{:?}", sim.sale().fulfilment());
     sim.world.state().alerts.clear();
     sim
 }
@@ -63,7 +63,7 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     sim.world.advance(HOUR);
     sim.deadlines().unwrap();
     sim.drain();
-    assert_eq!(sim.sale().money, Money::Kept);
+    assert_eq!(*sim.sale().money(), Money::Kept);
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
@@ -121,7 +121,7 @@ fn what_is_held_for_a_day_is_refunded_once_under_every_single_fault() {
                 sim.deadlines().unwrap();
             }
             assert_eq!(sim.world.state().refunds.len(), 1, "{what}");
-            assert!(matches!(sim.sale().money, Money::Refunded { .. }), "{what}");
+            assert!(matches!(sim.sale().money(), Money::Refunded { .. }), "{what}");
             assert_eq!(sim.sale().open_work(), None, "{what}");
             let lines = sim.audit_lines();
             let steps: Vec<_> = lines.iter().filter_map(|line| line["step"].as_str()).collect();
@@ -182,6 +182,6 @@ fn a_delivered_sale_is_nobodys_business_for_ever() {
         assert_eq!(sim.deadlines().unwrap(), deadlines::Report::default());
         sim.reconcile().unwrap().unwrap();
     }
-    assert!(matches!(sim.sale().mail, Mail::Sent { .. }));
+    assert!(matches!(sim.sale().mail(), Mail::Sent { .. }));
     assert!(sim.world.state().alerts.is_empty() && sim.world.state().queue.is_empty());
 }

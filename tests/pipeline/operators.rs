@@ -26,7 +26,7 @@ fn redrive(sim: &Simulator) -> Option<Result<usize, RedriveError>> {
 }
 
 fn mail(sim: &Simulator) -> Mail {
-    sim.world.state().sales[&sim.session].0.mail.clone()
+    sim.world.state().sales[&sim.session].0.mail().clone()
 }
 
 /// A sale whose mail was refused: before there was a draft, or with one.
@@ -105,7 +105,7 @@ fn a_reply_becomes_a_verdict_of_the_standard_pipeline() {
     let mut sim = Simulator::with_session(session);
     sim.stripe_delivers();
     sim.drain();
-    assert!(matches!(sim.world.state().sales[&sim.session].0.fulfilment, Fulfilment::Unusable { .. }));
+    assert!(matches!(sim.world.state().sales[&sim.session].0.fulfilment(), Fulfilment::Unusable { .. }));
     sim.model_says(&quick("RED", "Wait a year."));
     let submission = Submission { tier: Tier::Quick, query: Query::parse("Should I move?").unwrap() };
     let world = &sim.world;

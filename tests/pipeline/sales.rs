@@ -3,6 +3,7 @@
 use crate::simulator::{ADDRESS, QUESTION, Simulator, body, paid_session, quick, strategy};
 use domain::{PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
+use testkit::sale::WithField;
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
@@ -81,7 +82,7 @@ fn a_page_that_keeps_asking_orders_once_a_minute_and_no_oftener() {
     assert_eq!(sim.page().unwrap().status(), 202);
     // A worker claimed the sale and died, and its lease has ended.
     let ended = Fulfilment::Generating { owner: "dead".into(), lease_until: domain::Timestamp::from_seconds(0) };
-    sim.world.state().sales.values_mut().for_each(|(sale, _)| sale.fulfilment = ended.clone());
+    sim.world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("fulfilment", ended.clone()));
     for _ in 0..29 {
         assert_eq!(sim.page().unwrap().status(), 202);
         sim.world.advance(std::time::Duration::from_secs(2));
@@ -248,7 +249,7 @@ fn a_note_about_a_divergence_is_tried_once_more_after_a_minute() {
     let sim = regenerated("GREEN", "RED", 9);
     let state = sim.world.state();
     assert_eq!((state.sent.len(), state.mail_calls.len()), (1, 4));
-    assert!(matches!(state.sales[&sim.session].0.divergence, Mail::Dead { .. }));
+    assert!(matches!(state.sales[&sim.session].0.divergence(), Mail::Dead { .. }));
     assert!(state.alerts.iter().any(|alert| alert.line.contains("DEAD LETTER")));
 }
 

@@ -58,11 +58,11 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
     let sale = sale(&sim);
-    assert!(sale.smoke && matches!(sale.fulfilment, Fulfilment::Ready { .. }), "{sale:?}");
-    assert!(matches!(sale.mail, Mail::Sent { .. }) && sale.open_work().is_none());
+    assert!(sale.smoke() && matches!(sale.fulfilment(), Fulfilment::Ready { .. }), "{sale:?}");
+    assert!(matches!(sale.mail(), Mail::Sent { .. }) && sale.open_work().is_none());
     {
         let state = sim.world.state();
-        let entry = serde_json::to_value(&state.cache[&sale.session_id]).unwrap();
+        let entry = serde_json::to_value(&state.cache[sale.session_id()]).unwrap();
         assert_eq!((&entry["smoke"], &entry["regen"]), (&json!(true), &json!(false)));
         assert!(state.archive.is_empty(), "nothing of it is archived");
         let to: Vec<&str> = state.sent.iter().map(|(_, mail)| mail.to.as_str()).collect();
@@ -111,7 +111,7 @@ fn no_other_session_gets_a_verdict_without_payment() {
         assert!(state.cache.is_empty() && state.prompts.is_empty() && state.sent.is_empty(), "change {number}");
         drop(state);
         let sale = sale(&sim);
-        assert!(matches!(sale.fulfilment, Fulfilment::Failed { .. }), "change {number}: {sale:?}");
+        assert!(matches!(sale.fulfilment(), Fulfilment::Failed { .. }), "change {number}: {sale:?}");
         assert!(sale.open_work().is_none() && sim.dead.is_empty(), "nobody is troubled by it");
     }
 }
@@ -127,7 +127,7 @@ fn only_the_smoke_tests_own_order_reaches_the_door() {
         order(&sim, ordered_by);
         sim.drain();
         assert!(sim.world.state().cache.is_empty() && sim.world.state().prompts.is_empty(), "{ordered_by:?}");
-        assert!(!sale(&sim).smoke);
+        assert!(!sale(&sim).smoke());
     }
 }
 
@@ -142,20 +142,20 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     sim.drain();
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
-    assert!(!sale(&sim).smoke);
+    assert!(!sale(&sim).smoke());
     let sent: Vec<String> = sim.world.state().sent.iter().map(|(_, mail)| mail.to.clone()).collect();
     assert_eq!(sent, [ADDRESS]);
-    let id = sale(&sim).session_id;
+    let id = sale(&sim).session_id().clone();
     assert!(!sim.world.state().cache[&id].smoke);
     // The other way round: the smoke test's order first, on a session that a customer then pays.
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real."));
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
-    assert!(sale(&sim).smoke && sim.world.state().cache.is_empty(), "the test mode knows no such session");
+    assert!(sale(&sim).smoke() && sim.world.state().cache.is_empty(), "the test mode knows no such session");
     sim.stripe_delivers();
     sim.drain();
-    assert!(!sale(&sim).smoke && sim.world.state().sent.len() == 1, "who paid gets what was paid for");
+    assert!(!sale(&sim).smoke() && sim.world.state().sent.len() == 1, "who paid gets what was paid for");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_model_that_is_down_fails_the_smoke_test_and_wakes_nobody() {
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
     let sale = sale(&sim);
-    assert!(matches!(sale.fulfilment, Fulfilment::Failed { .. }) && sale.open_work().is_none(), "{sale:?}");
+    assert!(matches!(sale.fulfilment(), Fulfilment::Failed { .. }) && sale.open_work().is_none(), "{sale:?}");
     assert!(sim.world.state().alerts.is_empty(), "{:?}", sim.world.state().alerts);
     assert!(sim.world.state().archive.is_empty() && sim.world.state().dead_letters.is_empty());
 }
@@ -178,7 +178,7 @@ fn a_mailbox_that_is_down_ends_the_smoke_tests_mail_at_once() {
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
     let sale = sale(&sim);
-    assert!(matches!(&sale.mail, Mail::Dead { progress, .. } if progress.failures.len() == 2), "{:?}", sale.mail);
+    assert!(matches!(sale.mail(), Mail::Dead { progress, .. } if progress.failures.len() == 2), "{:?}", sale.mail());
     let state = sim.world.state();
     assert!(state.dead_letters.is_empty() && state.alerts.is_empty() && sale.open_work().is_none());
 }

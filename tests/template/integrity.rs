@@ -13,6 +13,7 @@ use domain::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use testkit::sale::WithField;
 
 /// Who may do this to that, as the roles say.
 fn may<'a>(template: &'a Template, action: &str, resource: &str) -> BTreeSet<&'a str> {
@@ -251,7 +252,7 @@ fn kinds() -> Vec<Body> {
 fn lines() -> Vec<Value> {
     let now = Timestamp::from_millis(1_776_349_384_565);
     // The smoke test's records have one field more.
-    let mut sale = Sale { smoke: true, ..Sale::ordered(SessionId::parse("cs_test_1").expect("an id"), now) };
+    let mut sale = Sale::ordered(SessionId::parse("cs_test_1").expect("an id"), now).with("smoke", true);
     for body in kinds() {
         chain::append(&mut sale, &Record { timestamp: now, triggered_at: now, body });
     }
@@ -265,7 +266,7 @@ fn lines() -> Vec<Value> {
     });
     ran.expect("an end");
     let of_functions: Vec<String> = world.state().log.values().cloned().collect();
-    let lines = sale.outbox.into_iter().map(|entry| entry.line).chain(of_functions);
+    let lines = sale.outbox().iter().map(|entry| entry.line.clone()).chain(of_functions);
     lines.map(|line| serde_json::from_str(&line).expect("a line of JSON")).collect()
 }
 

@@ -5,7 +5,6 @@ use domain::{
     alert::Severity,
     mail::{Letter, Mail},
     message::{Message, OrderedBy, VERSION},
-    money::Money,
     sale::Fulfilment,
 };
 
@@ -15,22 +14,22 @@ const CRITICAL_FROM: u32 = 3;
 /// The messages that its workers ought to have. Each may be one too many: claims make one piece of work of two
 /// messages. None where only records or alerts are left to be written, and none for money that went back or a smoke test.
 pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
-    if sale.money != Money::Kept || sale.smoke {
+    if !sale.is_money_kept() || sale.smoke() {
         return Vec::new();
     }
-    let session_id = || sale.session_id.clone();
+    let session_id = || sale.session_id().clone();
     let order = || Message::Order {
         v: VERSION,
         session_id: session_id(),
-        received_at: sale.received_at,
+        received_at: sale.received_at(),
         ordered_by: OrderedBy::Deadlines,
     };
-    let first = match &sale.fulfilment {
+    let first = match sale.fulfilment() {
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => Some(order()),
         // The order of a finished verdict archives it and orders its mail.
-        Fulfilment::Ready { archived, .. } if !archived || sale.mail == Mail::NotOrdered => Some(order()),
-        Fulfilment::Unusable { .. } if sale.notice == Mail::NotOrdered => {
-            Some(Message::Notice { v: VERSION, session_id: session_id(), received_at: sale.received_at })
+        Fulfilment::Ready { archived, .. } if !archived || *sale.mail() == Mail::NotOrdered => Some(order()),
+        Fulfilment::Unusable { .. } if *sale.notice() == Mail::NotOrdered => {
+            Some(Message::Notice { v: VERSION, session_id: session_id(), received_at: sale.received_at() })
         }
         Fulfilment::Ready { .. }
         | Fulfilment::Unusable { .. }
@@ -73,13 +72,14 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
         }
         None => format!("nothing happened since {since}: sent on its way again ({times})"),
     };
-    Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", &sale.session_id, &detail)
+    Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", sale.session_id(), &detail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Channel, SessionId, mail::Progress};
+    use domain::{Channel, SessionId, mail::Progress, money::Money};
+    use testkit::sale::WithField;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_seconds(seconds)
@@ -90,7 +90,9 @@ mod tests {
     }
 
     fn ready() -> Sale {
-        Sale { fulfilment: Fulfilment::Ready { at: at(1), archived: true }, mail: Mail::Sent { at: at(2) }, ..sale() }
+        sale()
+            .with("fulfilment", Fulfilment::Ready { at: at(1), archived: true })
+            .with("mail", Mail::Sent { at: at(2) })
     }
 
     fn kinds(sale: &Sale) -> Vec<&'static str> {
@@ -109,21 +111,21 @@ mod tests {
         let sending = Mail::Sending { owner: "a".into(), lease_until: at(1), progress: Progress::default() };
         let retrying = Mail::Retrying { due: at(1), progress: Progress::default() };
         let generating = Fulfilment::Generating { owner: "a".into(), lease_until: at(1) };
-        let unusable = Sale { fulfilment: Fulfilment::Unusable { at: at(1) }, ..sale() };
+        let unusable = sale().with("fulfilment", Fulfilment::Unusable { at: at(1) });
         for (sale, expected) in [
             (sale(), vec!["order"]),
-            (Sale { fulfilment: generating, ..sale() }, vec!["order"]),
-            (Sale { fulfilment: Fulfilment::Ready { at: at(1), archived: false }, ..ready() }, vec!["order"]),
-            (Sale { mail: Mail::NotOrdered, ..ready() }, vec!["order"]),
-            (Sale { mail: Mail::Ordered, ..ready() }, vec!["mail"]),
-            (Sale { mail: sending, ..ready() }, vec!["mail"]),
-            (Sale { mail: retrying.clone(), ..ready() }, vec!["retry"]),
-            (Sale { divergence: Mail::Ordered, ..ready() }, vec!["mail"]),
-            (Sale { notice: retrying, ..unusable.clone() }, vec!["retry"]),
+            (sale().with("fulfilment", generating), vec!["order"]),
+            (ready().with("fulfilment", Fulfilment::Ready { at: at(1), archived: false }), vec!["order"]),
+            (ready().with("mail", Mail::NotOrdered), vec!["order"]),
+            (ready().with("mail", Mail::Ordered), vec!["mail"]),
+            (ready().with("mail", sending), vec!["mail"]),
+            (ready().with("mail", retrying.clone()), vec!["retry"]),
+            (ready().with("divergence", Mail::Ordered), vec!["mail"]),
+            (unusable.clone().with("notice", retrying), vec!["retry"]),
             (unusable, vec!["notice"]),
             (ready(), vec![]),
-            (Sale { money: Money::Refunded { at: at(1) }, ..sale() }, vec![]),
-            (Sale { money: Money::Disputed { at: at(1), refund: None }, mail: Mail::Ordered, ..ready() }, vec![]),
+            (sale().with("money", Money::Refunded { at: at(1) }), vec![]),
+            (ready().with("money", Money::Disputed { at: at(1), refund: None }).with("mail", Mail::Ordered), vec![]),
         ] {
             assert_eq!(kinds(&sale), expected, "{sale:?}");
         }
@@ -135,7 +137,7 @@ mod tests {
         let severity = |times| alert(&sale(), at(0), times, at(9)).channel;
         assert_eq!([1, 2, 3, 9].map(severity), [Channel::Ops, Channel::Ops, Channel::Critical, Channel::Critical]);
         assert!(alert(&sale(), at(0), 1, at(9)).line.contains("WARN"));
-        let retrying = Sale { mail: Mail::Retrying { due: at(1), progress: Progress::default() }, ..ready() };
+        let retrying = ready().with("mail", Mail::Retrying { due: at(1), progress: Progress::default() });
         assert!(alert(&retrying, at(1), 1, at(9)).line.contains("retry worker missing"));
         assert!(!alert(&retrying, at(1), 1, at(0)).line.contains("retry worker missing"));
     }

@@ -10,6 +10,7 @@ use domain::{
     money::Authorisation,
     open_work::{OpenWork, Work},
     ports::{Ledger, Meter, OpenSales, Payments, Queue, StorageError, Versioned},
+    sale::Event,
     words::InvalidWords,
 };
 use refund::Decision;
@@ -123,7 +124,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(()) };
     let sale = journal.flush(sale).await;
-    let Some(open) = due(&sale.value, journal.clock.now()) else { return Ok(()) };
+    let Some(open) = sale.value.due_work(journal.clock.now()) else { return Ok(()) };
     match open.work {
         Work::InFlight => chase(ports, sale).await,
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
@@ -134,14 +135,9 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     }
 }
 
-/// What is due of a sale, if anything is.
-fn due(sale: &Sale, now: Timestamp) -> Option<OpenWork> {
-    sale.open_work().filter(|open| open.due <= now)
-}
-
 /// Whether the customer has a verdict, although a later one is held.
 const fn is_served(sale: &Sale) -> bool {
-    matches!(sale.mail, Mail::Sent { .. })
+    matches!(sale.mail(), Mail::Sent { .. })
 }
 
 const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
@@ -156,12 +152,9 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
         queue(ports, &message).send(&message).await?;
     }
     let chased = |sale: &mut Sale, now| {
-        let Some(open) = due(sale, now).filter(|open| open.work == Work::InFlight) else {
-            return Change::nothing(());
-        };
-        sale.chased += 1;
-        sale.reminded_at = Some(now);
-        Change::save(()).alerting(chase::alert(sale, open.since, sale.chased, now))
+        let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
+        let Ok(Event::Chased(times)) = sale.chase(now) else { return Change::nothing(()) };
+        Change::save(()).alerting(chase::alert(sale, open.since, times, now))
     };
     ports.journal.commit(sale, chased).await?.settle().await;
     Ok(())
@@ -183,7 +176,7 @@ async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError
 }
 
 fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
-    let Some(open) = due(sale, now) else { return Change::nothing(()) };
+    let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
     let what = match open.work {
         Work::Review => "held by the content filter: approve, replace or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
@@ -194,14 +187,16 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
         Work::InFlight | Work::Refund => return Change::nothing(()),
     };
-    sale.reminded_at = Some(now);
-    Change::save(()).alerting(escalation(sale, open, what, now))
+    match sale.remind(now) {
+        Ok(_) => Change::save(()).alerting(escalation(sale, open, what, now)),
+        Err(_) => Change::nothing(()),
+    }
 }
 
 fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert {
     let hours = now.since(open.since).as_secs() / 3600;
     let detail = format!("waits for a human for {hours} h: {what}");
-    Alert::event("ORACLE-DEADLINES", Severity::Critical, now, open.work.as_str(), &sale.session_id, &detail)
+    Alert::event("ORACLE-DEADLINES", Severity::Critical, now, open.work.as_str(), sale.session_id(), &detail)
 }
 
 /// The policy as the authorisation in the log names it.
@@ -211,7 +206,7 @@ fn policy() -> Result<Authorisation, InvalidWords> {
 
 /// Refunds what the content filter held for too long (content filter, failure mode "quarantine backlog", GAP-J).
 async fn refund_held(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
-    let session = sale.value.session_id.clone();
+    let session = sale.value.session_id().clone();
     let checkout = ports.payments.session(&session).await?;
     let policy = policy()?;
     let decide = |sale: &mut Sale, now| by_policy(sale, &checkout, &policy, now);
@@ -235,7 +230,7 @@ enum Decided {
 
 /// Decides by policy, on the sale as it is at that moment.
 fn by_policy(sale: &mut Sale, checkout: &CheckoutSession, policy: &Authorisation, now: Timestamp) -> Change<Decided> {
-    let Some(open) = due(sale, now).filter(|open| open.work == Work::Review && !is_served(sale)) else {
+    let Some(open) = sale.due_work(now).filter(|open| open.work == Work::Review && !is_served(sale)) else {
         return Change::nothing(Decided::Nothing);
     };
     let decided = refund::decide(sale, checkout, policy, now);

@@ -1,15 +1,15 @@
 //! A reply to one of a sale's mails, on that sale (Silent Drop, GAP-SD-09).
 
 use crate::{
-    memory::digest,
     trouble::alert,
     watch::{Watch, WatchError},
 };
-use audit::{Body, Change, FunctionJournal, Journal, Record};
+use audit::{Change, Context, FunctionJournal, Journal, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, Timestamp,
     alert::Severity,
-    inbox::{Incoming, Reply, ReplyNoted},
+    inbox::{Incoming, Reply},
+    sale::Event,
 };
 
 impl Watch<'_> {
@@ -24,7 +24,7 @@ impl Watch<'_> {
         let journal = Journal { store: self.ports.store, log, alerts, clock };
         let reply = |sale: &mut Sale, now| {
             // With the key that the sale's tag was made with: it may have been rotated since.
-            let buyer = sale.email_tag.as_deref();
+            let buyer = sale.email_tag();
             let from_buyer = buyer.and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
             replied(sale, id, from_buyer, now)
         };
@@ -36,17 +36,11 @@ impl Watch<'_> {
 /// Notes a reply on its sale, once.
 fn replied(sale: &mut Sale, message: &str, from_buyer: Option<bool>, now: Timestamp) -> Change<()> {
     let reply = Reply { message: message.to_owned(), at: now, from_buyer, settled_at: None };
-    let noted = sale.note_reply(reply);
-    if noted == ReplyNoted::Known {
-        return Change::nothing(());
-    }
-    let body = Body::CustomerReply { message: digest(message), from_buyer };
-    let what_to_do = match noted {
-        ReplyNoted::Full => "which keeps no more of them: look into the inbox",
-        ReplyNoted::Added | ReplyNoted::Known => "oracle replies show",
-    };
-    let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id.prefix());
+    let Ok(event) = sale.replied(reply) else { return Change::nothing(()) };
+    let kept = !matches!(event, Event::Replied { kept: false, .. });
+    let what_to_do = if kept { "oracle replies show" } else { "which keeps no more of them: look into the inbox" };
+    let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id().prefix());
     // Its subject is the reply: the prefixes of two sales may well be the same, and equal alerts are sent once a minute.
-    let alert = alert(Severity::Warn, now, "REPLY", &digest(message), &detail);
-    Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], ()).alerting(alert)
+    let alert = alert(Severity::Warn, now, "REPLY", &message_digest(message), &detail);
+    Change::of(&event, &Context::at(now), ()).alerting(alert)
 }

@@ -3,7 +3,7 @@
 //! A message is claimed here before anything is done about it, and each step is noted before the next one is taken.
 //! Whoever saves first is right: of two runs that overlap, one finds that the other has the message.
 
-use audit::digest::sha256;
+use audit::sale_events::message_digest;
 use domain::{
     Timestamp,
     inbox::{Arrival, Arrivals, ReceivedAt},
@@ -44,7 +44,7 @@ pub(crate) struct Key {
 
 /// What stands for a message's id in the log and in the seen list.
 pub(crate) fn digest(id: &str) -> String {
-    sha256(id.as_bytes()).chars().take(16).collect()
+    message_digest(id)
 }
 
 /// The run that works.

@@ -17,6 +17,7 @@ use domain::{
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
+use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, inbox::Unread, run};
 
 const NOW: i64 = 1_800_000_000;
@@ -89,12 +90,10 @@ fn replied() -> World {
     assert!(look(&world, "first").unwrap().unwrap().looked);
     world.state().alerts.clear();
     let tag = tag("v1", "buyer@example.com");
-    let sale = Sale {
-        fulfilment: Fulfilment::Unusable { at: at(-500) },
-        notice: Mail::Sent { at: at(-400) },
-        email_tag: Some(tag),
-        ..Sale::ordered(session(), at(-600))
-    };
+    let sale = Sale::ordered(session(), at(-600))
+        .with("fulfilment", Fulfilment::Unusable { at: at(-500) })
+        .with("notice", Mail::Sent { at: at(-400) })
+        .with("email_tag", Some(tag));
     world.state().sales.insert(session(), (sale, 1));
     world.state().conversations.insert("conversation of m1".to_owned(), session());
     world.state().inbox.push(unread("m1", 1, "buyer@example.com"));
@@ -132,7 +131,7 @@ fn a_message_is_told_linked_acknowledged_and_recorded() {
     assert_eq!((state.sent.len(), state.sent[0].1.subject.as_str()), (1, "Re: Hello"));
     let sale = &state.sales[&session()].0;
     assert_eq!(sale.open_work().map(|open| open.work), Some(Work::Reply));
-    assert_eq!((sale.replies.len(), sale.replies[0].from_buyer), (1, Some(true)));
+    assert_eq!((sale.replies().len(), sale.replies()[0].from_buyer), (1, Some(true)));
     let told: String = state.log.values().chain([&state.notes[FUNCTION].0]).cloned().collect();
     assert!(!told.contains('@') && told.contains("customer_reply"), "{told}");
     assert!(state.alerts.iter().all(|alert| !alert.line.contains('@')));
@@ -366,10 +365,12 @@ fn a_buyer_is_known_after_the_key_was_rotated() {
         } else {
             tag(made_with, "buyer@example.com")
         };
-        world.state().sales.get_mut(&session()).unwrap().0.email_tag = Some(buyers);
+        if let Some((sale, _)) = world.state().sales.get_mut(&session()) {
+            *sale = sale.with("email_tag", buyers);
+        }
         world.state().inbox[0].message.sender = from.to_owned();
         look_with(&world, "a", (&world, &world), &NoLimit, &keys("v2")).unwrap().unwrap();
-        assert_eq!(world.state().sales[&session()].0.replies[0].from_buyer, expected, "{made_with} {from}");
+        assert_eq!(world.state().sales[&session()].0.replies()[0].from_buyer, expected, "{made_with} {from}");
     }
 }
 
@@ -379,7 +380,7 @@ fn the_alerts_of_two_replies_are_about_two_matters() {
     let world = replied();
     let other = SessionId::parse("cs_test_a1B2another").unwrap();
     assert_eq!(other.prefix(), session().prefix());
-    let sale = Sale { session_id: other.clone(), ..world.state().sales[&session()].0.clone() };
+    let sale = world.state().sales[&session()].0.clone().with("session_id", other.clone());
     world.state().sales.insert(other.clone(), (sale, 1));
     world.state().conversations.insert("conversation of m2".to_owned(), other);
     world.state().inbox.push(unread("m2", 2, "other@example.com"));

@@ -1,11 +1,12 @@
 //! One change of a payment: what it means for its sale.
 
-use audit::{Body, Change, Journal, Record};
+use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
-    money::{Money, PaymentChange, PaymentId},
+    money::{PaymentChange, PaymentId},
     ports::Ledger,
+    sale::Charge,
 };
 
 /// What the function needs from outside.
@@ -45,53 +46,16 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
     Ok(())
 }
 
-/// Notes a change: whether it is the first of its kind. Kinds are told apart, not events: Stripe reports each
-/// several times, and a second partial refund or a second dispute of one payment changes nothing for its sale.
+/// Notes a change: whether it is the first of its kind.
 fn note(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<bool> {
     let change = changed.change;
-    if sale.payment_changes.contains(&change) {
+    let Ok(event) = sale.payment_changed(&changed.payment, change, Charge::of(session), now) else {
         return Change::nothing(false);
-    }
-    let body = Body::PaymentChange {
-        payment: changed.payment.clone(),
-        change,
-        amount_total: session.amount_total,
-        currency: session.currency.clone(),
     };
-    let mut records = vec![Record { timestamp: now, triggered_at: changed.received_at, body }];
-    if change == PaymentChange::Refunded {
-        records.extend(refund::confirmation(sale, session, now));
-    }
-    sale.money = money_after(&sale.money, change, &sale.payment_changes, now);
-    sale.payment_changes.push(change);
-    let committed = Change::recorded(records, true);
+    let committed = Change::of(&event, &Context::new(now, changed.received_at), true);
     match alert(session, change, now) {
         Some(alert) => committed.alerting(alert),
         None => committed,
-    }
-}
-
-/// What became of the money. Events may come in any order: the end of a dispute that comes before its beginning
-/// stands, and money that went back stays away whatever becomes of a dispute.
-fn money_after(money: &Money, change: PaymentChange, before: &[PaymentChange], now: Timestamp) -> Money {
-    let is_decided = before.iter().any(|one| matches!(one, PaymentChange::DisputeWon | PaymentChange::DisputeLost));
-    match (change, money) {
-        (_, Money::Refunded { .. }) | (PaymentChange::PartlyRefunded | PaymentChange::RefundFailed, _) => money.clone(),
-        (PaymentChange::Refunded, _) => Money::Refunded { at: now },
-        (PaymentChange::DisputeOpened, _) if is_decided => money.clone(),
-        (PaymentChange::DisputeOpened | PaymentChange::DisputeLost, _) => {
-            let refund = match money {
-                Money::RefundAuthorised { authorisation, .. } => Some(authorisation.clone()),
-                Money::Disputed { refund, .. } => refund.clone(),
-                Money::Kept | Money::Refunded { .. } => None,
-            };
-            Money::Disputed { at: now, refund }
-        }
-        (PaymentChange::DisputeWon, Money::Disputed { refund: Some(authorisation), .. }) => {
-            Money::RefundAuthorised { authorisation: authorisation.clone(), at: now }
-        }
-        (PaymentChange::DisputeWon, Money::Disputed { .. }) => Money::Kept,
-        (PaymentChange::DisputeWon, _) => money.clone(),
     }
 }
 

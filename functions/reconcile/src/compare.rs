@@ -1,14 +1,13 @@
 //! One comparison: every session that Stripe says is paid, and what became of it here.
 
-use audit::{Body, Change, Journal, Record};
+use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
     mail::Mail,
     message::{Message, OrderedBy, VERSION},
-    money::Money,
     ports::{Ledger, Meter, Queue, Versioned},
-    sale::Fulfilment,
+    sale::{Charge, Fulfilment},
     tier::CURRENCY,
 };
 use std::time::Duration;
@@ -149,9 +148,9 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
 
 /// Whether the customer has the verdict, or the money is elsewhere.
 fn has_ended(sale: &Sale) -> bool {
-    let delivered =
-        matches!(sale.fulfilment, Fulfilment::Ready { .. }) && matches!(sale.mail, Mail::Sent { .. } | Mail::NoAddress);
-    delivered || sale.money != Money::Kept
+    let delivered = matches!(sale.fulfilment(), Fulfilment::Ready { .. })
+        && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress);
+    delivered || !sale.is_money_kept()
 }
 
 /// Tells operators, and puts the session where its webhook would have put it.
@@ -187,22 +186,16 @@ async fn note_amount(
     sale: Versioned<Sale>,
     report: &mut Report,
 ) -> Result<(), StepError> {
-    let Some(price) = other_price(session).filter(|_| !sale.value.amount_noted) else { return Ok(()) };
-    let (amount_total, currency) = (session.amount_total, session.currency.clone());
-    let paid = amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());
+    let Some(price) = other_price(session).filter(|_| !sale.value.is_amount_noted()) else { return Ok(()) };
+    let paid = session.amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());
     let detail = format!(
         "paid {paid} {}, the price is {price} {CURRENCY}: a promotion code, or a wrong price?",
-        currency.as_deref().unwrap_or("?")
+        session.currency.as_deref().unwrap_or("?")
     );
     let note = |sale: &mut Sale, now| {
-        if sale.amount_noted {
-            return Change::nothing(false);
-        }
-        sale.amount_noted = true;
-        let body = Body::AmountDiffers { amount_total, currency: currency.clone(), price };
-        let record = Record { timestamp: now, triggered_at: now, body };
+        let Ok(event) = sale.amount_noted(Charge::of(session), price) else { return Change::nothing(false) };
         let alert = Alert::event("ORACLE-RECONCILE", Severity::Warn, now, "AMOUNT", &session.id, &detail);
-        Change::recorded(vec![record], true).alerting(alert)
+        Change::of(&event, &Context::at(now), true).alerting(alert)
     };
     let (_, is_new) = ports.journal.commit(sale, note).await?.settle().await;
     report.amounts += usize::from(is_new);

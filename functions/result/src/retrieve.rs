@@ -4,15 +4,14 @@
 //! own records do not already show that the session was paid.
 
 use crate::Ports;
-use audit::{Change, CommitError, Record, Source, Status};
+use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
     alert::Severity,
     customer_text,
     message::{self, Message, OrderedBy},
-    money::Money,
     ports::{CacheEntry, PaymentError, Versioned},
-    sale::{Fulfilment, MAX_RECORDED_RETRIEVALS},
+    sale::{Finder, Fulfilment, Holder},
     texts,
 };
 use runtime::{http::Reply, telemetry};
@@ -41,17 +40,17 @@ impl Retrieval<'_> {
             Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         };
         let Some(sale) = sale else { return self.ask_stripe(None).await };
-        match &sale.value.fulfilment {
+        match sale.value.fulfilment() {
             // What was delivered stays readable; what was not will not be made for money that went back.
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
-                if sale.value.money != Money::Kept =>
+                if !sale.value.is_money_kept() =>
             {
                 failed()
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
                 // The smoke test has cleaned up after itself: there is nothing to restore or to make anew.
-                CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke => not_found(),
+                CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => not_found(),
                 // Taken out for its age: the archive has it, and nothing is wrong.
                 CacheEntry::Removed => self.restore(sale).await,
                 CacheEntry::Miss => {
@@ -64,7 +63,7 @@ impl Retrieval<'_> {
                 }
             },
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {
-                if sale.value.unavailable_until.is_some_and(|until| until > self.asked_at) {
+                if sale.value.unavailable_until().is_some_and(|until| until > self.asked_at) {
                     return temporarily_unavailable();
                 }
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
@@ -119,13 +118,9 @@ impl Retrieval<'_> {
     /// whether or not its record can be written.
     async fn record_retrieval(&self, sale: Versioned<Sale>, gate: &gates::Run) -> Result<(), CommitError> {
         let record = |sale: &mut Sale, now| {
-            if sale.retrievals >= MAX_RECORDED_RETRIEVALS {
-                return Change::nothing(());
-            }
-            sale.retrievals += 1;
-            let served = Record::pipeline(now, self.asked_at, Source::CacheHit, Status::Cached, Some("cache_hit"));
+            let Ok(event) = sale.serve() else { return Change::nothing(()) };
             let filtered = (gate.term_count() > 0).then(|| gate.record(now, self.asked_at));
-            Change::recorded(filtered.into_iter().chain([served]).collect(), ())
+            Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ())
         };
         self.ports.journal.commit(sale, record).await?.settle().await;
         Ok(())
@@ -140,12 +135,10 @@ impl Retrieval<'_> {
             return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
         }
         let hold = |sale: &mut Sale, _| {
-            if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
-                return Change::nothing(());
-            }
-            sale.fulfilment = Fulfilment::InReview { gate: 2, at: now };
+            let Ok(event) = sale.hold(Holder::Page, now) else { return Change::nothing(()) };
             let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
-            Change::recorded(vec![gate.record(now, self.asked_at)], ()).alerting(alert)
+            let context = Context::new(now, self.asked_at).with_evidence([gate.record(now, self.asked_at)]);
+            Change::of(&event, &context, ()).alerting(alert)
         };
         if let Ok(held) = self.ports.journal.commit(sale, hold).await {
             held.settle().await;
@@ -165,16 +158,11 @@ impl Retrieval<'_> {
             Ok(archived) => archived,
             Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,
         };
-        let Some(cached) = archived else {
-            return self.regenerate(sale).await;
-        };
+        let Some(cached) = archived else { return self.regenerate(sale).await };
         let put_back = |sale: &mut Sale, now| {
-            if !matches!(sale.fulfilment, Fulfilment::Ready { .. }) {
-                return Change::nothing(());
-            }
-            let detail = Some("restored from the archive");
-            let record = Record::pipeline(now, self.asked_at, Source::ResultPage, Status::Cached, detail);
-            Change { verdict: Some(Box::new(cached.clone())), ..Change::recorded(vec![record], ()) }
+            let Ok(event) = sale.restore() else { return Change::nothing(()) };
+            let context = Context::new(now, self.asked_at);
+            Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, ()) }
         };
         match self.ports.journal.commit(sale, put_back).await {
             Ok(restored) => self.serve(restored.unsettled().0, cached).await,
@@ -184,7 +172,7 @@ impl Retrieval<'_> {
 
     async fn regenerate(&self, sale: Versioned<Sale>) -> Reply {
         let reopen = |sale: &mut Sale, _| {
-            if sale.reopen_for_regeneration(self.asked_at) { Change::save(true) } else { Change::nothing(false) }
+            if sale.reopen(self.asked_at).is_ok() { Change::save(true) } else { Change::nothing(false) }
         };
         match self.ports.journal.commit(sale, reopen).await {
             Ok(reopened) => {
@@ -220,19 +208,15 @@ impl Retrieval<'_> {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
         let usable = session.submission().is_ok();
         let note = |sale: &mut Sale, now| {
-            let is_new = matches!(sale.fulfilment, Fulfilment::Ordered { at } if at == self.asked_at);
-            if !is_new && !sale.needs_order(self.asked_at) {
-                return Change::nothing(false);
+            let noted = if usable {
+                sale.order_again(self.asked_at)
+            } else {
+                sale.unusable(Finder::Page, "no usable tier or query", self.asked_at)
+            };
+            match noted {
+                Ok(event) => Change::of(&event, &Context::new(now, self.asked_at), true),
+                Err(_) => Change::nothing(false),
             }
-            if usable {
-                // Also where a worker's lease ended: from here on the next order is a minute away.
-                sale.fulfilment = Fulfilment::Ordered { at: self.asked_at };
-                return Change::save(true);
-            }
-            sale.fulfilment = Fulfilment::Unusable { at: self.asked_at };
-            let reason = Some("paid but unusable: no usable tier or query");
-            let record = Record::pipeline(now, self.asked_at, Source::Webhook, Status::Error, reason);
-            Change::recorded(vec![record], true)
         };
         match self.ports.journal.commit(sale.unwrap_or_else(fresh), note).await {
             Ok(noted) => match (noted.unsettled().1, usable) {

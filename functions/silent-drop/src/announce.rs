@@ -1,15 +1,14 @@
 //! One silent drop: noted, alerted, and put before the customer, once.
 
-use audit::{AuditKey, Body, Change, Journal, Record, Source, Status};
+use audit::{AuditKey, Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
-    mail::{Letter, Mail},
+    mail::Letter,
     message::{self, Message},
-    money::Money,
     ports::{Payments, Queue},
     query,
-    sale::Fulfilment,
+    sale::{Charge, Fulfilment},
 };
 use runtime::Handled;
 
@@ -40,11 +39,11 @@ pub(crate) struct Notice {
 pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
-    if matches!(sale.value.fulfilment, Fulfilment::Generating { .. }) {
+    if matches!(sale.value.fulfilment(), Fulfilment::Generating { .. }) {
         // The worker that noticed has not saved yet what it noticed.
         return Ok(Handled::Later);
     }
-    if !is_open(&sale.value) {
+    if !sale.value.is_drop_open() {
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
@@ -72,23 +71,12 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
     let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at, letter };
     ports.mails.send(&mail).await?;
-    let ordered = |sale: &mut Sale, _| {
-        if sale.notice != Mail::NotOrdered {
-            return Change::nothing(());
-        }
-        sale.notice = Mail::Ordered;
-        Change::save(())
+    let ordered = |sale: &mut Sale, _| match sale.notice_ordered() {
+        Ok(_) => Change::save(()),
+        Err(_) => Change::nothing(()),
     };
     journal.commit(sale, ordered).await?.unsettled();
     Ok(Handled::Done)
-}
-
-/// Whether the sale still has to be announced.
-fn is_open(sale: &Sale) -> bool {
-    let unanswered = matches!(sale.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Unusable { .. });
-    let untouched = sale.notice == Mail::NotOrdered && sale.mail == Mail::NotOrdered && sale.money == Money::Kept;
-    // An operator who submitted the customer's reply has ended the drop.
-    unanswered && untouched && !sale.resubmitted
 }
 
 /// Notes the drop with its records: the paid event (Audit Trail, invariant 2), unless somebody recorded it when
@@ -101,28 +89,13 @@ fn note(
     notice: &Notice,
     now: Timestamp,
 ) -> Change<bool> {
-    if !is_open(sale) {
-        return Change::nothing(false);
-    }
-    if sale.drop_recorded {
-        return Change::nothing(true);
-    }
-    let mut records = Vec::new();
-    if !matches!(sale.fulfilment, Fulfilment::Unusable { .. }) {
-        let reason = format!("paid but unusable: {unusable}");
-        let paid = (Source::Webhook, Status::Error, Some(reason.as_str()));
-        records.push(Record::pipeline(now, notice.received_at, paid.0, paid.1, paid.2));
-        sale.fulfilment = Fulfilment::Unusable { at: now };
-    }
-    let body = Body::SilentDrop {
-        amount_total: session.amount_total,
-        currency: session.currency.clone(),
-        reason: unusable.to_string(),
+    // Also where the drop is on record already: its mail may not be ordered yet.
+    let open = sale.is_drop_open();
+    let Ok(event) = sale.record_drop(unusable, email_tag, Charge::of(session), now) else {
+        return Change::nothing(open);
     };
-    records.push(Record { timestamp: now, triggered_at: notice.received_at, body });
-    sale.email_tag = email_tag.map(str::to_owned);
-    sale.drop_recorded = true;
-    Change::recorded(records, true).alerting(drop_alert(session, email_tag, now))
+    let context = Context::new(now, notice.received_at);
+    Change::of(&event, &context, true).alerting(drop_alert(session, email_tag, now))
 }
 
 fn drop_alert(session: &CheckoutSession, email_tag: Option<&str>, now: Timestamp) -> Alert {

@@ -4,17 +4,15 @@ mod finish;
 mod till;
 
 use crate::generate::{self, Generated, NoVerdict, Policy, generate};
-use audit::{AuditKey, Body, Change, Committed, Journal, Record, Source, Status, digest};
+use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
 use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Timestamp, Unusable, Verdict,
     alert::Severity,
     message::OrderedBy,
     ports::{Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
-    sale::{Claim, Fulfilment},
+    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, Refused},
     smoke::SmokeSessions,
-    texts,
-    verdict::Divergence,
 };
 use finish::{finish, give_notice};
 use gates::Gate;
@@ -69,23 +67,16 @@ pub(crate) struct Order {
 pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let sale = journal.load(&order.session_id, order.received_at).await?;
-    let fresh = Sale::ordered(order.session_id.clone(), order.received_at);
+    let claimant = match order.ordered_by {
+        OrderedBy::SmokeTest => Claimant::SmokeTest { received_at: order.received_at },
+        _ => Claimant::Customer,
+    };
     let claim = |sale: &mut Sale, now| {
-        if order.ordered_by == OrderedBy::SmokeTest {
-            // The smoke test's sale is one from its very beginning; no other becomes one.
-            sale.smoke = sale.smoke || *sale == fresh;
-            if !sale.smoke {
-                return Change::nothing(Claim::BusyElsewhere);
-            }
-        } else if sale.smoke && matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
-            // Somebody's after all, it seems: the till decides, and whoever paid has lost nothing by it.
-            sale.fulfilment = Fulfilment::Ordered { at: now };
-        }
-        let claim = sale.claim_generation(&order.message_id, now, settings.lease);
+        let claim = sale.claim(&order.message_id, claimant, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
     let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
-    if order.ordered_by == OrderedBy::SmokeTest && !sale.value.smoke {
+    if order.ordered_by == OrderedBy::SmokeTest && !sale.value.smoke() {
         tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
     }
     match claim {
@@ -101,7 +92,7 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         Claim::Granted => {}
     }
     match produce(ports, settings, order, sale).await {
-        Ok(ended) if matches!(ended.state().fulfilment, Fulfilment::Ready { .. }) => {
+        Ok(ended) if matches!(ended.state().fulfilment(), Fulfilment::Ready { .. }) => {
             finish(ports, ended.unsettled().0).await
         }
         Ok(ended) => {
@@ -118,12 +109,9 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
 /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
 /// too, the lease ends by itself.
 async fn release(ports: Ports<'_>, order: &Order) {
-    let give_up = |sale: &mut Sale, now| match &mut sale.fulfilment {
-        Fulfilment::Generating { owner, lease_until } if *owner == order.message_id => {
-            *lease_until = now;
-            Change::save(())
-        }
-        _ => Change::nothing(()),
+    let give_up = |sale: &mut Sale, now| match sale.release_claim(&order.message_id, now) {
+        Ok(_) => Change::save(()),
+        Err(_) => Change::nothing(()),
     };
     if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await {
         let _ = ports.journal.commit(sale, give_up).await.map(Committed::unsettled);
@@ -154,10 +142,10 @@ async fn produce<'a>(
     }
     let generated = authorized(ports, settings, order, &bought, &evaluation).await;
     let now = ports.journal.clock.now();
-    let mut records: Vec<Record> =
-        generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now)).collect();
+    let crosschecks = generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now));
     let mut details = details(&generated, order, tier);
     details["authority"] = json!(evaluation.envelope());
+    let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);
     let verdict = match generated.verdict {
         Ok(verdict) => verdict,
         Err(NoVerdict::NotReady(detail)) => {
@@ -165,64 +153,55 @@ async fn produce<'a>(
         }
         Err(NoVerdict::CircuitOpen(until)) => {
             // Not a failure of this sale: it is ordered again by its message and by its page.
-            end(ports, order, sale, |sale, now| {
-                sale.fulfilment = Fulfilment::Ordered { at: now };
-                sale.unavailable_until = Some(until);
-                Change::save(())
-            })
-            .await?
-            .unsettled();
+            let postpone = |sale: &mut Sale, now| end(sale.postpone(&order.message_id, Some(until), now), now, order);
+            ports.journal.commit(sale, postpone).await?.unsettled();
             return Err(ErrorCode::CircuitOpen.because("the circuit is open"));
         }
         Err(NoVerdict::Failed(reason)) => {
-            let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
-            records.push(Record::pipeline(now, order.received_at, status.0, status.1, status.2).with_details(details));
-            return end(ports, order, sale, |sale, now| {
-                bought.note(sale);
-                sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
-                let alert = event(now, &order.session_id, Severity::Critical, "VERDICT", &reason);
-                Change::recorded(records.clone(), ()).alerting(alert)
-            })
-            .await;
+            let fail = |sale: &mut Sale, now| {
+                let failed = sale.fail(&order.message_id, Some(&bought.purchase), &reason, now);
+                changed(failed, &context, event(now, &order.session_id, Severity::Critical, "VERDICT", &reason))
+            };
+            return Ok(ports.journal.commit(sale, fail).await?);
         }
     };
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
-    records.push(gate.record(now, order.received_at));
+    let context = context.with_evidence([gate.record(now, order.received_at)]);
     let grammar = check_grammar(&evaluation, &verdict);
-    let held_by = if grammar.is_ok() { "held by the content filter at gate 1" } else { "held by the authority gate" };
     match deliverable(&gate, &verdict).filter(|_| grammar.is_ok()) {
         Some(verdict) => {
             let notice = evaluation.notice();
-            save(ports, order, sale, &bought, Made { verdict, records, details, notice }).await
+            save(ports, order, sale, &bought, Made { verdict, context, notice }).await
         }
         None => {
             // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
             let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
             ports.quarantine.hold(&order.session_id, now, &payload).await?;
-            let status = Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(held_by));
-            records.push(status.with_details(details));
-            // The hold bears the time of its payload, by which operators find it.
-            end(ports, order, sale, |sale, _| {
-                bought.note(sale);
-                sale.fulfilment = Fulfilment::InReview { gate: 1, at: now };
+            let (owner, purchase) = (order.message_id.as_str(), &bought.purchase);
+            let holder = match grammar {
+                Ok(()) => Holder::Maker { owner, purchase },
+                Err(_) => Holder::AuthorityGate { owner, purchase },
+            };
+            // Uses the payload's timestamp so that operators find the payload by the hold.
+            let hold = |sale: &mut Sale, _| {
                 let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
-                Change::recorded(records.clone(), ()).alerting(alert)
-            })
-            .await
+                changed(sale.hold(holder, now), &context, alert)
+            };
+            Ok(ports.journal.commit(sale, hold).await?)
         }
     }
 }
 
-/// The signed event, or an earlier reading, said otherwise: a human is told. Stripe's next event or the customer's page
-/// orders again.
+/// Alerts operators: the signed event, or an earlier reading, said that the session is paid. Stripe's next event or the
+/// customer's page orders again.
 async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> Result<Ended<'a>, StepError> {
-    end(ports, order, sale, |sale, now| {
-        sale.fulfilment = Fulfilment::Ordered { at: now };
+    let postpone = |sale: &mut Sale, now| {
         let detail = "ordered, but Stripe says it is not paid";
         let alert = event(now, &order.session_id, Severity::Critical, "PAYMENT", detail);
-        Change::save(()).alerting(alert)
-    })
-    .await
+        let context = Context::new(now, order.received_at);
+        changed(sale.postpone(&order.message_id, None, now), &context, alert)
+    };
+    Ok(ports.journal.commit(sale, postpone).await?)
 }
 
 /// Paid, and nobody knows for what: the customer is asked (Silent Drop).
@@ -233,13 +212,9 @@ async fn unusable<'a>(
     unusable: Unusable,
 ) -> Result<Ended<'a>, StepError> {
     tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
-    let reason = format!("paid but unusable: {unusable}");
-    let ended = end(ports, order, sale, |sale, now| {
-        sale.fulfilment = Fulfilment::Unusable { at: now };
-        let status = (Source::Webhook, Status::Error, Some(reason.as_str()));
-        Change::recorded(vec![Record::pipeline(now, order.received_at, status.0, status.1, status.2)], ())
-    })
-    .await?;
+    let (finder, reason) = (Finder::Maker { owner: &order.message_id }, unusable.to_string());
+    let drop = |sale: &mut Sale, now| end(sale.unusable(finder, &reason, now), now, order);
+    let ended = ports.journal.commit(sale, drop).await?;
     give_notice(ports, order, ended.state()).await?;
     Ok(ended)
 }
@@ -252,12 +227,8 @@ async fn refuse<'a>(
     reason: &str,
 ) -> Result<Ended<'a>, StepError> {
     tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
-    end(ports, order, sale, |sale, now| {
-        sale.fulfilment = Fulfilment::Failed { reason: reason.to_owned(), at: now };
-        let record = Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(reason));
-        Change::recorded(vec![record], ())
-    })
-    .await
+    let fail = |sale: &mut Sale, now| end(sale.fail(&order.message_id, None, reason, now), now, order);
+    Ok(ports.journal.commit(sale, fail).await?)
 }
 
 /// Ends a paid sale whose question must not be answered: no verdict, and a human refunds it as any failed sale. The
@@ -272,15 +243,13 @@ async fn decline<'a>(
     let (state, code) = (evaluation.state(), evaluation.reason_code());
     let reason = format!("authority gate: {state} {code}");
     tracing::warn!(session = order.session_id.prefix(), reason, "paid, and not to be answered");
-    end(ports, order, sale, |sale, now| {
-        bought.note(sale);
-        sale.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
-        let record = Record::pipeline(now, order.received_at, Source::Webhook, Status::Error, Some(&reason));
-        let record = record.with_details(json!({ "authority": evaluation.envelope(), "ordered_by": order.ordered_by }));
-        let alert = event(now, &order.session_id, Severity::Critical, "AUTHORITY", &reason);
-        Change::recorded(vec![record], ()).alerting(alert)
-    })
-    .await
+    let fail = |sale: &mut Sale, now| {
+        let failed = sale.fail(&order.message_id, Some(&bought.purchase), &reason, now);
+        let details = json!({ "authority": evaluation.envelope(), "ordered_by": order.ordered_by });
+        let context = Context::new(now, order.received_at).with_details(details);
+        changed(failed, &context, event(now, &order.session_id, Severity::Critical, "AUTHORITY", &reason))
+    };
+    Ok(ports.journal.commit(sale, fail).await?)
 }
 
 /// Asks the model; where the reply breaks the grammar of a narrative answer, once more with the attempts that are left.
@@ -315,8 +284,7 @@ fn check_grammar(evaluation: &authority::Evaluation, verdict: &Verdict) -> Resul
 /// A verdict that passed, and what the log says of its making.
 struct Made {
     verdict: Verdict,
-    records: Vec<Record>,
-    details: serde_json::Value,
+    context: Context,
     notice: Option<&'static str>,
 }
 
@@ -326,63 +294,41 @@ async fn save<'a>(
     order: &Order,
     sale: Versioned<Sale>,
     bought: &Bought,
-    Made { verdict, records, details, notice }: Made,
+    Made { verdict, context, notice }: Made,
 ) -> Result<Ended<'a>, StepError> {
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
     original.notice = notice.map(str::to_owned);
+    let context = Context { now, ..context };
+    let colour = original.verdict.verdict;
     let ready = |sale: &mut Sale, _| {
-        if !sale.generates(&order.message_id) {
+        let Ok(event) = sale.ready(&order.message_id, &bought.purchase, colour, &verdict_hash, now) else {
             return Change::nothing(());
-        }
-        bought.note(sale);
-        sale.verdict_hash = Some(verdict_hash.clone());
-        sale.unavailable_until = None;
-        sale.chased = 0;
-        // What the smoke test leaves is cleaned up: nothing of it is for the archive.
-        sale.fulfilment = Fulfilment::Ready { at: now, archived: sale.smoke };
-        let mut cached = original.clone();
-        let mut records = records.clone();
-        let (source, status, detail) = if sale.regenerated_at.is_some() {
-            let colour = cached.verdict.verdict;
-            let body = Body::regen_divergence_check(sale.colour, colour);
-            records.push(Record { timestamp: now, triggered_at: order.received_at, body });
-            cached.regen = true;
-            cached.regen_reason = Some("cache_miss".to_owned());
-            // The first verdict stays authoritative (Regen Consistency, invariant 4): the page says where the second
-            // may differ from it much.
-            let told = matches!(sale.note_divergence(colour), None | Some(Divergence::Significant));
-            if told {
-                let notices = [Some(texts::REGENERATED_NOTICE), notice];
-                cached.notice = Some(notices.into_iter().flatten().collect::<Vec<_>>().join(" "));
-            }
-            (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
-        } else {
-            sale.colour = Some(cached.verdict.verdict);
-            (Source::Webhook, Status::Ok, None)
         };
-        let record = Record::pipeline(now, order.received_at, source, status, detail).with_details(details.clone());
-        records.push(record.with_detail("colour", cached.verdict.verdict.word()));
-        Change { verdict: Some(Box::new(cached)), ..Change::recorded(records, ()) }
+        let mut cached = original.clone();
+        if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
+            cached.mark_regenerated(compared);
+        }
+        Change { verdict: Some(Box::new(cached)), ..Change::of(&event, &context, ()) }
     };
     Ok(ports.journal.commit(sale, ready).await?)
 }
 
-/// Saves an end of the claim, unless the claim was lost meanwhile.
-async fn end<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    change: impl Fn(&mut Sale, Timestamp) -> Change<()> + Send + Sync,
-) -> Result<Ended<'a>, StepError> {
-    let change = |sale: &mut Sale, now| {
-        if !sale.generates(&order.message_id) {
-            return Change::nothing(());
-        }
-        change(sale, now)
-    };
-    Ok(ports.journal.commit(sale, change).await?)
+/// A transition with its records and its alert; no change where the claim was lost meanwhile.
+fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Change<()> {
+    match made {
+        Ok(event) => Change::of(&event, context, ()).alerting(alert),
+        Err(_) => Change::nothing(()),
+    }
+}
+
+/// The end of a claim for which no verdict was asked.
+fn end(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<()> {
+    match made {
+        Ok(event) => Change::of(&event, &Context::new(now, order.received_at), ()),
+        Err(_) => Change::nothing(()),
+    }
 }
 
 fn event(now: Timestamp, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {

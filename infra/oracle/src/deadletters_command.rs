@@ -214,7 +214,7 @@ fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<En
 }
 
 fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError> {
-    if sale.money == domain::money::Money::Kept {
+    if *sale.money() == domain::money::Money::Kept {
         Ok(redrive::plan(sale, now))
     } else {
         Err(RedriveError::MoneyWentBack)

@@ -152,8 +152,8 @@ pub(crate) async fn verify(
     loop {
         let page = ports.all.all(from.as_deref()).await.map_err(CommandError::unreadable_log)?;
         for sale in page.sales {
-            let Some(head) = sale.audit.as_ref().filter(|head| head.opened.as_str() >= since) else { continue };
-            let stream = format!("{}/session/{}", head.opened, sale.session_id.as_str());
+            let Some(head) = sale.audit().filter(|head| head.opened.as_str() >= since) else { continue };
+            let stream = format!("{}/session/{}", head.opened, sale.session_id().as_str());
             if Known::of(&sale).published() > 0 && seen.insert(stream.clone()) {
                 let said = Said { digested: digested.take(&stream), limit };
                 if let Seen::Judged(verification) =

@@ -75,15 +75,15 @@ fn state(overview: &Overview) -> Vec<(&'static str, String)> {
         return lines;
     };
     lines.extend([
-        ("received", sale.received_at.to_iso()),
-        ("tier", sale.tier.map_or("not known", domain::Tier::key).to_owned()),
-        ("verdict", fulfilment(&sale.fulfilment)),
-        ("money", money(&sale.money)),
+        ("received", sale.received_at().to_iso()),
+        ("tier", sale.tier().map_or("not known", domain::Tier::key).to_owned()),
+        ("verdict", fulfilment(sale.fulfilment())),
+        ("money", money(sale.money())),
     ]);
     lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
-    if !sale.replies.is_empty() {
+    if !sale.replies().is_empty() {
         let waiting = sale.waiting_replies().count();
-        lines.push(("replies", format!("{waiting} waiting, {} settled", sale.replies.len() - waiting)));
+        lines.push(("replies", format!("{waiting} waiting, {} settled", sale.replies().len() - waiting)));
     }
     lines.push(match &overview.open {
         Some(open) => ("open", format!("{}, due {}", open.work.as_str(), minute(&open.due.to_iso()))),
@@ -176,7 +176,7 @@ mod tests {
             "timestamp": "2026-04-16T14:23:07.412Z", "event": "pipeline", "source": "webhook", "status": "ERROR",
             "error_detail": "bad\nline", "details": {"model": "gemini-x", "attempts": 2}, "seq": 1, "prev": "h", "session_id": "cs_test_1",
         });
-        let session = sale.session_id.clone();
+        let session = sale.session_id().clone();
         let open = sale.open_work();
         let mut overview = Overview {
             session,

@@ -6,6 +6,7 @@ use audit::{Record, Source, Status, chain};
 use audit_verify::Aggregate;
 use domain::{Sale, SessionId, Tier, Timestamp};
 use std::time::{Duration, Instant};
+use testkit::sale::WithField;
 
 const SALES: i64 = 125_000;
 
@@ -13,9 +14,9 @@ const SALES: i64 = 125_000;
 fn sale(index: i64) -> Option<Sale> {
     let start = Timestamp::from_millis(1_776_349_384_565 + index % 100 * 86_400_000);
     let mut sale = Sale::ordered(SessionId::parse(format!("cs_live_{index:058}")).ok()?, start);
-    sale.tier = Tier::ALL.into_iter().cycle().nth(usize::try_from(index % 3).ok()?);
-    sale.query_hash = Some("sha256:8f3a2c1b00000000".to_owned());
-    sale.email_tag = Some(format!("hmac-sha256:v1:{index:032}"));
+    sale = sale.with("tier", Tier::ALL.into_iter().cycle().nth(usize::try_from(index % 3).ok()?));
+    sale = sale.with("query_hash", Some("sha256:8f3a2c1b00000000".to_owned()));
+    sale = sale.with("email_tag", Some(format!("hmac-sha256:v1:{index:032}")));
     let mut add = |latency: i64, source, status, detail| {
         let now = Timestamp::from_millis(start.as_millis() + latency);
         chain::append(&mut sale, &Record::pipeline(now, start, source, status, detail));
@@ -36,7 +37,7 @@ fn main() {
     let mut spent = Duration::ZERO;
     let mut bytes = 0;
     for sale in (0..SALES).filter_map(sale) {
-        let lines: Vec<&[u8]> = sale.outbox.iter().map(|entry| entry.line.as_bytes()).collect();
+        let lines: Vec<&[u8]> = sale.outbox().iter().map(|entry| entry.line.as_bytes()).collect();
         bytes += lines.iter().map(|line| line.len()).sum::<usize>();
         let begun = Instant::now();
         aggregate.add_sale(lines);

@@ -10,6 +10,7 @@ use domain::{
     money::{PaymentChange, PaymentId},
 };
 use serde_json::json;
+use testkit::sale::WithField;
 
 const DAY: i64 = 86_400_000;
 const START: i64 = 1_776_349_384_565;
@@ -23,7 +24,7 @@ struct Told(Sale);
 
 impl Told {
     fn new(tier: Option<Tier>) -> Self {
-        Self(Sale { tier, ..Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)) })
+        Self(Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)).with("tier", tier))
     }
 
     /// An event that ended so long after it began.
@@ -64,7 +65,7 @@ impl Told {
 fn report(sales: impl IntoIterator<Item = Told>) -> Report {
     let mut aggregate = Aggregate::default();
     for Told(sale) in sales {
-        aggregate.add_sale(sale.outbox.iter().map(|entry| entry.line.as_bytes()));
+        aggregate.add_sale(sale.outbox().iter().map(|entry| entry.line.as_bytes()));
     }
     aggregate.finish()
 }
@@ -197,7 +198,7 @@ fn filter_crosscheck_and_other_amounts_are_counted() {
 fn what_cannot_be_read_is_counted_and_stops_nothing() {
     let mut aggregate = Aggregate::default();
     let Told(sale) = Told::new(Some(Tier::Quick)).verdict(0, 1);
-    aggregate.add_sale([&b"nonsense"[..], b"\xff", sale.outbox[0].line.as_bytes()]);
+    aggregate.add_sale([&b"nonsense"[..], b"\xff", sale.outbox()[0].line.as_bytes()]);
     aggregate.add_sale([]);
     let found = aggregate.finish();
     assert_eq!((found.sales, found.records, found.unreadable, found.revenue.len()), (1, 3, 2, 1));

@@ -36,7 +36,7 @@ impl Known {
     #[must_use]
     pub fn of(sale: &Sale) -> Self {
         let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
-        Self { head: sale.audit.clone().unwrap_or_else(none), waiting: sale.outbox.clone() }
+        Self { head: sale.audit().cloned().unwrap_or_else(none), waiting: sale.outbox().to_vec() }
     }
 
     /// The day that the keys of its records begin with.

@@ -2,8 +2,9 @@
 
 use crate::stream::{Damage, Finding, Known, Object, verify_stream};
 use audit::{Record, Source, Status, chain};
-use domain::{Sale, SessionId, Timestamp};
+use domain::{Sale, SessionId, Timestamp, sale::AuditHead};
 use proptest::prelude::*;
+use testkit::sale::WithField;
 
 const STREAM: &str = "2026-04-16/session/cs_test_1";
 
@@ -14,7 +15,7 @@ fn sale(id: &str, records: i64) -> Sale {
 
 fn sale_of(id: &str, records: i64, smoke: bool) -> Sale {
     let opened = Timestamp::from_millis(1_776_349_384_565);
-    let mut sale = Sale { smoke, ..Sale::ordered(SessionId::parse(id).unwrap(), opened) };
+    let mut sale = Sale::ordered(SessionId::parse(id).unwrap(), opened).with("smoke", smoke);
     for index in 0..records {
         let now = Timestamp::from_millis(opened.as_millis() + index * 500);
         let detail = format!("detail {index}");
@@ -26,7 +27,8 @@ fn sale_of(id: &str, records: i64, smoke: bool) -> Sale {
 /// The sale once everything is published, and the log.
 fn published(id: &str, records: i64) -> (Sale, Vec<Object>) {
     let mut sale = sale(id, records);
-    let log = sale.outbox.drain(..).map(|entry| (entry.key, format!("{}\n", entry.line).into_bytes())).collect();
+    let log =
+        sale.outbox_mut().0.drain(..).map(|entry| (entry.key, format!("{}\n", entry.line).into_bytes())).collect();
     (sale, log)
 }
 
@@ -142,7 +144,7 @@ fn a_rewritten_stream_does_not_end_where_the_sale_says() {
     let mut other = self::sale("cs_test_1", 4);
     let now = Timestamp::from_millis(1_776_349_384_565);
     chain::append(&mut other, &Record::pipeline(now, now, Source::Webhook, Status::Ok, None));
-    let log: Vec<Object> = other.outbox.iter().map(|e| (e.key.clone(), format!("{}\n", e.line).into())).collect();
+    let log: Vec<Object> = other.outbox().iter().map(|e| (e.key.clone(), format!("{}\n", e.line).into())).collect();
     assert_eq!(check(&sale, &log), Err(Finding { key: key(5), damage: Damage::Edited }));
     assert_eq!(verify_stream(STREAM, &log, None), Ok(()));
 }
@@ -150,9 +152,9 @@ fn a_rewritten_stream_does_not_end_where_the_sale_says() {
 #[test]
 fn records_that_wait_in_the_sale_may_or_may_not_be_in_the_log() {
     let full = sale("cs_test_1", 5);
-    let log: Vec<Object> = full.outbox.iter().map(|e| (e.key.clone(), format!("{}\n", e.line).into())).collect();
+    let log: Vec<Object> = full.outbox().iter().map(|e| (e.key.clone(), format!("{}\n", e.line).into())).collect();
     let mut sale = full;
-    sale.outbox.drain(..3);
+    sale.outbox_mut().0.drain(..3);
     for count in 3..=5 {
         assert_eq!(check(&sale, &log[..count]), Ok(()), "{count}");
     }
@@ -171,8 +173,8 @@ fn records_that_the_sale_does_not_count_are_a_fork() {
     let (_, log) = published("cs_test_1", 5);
     let (sale, _) = published("cs_test_1", 3);
     assert_eq!(check(&sale, &log), Err(Finding { key: key(4), damage: Damage::Forked }));
-    let mut elsewhere = published("cs_test_1", 5).0;
-    elsewhere.audit.as_mut().unwrap().opened = "2026-04-17".into();
+    let sale = published("cs_test_1", 5).0;
+    let elsewhere = sale.with("audit", AuditHead { opened: "2026-04-17".into(), ..sale.audit().unwrap().clone() });
     assert_eq!(check(&elsewhere, &log), Err(Finding { key: key(1), damage: Damage::Foreign }));
 }
 
@@ -180,7 +182,7 @@ fn records_that_the_sale_does_not_count_are_a_fork() {
 #[test]
 fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests() {
     let log_of = |sale: &Sale| -> Vec<Object> {
-        sale.outbox.iter().map(|entry| (entry.key.clone(), format!("{}\n", entry.line).into_bytes())).collect()
+        sale.outbox().iter().map(|entry| (entry.key.clone(), format!("{}\n", entry.line).into_bytes())).collect()
     };
     let customers = log_of(&sale_of("cs_test_1", 3, false));
     let orphaned = Err(Finding { key: key(1), damage: Damage::Orphaned });
@@ -189,7 +191,7 @@ fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests(
     assert_eq!(verify_stream(STREAM, &[], None), Ok(()));
     // One record of it that says so makes it no smoke test's.
     let mut both = sale_of("cs_test_1", 2, false);
-    both.smoke = true;
+    both = both.with("smoke", true);
     let now = Timestamp::from_millis(0);
     chain::append(&mut both, &Record::pipeline(now, now, Source::Webhook, Status::Ok, None));
     assert_eq!(verify_stream(STREAM, &log_of(&both), None), orphaned);

@@ -7,6 +7,7 @@ use audit::{Body, Record, RefundStep, Source, Status, chain};
 use domain::{Sale, SessionId, Tier, Timestamp};
 use serde_json::json;
 use std::{error::Error, fs, path::Path};
+use testkit::sale::WithField;
 
 const DAYS: i64 = 60;
 const DAY: i64 = 86_400_000;
@@ -28,9 +29,9 @@ fn sale(index: i64) -> Option<Sale> {
         45..70 => Tier::Full,
         _ => Tier::Strategy,
     };
-    sale.tier = Some(tier);
-    sale.query_hash = Some("sha256:8f3a2c1b00000000".to_owned());
-    sale.email_tag = Some(format!("hmac-sha256:v1:{index:032}"));
+    sale = sale.with("tier", Some(tier));
+    sale = sale.with("query_hash", Some("sha256:8f3a2c1b00000000".to_owned()));
+    sale = sale.with("email_tag", Some(format!("hmac-sha256:v1:{index:032}")));
     let slow = match tier {
         Tier::Quick => 1,
         Tier::Full => 2,
@@ -104,7 +105,7 @@ fn sale(index: i64) -> Option<Sale> {
 fn write(directory: &Path, sales: impl Iterator<Item = Sale>, records: usize) -> Result<usize, Box<dyn Error>> {
     let mut written = 0;
     for sale in sales {
-        for (index, entry) in sale.outbox.iter().enumerate() {
+        for (index, entry) in sale.outbox().iter().enumerate() {
             let path = directory.join(&entry.key);
             if index == 0 {
                 fs::create_dir_all(path.parent().unwrap_or(directory))?;

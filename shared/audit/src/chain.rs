@@ -25,8 +25,8 @@ pub fn key(opened: &str, stream: &str, seq: u64) -> String {
 /// What the keys of a sale's records begin with, once it has any.
 #[must_use]
 pub fn prefix(sale: &Sale) -> Option<String> {
-    let head = sale.audit.as_ref()?;
-    Some(format!("{}/session/{}/", head.opened, sale.session_id.as_str()))
+    let head = sale.audit()?;
+    Some(format!("{}/session/{}/", head.opened, sale.session_id().as_str()))
 }
 
 /// The head of a stream without records.
@@ -56,18 +56,18 @@ pub(crate) fn json(line: &impl Serialize) -> String {
 
 /// Appends a record to the sale's stream: into its outbox, to be saved with the sale.
 pub fn append(sale: &mut Sale, record: &Record) {
-    let stream = format!("session/{}", sale.session_id.as_str());
-    let head = sale.audit.get_or_insert_with(|| opened(record.timestamp.to_date()));
-    let entry = link(head, &stream, record.measurements(), |seq, prev| {
+    let stream = format!("session/{}", sale.session_id().as_str());
+    let mut head = sale.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
+    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
         json(&Line {
             timestamp: record.timestamp.to_iso(),
-            session_id: sale.session_id.as_str(),
-            tier: sale.tier,
-            query_hash: sale.query_hash.as_deref(),
-            verdict_hash: sale.verdict_hash.as_deref(),
-            email: sale.email_tag.as_deref(),
+            session_id: sale.session_id().as_str(),
+            tier: sale.tier(),
+            query_hash: sale.query_hash(),
+            verdict_hash: sale.verdict_hash(),
+            email: sale.email_tag(),
             latency_ms: record.timestamp.millis_since(record.triggered_at),
-            smoke: sale.smoke,
+            smoke: sale.smoke(),
             body: &record.body,
             v: VERSION,
             stream: &stream,
@@ -75,7 +75,7 @@ pub fn append(sale: &mut Sale, record: &Record) {
             prev,
         })
     });
-    sale.outbox.push(entry);
+    sale.append_record(entry, head);
 }
 
 #[cfg(test)]
@@ -84,6 +84,7 @@ mod tests {
     use crate::record::{Source, Status};
     use domain::{SessionId, Tier, Timestamp};
     use serde_json::Value;
+    use testkit::sale::WithField;
 
     fn record(millis: i64) -> Record {
         Record::pipeline(
@@ -97,8 +98,8 @@ mod tests {
 
     fn sale() -> Sale {
         let mut sale = Sale::ordered(SessionId::parse("cs_live_abc123").unwrap(), Timestamp::from_millis(0));
-        sale.tier = Some(Tier::Quick);
-        sale.query_hash = Some("sha256:8f3a2c1b00000000".into());
+        sale = sale.with("tier", Some(Tier::Quick));
+        sale = sale.with("query_hash", "sha256:8f3a2c1b00000000");
         sale
     }
 
@@ -106,7 +107,7 @@ mod tests {
     fn a_line_has_the_fields_of_the_spec() {
         let mut sale = sale();
         append(&mut sale, &record(1_776_349_387_412));
-        let line: Value = serde_json::from_str(&sale.outbox[0].line).unwrap();
+        let line: Value = serde_json::from_str(&sale.outbox()[0].line).unwrap();
         assert_eq!(line["timestamp"], "2026-04-16T14:23:07.412Z");
         assert_eq!(line["session_id"], "cs_live_abc123");
         assert_eq!(
@@ -118,7 +119,7 @@ mod tests {
         for field in ["query_hash", "verdict_hash", "email"] {
             assert!(line.as_object().unwrap().contains_key(field), "{field}");
         }
-        assert_eq!(sale.outbox[0].key, "2026-04-16/session/cs_live_abc123/000001.json");
+        assert_eq!(sale.outbox()[0].key, "2026-04-16/session/cs_live_abc123/000001.json");
     }
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
             append(&mut sale, &record(millis));
         }
         let mut expected = sha256(b"");
-        for (index, entry) in sale.outbox.iter().enumerate() {
+        for (index, entry) in sale.outbox().iter().enumerate() {
             let line: Value = serde_json::from_str(&entry.line).unwrap();
             assert_eq!(
                 (line["seq"].as_u64(), line["prev"].as_str()),
@@ -137,7 +138,7 @@ mod tests {
             assert!(entry.key.starts_with("2026-04-16/"), "one stream, one prefix: {}", entry.key);
             expected = sha256(entry.line.as_bytes());
         }
-        assert_eq!(sale.audit.unwrap().hash, expected);
+        assert_eq!(sale.audit().unwrap().hash, expected);
     }
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
         );
         let mut sale = sale();
         append(&mut sale, &record);
-        let line: Value = serde_json::from_str(&sale.outbox[0].line).unwrap();
+        let line: Value = serde_json::from_str(&sale.outbox()[0].line).unwrap();
         assert_eq!(line["error_detail"], "unspecified");
     }
 }

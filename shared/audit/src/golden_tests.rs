@@ -4,6 +4,7 @@ use crate::{Body, Change, FunctionJournal, Journal, Noted, Record, RefundStep, S
 use domain::{Alert, Colour, Sale, SessionId, Timestamp, alert::Severity, metric, sale::AuditEntry};
 use serde_json::json;
 use std::time::Duration;
+use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, golden, run};
 
 const START: Timestamp = Timestamp::from_seconds(1_776_300_000);
@@ -105,8 +106,7 @@ fn fails(world: &World, smoke: bool) {
         let sale = journal.load(&session, START).await?;
         let (sale, _) = journal
             .commit(sale, |sale, _| {
-                sale.smoke = smoke;
-                sale.retrievals += 1;
+                *sale = sale.with("smoke", smoke).with("retrievals", sale.retrievals() + 1);
                 let now = Timestamp::from_seconds(7);
                 let failed = Record::pipeline(now, START, Source::Webhook, Status::Error, Some("test"));
                 let operator = Body::Operator { action: "look".to_owned(), by: "alex".to_owned(), reason: None };
@@ -117,7 +117,7 @@ fn fails(world: &World, smoke: bool) {
             .await?
             .unsettled();
         let again = |sale: &mut Sale, _| {
-            sale.chased += 1;
+            *sale = sale.with("chased", sale.chased() + 1);
             Change::save(())
         };
         journal.commit(sale, again).await?.settle().await;
@@ -223,7 +223,7 @@ fn every_record_is_counted_as_it_was() {
     for record in records {
         let mut sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), START);
         chain::append(&mut sale, &record);
-        for AuditEntry { key, line, measurements } in &sale.outbox {
+        for AuditEntry { key, line, measurements } in sale.outbox() {
             let metrics =
                 if measurements.is_empty() { "nothing".to_owned() } else { metric::line(measurements, START) };
             text.push_str(&format!("{key} {line}\n  counts: {metrics}\n"));

@@ -11,11 +11,14 @@
 //! written once, an alert raised at least once. A log that fails withholds nothing (Audit Trail, failure mode 1): the
 //! records wait in the saved state, operators are alerted, and the next step publishes them.
 
-use crate::record::Record;
+use crate::{
+    record::Record,
+    sale_events::{self, Context},
+};
 use domain::{
     Alert, CachedVerdict, ErrorCode, StepError, Timestamp,
     ports::{Alerts, AuditLog, Clock, Published, SaveError, StorageError, Versioned},
-    sale::AuditEntry,
+    sale::{AuditEntry, Event},
 };
 use std::future::Future;
 
@@ -35,6 +38,13 @@ pub struct Change<T, R = Record> {
     pub save: bool,
     /// What the caller wants to know.
     pub answer: T,
+}
+
+impl<T> Change<T> {
+    /// A transition of a sale, with its records. `context` is what the log says beyond the event.
+    pub fn of(event: &Event, context: &Context, answer: T) -> Self {
+        Self::recorded(sale_events::records(event, context), answer)
+    }
 }
 
 impl<T, R> Change<T, R> {

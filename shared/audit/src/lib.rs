@@ -9,12 +9,15 @@ pub mod digest;
 mod function_journal;
 mod journal;
 pub mod record;
+pub mod sale_events;
 mod sale_journal;
 
 pub use digest::{AuditKey, AuditKeys};
+pub use domain::money::RefundStep;
 pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
 pub use journal::{Change, CommitError, Committed};
-pub use record::{Body, Record, RefundStep, Source, Status};
+pub use record::{Body, Record, Source, Status};
+pub use sale_events::Context;
 pub use sale_journal::Journal;
 
 #[cfg(test)]

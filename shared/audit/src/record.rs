@@ -3,7 +3,7 @@
 
 use domain::{
     Colour, Measurement, Metric, Tier, Timestamp,
-    money::{PaymentChange, PaymentId},
+    money::{PaymentChange, PaymentId, RefundStep},
     verdict::Divergence,
 };
 use serde::{Deserialize, Serialize};
@@ -39,20 +39,6 @@ pub enum Source {
     CacheHit,
     /// The mail.
     EmailService,
-}
-
-/// How far a refund has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RefundStep {
-    /// Somebody, or a policy, decided it (Silent Drop, invariant 6).
-    Authorised,
-    /// Stripe has taken the order and works on it.
-    Issued,
-    /// Stripe says that the money is on its way or has arrived.
-    Confirmed,
-    /// Stripe refused, or could not do it: a human decides.
-    Failed,
 }
 
 /// What happened.

@@ -64,7 +64,8 @@ impl Journaled for Journal<'_> {
     }
 
     fn outbox(sale: &mut Sale) -> Outbox<'_> {
-        Outbox { entries: &mut sale.outbox, alerts: &mut sale.alerts }
+        let (entries, alerts) = sale.outbox_mut();
+        Outbox { entries, alerts }
     }
 
     fn publishes_first(_sale: &Sale) -> bool {
@@ -72,7 +73,7 @@ impl Journaled for Journal<'_> {
     }
 
     async fn reload(&self, sale: &Sale) -> Result<Versioned<Sale>, StorageError> {
-        self.load(&sale.session_id, sale.received_at).await
+        self.load(sale.session_id(), sale.received_at()).await
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
@@ -84,13 +85,13 @@ impl Journaled for Journal<'_> {
             chain::append(sale, record);
         }
         // A smoke test reports in its own way.
-        if !sale.smoke {
-            sale.alerts.append(&mut change.alerts);
+        if !sale.smoke() {
+            sale.keep_alerts(change.alerts.drain(..));
         }
         if let Some(verdict) = &mut change.verdict {
-            verdict.smoke = sale.smoke;
+            verdict.smoke = sale.smoke();
         }
-        sale.changed_at = now;
+        sale.saved(now);
     }
 
     fn log_refuses(&self, sale: &mut Sale, reason: &Unpublished, now: Timestamp) -> Refusal {
@@ -100,7 +101,7 @@ impl Journaled for Journal<'_> {
                 format!("audit record not written, kept for the next step: {}", error.operation)
             }
         };
-        let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", &sale.session_id, &detail);
+        let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", sale.session_id(), &detail);
         Refusal { alert: Some(alert), republish: false }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::{Change, Journal, Record, Source, Status, digest::sha256};
 use domain::{Sale, SessionId, Timestamp, sale::Fulfilment};
+use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, run};
 
 fn session() -> SessionId {
@@ -14,11 +15,11 @@ fn journal(world: &World) -> Journal<'_> {
 
 /// Marks the sale failed, once, with one record.
 fn fail_once(sale: &mut Sale, _now: Timestamp) -> Change<bool> {
-    if matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
+    if matches!(sale.fulfilment(), Fulfilment::Failed { .. }) {
         return Change::nothing(false);
     }
     let now = Timestamp::from_seconds(10);
-    sale.fulfilment = Fulfilment::Failed { reason: "test".into(), at: now };
+    *sale = sale.with("fulfilment", Fulfilment::Failed { reason: "test".into(), at: now });
     Change::recorded(vec![Record::pipeline(now, now, Source::Webhook, Status::Error, Some("test"))], true)
 }
 
@@ -47,7 +48,7 @@ fn whatever_breaks_the_record_is_written_exactly_once() {
             run(step(&world)).unwrap().unwrap();
             let log: Vec<_> = world.state().log.clone().into_iter().collect();
             assert_eq!(log, expected, "{fault:?} at {boundary}");
-            assert!(world.state().sales[&session()].0.outbox.is_empty(), "{fault:?} at {boundary}");
+            assert!(world.state().sales[&session()].0.outbox().is_empty(), "{fault:?} at {boundary}");
         }
     }
 }
@@ -59,7 +60,7 @@ fn a_log_that_cannot_be_written_alerts_and_withholds_nothing() {
     assert!(run(step(&world)).unwrap().unwrap());
     let state = world.state();
     assert!(state.alerts.iter().any(|alert| alert.line.starts_with("[ORACLE-AUDIT] CRITICAL")));
-    assert_eq!(state.sales[&session()].0.outbox.len(), 1, "kept for the next step");
+    assert_eq!(state.sales[&session()].0.outbox().len(), 1, "kept for the next step");
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn no_line_holds_an_address() {
     let address = domain::EmailAddress::parse("someone@example.com").unwrap();
     let key = crate::AuditKey::new("v1", domain::Secret::new("k".repeat(32)));
     let tagged = |sale: &mut Sale, now| {
-        sale.email_tag = Some(key.email_tag(&address));
+        *sale = sale.with("email_tag", Some(key.email_tag(&address)));
         fail_once(sale, now)
     };
     let sale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();

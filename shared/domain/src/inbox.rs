@@ -1,6 +1,6 @@
 //! What comes into the oracle's own mailbox: messages from anybody, and customers' replies among them.
 
-use crate::{EmailAddress, Sale, Timestamp};
+use crate::{EmailAddress, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// When the mailbox received a message, as it writes it: `2026-04-16T10:00:00Z`. Such texts sort as the moments do.
@@ -132,57 +132,9 @@ pub struct Reply {
 /// So many replies are kept with a sale.
 pub const MAX_REPLIES: usize = 20;
 
-/// What became of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplyNoted {
-    /// It is on the sale now.
-    Added,
-    /// It was there already.
-    Known,
-    /// The sale has as many waiting replies as it can keep: operators have it by the broadcast only.
-    Full,
-}
-
-impl Sale {
-    /// Notes a reply, once. The oldest settled one makes room.
-    pub fn note_reply(&mut self, reply: Reply) -> ReplyNoted {
-        if self.replies.iter().any(|known| known.message == reply.message) {
-            return ReplyNoted::Known;
-        }
-        if self.replies.len() >= MAX_REPLIES {
-            let Some(settled) = self.replies.iter().position(|reply| reply.settled_at.is_some()) else {
-                return ReplyNoted::Full;
-            };
-            self.replies.remove(settled);
-        }
-        self.replies.push(reply);
-        ReplyNoted::Added
-    }
-
-    /// The replies that wait for an operator, oldest first.
-    pub fn waiting_replies(&self) -> impl Iterator<Item = &Reply> {
-        self.replies.iter().filter(|reply| reply.settled_at.is_none())
-    }
-
-    /// An operator is done with the replies so far. Returns how many waited.
-    pub fn settle_replies(&mut self, now: Timestamp) -> usize {
-        let waiting = self.replies.iter_mut().filter(|reply| reply.settled_at.is_none());
-        waiting.map(|reply| reply.settled_at = Some(now)).count()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SessionId;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_seconds(seconds)
-    }
-
-    fn reply(number: usize) -> Reply {
-        Reply { message: format!("m{number}"), at: at(1), from_buyer: None, settled_at: None }
-    }
 
     #[test]
     fn times_have_one_form() {
@@ -197,20 +149,5 @@ mod tests {
         ] {
             assert_eq!(ReceivedAt::parse(text), Err(InvalidReceivedAt), "{text:?}");
         }
-    }
-
-    #[test]
-    fn a_reply_is_noted_once_and_settled_once() {
-        let mut sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0));
-        assert_eq!(sale.note_reply(reply(1)), ReplyNoted::Added);
-        assert_eq!(sale.note_reply(reply(1)), ReplyNoted::Known);
-        assert_eq!(sale.waiting_replies().count(), 1);
-        assert_eq!((sale.settle_replies(at(9)), sale.settle_replies(at(10))), (1, 0));
-        assert_eq!(sale.note_reply(reply(1)), ReplyNoted::Known, "what was settled does not wait again");
-        for number in 2..=MAX_REPLIES + 1 {
-            assert_eq!(sale.note_reply(reply(number)), ReplyNoted::Added);
-        }
-        assert_eq!(sale.note_reply(reply(99)), ReplyNoted::Full);
-        assert_eq!(sale.replies.len(), MAX_REPLIES);
     }
 }

@@ -101,11 +101,80 @@ pub enum Mail {
 }
 
 impl Mail {
+    /// Its name in errors and in the table of [`crate::sale`].
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::NotOrdered => "not ordered",
+            Self::Ordered => "ordered",
+            Self::Sending { .. } => "sending",
+            Self::Retrying { .. } => "retrying",
+            Self::Sent { .. } => "sent",
+            Self::NoAddress => "without an address",
+            Self::Held => "held",
+            Self::Dead { .. } => "dead",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// What its attempts have left behind, where that is kept.
+    #[must_use]
+    pub const fn progress(&self) -> Option<&Progress> {
+        match self {
+            Self::Sending { progress, .. } | Self::Retrying { progress, .. } | Self::Dead { progress, .. } => {
+                Some(progress)
+            }
+            Self::NotOrdered
+            | Self::Ordered
+            | Self::Sent { .. }
+            | Self::NoAddress
+            | Self::Held
+            | Self::Unknown { .. } => None,
+        }
+    }
+
     /// Whether it still has to be sent by somebody other than a human.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::Ordered | Self::Sending { .. } | Self::Retrying { .. })
     }
+}
+
+/// Why an attempt at a mail failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A short code: a status, `-1` for a broken connection, or a word.
+    pub code: String,
+    /// A sentence for the log and for operators.
+    pub detail: String,
+    /// Whether a later attempt may succeed (Email Retry, INV-05).
+    pub retriable: bool,
+    /// How long the mailbox asked us to wait.
+    pub asked: Option<Duration>,
+    /// Whether the mail may have gone already: then it does not become a dead letter.
+    pub may_have_gone: bool,
+}
+
+/// What becomes of a mail after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It is tried again at once, under the same claim.
+    AtOnce,
+    /// It is tried again when it is due.
+    At(Timestamp),
+    /// It is a dead letter.
+    Dead,
+    /// It is not tried again, and nobody knows whether it went.
+    Unknown,
+}
+
+/// What an operator found out about a mail of unknown outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It went: it is among the sent items, or the customer has it.
+    Sent,
+    /// It did not: it may be sent again.
+    NotSent,
 }
 
 /// When a failed mail is tried again (Email Retry, INV-02).
@@ -174,6 +243,18 @@ impl MailSchedule {
     pub fn wait_after(&self, failures: usize, asked: Option<Duration>) -> Option<Duration> {
         let wait = self.waits.get(failures.checked_sub(1)?)?;
         Some((*wait).max(asked.unwrap_or_default()))
+    }
+
+    /// What follows failure number `failures` (from 1).
+    #[must_use]
+    pub fn next(&self, failure: &Failure, failures: usize, now: Timestamp) -> Next {
+        let wait = if failure.retriable { self.wait_after(failures, failure.asked) } else { None };
+        match wait {
+            Some(wait) if wait.is_zero() => Next::AtOnce,
+            Some(wait) => Next::At(now.plus(wait)),
+            None if failure.may_have_gone => Next::Unknown,
+            None => Next::Dead,
+        }
     }
 }
 

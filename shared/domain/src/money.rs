@@ -137,6 +137,33 @@ pub enum Money {
     },
 }
 
+impl Money {
+    /// Its name in errors and in the table of [`crate::sale`].
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::RefundAuthorised { .. } => "refund authorised",
+            Self::Refunded { .. } => "refunded",
+            Self::Disputed { .. } => "disputed",
+        }
+    }
+}
+
+/// How far a refund has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundStep {
+    /// Somebody, or a policy, decided it (Silent Drop, invariant 6).
+    Authorised,
+    /// Stripe has taken the order and works on it.
+    Issued,
+    /// Stripe says that the money is on its way or has arrived.
+    Confirmed,
+    /// Stripe refused, or could not do it: a human decides.
+    Failed,
+}
+
 /// What Stripe reports of a payment after the sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,6 @@
 //! The verdict: what the customer buys (Verdict Pipeline, outputs 1).
 
-use crate::{Query, Tier, Timestamp};
+use crate::{Query, Tier, Timestamp, texts};
 use serde::{Deserialize, Serialize};
 
 /// The colour of a verdict. NULL (insufficient signal) is a verdict like any other (Product Tiers, invariant 6).
@@ -188,6 +188,30 @@ impl Verdict {
     }
 }
 
+/// A verdict that was made again, beside the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The colour of the first verdict, if it is known.
+    pub first: Option<Colour>,
+    /// The colour of the new one.
+    pub second: Colour,
+}
+
+impl Comparison {
+    /// How far the two are apart; `None` when the first is unknown.
+    #[must_use]
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.first.map(|first| Divergence::between(first, self.second))
+    }
+
+    /// Whether the page says that the two may differ (Regen Consistency, invariant 4: the first verdict stays
+    /// authoritative).
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        matches!(self.divergence(), None | Some(Divergence::Significant))
+    }
+}
+
 /// A verdict as it is cached and archived (Verdict Pipeline, outputs 1; Regen Consistency, primary output).
 /// It holds the question and the verdict, never an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +251,17 @@ impl CachedVerdict {
             smoke: false,
             regen_reason: None,
             notice: None,
+        }
+    }
+
+    /// Marks a verdict that was made again. The first one stays authoritative (Regen Consistency, invariant 4): the
+    /// page says where this one may differ from it much.
+    pub fn mark_regenerated(&mut self, compared: &Comparison) {
+        self.regen = true;
+        self.regen_reason = Some("cache_miss".to_owned());
+        if compared.is_announced() {
+            let notices = [Some(texts::REGENERATED_NOTICE), self.notice.as_deref()];
+            self.notice = Some(notices.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
     }
 }

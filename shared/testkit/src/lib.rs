@@ -12,6 +12,7 @@ pub mod golden;
 pub mod inbox;
 pub mod memory;
 mod ports;
+pub mod sale;
 pub mod world;
 
 pub use faults::{Fault, Passage, Plan};

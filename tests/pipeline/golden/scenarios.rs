@@ -547,7 +547,7 @@ fn replied() -> Transcript {
     for (number, from_buyer) in from_buyer.into_iter().enumerate() {
         let reply = Reply { message: format!("message-{number}"), at, from_buyer, settled_at: None };
         sale.sim.world.state().sales.values_mut().for_each(|(sale, version)| {
-            sale.note_reply(reply.clone());
+            sale.replied(reply.clone()).unwrap();
             *version += 1;
         });
     }

@@ -102,7 +102,7 @@ impl Transcript {
                 continue;
             }
             match before {
-                Some(before) if sale.outbox.is_empty() && sale.alerts.is_empty() => {
+                Some(before) if sale.outbox().is_empty() && sale.alerts().is_empty() => {
                     writeln!(text, "saved {} version {version}:", session.as_str()).unwrap();
                     changed_fields(text, &before, &seen.sales[session]);
                 }

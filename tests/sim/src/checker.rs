@@ -156,7 +156,7 @@ impl Checker {
             let saved = customer.session.as_ref().and_then(|session| Some((session, &state.sales.get(session)?.0)));
             let Some((session, sale)) = saved else { continue };
             match crossing.name {
-                "log.publish" if sale.audit.is_none() => {}
+                "log.publish" if sale.audit().is_none() => {}
                 "store.save" => self.saved(state, customer, session)?,
                 "ledger.refund" => self.refunded(state, customer, session)?,
                 "log.publish" => self.published(state, session)?,
@@ -230,10 +230,10 @@ impl Checker {
         match kind {
             Letter::Verdict => {}
             Letter::Divergence => {
-                return Rule::States.require(sale.regenerated_at.is_some(), || "told of no regeneration".to_owned());
+                return Rule::States.require(sale.regenerated_at().is_some(), || "told of no regeneration".to_owned());
             }
             Letter::SilentDrop => {
-                let unusable = matches!(sale.fulfilment, Fulfilment::Unusable { .. }) || customer.operated;
+                let unusable = matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || customer.operated;
                 return Rule::States
                     .require(unusable, || "a customer is asked for a question whose sale is not unusable".to_owned());
             }
@@ -259,7 +259,7 @@ impl Checker {
     /// The newest record of a stream follows from the one before it.
     fn published(&mut self, state: &State, session: &SessionId) -> Checked {
         let seen = self.seen.entry(session.clone()).or_default();
-        let Some(head) = state.sales.get(session).and_then(|(sale, _)| sale.audit.as_ref()) else {
+        let Some(head) = state.sales.get(session).and_then(|(sale, _)| sale.audit()) else {
             return Err(Rule::Recorded.broken("a record of a sale that nobody saved"));
         };
         let key = |number: u64| audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
@@ -306,12 +306,12 @@ impl Checker {
         let paid = customer.paid_at.is_some() || asks;
         Rule::PaidOnly.require(paid, || format!("{queue}: a message for an unpaid session"))?;
         let sale = message.session_id().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
-        let fulfilment = sale.map(|sale| &sale.fulfilment);
+        let fulfilment = sale.map(|sale| sale.fulfilment());
         let can_be_read = matches!(
             fulfilment,
             Some(Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. })
         );
-        let regenerates = sale.is_some_and(|sale| sale.regenerated_at.is_some());
+        let regenerates = sale.is_some_and(|sale| sale.regenerated_at().is_some());
         let early = right.starts_with("email") && !can_be_read && !regenerates;
         Rule::CacheBeforeMail.require(!early, || "a mail is ordered before there is a verdict".to_owned())
     }
@@ -339,8 +339,8 @@ impl Checker {
             }
             500 => {
                 let ended = sale.is_some_and(|sale| {
-                    matches!(sale.fulfilment, Fulfilment::Failed { .. } | Fulfilment::Unusable { .. })
-                        || sale.money != Money::Kept
+                    matches!(sale.fulfilment(), Fulfilment::Failed { .. } | Fulfilment::Unusable { .. })
+                        || *sale.money() != Money::Kept
                 });
                 Rule::Page.require(ended, || "a page tells of a failure that there is not".to_owned())
             }
@@ -365,10 +365,10 @@ impl Checker {
                 let told = state.alerts.iter().chain(&state.logged_alerts).any(|it| it.line.contains("DEAD_LETTER"));
                 Rule::Reviewable.require(kept || told, || "a dead letter was not kept".to_owned())?;
             }
-            let Some(head) = &sale.audit else { continue };
+            let Some(head) = &sale.audit() else { continue };
             let mut previous = audit::digest::sha256(b"");
             let waiting: BTreeMap<&str, &str> =
-                sale.outbox.iter().map(|entry| (entry.key.as_str(), entry.line.as_str())).collect();
+                sale.outbox().iter().map(|entry| (entry.key.as_str(), entry.line.as_str())).collect();
             for number in 1..=head.count {
                 let key = audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
                 let line = state.log.get(&key).map(String::as_str).or_else(|| waiting.get(key.as_str()).copied());

@@ -82,7 +82,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn told(&self, what: &str) -> Result<(), Violation> {
-        let prefix = self.sale.session_id.prefix();
+        let prefix = self.sale.session_id().prefix();
         let mut alerts = self.state.alerts.iter().chain(&self.state.logged_alerts);
         let known = alerts.any(|alert| alert.line.contains(prefix) && alert.line.contains(what));
         Rule::HumanTold.require(known, || format!("nobody was told ({what})"))
@@ -104,20 +104,20 @@ impl Case<'_> {
     }
 
     fn end(&self) -> Result<End, Violation> {
-        match &self.sale.money {
+        match self.sale.money() {
             Money::Kept => {}
             Money::Refunded { .. } => return Ok(End::Refunded),
             Money::RefundAuthorised { .. } => return Ok(End::RefundUnderWay),
             Money::Disputed { .. } => return self.told("DISPUTE").map(|()| End::Disputed),
         }
-        match &self.sale.fulfilment {
+        match self.sale.fulfilment() {
             Fulfilment::InReview { .. } => self.before_a_human("[ORACLE-QUARANTINE] CRITICAL", Work::Review, End::Held),
             Fulfilment::Failed { .. } => self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Failed, End::Failed),
             Fulfilment::Unusable { .. } => self.unusable(),
             Fulfilment::Ready { .. } => self.ready(),
             // Lost altogether after it was mailed: it is made again when the page is looked at again.
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }
-                if self.sale.regenerated_at.is_some() && matches!(self.sale.mail, Mail::Sent { .. }) =>
+                if self.sale.regenerated_at().is_some() && matches!(self.sale.mail(), Mail::Sent { .. }) =>
             {
                 Ok(End::Delivered)
             }
@@ -128,20 +128,20 @@ impl Case<'_> {
 
     fn unusable(&self) -> Result<End, Violation> {
         self.told("[SILENT-DROP] session=")?;
-        match &self.sale.notice {
+        match self.sale.notice() {
             Mail::Retrying { .. } => self.waits(),
             Mail::Sending { progress, .. } if progress.failures.len() > 1 => self.waits(),
             mail if mail.is_pending() => Err(self.left("the customer is being asked")),
-            Mail::NotOrdered if !self.sale.resubmitted => Err(self.left("the customer was never asked")),
+            Mail::NotOrdered if !self.sale.is_resubmitted() => Err(self.left("the customer was never asked")),
             _ => self.before_a_human("[SILENT-DROP] session=", Work::Unusable, End::Unusable),
         }
     }
 
     fn ready(&self) -> Result<End, Violation> {
-        if !self.state.cache.contains_key(&self.sale.session_id) && self.customer.mishap.is_none() {
+        if !self.state.cache.contains_key(self.sale.session_id()) && self.customer.mishap.is_none() {
             return Err(Rule::EndsInTime.broken("ready, and nothing is cached"));
         }
-        match &self.sale.mail {
+        match self.sale.mail() {
             Mail::Sent { .. } => Ok(End::Delivered),
             Mail::NoAddress => self.told("no e-mail address").map(|()| End::PageOnly),
             Mail::Dead { .. } => self.before_a_human("DEAD LETTER", Work::DeadLetter, End::MailUndecided),

@@ -31,11 +31,11 @@ fn publish(world: &World, count: usize) -> Vec<String> {
     }
     let mut state = world.state();
     let mut keys = Vec::new();
-    for AuditEntry { key, line, .. } in sale.outbox {
+    for AuditEntry { key, line, .. } in sale.outbox() {
         let handle = format!("handle {}", state.log.len());
-        state.log.insert(key.clone(), line);
-        state.log_notices.insert(handle, notice(&key));
-        keys.push(key);
+        state.log.insert(key.clone(), line.clone());
+        state.log_notices.insert(handle, notice(key));
+        keys.push(key.clone());
     }
     keys
 }

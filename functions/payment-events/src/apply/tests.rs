@@ -1,7 +1,12 @@
 use super::*;
-use domain::{Channel, PaymentStatus, SessionId, money::Authorisation, ports::Clock, sale::Claim};
+use domain::{
+    Channel, PaymentStatus, SessionId,
+    money::{Authorisation, Money},
+    ports::Clock,
+    sale::{Claim, Claimant},
+};
 use std::time::Duration;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, run, sale::WithField};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
@@ -47,9 +52,9 @@ fn a_refund_ends_the_sale_is_on_record_and_alarms_nobody() {
     let world = world();
     report(&world, PaymentChange::Refunded).unwrap().unwrap();
     let mut sale = sale(&world);
-    assert!(matches!(sale.money, Money::Refunded { .. }));
+    assert!(matches!(sale.money(), Money::Refunded { .. }));
     assert_eq!(sale.open_work(), None, "it is on no list any more");
-    assert_eq!(sale.claim_generation("a", START, Duration::from_secs(1)), Claim::Done);
+    assert_eq!(sale.claim("a", Claimant::Customer, START, Duration::from_secs(1)), Claim::Done);
     let lines = lines(&world);
     assert_eq!((&lines[0]["event"], &lines[0]["change"]), (&"payment_change".into(), &"refunded".into()));
     assert_eq!((&lines[0]["payment"], &lines[0]["amount_total"]), (&"pi_1".into(), &500.into()));
@@ -61,9 +66,9 @@ fn a_refund_of_ours_is_confirmed_by_stripes_event() {
     let world = world();
     let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
     let money = Money::RefundAuthorised { authorisation, at: START };
-    world.state().sales.values_mut().for_each(|(sale, _)| sale.money = money.clone());
+    world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", money.clone()));
     report(&world, PaymentChange::Refunded).unwrap().unwrap();
-    assert!(matches!(sale(&world).money, Money::Refunded { .. }));
+    assert!(matches!(sale(&world).money(), Money::Refunded { .. }));
     let lines = lines(&world);
     assert_eq!((&lines[1]["step"], &lines[1]["by"]), (&"confirmed".into(), &"alex".into()));
 }
@@ -72,7 +77,7 @@ fn a_refund_of_ours_is_confirmed_by_stripes_event() {
 fn a_partial_refund_is_recorded_and_changes_nothing_else() {
     let world = world();
     report(&world, PaymentChange::PartlyRefunded).unwrap().unwrap();
-    assert_eq!(sale(&world).money, Money::Kept);
+    assert_eq!(*sale(&world).money(), Money::Kept);
     assert_eq!((lines(&world).len(), world.state().alerts.len()), (1, 0));
 }
 
@@ -80,12 +85,12 @@ fn a_partial_refund_is_recorded_and_changes_nothing_else() {
 fn a_dispute_stops_the_sale_and_wakes_somebody_and_a_won_one_lets_it_go_on() {
     let world = world();
     report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
-    assert!(matches!(sale(&world).money, Money::Disputed { .. }));
+    assert!(matches!(sale(&world).money(), Money::Disputed { .. }));
     let alerts = world.state().alerts.clone();
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
     assert!(alerts[0].line.starts_with("[ORACLE-PAYMENT] CRITICAL"));
     report(&world, PaymentChange::DisputeWon).unwrap().unwrap();
-    assert_eq!(sale(&world).money, Money::Kept);
+    assert_eq!(*sale(&world).money(), Money::Kept);
     assert!(sale(&world).open_work().is_some(), "somebody goes after it again");
 }
 
@@ -96,10 +101,12 @@ fn a_refund_that_was_decided_survives_a_dispute() {
     let world = world();
     let authorisation = domain::money::Authorisation::parse("dana", "asked for it").unwrap();
     let authorised = Money::RefundAuthorised { authorisation: authorisation.clone(), at: START };
-    world.state().sales.values_mut().for_each(|(sale, _)| sale.money = authorised.clone());
+    world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", authorised.clone()));
     report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
     report(&world, PaymentChange::DisputeWon).unwrap().unwrap();
-    assert!(matches!(sale(&world).money, Money::RefundAuthorised { authorisation: kept, .. } if kept == authorisation));
+    assert!(
+        matches!(sale(&world).money(), Money::RefundAuthorised { authorisation: kept, .. } if *kept == authorisation)
+    );
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn a_refund_that_did_not_arrive_wakes_somebody() {
     let world = world();
     report(&world, PaymentChange::Refunded).unwrap().unwrap();
     report(&world, PaymentChange::RefundFailed).unwrap().unwrap();
-    assert!(matches!(sale(&world).money, Money::Refunded { .. }));
+    assert!(matches!(sale(&world).money(), Money::Refunded { .. }));
     let state = world.state();
     let alert = state.alerts.last().unwrap();
     assert!(alert.channel == domain::Channel::Critical && alert.line.contains("did not arrive"), "{}", alert.line);
@@ -134,7 +141,7 @@ fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
         for change in changes {
             report(&world, *change).unwrap().unwrap();
         }
-        assert_eq!(sale(&world).money, *expected, "{changes:?}");
+        assert_eq!(*sale(&world).money(), *expected, "{changes:?}");
         let mut kinds = changes.to_vec();
         kinds.sort_by_key(|kind| *kind as u8);
         kinds.dedup();
@@ -147,7 +154,7 @@ fn a_sale_nobody_has_seen_is_stopped_before_it_starts() {
     let world = world();
     world.state().sales.clear();
     report(&world, PaymentChange::Refunded).unwrap().unwrap();
-    assert_eq!(sale(&world).claim_generation("a", START, Duration::from_secs(1)), Claim::Done);
+    assert_eq!(sale(&world).claim("a", Claimant::Customer, START, Duration::from_secs(1)), Claim::Done);
 }
 
 #[test]
@@ -156,7 +163,7 @@ fn a_payment_that_is_not_ours_is_done_with() {
     world.state().sessions.clear();
     report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
     assert!(world.state().log.is_empty() && world.state().alerts.is_empty());
-    assert_eq!(sale(&world).money, Money::Kept);
+    assert_eq!(*sale(&world).money(), Money::Kept);
 }
 
 #[test]
@@ -173,7 +180,7 @@ fn whatever_breaks_it_is_applied_and_recorded_once_in_the_end() {
             world.plan(Plan::none());
             report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
             let what = format!("{fault:?} at {boundary}");
-            assert!(matches!(sale(&world).money, Money::Disputed { .. }), "{what}");
+            assert!(matches!(sale(&world).money(), Money::Disputed { .. }), "{what}");
             assert_eq!(lines(&world).len(), 1, "{what}");
             let alerts_failed = fault == Fault::Fail && world.state().alerts.is_empty();
             assert!(alerts_failed || !world.state().alerts.is_empty(), "{what}: nobody heard of it");

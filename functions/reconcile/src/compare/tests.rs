@@ -1,6 +1,6 @@
 use super::*;
-use domain::{Channel, PaymentStatus, SessionId};
-use testkit::{Fault, Plan, World};
+use domain::{Channel, PaymentStatus, SessionId, money::Money};
+use testkit::{Fault, Plan, World, sale::WithField};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -27,7 +27,7 @@ fn sale(number: u32) -> Sale {
 
 fn delivered(number: u32) -> Sale {
     let fulfilment = Fulfilment::Ready { at: START, archived: true };
-    Sale { fulfilment, mail: Mail::Sent { at: START }, ..sale(number) }
+    sale(number).with("fulfilment", fulfilment).with("mail", Mail::Sent { at: START })
 }
 
 fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIterator<Item = Sale>) -> World {
@@ -36,7 +36,7 @@ fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIt
         world.state().sessions.insert(session.id.clone(), session);
     }
     for sale in sales {
-        world.state().sales.insert(sale.session_id.clone(), (sale, 1));
+        world.state().sales.insert(sale.session_id().clone(), (sale, 1));
     }
     world
 }
@@ -49,9 +49,9 @@ fn compared(world: &World) -> Option<Result<Report, StepError>> {
 
 #[test]
 fn what_is_delivered_on_a_list_or_given_back_is_in_order() {
-    let waiting = Sale { fulfilment: Fulfilment::Failed { reason: "r".into(), at: START }, ..sale(2) };
-    let refunded = Sale { money: Money::Refunded { at: START }, ..sale(3) };
-    let without_address = Sale { mail: Mail::NoAddress, ..delivered(4) };
+    let waiting = sale(2).with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START });
+    let refunded = sale(3).with("money", Money::Refunded { at: START });
+    let without_address = delivered(4).with("mail", Mail::NoAddress);
     let world = world((1..=4).map(session), [delivered(1), waiting, refunded, without_address]);
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 4, ..Report::default() }, "over all pages");
     let state = world.state();
@@ -85,7 +85,7 @@ fn what_is_not_paid_too_old_or_only_just_paid_is_left_alone() {
 #[test]
 fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() {
     // The state of a mistake: a held mail without a review.
-    let astray = Sale { mail: Mail::Held, ..delivered(1) };
+    let astray = delivered(1).with("mail", Mail::Held);
     assert_eq!(astray.open_work(), None);
     let world = world([session(1), session(2), session(3)], [astray, sale(2), sale(3)]);
     let found = Report { paid: 3, astray: 1, ..Report::default() };

@@ -1,6 +1,6 @@
 use super::*;
-use domain::{Channel, EmailAddress, PaymentStatus, Secret};
-use testkit::{Fault, Plan, World, run};
+use domain::{Channel, EmailAddress, PaymentStatus, Secret, mail::Mail, sale::Claimant};
+use testkit::{Fault, Plan, World, run, sale::WithField};
 
 fn session(email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
@@ -81,14 +81,19 @@ fn a_notice_that_overtakes_its_worker_comes_again() {
     let world = world(session(Some("someone@example.com")));
     let id = SessionId::parse("cs_test_dropped_1234").unwrap();
     let mut sale = Sale::ordered(id.clone(), Timestamp::from_seconds(1_800_000_000));
-    sale.claim_generation("worker", Timestamp::from_seconds(1_800_000_000), std::time::Duration::from_secs(200));
+    sale.claim(
+        "worker",
+        Claimant::Customer,
+        Timestamp::from_seconds(1_800_000_000),
+        std::time::Duration::from_secs(200),
+    );
     world.state().sales.insert(id.clone(), (sale, 1));
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Later);
     world
         .state()
         .sales
         .values_mut()
-        .for_each(|(sale, _)| sale.fulfilment = Fulfilment::Unusable { at: sale.received_at });
+        .for_each(|(sale, _)| *sale = sale.with("fulfilment", Fulfilment::Unusable { at: sale.received_at() }));
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
     assert_eq!((world.state().alerts.len(), 1), (1, 1));
 }
@@ -105,7 +110,7 @@ fn nothing_happens_for_who_has_not_paid_and_for_a_usable_session() {
         let state = world.state();
         assert!(state.queue.is_empty() && state.log.is_empty());
         // It stays on the list of what is in flight: a signed event said that somebody paid.
-        assert!(state.sales.values().all(|(sale, _)| matches!(sale.fulfilment, Fulfilment::Ordered { .. })));
+        assert!(state.sales.values().all(|(sale, _)| matches!(sale.fulfilment(), Fulfilment::Ordered { .. })));
         assert!(!state.alerts[0].line.contains("query_len"), "operators hear of a doubt, not of a drop");
     }
 }
@@ -134,7 +139,7 @@ fn whatever_breaks_it_is_announced_and_recorded_once_in_the_end() {
                     assert_eq!(state.log.len(), 2, "{what}: records");
                     assert!(!state.queue.is_empty(), "{what}: no mail");
                     let (sale, _) = &state.sales.values().next().unwrap();
-                    assert_eq!(sale.notice, Mail::Ordered, "{what}");
+                    assert_eq!(*sale.notice(), Mail::Ordered, "{what}");
                 }
             }
         }

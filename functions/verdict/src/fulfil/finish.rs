@@ -7,15 +7,14 @@ use domain::{
     alert::Severity,
     mail::{Letter, Mail},
     message::{self, Message},
-    money::Money,
     ports::{CacheEntry, QueueError, StorageError, Versioned},
-    sale::Fulfilment,
+    sale::{Event, Fulfilment},
 };
 use runtime::Handled;
 
 /// Has an unusable sale announced, if nobody announced it yet. Two notices are one announcement.
 pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<(), QueueError> {
-    if !matches!(sale.fulfilment, Fulfilment::Unusable { .. }) || sale.drop_recorded {
+    if !matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || sale.is_drop_recorded() {
         return Ok(());
     }
     let session_id = order.session_id.clone();
@@ -26,13 +25,13 @@ pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) ->
 /// What is left to do once the verdict is cached: the archive, and the order of the mail. Both may be done again
 /// without effect, so a worker that died in between is simply followed by another.
 pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
-    let (archived, mail_ordered) = match (&sale.value.fulfilment, &sale.value.mail) {
-        _ if sale.value.money != Money::Kept => return Ok(Handled::Done),
+    let (archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
+        _ if !sale.value.is_money_kept() => return Ok(Handled::Done),
         (Fulfilment::Ready { archived, .. }, mail) => (*archived, *mail != Mail::NotOrdered),
         _ => return Ok(Handled::Done),
     };
-    let session_id = sale.value.session_id.clone();
-    if sale.value.divergence == Mail::Ordered {
+    let session_id = sale.value.session_id().clone();
+    if *sale.value.divergence() == Mail::Ordered {
         // Whether or not it was sent before: the claim makes one mail of two orders.
         order_mail(ports, &session_id, Letter::Divergence).await?;
     }
@@ -45,12 +44,7 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     }
     let is_kept = kept.is_ok();
     let note = |sale: &mut Sale, _| {
-        if let Fulfilment::Ready { archived, .. } = &mut sale.fulfilment {
-            *archived = *archived || is_kept;
-        }
-        if sale.mail == Mail::NotOrdered {
-            sale.mail = Mail::Ordered;
-        }
+        let _: Event = sale.dispatched(is_kept);
         Change::save(())
     };
     ports.journal.commit(sale, note).await?.unsettled();

@@ -2,27 +2,19 @@
 
 use super::{Order, Ports};
 use audit::digest;
-use domain::{Query, Sale, StepError, Submission, Tier, Unusable, message::OrderedBy, smoke};
+use domain::{Query, Sale, StepError, Submission, Tier, Unusable, message::OrderedBy, sale::Purchase, smoke};
 
 /// A paid question, and what the log may know about its sale.
 pub(super) struct Bought {
     pub(super) tier: Tier,
     pub(super) query: Query,
-    query_hash: String,
-    email_tag: Option<String>,
-    smoke: bool,
+    pub(super) purchase: Purchase,
 }
 
 impl Bought {
     fn new(Submission { tier, query }: Submission, email_tag: Option<String>, smoke: bool) -> Self {
-        Self { tier, query_hash: digest::query_hash(&query), query, email_tag, smoke }
-    }
-
-    pub(super) fn note(&self, sale: &mut Sale) {
-        sale.smoke = self.smoke;
-        sale.tier = Some(self.tier);
-        sale.query_hash = Some(self.query_hash.clone());
-        sale.email_tag.clone_from(&self.email_tag);
+        let purchase = Purchase { smoke, tier, query_hash: digest::query_hash(&query), email_tag };
+        Self { tier, query, purchase }
     }
 }
 
@@ -52,7 +44,7 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
         return Ok(Till::Unpaid);
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
-    let resubmitted = if sale.resubmitted { ports.submissions.find(&order.session_id).await? } else { None };
+    let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
     Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
         Ok(submission) => Till::Bought(Bought::new(submission, email_tag, false)),
         Err(unusable) => Till::Unusable(unusable),

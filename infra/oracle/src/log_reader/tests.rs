@@ -27,10 +27,10 @@ fn world() -> Arc<World> {
             let record = Record::pipeline(opened, opened, Source::Webhook, Status::Ok, None);
             chain::append(&mut sale, &record);
         }
-        let outbox = std::mem::take(&mut sale.outbox);
+        let outbox = std::mem::take(sale.outbox_mut().0);
         let mut state = world.state();
         state.log.extend(outbox.into_iter().map(|AuditEntry { key, line, .. }| (key, line)));
-        state.sales.insert(sale.session_id.clone(), (sale, 1));
+        state.sales.insert(sale.session_id().clone(), (sale, 1));
     }
     Arc::new(world)
 }

@@ -3,7 +3,7 @@
 use crate::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    sale::Draft,
+    mail::{Draft, Failure},
 };
 use async_trait::async_trait;
 use std::time::Duration;
@@ -45,6 +45,21 @@ pub enum MailError {
     /// 404: there is no such draft (any more).
     #[error("there is no such draft")]
     NoSuchDraft,
+}
+
+impl From<&MailError> for Failure {
+    fn from(error: &MailError) -> Self {
+        Self {
+            code: error.code(),
+            detail: error.to_string(),
+            retriable: error.is_retriable(),
+            asked: match error {
+                MailError::Throttled(wait) => Some(*wait),
+                _ => None,
+            },
+            may_have_gone: false,
+        }
+    }
 }
 
 impl MailError {

@@ -3,18 +3,14 @@
 mod draft;
 mod ending;
 
-use crate::{
-    failure::Failure,
-    render::{Rendered, render, render_divergence, render_silent_drop, render_without_echo},
-};
-use audit::{AuditKey, Change, Journal, Record, Source, Status};
+use crate::render::{Rendered, render, render_divergence, render_silent_drop, render_without_echo};
+use audit::{AuditKey, Change, Context, Journal};
 use domain::{
     Alert, CachedVerdict, EmailAddress, ErrorCode, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
-    mail::{Letter, MailSchedule},
-    money::Money,
+    mail::{Failure, Letter, MailSchedule},
     ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
-    sale::{Claim, Fulfilment},
+    sale::{self, Claim, Fulfilment},
     smoke,
 };
 use ending::keep_dead_letter;
@@ -91,20 +87,16 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     let journal = ports.journal;
     let (sale, entry) = journal.store.load_with_verdict(&order.session_id).await?;
     let sale = sale.ok_or_else(|| ErrorCode::NoSale.because("there is no such sale"))?;
-    if sale.value.smoke && !matches!(entry, CacheEntry::Hit(_)) {
+    if sale.value.smoke() && !matches!(entry, CacheEntry::Hit(_)) {
         // The smoke test is over and has cleaned up: a mail that comes late has nothing to tell.
         return Ok(Attempt::Ended);
     }
-    match stands(order.letter, &sale.value.fulfilment) {
+    match stands(order.letter, sale.value.fulfilment()) {
         Stands::Now => {}
         Stands::Later => return Ok(Attempt::Busy),
         Stands::NoMore => return Ok(over(ports, sale, order.letter).await),
     }
     let claim = |sale: &mut Sale, now| {
-        // Decided again on whatever is there after a conflict.
-        if !matches!(stands(order.letter, &sale.fulfilment), Stands::Now) {
-            return Change::nothing(Claim::BusyHere);
-        }
         let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
@@ -172,8 +164,8 @@ struct Delivery<'a> {
 enum Outcome {
     /// With this.
     Ended(Attempt),
-    /// It failed.
-    Failed(Box<Versioned<Sale>>, Failure),
+    /// It failed, after it had rendered this, if it came that far.
+    Failed(Box<Versioned<Sale>>, Failure, Option<sale::Rendered>),
 }
 
 impl Delivery<'_> {
@@ -183,20 +175,24 @@ impl Delivery<'_> {
         loop {
             match self.attempt(sale, entry.clone()).await? {
                 Outcome::Ended(attempt) => return Ok(attempt),
-                Outcome::Failed(failed, failure) => match self.failed(*failed, &failure).await? {
-                    (again, None) => sale = again,
-                    (_, Some(attempt)) => return Ok(attempt),
-                },
+                Outcome::Failed(failed, failure, facts) => {
+                    match self.failed(*failed, &failure, facts.as_ref()).await? {
+                        (again, None) => sale = again,
+                        (_, Some(attempt)) => return Ok(attempt),
+                    }
+                }
             }
         }
     }
 
-    async fn attempt(&self, mut sale: Versioned<Sale>, entry: CacheEntry) -> Result<Outcome, StepError> {
-        if !self.may_go(&sale.value) {
+    async fn attempt(&self, sale: Versioned<Sale>, entry: CacheEntry) -> Result<Outcome, StepError> {
+        // The money may have gone back, and the verdict may have been held, since the claim.
+        if !sale.value.may_send(self.order.letter) {
             self.release().await;
             return Ok(Outcome::Ended(Attempt::Busy));
         }
-        let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id).cloned() else {
+        let progress = sale.value.delivering(self.order.letter, &self.order.message_id).cloned();
+        let Some(progress) = progress else {
             return Ok(Outcome::Ended(Attempt::Busy));
         };
         if let Some(draft) = progress.draft {
@@ -218,16 +214,10 @@ impl Delivery<'_> {
         self.draft_and_send(sale, &mail, progress.body_hash, record).await
     }
 
-    /// Whether the mail may still go out: the money may have gone back, and the verdict may have been held, since
-    /// the claim.
-    fn may_go(&self, sale: &Sale) -> bool {
-        sale.money == Money::Kept && matches!(stands(self.order.letter, &sale.fulfilment), Stands::Now)
-    }
-
     /// Stripe's, at the moment of sending; the smoke test's is fixed, so that it can never write to a customer (Smoke
     /// Test, invariant 3).
     async fn address(&self, sale: &Sale) -> Result<Option<EmailAddress>, StepError> {
-        if sale.smoke {
+        if sale.smoke() {
             return Ok(EmailAddress::parse(smoke::EMAIL).ok());
         }
         Ok(self.ports.payments.session(&self.order.session_id).await?.email)
@@ -262,8 +252,8 @@ impl Delivery<'_> {
         }
     }
 
-    fn record(&self, now: Timestamp, status: Status, detail: &str) -> Record {
-        Record::pipeline(now, self.order.ordered_at, Source::EmailService, status, Some(detail))
+    const fn context(&self, now: Timestamp) -> Context {
+        Context::new(now, self.order.ordered_at)
     }
 
     fn now(&self) -> Timestamp {

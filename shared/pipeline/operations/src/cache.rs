@@ -1,11 +1,10 @@
 //! Taking a cached verdict out: the archive keeps it, and the page restores it from there.
 
 use crate::Operator;
-use audit::{Change, CommitError, Journal};
+use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
     ports::{CacheEntries, StorageError},
-    sale::Fulfilment,
 };
 
 /// Why a cached verdict was left where it is, or may still be there.
@@ -51,10 +50,9 @@ pub async fn remove(
 
 /// Decided on the sale as it is saved: a regeneration may have come between.
 fn decide(sale: &Sale, operator: &Operator, now: Timestamp) -> Change<Result<(), RemoveError>> {
-    if matches!(sale.fulfilment, Fulfilment::Ready { archived: true, .. }) {
-        Change::recorded(vec![operator.record("remove_cached_verdict", now)], Ok(()))
-    } else {
-        Change::nothing(Err(RemoveError::NotArchived))
+    match sale.remove_from_cache(operator) {
+        Ok(event) => Change::of(&event, &Context::at(now), Ok(())),
+        Err(_) => Change::nothing(Err(RemoveError::NotArchived)),
     }
 }
 
@@ -62,8 +60,8 @@ fn decide(sale: &Sale, operator: &Operator, now: Timestamp) -> Change<Result<(),
 mod tests {
     use super::*;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
-    use domain::{CachedVerdict, Colour, Query, Tier, Verdict};
-    use testkit::{World, run};
+    use domain::{CachedVerdict, Colour, Query, Tier, Verdict, sale::Fulfilment};
+    use testkit::{World, run, sale::WithField};
 
     fn cached(sale: Sale) -> World {
         let world = world_with(sale);
@@ -88,7 +86,7 @@ mod tests {
     fn what_is_not_archived_stays() {
         let waits = Fulfilment::Ready { at: at(-500), archived: false };
         for fulfilment in [waits, Fulfilment::InReview { gate: 2, at: at(-9) }, Fulfilment::Ordered { at: at(-9) }] {
-            let kept = Sale { fulfilment, ..sale() };
+            let kept = sale().with("fulfilment", fulfilment);
             let world = cached(kept.clone());
             let error = run(remove(journal(&world), &world, &operator(), &session())).unwrap().unwrap_err();
             assert!(error.is_refusal());

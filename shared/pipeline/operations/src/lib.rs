@@ -7,7 +7,6 @@
 
 pub mod cache;
 pub mod list;
-pub mod operator;
 pub mod quarantine;
 pub mod reattempt;
 pub mod redrive;
@@ -16,8 +15,7 @@ pub mod replies;
 pub mod settle;
 pub mod show;
 
-pub use domain::words::InvalidWords;
-pub use operator::Operator;
+pub use domain::{Operator, words::InvalidWords};
 
 #[cfg(test)]
 mod testing;

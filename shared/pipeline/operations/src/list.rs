@@ -103,16 +103,16 @@ async fn sales(ports: Ports<'_>, work: Work, until: Option<Timestamp>) -> Result
 fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
     let open = sale.open_work()?;
     Some(Row {
-        session_id: sale.session_id.clone(),
+        session_id: sale.session_id().clone(),
         work: open.work,
         since: open.since.to_iso(),
         due: open.due.to_iso(),
         overdue: open.due <= now,
-        tier: sale.tier,
+        tier: sale.tier(),
         detail: detail(sale, open.work),
         replies: sale.waiting_replies().count(),
-        undecided: sale.money == Money::Kept
-            && matches!(sale.fulfilment, Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }),
+        undecided: *sale.money() == Money::Kept
+            && matches!(sale.fulfilment(), Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }),
     })
 }
 
@@ -156,15 +156,17 @@ fn detail_of(sale: &Sale, work: Work) -> String {
         });
         return letters.collect::<Vec<_>>().join("; ");
     }
-    match &sale.fulfilment {
+    match sale.fulfilment() {
         Fulfilment::InReview { gate, .. } => format!("held at gate {gate}"),
         Fulfilment::Failed { reason, .. } => reason.clone(),
-        Fulfilment::Unusable { .. } if matches!(sale.notice, Mail::Sent { .. }) => "the customer was asked".to_owned(),
-        Fulfilment::Unusable { .. } => format!("the customer was not asked: mail {}", mail_state(&sale.notice)),
+        Fulfilment::Unusable { .. } if matches!(sale.notice(), Mail::Sent { .. }) => {
+            "the customer was asked".to_owned()
+        }
+        Fulfilment::Unusable { .. } => format!("the customer was not asked: mail {}", mail_state(sale.notice())),
         Fulfilment::Ordered { .. } => "ordered".to_owned(),
         Fulfilment::Generating { .. } => "its worker is silent".to_owned(),
         Fulfilment::Ready { archived: false, .. } => "not archived".to_owned(),
-        Fulfilment::Ready { .. } => format!("mail {}", mail_state(&sale.mail)),
+        Fulfilment::Ready { .. } => format!("mail {}", mail_state(sale.mail())),
     }
 }
 
@@ -219,14 +221,14 @@ pub struct DeadLetter {
 pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
     let dead = |letter| match sale.letter(letter) {
         Mail::Dead { at, progress } if sale.wants(letter) => Some(DeadLetter {
-            session_id: sale.session_id.clone(),
+            session_id: sale.session_id().clone(),
             letter,
             died_at: at.to_iso(),
             died_at_ms: *at,
             attempts: progress.failures.len(),
             errors: progress.failures.clone(),
             draft: progress.draft.is_some(),
-            tier: sale.tier,
+            tier: sale.tier(),
         }),
         _ => None,
     };
@@ -257,10 +259,11 @@ mod tests {
     use crate::testing::{at, sale, world};
     use domain::{inbox::Reply, mail::Progress};
     use serde_json::json;
+    use testkit::sale::WithField;
     use testkit::{World, run};
 
     fn named(number: usize, sale: Sale) -> Sale {
-        Sale { session_id: SessionId::parse(format!("cs_test_{number}")).unwrap(), ..sale }
+        sale.with("session_id", SessionId::parse(format!("cs_test_{number}")).unwrap())
     }
 
     fn dead(seconds: i64) -> Mail {
@@ -270,7 +273,7 @@ mod tests {
     fn world_of(sales: impl IntoIterator<Item = Sale>) -> World {
         let world = world();
         let sales = sales.into_iter().enumerate().map(|(number, sale)| named(number, sale));
-        world.state().sales.extend(sales.map(|sale| (sale.session_id.clone(), (sale, 1))));
+        world.state().sales.extend(sales.map(|sale| (sale.session_id().clone(), (sale, 1))));
         world
     }
 
@@ -284,14 +287,14 @@ mod tests {
         let authorisation = serde_json::from_value(json!({ "by": "dana", "reason": "asked" })).unwrap();
         let world = world_of([
             sale(),
-            Sale { fulfilment: Fulfilment::InReview { gate: 2, at: at(-90_000) }, ..sale() },
-            Sale { fulfilment: failed.clone(), ..sale() },
-            Sale { fulfilment: Fulfilment::Unusable { at: at(-40) }, notice: dead(-30), ..sale() },
-            Sale { mail: dead(-20), ..sale() },
-            Sale { mail: Mail::Unknown { at: at(-10) }, ..sale() },
-            Sale { money: Money::RefundAuthorised { authorisation, at: at(-5) }, fulfilment: failed, ..sale() },
-            Sale { fulfilment: Fulfilment::Ordered { at: at(-1300) }, waiting_since: at(-1300), ..sale() },
-            Sale { fulfilment: Fulfilment::Ordered { at: at(-60) }, ..sale() },
+            sale().with("fulfilment", Fulfilment::InReview { gate: 2, at: at(-90_000) }),
+            sale().with("fulfilment", failed.clone()),
+            sale().with("fulfilment", Fulfilment::Unusable { at: at(-40) }).with("notice", dead(-30)),
+            sale().with("mail", dead(-20)),
+            sale().with("mail", Mail::Unknown { at: at(-10) }),
+            sale().with("money", Money::RefundAuthorised { authorisation, at: at(-5) }).with("fulfilment", failed),
+            sale().with("fulfilment", Fulfilment::Ordered { at: at(-1300) }).with("waiting_since", at(-1300)),
+            sale().with("fulfilment", Fulfilment::Ordered { at: at(-60) }),
         ]);
         let rows = run(everything(ports(&world), at(0))).unwrap().unwrap();
         let summary: Vec<_> = rows.iter().map(|row| (row.work, row.overdue, row.detail.as_str())).collect();
@@ -313,14 +316,14 @@ mod tests {
 
     #[test]
     fn dead_letters_are_found_over_pages_and_by_time_and_on_the_list_of_unusable_sales() {
-        let unusable = Sale { fulfilment: Fulfilment::Unusable { at: at(-100) }, mail: Mail::NotOrdered, ..sale() };
+        let unusable = sale().with("fulfilment", Fulfilment::Unusable { at: at(-100) }).with("mail", Mail::NotOrdered);
         let world = world_of([
-            Sale { mail: dead(-10), ..sale() },
-            Sale { mail: dead(-30), ..sale() },
-            Sale { mail: dead(-20), ..sale() },
-            Sale { notice: dead(-40), ..unusable },
+            sale().with("mail", dead(-10)),
+            sale().with("mail", dead(-30)),
+            sale().with("mail", dead(-20)),
+            unusable.with("notice", dead(-40)),
             // A notice that nobody needs any more is no dead letter.
-            Sale { notice: dead(-40), ..sale() },
+            sale().with("notice", dead(-40)),
         ]);
         let all = run(dead_letters(ports(&world), None)).unwrap().unwrap();
         let died: Vec<_> = all.iter().map(|letter| (letter.letter, letter.died_at_ms)).collect();
@@ -341,11 +344,11 @@ mod tests {
         let reply = || vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None }];
         let unusable = Fulfilment::Unusable { at: at(-100) };
         let world = world_of([
-            Sale { replies: reply(), ..sale() },
-            Sale { replies: reply(), fulfilment: unusable, notice: dead(-90), ..sale() },
-            Sale { replies: reply(), fulfilment: Fulfilment::InReview { gate: 1, at: at(-60) }, ..sale() },
-            Sale { replies: reply(), fulfilment: Fulfilment::Ordered { at: at(-50) }, ..sale() },
-            Sale { replies: reply(), mail: dead(-20), ..sale() },
+            sale().with("replies", reply()),
+            sale().with("replies", reply()).with("fulfilment", unusable).with("notice", dead(-90)),
+            sale().with("replies", reply()).with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-60) }),
+            sale().with("replies", reply()).with("fulfilment", Fulfilment::Ordered { at: at(-50) }),
+            sale().with("replies", reply()).with("mail", dead(-20)),
             sale(),
         ]);
         let rows = run(replied(ports(&world), at(0))).unwrap().unwrap();

@@ -4,11 +4,10 @@
 //! operator hands in the customer's tier and question, never a verdict.
 
 use crate::Operator;
-use audit::{Change, CommitError, Journal};
+use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Submission, Timestamp,
     message::{self, Message, OrderedBy},
-    money::Money,
     ports::{Queue, QueueError, StorageError, Submissions},
     sale::Fulfilment,
 };
@@ -70,15 +69,15 @@ pub enum Reattempt {
 /// # Errors
 /// The refusals of [`ReattemptError`].
 pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
-    if sale.money != Money::Kept {
+    if !sale.is_money_kept() {
         return Err(ReattemptError::MoneyWentBack);
     }
-    match &sale.fulfilment {
+    match sale.fulfilment() {
         Fulfilment::Failed { .. } => Ok(Reattempt::Ordered),
-        Fulfilment::Unusable { .. } if submission.is_some() || sale.resubmitted => Ok(Reattempt::Ordered),
+        Fulfilment::Unusable { .. } if submission.is_some() || sale.is_resubmitted() => Ok(Reattempt::Ordered),
         Fulfilment::Unusable { .. } => Err(ReattemptError::NoSubmission),
         // This command's own doing, if its reply got lost; a second message finds the claim of the first.
-        Fulfilment::Ordered { .. } if sale.resubmitted || submission.is_none() => Ok(Reattempt::AskedAgain),
+        Fulfilment::Ordered { .. } if sale.is_resubmitted() || submission.is_none() => Ok(Reattempt::AskedAgain),
         Fulfilment::Ordered { .. }
         | Fulfilment::Generating { .. }
         | Fulfilment::Ready { .. }
@@ -103,7 +102,7 @@ pub async fn reattempt(
         // First of all: an order must find it.
         ports.submissions.keep(session, submission).await?;
     }
-    let received_at = sale.value.received_at;
+    let received_at = sale.value.received_at();
     let order = |sale: &mut Sale, now| order(sale, operator, submission, now);
     let ordered = journal.commit(sale, order).await?.settle().await.1?;
     let message = Message::Order {
@@ -126,14 +125,10 @@ fn order(
     if !matches!(planned, Ok(Reattempt::Ordered)) {
         return Change::nothing(planned);
     }
-    sale.fulfilment = Fulfilment::Ordered { at: now };
-    sale.waiting_since = now;
-    sale.resubmitted = sale.resubmitted || submission.is_some();
-    sale.unavailable_until = None;
-    sale.chased = 0;
-    // What the customer has written back is what is tried again with.
-    sale.settle_replies(now);
-    Change::recorded(vec![operator.record("reattempt", now)], planned)
+    match sale.reattempt(operator, submission.is_some(), now) {
+        Ok(event) => Change::of(&event, &Context::at(now), planned),
+        Err(_) => Change::nothing(planned),
+    }
 }
 
 #[cfg(test)]
@@ -144,17 +139,21 @@ mod tests {
         Query, Tier,
         inbox::Reply,
         mail::{Mail, Progress},
+        money::Money,
         open_work::Work,
     };
-    use testkit::{World, run};
+    use testkit::{World, run, sale::WithField};
 
     fn unusable() -> Sale {
         let notice = Mail::Dead { at: at(-90), progress: Progress::default() };
-        Sale { fulfilment: Fulfilment::Unusable { at: at(-100) }, mail: Mail::NotOrdered, notice, ..sale() }
+        sale()
+            .with("fulfilment", Fulfilment::Unusable { at: at(-100) })
+            .with("mail", Mail::NotOrdered)
+            .with("notice", notice)
     }
 
     fn failed() -> Sale {
-        Sale { fulfilment: Fulfilment::Failed { reason: "QUOTA".into(), at: at(-100) }, ..unusable() }
+        unusable().with("fulfilment", Fulfilment::Failed { reason: "QUOTA".into(), at: at(-100) })
     }
 
     fn submission() -> Submission {
@@ -171,7 +170,7 @@ mod tests {
         let world = world_with(unusable());
         assert_eq!(run(go(&world, Some(&submission()))).unwrap().unwrap(), Reattempt::Ordered);
         let sale = stored(&world);
-        assert_eq!((sale.resubmitted, &sale.fulfilment), (true, &Fulfilment::Ordered { at: at(0) }));
+        assert_eq!((sale.is_resubmitted(), sale.fulfilment()), (true, &Fulfilment::Ordered { at: at(0) }));
         assert_eq!(sale.open_work().map(|open| open.work), Some(Work::InFlight));
         let state = world.state();
         assert_eq!(state.submissions[&session()], submission());
@@ -184,7 +183,7 @@ mod tests {
     #[test]
     fn trying_again_settles_the_reply_that_asked_for_it() {
         let reply = Reply { message: "m".into(), at: at(-50), from_buyer: None, settled_at: None };
-        let world = world_with(Sale { replies: vec![reply], ..unusable() });
+        let world = world_with(unusable().with("replies", vec![reply]));
         run(go(&world, Some(&submission()))).unwrap().unwrap();
         assert_eq!(stored(&world).waiting_replies().count(), 0);
     }
@@ -193,7 +192,7 @@ mod tests {
     fn a_failed_sale_needs_no_reply_and_an_unusable_one_does() {
         let world = world_with(failed());
         assert_eq!(run(go(&world, None)).unwrap().unwrap(), Reattempt::Ordered);
-        assert!(!stored(&world).resubmitted);
+        assert!(!stored(&world).is_resubmitted());
         let world = world_with(unusable());
         assert!(matches!(run(go(&world, None)), Some(Err(ReattemptError::NoSubmission))));
         assert!(world.state().queue.is_empty() && stored(&world) == unusable());
@@ -201,9 +200,9 @@ mod tests {
 
     #[test]
     fn what_is_neither_failed_nor_unusable_is_left_alone() {
-        let refunded = Sale { money: Money::Refunded { at: at(-1) }, ..failed() };
-        let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(-1) }, ..sale() };
-        let waiting = Sale { fulfilment: Fulfilment::Ordered { at: at(-1) }, ..sale() };
+        let refunded = failed().with("money", Money::Refunded { at: at(-1) });
+        let held = sale().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) });
+        let waiting = sale().with("fulfilment", Fulfilment::Ordered { at: at(-1) });
         for left in [sale(), refunded, held, waiting] {
             let world = world_with(left.clone());
             let error = run(go(&world, Some(&submission()))).unwrap().unwrap_err();
@@ -222,7 +221,7 @@ mod tests {
             |world| go(world, Some(reply)),
             |world, what| {
                 let sale = stored(world);
-                assert!(sale.resubmitted && matches!(sale.fulfilment, Fulfilment::Ordered { .. }), "{what}");
+                assert!(sale.is_resubmitted() && matches!(sale.fulfilment(), Fulfilment::Ordered { .. }), "{what}");
                 assert_eq!(world.state().submissions[&session()], submission(), "{what}");
                 assert_eq!(decisions(world).len(), 1, "{what}");
                 assert!(!world.state().queue.is_empty(), "{what}");

@@ -4,12 +4,11 @@
 //! looks what became of the draft before it does anything, so no customer is mailed twice.
 
 use crate::Operator;
-use audit::{Change, CommitError, Journal};
+use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
-    mail::{Letter, Mail, Progress},
+    mail::{Letter, Mail},
     message::{self, Message},
-    money::Money,
     ports::{Queue, QueueError, StorageError},
 };
 use serde::Serialize;
@@ -86,7 +85,7 @@ pub async fn redrive(
 ) -> Result<Vec<(Letter, Step)>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    if sale.value.money != Money::Kept {
+    if !sale.value.is_money_kept() {
         return Err(RedriveError::MoneyWentBack);
     }
     let (_, steps) = journal.commit(sale, |sale, now| put_back(sale, operator, now)).await?.settle().await;
@@ -99,31 +98,10 @@ pub async fn redrive(
 }
 
 fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<(Letter, Step)>> {
-    let steps = if sale.money == Money::Kept { plan(sale, now) } else { Vec::new() };
-    let mut records = Vec::new();
-    for (letter, step) in &steps {
-        let mail = sale.letter_mut(*letter);
-        if let (Step::PutBack, Mail::Dead { progress, .. }) = (step, &*mail) {
-            *mail = Mail::Retrying { due: now, progress: from_the_start(progress) };
-            records.push(operator.record(format!("redrive {}", letter.as_str()), now));
-        }
-    }
-    if records.is_empty() {
-        return Change::nothing(steps);
-    }
-    sale.chased = 0;
-    Change::recorded(records, steps)
-}
-
-/// What is left of the attempts so far. A mail that no longer rendered to the bytes of its first attempt may render
-/// anew, provided that no draft of those bytes exists: without a recorded draft nothing was ever sent.
-fn from_the_start(progress: &Progress) -> Progress {
-    let changed = progress.failures.last().is_some_and(|code| code == "changed");
-    let forget = changed && progress.draft.is_none();
-    Progress {
-        failures: Vec::new(),
-        draft: progress.draft.clone(),
-        body_hash: progress.body_hash.clone().filter(|_| !forget),
+    let steps = if sale.is_money_kept() { plan(sale, now) } else { Vec::new() };
+    match sale.redrive(operator, now) {
+        Ok(event) => Change::of(&event, &Context::at(now), steps),
+        Err(_) => Change::nothing(steps),
     }
 }
 
@@ -137,11 +115,12 @@ mod tests {
     use super::*;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
-        mail::Draft,
+        mail::{Draft, Progress},
+        money::Money,
         sale::{Claim, Fulfilment},
     };
     use std::time::Duration;
-    use testkit::{Fault, Plan, World, run};
+    use testkit::{Fault, Plan, World, run, sale::WithField};
 
     fn progress(last: &str, draft: bool) -> Progress {
         let draft = draft.then(|| Draft { id: "d1".into(), internet_message_id: "<1@x>".into() });
@@ -149,7 +128,7 @@ mod tests {
     }
 
     fn with_dead_mail(progress: Progress) -> Sale {
-        Sale { mail: Mail::Dead { at: at(-100), progress }, chased: 3, ..sale() }
+        sale().with("mail", Mail::Dead { at: at(-100), progress }).with("chased", 3)
     }
 
     async fn go(world: &World) -> Result<Vec<(Letter, Step)>, RedriveError> {
@@ -162,9 +141,9 @@ mod tests {
         assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::PutBack)]);
         let expected = Progress { failures: Vec::new(), ..progress("403", true) };
         let mut sale = stored(&world);
-        assert_eq!(sale.mail, Mail::Retrying { due: at(0), progress: expected });
+        assert_eq!(*sale.mail(), Mail::Retrying { due: at(0), progress: expected });
         assert_eq!(sale.claim_mail(Letter::Verdict, "w", at(0), Duration::from_secs(1)), Claim::Granted);
-        assert_eq!((sale.chased, sale.outbox.len()), (0, 0));
+        assert_eq!((sale.chased(), sale.outbox().len()), (0, 0));
         let state = world.state();
         assert!(matches!(state.queue[0].0, Message::MailRetry { letter: Letter::Verdict, .. }));
         drop(state);
@@ -177,7 +156,7 @@ mod tests {
         for (last, draft, kept) in [("changed", false, false), ("changed", true, true), ("503", false, true)] {
             let world = world_with(with_dead_mail(progress(last, draft)));
             run(go(&world)).unwrap().unwrap();
-            let Mail::Retrying { progress, .. } = stored(&world).mail else { panic!("{last}") };
+            let Mail::Retrying { progress, .. } = stored(&world).mail().clone() else { panic!("{last}") };
             assert_eq!((progress.body_hash.is_some(), progress.draft.is_some()), (kept, draft), "{last}");
         }
     }
@@ -195,19 +174,21 @@ mod tests {
             Mail::Held,
             Mail::Retrying { due: at(9), progress: Progress::default() },
         ] {
-            let world = world_with(Sale { mail, ..sale() });
+            let world = world_with(sale().with("mail", mail));
             assert_eq!(run(go(&world)).unwrap().unwrap(), []);
-            assert!(world.state().queue.is_empty() && stored(&world).mail == world.state().sales[&session()].0.mail);
+            assert!(
+                world.state().queue.is_empty() && *stored(&world).mail() == *world.state().sales[&session()].0.mail()
+            );
         }
     }
 
     #[test]
     fn nothing_is_sent_that_the_sale_does_not_send_any_more_or_whose_money_went_back() {
         let held = Fulfilment::InReview { gate: 1, at: at(-5) };
-        let world = world_with(Sale { fulfilment: held, ..with_dead_mail(progress("503", false)) });
+        let world = world_with(with_dead_mail(progress("503", false)).with("fulfilment", held));
         assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::NotWanted)]);
         assert!(world.state().queue.is_empty() && decisions(&world).is_empty());
-        let refunded = Sale { money: Money::Refunded { at: at(-5) }, ..with_dead_mail(progress("503", false)) };
+        let refunded = with_dead_mail(progress("503", false)).with("money", Money::Refunded { at: at(-5) });
         let world = world_with(refunded);
         assert!(run(go(&world)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().queue.is_empty());
@@ -218,7 +199,7 @@ mod tests {
     fn whatever_breaks_repeating_the_command_sends_the_mail_on_its_way() {
         let fresh = || -> &'static World { Box::leak(Box::new(world_with(with_dead_mail(progress("503", true))))) };
         whatever_breaks(fresh, go, |world, what| {
-            assert!(matches!(stored(world).mail, Mail::Retrying { .. }), "{what}");
+            assert!(matches!(stored(world).mail(), Mail::Retrying { .. }), "{what}");
             assert_eq!(decisions(world).len(), 1, "{what}");
             assert!(!world.state().queue.is_empty(), "{what}");
         });
@@ -237,7 +218,7 @@ mod tests {
         let lease = Duration::from_secs(120);
         assert_eq!(sale.claim_mail(Letter::Verdict, "first", at(0), lease), Claim::Granted);
         assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(0), lease), Claim::BusyElsewhere);
-        sale.mail = Mail::Sent { at: at(1) };
+        sale = sale.with("mail", Mail::Sent { at: at(1) });
         assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(999), lease), Claim::Done);
     }
 }

@@ -105,15 +105,16 @@ mod tests {
     use super::*;
     use crate::testing::{at, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
-        PaymentStatus, Sale,
+        PaymentStatus,
         money::{Money, PaymentId},
         ports::RefundStatus,
         sale::Fulfilment,
     };
+    use testkit::sale::WithField;
     use testkit::{World, run};
 
     fn failed() -> World {
-        let sale = Sale { fulfilment: Fulfilment::Failed { reason: "QUOTA".into(), at: at(-100) }, ..sale() };
+        let sale = sale().with("fulfilment", Fulfilment::Failed { reason: "QUOTA".into(), at: at(-100) });
         let world = world_with(sale);
         let payment = PaymentId::parse("pi_1").unwrap();
         world.state().sessions.values_mut().for_each(|session| session.payment = Some(payment.clone()));
@@ -146,13 +147,13 @@ mod tests {
         assert!(matches!(run(issue(ports, &operator(), &stranger)), Some(Err(IssueError::NoSale))));
         world.state().sessions.values_mut().for_each(|session| session.payment_status = PaymentStatus::Unpaid);
         assert!(matches!(run(go(&world)), Some(Err(IssueError::NotPaid))));
-        assert_eq!(stored(&world).money, Money::Kept);
+        assert_eq!(*stored(&world).money(), Money::Kept);
         let disputed = failed();
         disputed
             .state()
             .sales
             .values_mut()
-            .for_each(|(sale, _)| sale.money = Money::Disputed { at: at(-1), refund: None });
+            .for_each(|(sale, _)| *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None }));
         assert!(run(go(&disputed)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().refunds.is_empty() && disputed.state().refunds.is_empty());
     }
@@ -162,7 +163,7 @@ mod tests {
         let world = failed();
         world.state().refund_status = Some(RefundStatus::Failed);
         assert!(matches!(run(go(&world)), Some(Err(IssueError::Failed(_)))));
-        assert!(matches!(stored(&world).money, Money::RefundAuthorised { .. }));
+        assert!(matches!(stored(&world).money(), Money::RefundAuthorised { .. }));
         world.state().refund_status = None;
         assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded);
     }
@@ -171,7 +172,7 @@ mod tests {
     fn whatever_breaks_repeating_the_command_gives_the_money_back_once() {
         let fresh = || -> &'static World { Box::leak(Box::new(failed())) };
         whatever_breaks(fresh, go, |world, what| {
-            assert!(matches!(stored(world).money, Money::Refunded { .. }), "{what}");
+            assert!(matches!(stored(world).money(), Money::Refunded { .. }), "{what}");
             assert_eq!(world.state().refunds.len(), 1, "{what}");
             let log: Vec<String> = world.state().log.values().cloned().collect();
             assert_eq!(log.iter().filter(|line| line.contains("\"step\":\"authorised\"")).count(), 1, "{what}");

@@ -1,11 +1,12 @@
 //! Customers' replies to a sale's mails: read on demand, and settled by an operator (Silent Drop, GAP-SD-09).
 
 use crate::Operator;
-use audit::{Change, CommitError, Journal};
+use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
     inbox::{Correspondence, Reply},
     ports::{Inbox, MailError, SaleStore, StorageError},
+    sale::Event,
 };
 
 /// Why a reply was neither shown nor settled.
@@ -58,9 +59,9 @@ pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &Session
 }
 
 fn settled(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<usize> {
-    match sale.settle_replies(now) {
-        0 => Change::nothing(0),
-        count => Change::recorded(vec![operator.record("settle replies", now)], count),
+    match sale.settle_replies(operator, now) {
+        Ok(event @ Event::RepliesSettled(_, count)) => Change::of(&event, &Context::at(now), count),
+        _ => Change::nothing(0),
     }
 }
 
@@ -69,11 +70,12 @@ mod tests {
     use super::*;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::inbox::{Arrival, Incoming};
+    use testkit::sale::WithField;
     use testkit::{World, inbox::Unread, run};
 
     fn replied() -> Sale {
         let reply = |id: &str| Reply { message: id.into(), at: at(-9), from_buyer: Some(true), settled_at: None };
-        Sale { replies: vec![reply("m1"), reply("m2")], ..sale() }
+        sale().with("replies", vec![reply("m1"), reply("m2")])
     }
 
     #[test]

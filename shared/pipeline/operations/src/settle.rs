@@ -4,21 +4,10 @@ use crate::{
     Operator,
     redrive::{Ports, RedriveError, retry},
 };
-use audit::Change;
-use domain::{
-    Sale, SessionId,
-    mail::{Letter, Mail, Progress},
-    money::Money,
-};
+use audit::{Change, Context};
+use domain::{Sale, SessionId, mail::Letter, sale::Event};
 
-/// What the human found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// It went: it is among the sent items, or the customer has it.
-    Sent,
-    /// It did not: it may be sent again.
-    NotSent,
-}
+pub use domain::mail::Found;
 
 /// Notes what was found of every such mail of a sale, and sends those that did not go on their way again. Returns
 /// the letters.
@@ -33,24 +22,17 @@ pub async fn settle(
 ) -> Result<Vec<Letter>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    if sale.value.money != Money::Kept && found == Found::NotSent {
+    if !sale.value.is_money_kept() && found == Found::NotSent {
         return Err(RedriveError::MoneyWentBack);
     }
     let now = journal.clock.now();
     let note = |sale: &mut Sale, _| {
-        let unknown = |letter: &Letter| matches!(sale.letter(*letter), Mail::Unknown { .. });
-        let letters: Vec<Letter> = Letter::ALL.into_iter().filter(unknown).collect();
-        let mut records = Vec::new();
-        for letter in &letters {
-            // The draft that may have gone is gone: what is sent again is a new one.
-            let (mail, action) = match found {
-                Found::Sent => (Mail::Sent { at: now }, "found sent"),
-                Found::NotSent => (Mail::Retrying { due: now, progress: Progress::default() }, "found not sent"),
-            };
-            *sale.letter_mut(*letter) = mail;
-            records.push(operator.record(format!("{action}: {}", letter.as_str()), now));
-        }
-        if records.is_empty() { Change::nothing(letters) } else { Change::recorded(records, letters) }
+        let Ok(event) = sale.settle_mails(operator, found, now) else { return Change::nothing(Vec::new()) };
+        let letters = match &event {
+            Event::MailsSettled(_, letters, _) => letters.clone(),
+            _ => Vec::new(),
+        };
+        Change::of(&event, &Context::at(now), letters)
     };
     let (_, letters) = journal.commit(sale, note).await?.settle().await;
     if found == Found::NotSent {
@@ -65,12 +47,16 @@ pub async fn settle(
 mod tests {
     use super::*;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, world_with};
-    use domain::sale::Fulfilment;
-    use testkit::{Fault, Plan, World, run};
+    use domain::{
+        mail::{Mail, Progress},
+        money::Money,
+        sale::Fulfilment,
+    };
+    use testkit::{Fault, Plan, World, run, sale::WithField};
 
     fn unknown() -> World {
         let fulfilment = Fulfilment::Ready { at: at(-200), archived: true };
-        world_with(Sale { fulfilment, mail: Mail::Unknown { at: at(-100) }, ..sale() })
+        world_with(sale().with("fulfilment", fulfilment).with("mail", Mail::Unknown { at: at(-100) }))
     }
 
     async fn go(world: &World, found: Found) -> Result<Vec<Letter>, RedriveError> {
@@ -81,7 +67,7 @@ mod tests {
     fn what_was_found_sent_is_on_record_and_off_the_list() {
         let world = unknown();
         assert_eq!(run(go(&world, Found::Sent)).unwrap().unwrap(), [Letter::Verdict]);
-        assert_eq!((stored(&world).mail, stored(&world).open_work()), (Mail::Sent { at: at(0) }, None));
+        assert_eq!((stored(&world).mail(), stored(&world).open_work()), (&Mail::Sent { at: at(0) }, None));
         assert_eq!(decisions(&world)[0]["action"], "found sent: verdict");
         assert!(world.state().queue.is_empty());
         assert_eq!(run(go(&world, Found::NotSent)).unwrap().unwrap(), [], "and is not sent afterwards");
@@ -99,7 +85,7 @@ mod tests {
                 world.plan(Plan::none());
                 let _ = run(go(&world, Found::NotSent));
                 let due = Mail::Retrying { due: at(0), progress: Progress::default() };
-                assert_eq!(stored(&world).mail, due, "{fault:?} at {boundary}");
+                assert_eq!(*stored(&world).mail(), due, "{fault:?} at {boundary}");
                 assert_eq!(decisions(&world).len(), 1, "{fault:?} at {boundary}");
             }
         }
@@ -108,7 +94,11 @@ mod tests {
     #[test]
     fn nothing_is_sent_again_for_money_that_went_back() {
         let world = unknown();
-        world.state().sales.values_mut().for_each(|(sale, _)| sale.money = Money::Refunded { at: at(-1) });
+        world
+            .state()
+            .sales
+            .values_mut()
+            .for_each(|(sale, _)| *sale = sale.with("money", Money::Refunded { at: at(-1) }));
         assert!(run(go(&world, Found::NotSent)).unwrap().unwrap_err().is_refusal());
     }
 }

@@ -72,14 +72,14 @@ async fn of_sale(ports: Ports<'_>, sale: Sale) -> Result<Overview, StorageError>
     let finding = verify_stream(stream.trim_end_matches('/'), &objects, Some(&Known::of(&sale))).err();
     let mut timeline: Vec<Value> = objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
     // A record whose reply was lost is in the log and waits in the sale too.
-    let waiting = sale.outbox.iter().map(|entry| parse(&entry.line));
+    let waiting = sale.outbox().iter().map(|entry| parse(&entry.line));
     let unseen: Vec<Value> = waiting.filter(|record| !timeline.contains(record)).collect();
     timeline.extend(unseen);
     Ok(Overview {
-        session: sale.session_id.clone(),
+        session: sale.session_id().clone(),
         open: sale.open_work(),
         timeline,
-        records: sale.audit.as_ref().map_or(0, |head| head.count),
+        records: sale.audit().map_or(0, |head| head.count),
         records_in_log: objects.len() as u64,
         finding,
         sale: Some(sale),
@@ -133,7 +133,7 @@ mod tests {
         Operator,
         testing::{journal, sale, session, world},
     };
-    use audit::Change;
+    use audit::{Change, Context};
     use audit_verify::stream::Damage;
     use testkit::{Fault, Plan, run};
 
@@ -145,8 +145,11 @@ mod tests {
         for plan in [Plan::none(), Plan::none().whenever("log.publish", Fault::Fail)] {
             world.plan(plan);
             let journal = journal(&world);
-            let loaded = run(journal.load(&session(), sale().received_at)).unwrap().unwrap();
-            let note = |_: &mut Sale, _| Change::recorded(vec![operator.record("approve", sale().received_at)], ());
+            let loaded = run(journal.load(&session(), sale().received_at())).unwrap().unwrap();
+            let note = |sale: &mut Sale, _| match sale.remove_from_cache(&operator) {
+                Ok(event) => Change::of(&event, &Context::at(sale.received_at()), ()),
+                Err(refused) => panic!("{refused}"),
+            };
             run(journal.commit(loaded, note)).unwrap().unwrap().unsettled();
         }
         world.plan(Plan::none());

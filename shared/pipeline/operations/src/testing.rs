@@ -4,6 +4,7 @@ use crate::Operator;
 use audit::Journal;
 use domain::{CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment};
 use std::future::Future;
+use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, run};
 
 pub(crate) const NOW: i64 = 1_800_000_000;
@@ -19,12 +20,10 @@ pub(crate) fn session() -> SessionId {
 
 /// A sale that was delivered.
 pub(crate) fn sale() -> Sale {
-    Sale {
-        tier: Some(domain::Tier::Quick),
-        fulfilment: Fulfilment::Ready { at: at(-500), archived: true },
-        mail: Mail::Sent { at: at(-400) },
-        ..Sale::ordered(session(), at(-600))
-    }
+    Sale::ordered(session(), at(-600))
+        .with("tier", Some(domain::Tier::Quick))
+        .with("fulfilment", Fulfilment::Ready { at: at(-500), archived: true })
+        .with("mail", Mail::Sent { at: at(-400) })
 }
 
 pub(crate) fn operator() -> Operator {
@@ -38,7 +37,7 @@ pub(crate) fn world() -> World {
 pub(crate) fn world_with(sale: Sale) -> World {
     let world = world();
     let paid = CheckoutSession {
-        id: sale.session_id.clone(),
+        id: sale.session_id().clone(),
         payment_status: PaymentStatus::Paid,
         open: false,
         metadata: [("tier", "quick"), ("q0", "Open a shop?"), ("qn", "1")]
@@ -53,7 +52,7 @@ pub(crate) fn world_with(sale: Sale) -> World {
     };
     let mut state = world.state();
     state.sessions.insert(paid.id.clone(), paid);
-    state.sales.insert(sale.session_id.clone(), (sale, 1));
+    state.sales.insert(sale.session_id().clone(), (sale, 1));
     drop(state);
     world
 }

@@ -1,10 +1,10 @@
 //! The decision that money goes back.
 
-use crate::record;
-use audit::{Change, CommitError, Journal, Record, RefundStep};
+use audit::{Change, CommitError, Context, Journal};
 use domain::{
     CheckoutSession, Sale, Timestamp,
     money::{Authorisation, Money},
+    sale::Charge,
 };
 
 /// What came of the wish to refund a sale.
@@ -38,31 +38,21 @@ pub async fn authorise(
     Ok(decided.settle().await.1)
 }
 
-/// The same as a plain decision, for who commits more than this.
+/// The same as a plain decision, for a caller that commits more than this.
 pub fn decide(
     sale: &mut Sale,
     session: &CheckoutSession,
     authorisation: &Authorisation,
     now: Timestamp,
 ) -> Change<Decision> {
-    match &sale.money {
+    match sale.money() {
         Money::RefundAuthorised { .. } => return Change::nothing(Decision::AlreadyAuthorised),
         Money::Refunded { .. } => return Change::nothing(Decision::AlreadyRefunded),
-        Money::Disputed { .. } => return Change::nothing(Decision::Disputed),
         Money::Kept if !session.is_paid() => return Change::nothing(Decision::NotPaid),
-        Money::Kept => {}
+        Money::Kept | Money::Disputed { .. } => {}
     }
-    sale.money = Money::RefundAuthorised { authorisation: authorisation.clone(), at: now };
-    // From here on it counts how often Stripe was asked.
-    sale.chased = 0;
-    sale.reminded_at = None;
-    let record = record(RefundStep::Authorised, authorisation, session, None, now, now);
-    Change::recorded(vec![record], Decision::Authorised)
-}
-
-/// The record of a confirmation that came from Stripe by itself, where a refund of ours was on its way.
-#[must_use]
-pub fn confirmation(sale: &Sale, session: &CheckoutSession, now: Timestamp) -> Option<Record> {
-    let Money::RefundAuthorised { authorisation, at } = &sale.money else { return None };
-    Some(record(RefundStep::Confirmed, authorisation, session, None, *at, now))
+    match sale.refund_authorised(authorisation, Charge::of(session), now) {
+        Ok(event) => Change::of(&event, &Context::at(now), Decision::Authorised),
+        Err(_) => Change::nothing(Decision::Disputed),
+    }
 }

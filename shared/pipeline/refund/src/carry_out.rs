@@ -1,12 +1,12 @@
 //! What was decided, done.
 
-use crate::record;
-use audit::{Change, Journal, RefundStep};
+use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
     money::Money,
     ports::{Ledger, PaymentError, Payments, RefundStatus},
+    sale::{Charge, Event, RefundAnswer},
 };
 
 /// What a refund needs from outside.
@@ -41,7 +41,7 @@ const PATIENT_ANSWERS: u32 = 3;
 pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome, StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(Outcome::NotAuthorised) };
-    if !matches!(sale.value.money, Money::RefundAuthorised { .. }) {
+    if !matches!(sale.value.money(), Money::RefundAuthorised { .. }) {
         let outcome = stands(&sale.value);
         journal.flush(sale).await;
         return Ok(outcome);
@@ -54,7 +54,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
 
 /// What the sale itself says of a refund that is not under way.
 const fn stands(sale: &Sale) -> Outcome {
-    if matches!(sale.money, Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
+    if matches!(sale.money(), Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
 }
 
 /// Stripe's answer; no answer is an error, a refusal is none.
@@ -72,31 +72,23 @@ async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession) -> Result<Outcome,
 
 /// Notes the answer, unless Stripe's own event was faster.
 fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Outcome, now: Timestamp) -> Change<Outcome> {
-    let Money::RefundAuthorised { authorisation, at } = sale.money.clone() else {
-        return Change::nothing(stands(sale));
+    let answer = match asked {
+        Outcome::Refunded => RefundAnswer::Confirmed,
+        Outcome::Pending | Outcome::NotAuthorised => RefundAnswer::Pending,
+        Outcome::Failed(code) => RefundAnswer::Failed(code),
     };
-    let (step, error) = match asked {
-        Outcome::Refunded => (RefundStep::Confirmed, None),
-        Outcome::Pending | Outcome::NotAuthorised => (RefundStep::Issued, None),
-        Outcome::Failed(code) => (RefundStep::Failed, Some(code.as_str())),
-    };
-    let record = record(step, &authorisation, checkout, error, at, now);
-    let change = Change::recorded(vec![record], asked.clone());
-    if *asked == Outcome::Refunded {
-        sale.money = Money::Refunded { at: now };
-        return change;
-    }
-    sale.chased += 1;
-    sale.reminded_at = Some(now);
+    let noted = sale.refund_answered(answer, Charge::of(checkout), now);
+    let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else { return Change::nothing(stands(sale)) };
+    let change = Change::of(&event, &Context::at(now), asked.clone());
     let alert = |severity, detail: &str| Alert::event("ORACLE-REFUND", severity, now, "REFUND", &checkout.id, detail);
-    match error {
-        Some(code) => {
+    match answer {
+        RefundAnswer::Failed(code) => {
             let detail = format!("the refund failed ({code}): give the money back by hand, or ask again");
             change.alerting(alert(Severity::Critical, &detail))
         }
-        None if sale.chased >= PATIENT_ANSWERS => {
+        RefundAnswer::Pending if answers >= PATIENT_ANSWERS => {
             change.alerting(alert(Severity::Error, "Stripe has not confirmed the refund yet"))
         }
-        None => change,
+        RefundAnswer::Pending | RefundAnswer::Confirmed => change,
     }
 }

@@ -1,12 +1,12 @@
 use super::*;
 use audit::Journal;
 use domain::{
-    CheckoutSession, PaymentStatus, SessionId,
+    CheckoutSession, PaymentStatus, SessionId, Timestamp,
     money::{Authorisation, Money, PaymentId},
     open_work::Work,
     ports::{Clock, RefundStatus},
 };
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, run, sale::WithField};
 
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
@@ -55,7 +55,7 @@ fn steps(world: &World) -> Vec<String> {
 }
 
 fn money(world: &World) -> Money {
-    world.state().sales.values().next().unwrap().0.money.clone()
+    world.state().sales.values().next().unwrap().0.money().clone()
 }
 
 /// Silent Drop, invariants 6 and 7.
@@ -156,7 +156,7 @@ fn a_second_decision_changes_nothing_and_none_is_made_where_nothing_can_go_back(
         (Money::Refunded { at }, Decision::AlreadyRefunded),
         (Money::Disputed { at, refund: None }, Decision::Disputed),
     ] {
-        world.state().sales.values_mut().for_each(|(sale, _)| sale.money = state.clone());
+        world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", state.clone()));
         assert_eq!(decided("kim"), expected);
         assert_eq!(money(&world), state);
     }

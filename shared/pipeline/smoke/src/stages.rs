@@ -120,13 +120,13 @@ pub(crate) async fn simulate(
 
 /// Why there will be no verdict, once that is certain.
 fn made_no_verdict(sale: &Versioned<Sale>) -> Option<Failure> {
-    match &sale.value.fulfilment {
+    match sale.value.fulfilment() {
         Fulfilment::Failed { reason, .. } => {
             Some(Failure::with(format!("no verdict: {reason}"), json!({ "error": reason })))
         }
         Fulfilment::InReview { gate, .. } => Some(Failure::new(format!("held by the content filter at gate {gate}"))),
         Fulfilment::Unusable { .. } => Some(Failure::new("the session was found unusable")),
-        Fulfilment::Ordered { .. } if sale.value.unavailable_until.is_some() => {
+        Fulfilment::Ordered { .. } if sale.value.unavailable_until().is_some() => {
             Some(Failure::new("Gemini is not asked: its circuit is open"))
         }
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. } => None,
@@ -177,7 +177,7 @@ pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Dura
         let sale = ports.store.load(session).await.map_err(|error| failed(&error))?;
         let Some(sale) = sale else { return Err(Failure::new("there is no sale, so there is no mail")) };
         let given_up = |what: &str, failures: &[String]| Failure::with(what, json!({ "failures": failures }));
-        match &sale.value.mail {
+        match sale.value.mail() {
             Mail::Sent { .. } => return Ok(((), "status=sent".to_owned())),
             Mail::NotOrdered | Mail::Ordered | Mail::Sending { .. } => {}
             Mail::Retrying { progress, .. } => return Err(given_up("the mailbox asks to wait", &progress.failures)),
@@ -221,7 +221,7 @@ pub(crate) enum Removed {
 pub(crate) async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Removed, Failure> {
     let (sale, entry) = ports.store.load_with_verdict(session).await.map_err(|error| failed(&error))?;
     match entry {
-        CacheEntry::Miss | CacheEntry::Removed => Ok(match sale.map(|sale| sale.value.fulfilment) {
+        CacheEntry::Miss | CacheEntry::Removed => Ok(match sale.map(|sale| sale.value.fulfilment().clone()) {
             None | Some(Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }) => Removed::NothingYet,
             Some(_) => Removed::Nothing,
         }),

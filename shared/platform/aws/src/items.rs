@@ -92,7 +92,7 @@ fn with_document(mut key: Item, version: u64, token: &str, document: String) -> 
 
 pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, StorageError> {
     let document = serde_json::to_string(sale).map_err(|error| storage("sale write", error))?;
-    let mut stored = with_document(key(&sale.session_id, SALE), version, token, document);
+    let mut stored = with_document(key(sale.session_id(), SALE), version, token, document);
     // The index of open sales is sparse: a sale that has ended is not in it.
     if let Some(open) = sale.open_work() {
         stored.extend(item([
@@ -101,8 +101,8 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
         ]));
     }
     // The smoke test makes one a day; a customer's sale never expires.
-    if sale.smoke {
-        let expires = sale.received_at.plus(smoke::KEPT_FOR).as_seconds();
+    if sale.smoke() {
+        let expires = sale.received_at().plus(smoke::KEPT_FOR).as_seconds();
         stored.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
     }
     Ok(stored)

@@ -173,7 +173,7 @@ impl SaleStore for DynamoSales {
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        let step = Step { name: "sale write", operation: "CACHE_WRITE", subject: sale.session_id.prefix() };
+        let step = Step { name: "sale write", operation: "CACHE_WRITE", subject: sale.session_id().prefix() };
         let (token, version) = (self.randomness.token(), expected + 1);
         let (condition, values) = expects(expected);
         let write = Conditional { item: sale_item(sale, version, &token)?, condition, values, token: &token };
@@ -181,7 +181,7 @@ impl SaleStore for DynamoSales {
             None => self.put(step, &write).await?,
             Some(verdict) => {
                 // Stored when the sale was changed: what is restored is as young as its restoration.
-                let entry = verdict_item(&sale.session_id, verdict, sale.changed_at)?;
+                let entry = verdict_item(sale.session_id(), verdict, sale.changed_at())?;
                 self.put_with_verdict(step, &write, &entry).await?;
             }
         }

@@ -142,10 +142,8 @@ fn cancelled(reasons: &str) -> Reply {
 async fn cached(replies: impl IntoIterator<Item = Reply>) -> (Result<u64, domain::ports::SaveError>, Vec<Value>) {
     let server = Server::start(replies).await;
     let (sales, _alerts) = table(&server.url);
-    let sale = domain::Sale {
-        changed_at: Timestamp::from_millis(7),
-        ..domain::Sale::ordered(session(), Timestamp::from_millis(1))
-    };
+    let mut sale = domain::Sale::ordered(session(), Timestamp::from_millis(1));
+    sale.saved(Timestamp::from_millis(7));
     let verdict = json!({ "verdict": "GREEN", "summary": "Yes." });
     let verdict = json!({ "tier": "quick", "query": "q", "verdict": verdict, "cached_at": "t" });
     let verdict: CachedVerdict = serde_json::from_value(verdict).unwrap();

@@ -43,15 +43,15 @@ impl SaleStore for World {
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
         let write = self.boundary("store.save", |state| {
-            let current = state.sales.get(&sale.session_id).map_or(0, |(_, version)| *version);
+            let current = state.sales.get(sale.session_id()).map_or(0, |(_, version)| *version);
             if current != expected {
                 return Err(SaveError::Conflict);
             }
-            state.sales.insert(sale.session_id.clone(), (sale.clone(), expected + 1));
+            state.sales.insert(sale.session_id().clone(), (sale.clone(), expected + 1));
             if let Some(verdict) = verdict {
-                state.cache_verdict(&sale.session_id, verdict, sale.changed_at);
+                state.cache_verdict(sale.session_id(), verdict, sale.changed_at());
                 state.corrupt_cache = false;
-                state.corrupt_entries.remove(&sale.session_id);
+                state.corrupt_entries.remove(sale.session_id());
             }
             Ok(expected + 1)
         });
@@ -145,10 +145,10 @@ impl OpenSales for World {
             let mut found: Vec<_> =
                 state.sales.values().filter_map(|(sale, _)| Some((sale.open_work()?, sale))).collect();
             found.retain(|(open, _)| open.work == work && until.is_none_or(|until| open.due <= until));
-            found.sort_by_key(|(open, sale)| (open.due, sale.session_id.clone()));
+            found.sort_by_key(|(open, sale)| (open.due, sale.session_id().clone()));
             let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
             let sessions: Vec<_> =
-                found.iter().skip(skip).take(PAGE).map(|(_, sale)| sale.session_id.clone()).collect();
+                found.iter().skip(skip).take(PAGE).map(|(_, sale)| sale.session_id().clone()).collect();
             let next = (skip + sessions.len() < found.len()).then(|| (skip + sessions.len()).to_string());
             Listed { sessions, next }
         });

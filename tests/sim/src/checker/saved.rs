@@ -20,7 +20,7 @@ impl Checker {
         let Some((new, _)) = state.sales.get(session) else { return Ok(()) };
         let clocks_are_right = self.clocks_are_right;
         let seen = self.seen.entry(session.clone()).or_default();
-        let fresh = || Sale::ordered(session.clone(), new.received_at);
+        let fresh = || Sale::ordered(session.clone(), new.received_at());
         let old = seen.sale.take().unwrap_or_else(fresh);
         if old == *new {
             seen.sale = Some(old);
@@ -34,8 +34,8 @@ impl Checker {
         }
         step.money(added)?;
         seen.reminders += usize::from(step.reminds());
-        seen.authorised |= matches!(new.money, Money::RefundAuthorised { .. });
-        seen.gone_since = if new.money == Money::Kept { None } else { seen.gone_since.or(Some(state.now)) };
+        seen.authorised |= matches!(new.money(), Money::RefundAuthorised { .. });
+        seen.gone_since = if *new.money() == Money::Kept { None } else { seen.gone_since.or(Some(state.now)) };
         step.still_the_first(seen)?;
         seen.drops += added.iter().filter(|entry| entry.line.contains("\"event\":\"silent_drop\"")).count();
         Rule::Recorded.require(seen.drops <= 1, || "a drop is recorded twice".to_owned())?;
@@ -57,13 +57,13 @@ struct Step<'a> {
 impl<'a> Step<'a> {
     /// The lines of the records that were saved with the change.
     fn records(&self) -> Result<&'a [AuditEntry], crate::rules::Violation> {
-        let count = |sale: &Sale| sale.audit.as_ref().map_or(0, |head| head.count);
+        let count = |sale: &Sale| sale.audit().map_or(0, |head| head.count);
         let (before, now) = (count(self.old), count(self.new));
         Rule::Recorded.require(now >= before, || format!("{before} records became {now}"))?;
         let added = usize::try_from(now - before).unwrap_or(usize::MAX);
-        let outbox = &self.new.outbox;
+        let outbox = self.new.outbox();
         Rule::Recorded.require(outbox.len() >= added, || "a record was not saved with its change".to_owned())?;
-        for entry in &self.old.outbox {
+        for entry in self.old.outbox() {
             let kept = outbox.contains(entry) || self.state.log.get(&entry.key) == Some(&entry.line);
             Rule::Recorded.require(kept, || "a record was dropped before it was published".to_owned())?;
         }
@@ -71,7 +71,7 @@ impl<'a> Step<'a> {
     }
 
     fn fulfilment(&self, seen: &mut Seen, added: &[AuditEntry]) -> Checked {
-        let (old, new) = (&self.old.fulfilment, &self.new.fulfilment);
+        let (old, new) = (self.old.fulfilment(), self.new.fulfilment());
         if let Fulfilment::Ready { archived, .. } = new {
             let kept = !archived || self.state.archive.contains_key(self.session) || self.customer.mishap.is_some();
             Rule::FirstVerdict.require(kept, || "said to be archived, and is not".to_owned())?;
@@ -79,13 +79,13 @@ impl<'a> Step<'a> {
         if std::mem::discriminant(old) == std::mem::discriminant(new) {
             return self.same(old, new);
         }
-        let is_new = self.old.fulfilment == Fulfilment::Ordered { at: self.new.received_at };
+        let is_new = *self.old.fulfilment() == Fulfilment::Ordered { at: self.new.received_at() };
         match (old, new) {
             (Fulfilment::Ordered { .. }, Fulfilment::Generating { .. })
             | (Fulfilment::Generating { .. }, Fulfilment::Ordered { .. }) => Ok(()),
             (Fulfilment::Generating { .. }, Fulfilment::Ready { .. }) => self.ready(seen, added),
             (Fulfilment::Ready { .. }, Fulfilment::Ordered { .. }) => {
-                let moved = self.new.regenerated_at != self.old.regenerated_at;
+                let moved = self.new.regenerated_at() != self.old.regenerated_at();
                 let lost = !self.state.archive.contains_key(self.session);
                 Rule::FirstVerdict.require(moved && lost, || "generated again though it can be read".to_owned())
             }
@@ -128,7 +128,7 @@ impl<'a> Step<'a> {
 
     /// Money moves with its record, and by an authority that may decide it.
     fn money(&self, added: &[AuditEntry]) -> Checked {
-        let (old, new) = (&self.old.money, &self.new.money);
+        let (old, new) = (&self.old.money(), &self.new.money());
         if old == new {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl<'a> Step<'a> {
             (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
                 let by_policy = authorisation.by().starts_with("policy");
                 let may = if by_policy {
-                    matches!(self.new.fulfilment, Fulfilment::InReview { .. })
+                    matches!(self.new.fulfilment(), Fulfilment::InReview { .. })
                 } else {
                     self.customer.operated
                 };
@@ -166,7 +166,7 @@ impl<'a> Step<'a> {
 
     /// Whether operators count as reminded with this change.
     fn reminds(&self) -> bool {
-        self.new.reminded_at > self.old.reminded_at && self.new.money == Money::Kept
+        self.new.reminded_at() > self.old.reminded_at() && *self.new.money() == Money::Kept
     }
 
     /// A change within one state.
@@ -198,7 +198,7 @@ impl<'a> Step<'a> {
         let rejected = matches!(self.customer.answer, Answer::Rejected | Answer::Prose | Answer::Down);
         Rule::NothingBlocked.require(!rejected, || "what the crosscheck rejects is cached".to_owned())?;
         if let Some(first) = &seen.first {
-            let told = cached.regen && self.new.regenerated_at.is_some();
+            let told = cached.regen && self.new.regenerated_at().is_some();
             Rule::FirstVerdict.require(told || cached == first, || "the first verdict was replaced".to_owned())?;
             return Self::recorded(added, "\"status\":\"REGENERATED\"");
         }
@@ -216,7 +216,7 @@ impl<'a> Step<'a> {
         match (old, new) {
             (Mail::NotOrdered, Mail::Ordered) => {
                 let can_be_read = matches!(
-                    self.new.fulfilment,
+                    self.new.fulfilment(),
                     Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. }
                 );
                 Rule::CacheBeforeMail.require(can_be_read, || "a mail is ordered without a verdict".to_owned())

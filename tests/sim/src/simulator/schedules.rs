@@ -70,7 +70,7 @@ impl Simulator<'_> {
     fn is_quiet(&self) -> bool {
         // An order for a session that nobody paid is asked about for ever.
         let paid = |sale: &Sale| {
-            self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(&sale.session_id))
+            self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(sale.session_id()))
         };
         let machines = |sale: &Sale| {
             paid(sale) && matches!(sale.open_work(), Some(OpenWork { work: OpenKind::InFlight | OpenKind::Refund, .. }))
@@ -87,7 +87,7 @@ impl Simulator<'_> {
         let ours = |it: &&Customer| it.paid_at.is_some() && !it.may_be_chased && it.mishap.is_none();
         for customer in self.customers.iter().filter(ours) {
             let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
-            let Some(sale) = sale.filter(|sale| sale.outbox.is_empty() && sale.alerts.is_empty()) else { continue };
+            let Some(sale) = sale.filter(|sale| sale.outbox().is_empty() && sale.alerts().is_empty()) else { continue };
             let due = sale.open_work().is_some_and(|open| open.work == OpenKind::InFlight && open.due <= now);
             let worked_on = self.tasks.values().any(|task| task.customer == Some(customer.number));
             let left = due && !worked_on && self.whereabouts(customer.number) == Whereabouts::Nowhere;
@@ -231,7 +231,7 @@ impl Simulator<'_> {
 
 /// What of a sale is left to machines, for a report.
 fn chased(sale: &Sale) -> &'static str {
-    match (&sale.fulfilment, &sale.mail, &sale.notice, &sale.divergence) {
+    match (sale.fulfilment(), sale.mail(), sale.notice(), sale.divergence()) {
         (Fulfilment::Ordered { .. }, ..) => "an order",
         (Fulfilment::Generating { .. }, ..) => "a claimed order",
         (_, Mail::Sending { .. }, ..) => "a claimed mail",

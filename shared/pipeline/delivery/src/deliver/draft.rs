@@ -1,13 +1,14 @@
 //! A draft, recorded before it is sent: only a recorded draft is ever sent, and the mailbox sends a draft once.
 
 use super::{Attempt, Delivery, Outcome};
-use crate::failure::Failure;
+use crate::failure;
 use audit::{Change, Record, digest};
 use domain::{
     Sale, StepError,
     alert::Severity,
-    mail::Draft,
+    mail::{Draft, Failure},
     ports::{OutgoingMail, Versioned},
+    sale::Rendered,
     sending::{self, Sending},
 };
 
@@ -21,33 +22,26 @@ impl Delivery<'_> {
     ) -> Result<Outcome, StepError> {
         let hash = digest::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
         if first_hash.is_some_and(|first| first != hash) {
-            return Ok(Outcome::Failed(Box::new(sale), Failure::changed()));
+            return Ok(Outcome::Failed(Box::new(sale), failure::changed(), None));
         }
-        let tag = self.ports.audit_key.email_tag(&mail.to);
+        let rendered = Rendered { body_hash: hash, email_tag: self.ports.audit_key.email_tag(&mail.to) };
         let draft = match self.ports.mailbox.create_draft(mail).await {
             Ok(draft) => draft,
             // Whether or not the mailbox made one: a draft that nobody recorded is never sent.
             Err(error) => {
-                let mut sale = sale;
-                sale.value.email_tag = Some(tag);
-                if let Some(progress) = sale.value.delivering(self.order.letter, &self.order.message_id) {
-                    progress.body_hash = Some(hash);
-                }
-                return Ok(Outcome::Failed(Box::new(sale), Failure::of(&error)));
+                return Ok(Outcome::Failed(Box::new(sale), Failure::from(&error), Some(rendered)));
             }
         };
-        let keep = |sale: &mut Sale, _| {
-            let may_go = self.may_go(sale);
-            match sale.delivering(self.order.letter, &self.order.message_id) {
+        let keep = |sale: &mut Sale, now| {
+            let (letter, owner) = (self.order.letter, &self.order.message_id);
+            let recorded = sale.delivering(letter, owner).and_then(|progress| progress.draft.as_ref());
+            if recorded == Some(&draft) {
                 // The reply to this very write was lost, and somebody else saved after it.
-                Some(progress) if progress.draft.as_ref() == Some(&draft) => Change::nothing(may_go),
-                Some(progress) if progress.draft.is_none() && may_go => {
-                    progress.draft = Some(draft.clone());
-                    progress.body_hash = Some(hash.clone());
-                    sale.email_tag = Some(tag.clone());
-                    Change::recorded(vec![record.clone()], true)
-                }
-                _ => Change::nothing(false),
+                return Change::nothing(sale.may_send(letter));
+            }
+            match sale.mail_drafted(letter, owner, &draft, &rendered) {
+                Ok(event) => Change::of(&event, &self.context(now).with_evidence([record.clone()]), true),
+                Err(_) => Change::nothing(false),
             }
         };
         let (sale, kept) = self.ports.journal.commit(sale, keep).await?.unsettled();
@@ -76,9 +70,9 @@ impl Delivery<'_> {
     async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, StepError> {
         let failure = match sending {
             Sending::Sent => return self.sent(sale).await,
-            Sending::Gone => Failure::lost_track(),
-            Sending::Refused(error) | Sending::Unknown(error) => Failure::of(&error),
+            Sending::Gone => failure::lost_track(),
+            Sending::Refused(error) | Sending::Unknown(error) => Failure::from(&error),
         };
-        Ok(Outcome::Failed(Box::new(sale), failure))
+        Ok(Outcome::Failed(Box::new(sale), failure, None))
     }
 }

@@ -6,19 +6,16 @@
 pub mod examine;
 
 use crate::{Operator, redrive};
-use audit::{Body, Change, CommitError, Journal, Record, Source, Status, digest};
+use audit::{Change, CommitError, Context, Journal, Record, digest};
 use domain::{
     CachedVerdict, Query, Sale, SessionId, Timestamp, Verdict,
-    mail::{Letter, Mail, Progress},
+    mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
-    money::Money,
     ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, Versioned},
-    sale::Fulfilment,
-    texts,
-    verdict::Divergence,
+    sale::{Decision, Fulfilment, NewVerdict},
 };
 use examine::{Held, Refusal};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What a decision about a held sale needs.
 #[derive(Clone, Copy)]
@@ -112,13 +109,13 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
     let now = ports.journal.clock.now();
     let (verdict, records) = match (&held, case.gate) {
         (Held::Verdict(value), 1) => {
-            let tier = case.sale.value.tier.ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+            let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
             let examined = examine::verdict(value, tier, now)?;
             (Some(case.cached(ports, examined.verdict, now).await?), examined.records)
         }
         (held, _) => (None, examine::delivery(held, &case.entry, now)?),
     };
-    case.free(ports, operator, "approve", verdict, records, now).await
+    case.free(ports, operator, Decision::Approve, verdict, records, now).await
 }
 
 /// Puts a cleaned verdict in place of the held one, if it passes the crosscheck and gate 1.
@@ -135,22 +132,22 @@ pub async fn replace(
         Opened::Held(case) => case,
         Opened::Decided(sale) => return ask_again(ports, *sale).await,
     };
-    if case.sale.value.notice == Mail::Held {
+    if *case.sale.value.notice() == Mail::Held {
         return Err(DecideError::NoVerdict);
     }
     let now = ports.journal.clock.now();
     if has_draft(&case.sale.value, now) {
         return Err(DecideError::DraftExists);
     }
-    let tier = case.sale.value.tier.ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+    let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
     let examined = examine::verdict(verdict, tier, now)?;
     let cached = case.cached(ports, examined.verdict, now).await?;
-    case.free(ports, operator, "replace", Some(cached), examined.records, now).await
+    case.free(ports, operator, Decision::Replace, Some(cached), examined.records, now).await
 }
 
 /// Whether a mail with the held text exists outside, or may come to exist at this moment.
 fn has_draft(sale: &Sale, now: Timestamp) -> bool {
-    match &sale.mail {
+    match sale.mail() {
         Mail::Sending { lease_until, progress, .. } => *lease_until > now || progress.draft.is_some(),
         Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => progress.draft.is_some(),
         _ => false,
@@ -175,12 +172,12 @@ impl Case {
     async fn open(ports: Ports<'_>, session: &SessionId) -> Result<Opened, DecideError> {
         let (sale, entry) = ports.journal.store.load_with_verdict(session).await?;
         let sale = sale.ok_or(DecideError::NoSale)?;
-        if sale.value.money != Money::Kept {
+        if !sale.value.is_money_kept() {
             return Err(DecideError::MoneyWentBack);
         }
-        match sale.value.fulfilment {
+        match *sale.value.fulfilment() {
             Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
-            Fulfilment::Ready { archived, .. } if !archived || sale.value.mail == Mail::NotOrdered => {
+            Fulfilment::Ready { archived, .. } if !archived || *sale.value.mail() == Mail::NotOrdered => {
                 Ok(Opened::Decided(Box::new(sale)))
             }
             _ => Err(DecideError::NotHeld),
@@ -193,17 +190,10 @@ impl Case {
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
             return Ok(CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() });
         }
-        let tier = sale.tier.ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+        let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
         let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
-        if sale.regenerated_at.is_some() {
-            cached.regen = true;
-            cached.regen_reason = Some("cache_miss".to_owned());
-            // Regen Consistency, invariants 4 and 5: the first verdict stays authoritative.
-            let told = match divergence(sale, &cached.verdict) {
-                None | Some(Divergence::Significant) => true,
-                Some(Divergence::None | Divergence::Minor) => false,
-            };
-            cached.notice = told.then(|| texts::REGENERATED_NOTICE.to_owned());
+        if let Some(compared) = sale.comparison(cached.verdict.verdict) {
+            cached.mark_regenerated(&compared);
         }
         Ok(cached)
     }
@@ -213,28 +203,20 @@ impl Case {
         self,
         ports: Ports<'_>,
         operator: &Operator,
-        action: &str,
+        decision: Decision,
         verdict: Option<CachedVerdict>,
         records: Vec<Record>,
         now: Timestamp,
     ) -> Result<Decided, DecideError> {
         let journal = ports.journal;
-        let held = self.sale.value.fulfilment.clone();
+        let held = self.sale.value.fulfilment().clone();
+        let new = verdict.as_ref().map(|cached| (cached.verdict.verdict, digest::verdict_hash(&cached.verdict)));
+        let new = new.as_ref().map(|(colour, verdict_hash)| NewVerdict { colour: *colour, verdict_hash });
+        let context = Context::at(now).with_evidence(records);
         let decide = |sale: &mut Sale, _| {
-            // Whatever was examined above is what is held still.
-            if sale.fulfilment != held || sale.money != Money::Kept {
-                return Change::nothing(false);
-            }
-            let mut records = records.clone();
-            records.push(operator.record(action, now));
-            let Some(cached) = &verdict else {
-                reopen(sale, now);
-                return Change::recorded(records, true);
-            };
-            records.extend(note_verdict(sale, cached, action, now));
-            reopen(sale, now);
-            forget_rendering(sale, action, now);
-            Change { verdict: Some(Box::new(cached.clone())), ..Change::recorded(records, true) }
+            // What was examined above is what must be held still.
+            let Ok(event) = sale.free(decision, &held, new, operator, now) else { return Change::nothing(false) };
+            Change { verdict: verdict.clone().map(Box::new), ..Change::of(&event, &context, true) }
         };
         let (sale, decided) = journal.commit(self.sale, decide).await?.settle().await;
         if !decided {
@@ -247,76 +229,22 @@ impl Case {
 
 /// The customer's question: what an operator handed in, or what Stripe has.
 async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
-    if sale.resubmitted
-        && let Some(submission) = ports.submissions.find(&sale.session_id).await?
+    if sale.is_resubmitted()
+        && let Some(submission) = ports.submissions.find(sale.session_id()).await?
     {
         return Ok(submission.query);
     }
-    let session = ports.payments.session(&sale.session_id).await?;
+    let session = ports.payments.session(sale.session_id()).await?;
     session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion)
-}
-
-/// How far the verdict is from the first one, if that is known.
-fn divergence(sale: &Sale, verdict: &Verdict) -> Option<Divergence> {
-    sale.colour.map(|first| Divergence::between(first, verdict.verdict))
-}
-
-/// Notes a new verdict in the sale, and says what the log tells of it: the same as of a model's.
-fn note_verdict(sale: &mut Sale, cached: &CachedVerdict, action: &str, now: Timestamp) -> Vec<Record> {
-    let triggered_at = sale.received_at;
-    sale.verdict_hash = Some(digest::verdict_hash(&cached.verdict));
-    let mut records = Vec::new();
-    let (source, status, detail) = if sale.regenerated_at.is_some() {
-        let body = Body::regen_divergence_check(sale.colour, cached.verdict.verdict);
-        records.push(Record { timestamp: now, triggered_at, body });
-        sale.note_divergence(cached.verdict.verdict);
-        (Source::ResultPage, Status::Regenerated, Some("cache_miss"))
-    } else {
-        sale.colour = Some(cached.verdict.verdict);
-        (Source::Webhook, Status::Ok, None)
-    };
-    let facts = json!({ "ordered_by": OrderedBy::Operator, "decision": action });
-    records.push(Record::pipeline(now, triggered_at, source, status, detail).with_details(facts));
-    records
-}
-
-/// Opens what was held. The verdict function archives a verdict and orders its mail where it is `NotOrdered`.
-fn reopen(sale: &mut Sale, now: Timestamp) {
-    sale.chased = 0;
-    sale.fulfilment = Fulfilment::Ready { at: now, archived: false };
-    if sale.notice == Mail::Held {
-        sale.notice = Mail::NotOrdered;
-        sale.fulfilment = Fulfilment::Unusable { at: now };
-    }
-    if matches!(sale.mail, Mail::Held | Mail::Ordered) {
-        sale.mail = Mail::NotOrdered;
-    }
-    if sale.divergence == Mail::Held {
-        sale.divergence = Mail::Ordered;
-    }
-}
-
-/// A new text renders to other bytes. Nothing of the old one was ever sent where there is no draft.
-fn forget_rendering(sale: &mut Sale, action: &str, now: Timestamp) {
-    if action != "replace" {
-        return;
-    }
-    let anew = |progress: &Progress| Progress { body_hash: None, ..progress.clone() };
-    sale.mail = match &sale.mail {
-        Mail::Sending { progress, .. } => Mail::Retrying { due: now, progress: anew(progress) },
-        Mail::Retrying { due, progress } => Mail::Retrying { due: *due, progress: anew(progress) },
-        Mail::Dead { at, progress } => Mail::Dead { at: *at, progress: anew(progress) },
-        other => other.clone(),
-    };
 }
 
 /// Sends what brings the sale on its way: its order, and its mails that somebody was at when it was held. Whoever
 /// receives one that is not needed finds nothing to do.
 async fn send(ports: Ports<'_>, sale: &Sale, now: Timestamp) -> Result<(), QueueError> {
-    let session_id = sale.session_id.clone();
-    let received_at = sale.received_at;
+    let session_id = sale.session_id().clone();
+    let received_at = sale.received_at();
     let v = message::VERSION;
-    if matches!(sale.fulfilment, Fulfilment::Unusable { .. }) {
+    if matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) {
         return ports.notices.send(&Message::Notice { v, session_id, received_at }).await;
     }
     for letter in [Letter::Verdict, Letter::Divergence] {

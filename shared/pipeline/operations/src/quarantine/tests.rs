@@ -1,7 +1,13 @@
 use super::*;
 use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
-use domain::{Colour, mail::Draft};
-use testkit::{World, run};
+use domain::{
+    Colour,
+    mail::{Draft, Progress},
+    money::Money,
+    texts,
+};
+use serde_json::json;
+use testkit::{World, run, sale::WithField};
 
 const CLEAN: &str = "Sign the lease.";
 const BLOCKED: &str = "The CSDM says sign.";
@@ -11,11 +17,11 @@ fn quick(summary: &str) -> Value {
 }
 
 fn held_at_gate_1() -> Sale {
-    Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(-100) }, mail: Mail::NotOrdered, ..sale() }
+    sale().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-100) }).with("mail", Mail::NotOrdered)
 }
 
 fn held_at_gate_2() -> Sale {
-    Sale { fulfilment: Fulfilment::InReview { gate: 2, at: at(-100) }, mail: Mail::Held, ..sale() }
+    sale().with("fulfilment", Fulfilment::InReview { gate: 2, at: at(-100) }).with("mail", Mail::Held)
 }
 
 fn payload(gate: u8, seconds: i64, payload: &Value) -> String {
@@ -68,12 +74,12 @@ fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
     let world = world_holding(held_at_gate_1(), &[older, payload(1, -100, &quick(CLEAN))]);
     assert_eq!(run(approve_it(&world)).unwrap().unwrap(), Decided::Freed);
     let sale = stored(&world);
-    assert_eq!(sale.fulfilment, Fulfilment::Ready { at: at(0), archived: false });
-    assert_eq!((&sale.mail, sale.colour), (&Mail::NotOrdered, Some(Colour::Green)));
+    assert_eq!(*sale.fulfilment(), Fulfilment::Ready { at: at(0), archived: false });
+    assert_eq!((sale.mail(), sale.colour()), (&Mail::NotOrdered, Some(Colour::Green)));
     let state = world.state();
     let cached = &state.cache[&session()];
     assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), (CLEAN, "Open a shop?"));
-    assert_eq!(sale.verdict_hash, Some(digest::verdict_hash(&cached.verdict)));
+    assert_eq!(sale.verdict_hash(), Some(digest::verdict_hash(&cached.verdict).as_str()));
     assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Operator, .. }));
     let events: Vec<String> = state
         .log
@@ -112,7 +118,7 @@ fn a_held_mail_is_ordered_again_if_it_and_its_verdict_pass_now() {
         let decided = run(approve_it(&world)).unwrap();
         assert_eq!(decided.is_ok(), passes, "{body} {summary}");
         let sale = stored(&world);
-        assert_eq!(sale.mail, if passes { Mail::NotOrdered } else { Mail::Held });
+        assert_eq!(*sale.mail(), if passes { Mail::NotOrdered } else { Mail::Held });
         assert_eq!(world.state().queue.len(), usize::from(passes));
         assert_eq!(decisions(&world).len(), usize::from(passes));
     }
@@ -120,11 +126,11 @@ fn a_held_mail_is_ordered_again_if_it_and_its_verdict_pass_now() {
 
 #[test]
 fn a_page_that_was_held_after_its_mail_went_opens_again_without_another_mail() {
-    let sent = Sale { mail: Mail::Sent { at: at(-400) }, ..held_at_gate_2() };
+    let sent = held_at_gate_2().with("mail", Mail::Sent { at: at(-400) });
     let world = world_holding(sent, &[payload(2, -100, &quick(CLEAN))]);
     cache(&world, CLEAN);
     run(approve_it(&world)).unwrap().unwrap();
-    assert_eq!(stored(&world).mail, Mail::Sent { at: at(-400) });
+    assert_eq!(*stored(&world).mail(), Mail::Sent { at: at(-400) });
 }
 
 #[test]
@@ -153,7 +159,7 @@ fn a_replacement_is_no_way_around_the_checks() {
     assert!(matches!(error, DecideError::Refused(Refusal::Blocked { .. })), "{error}");
     untouched(&world, &held_at_gate_1());
     // A dearer tier's blocks are missing.
-    let full = Sale { tier: Some(domain::Tier::Full), ..held_at_gate_1() };
+    let full = held_at_gate_1().with("tier", Some(domain::Tier::Full));
     let world = world_holding(full.clone(), &[payload(1, -100, &quick(BLOCKED))]);
     assert!(run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap_err().is_refusal());
     untouched(&world, &full);
@@ -173,7 +179,7 @@ fn a_mail_that_may_be_on_its_way_is_not_overtaken_by_another_text() {
         (working(rendered.clone(), -60), false),
         (Mail::Retrying { due: at(60), progress: rendered }, false),
     ] {
-        let held = Sale { mail: mail.clone(), ..held_at_gate_2() };
+        let held = held_at_gate_2().with("mail", mail.clone());
         let world = world_holding(held.clone(), &[payload(2, -100, &quick(BLOCKED))]);
         cache(&world, BLOCKED);
         let decided = run(replace_it(&world, &quick(CLEAN))).unwrap();
@@ -182,7 +188,7 @@ fn a_mail_that_may_be_on_its_way_is_not_overtaken_by_another_text() {
         if refused {
             assert_eq!(sale, held);
         } else {
-            let Mail::Retrying { progress, .. } = sale.mail else { panic!("{mail:?}") };
+            let Mail::Retrying { progress, .. } = sale.mail() else { panic!("{mail:?}") };
             assert_eq!(progress.body_hash, None, "the new text renders anew");
             let state = world.state();
             let kinds: Vec<_> = state.queue.iter().map(|(message, _)| message.clone()).collect();
@@ -194,16 +200,14 @@ fn a_mail_that_may_be_on_its_way_is_not_overtaken_by_another_text() {
 
 #[test]
 fn a_regenerated_verdict_keeps_its_comparison_with_the_first() {
-    let regenerated = Sale {
-        regenerated_at: Some(at(-150)),
-        colour: Some(Colour::Red),
-        mail: Mail::Sent { at: at(-400) },
-        ..held_at_gate_1()
-    };
+    let regenerated = held_at_gate_1()
+        .with("regenerated_at", Some(at(-150)))
+        .with("colour", Some(Colour::Red))
+        .with("mail", Mail::Sent { at: at(-400) });
     let world = world_holding(regenerated, &[payload(1, -100, &quick(CLEAN))]);
     run(approve_it(&world)).unwrap().unwrap();
     let sale = stored(&world);
-    assert_eq!((sale.colour, &sale.divergence), (Some(Colour::Red), &Mail::Ordered));
+    assert_eq!((sale.colour(), sale.divergence()), (Some(Colour::Red), &Mail::Ordered));
     let state = world.state();
     assert_eq!(state.cache[&session()].notice.as_deref(), Some(texts::REGENERATED_NOTICE));
     assert!(state.log.values().any(|line| line.contains("regen_divergence_check")));
@@ -211,19 +215,19 @@ fn a_regenerated_verdict_keeps_its_comparison_with_the_first() {
 
 #[test]
 fn a_held_request_for_the_submission_is_asked_for_again() {
-    let held = Sale { notice: Mail::Held, mail: Mail::NotOrdered, ..held_at_gate_2() };
+    let held = held_at_gate_2().with("notice", Mail::Held).with("mail", Mail::NotOrdered);
     let mail = json!({ "subject": "Your question", "body": "Please send it." });
     let world = world_holding(held, &[payload(2, -100, &mail)]);
     assert!(matches!(run(replace_it(&world, &quick(CLEAN))), Some(Err(DecideError::NoVerdict))));
     run(approve_it(&world)).unwrap().unwrap();
     let sale = stored(&world);
-    assert_eq!((&sale.notice, &sale.fulfilment), (&Mail::NotOrdered, &Fulfilment::Unusable { at: at(0) }));
+    assert_eq!((sale.notice(), sale.fulfilment()), (&Mail::NotOrdered, &Fulfilment::Unusable { at: at(0) }));
     assert!(matches!(world.state().queue[0].0, Message::Notice { .. }));
 }
 
 #[test]
 fn what_is_not_held_or_was_paid_back_is_left_alone() {
-    let refunded = Sale { money: Money::Refunded { at: at(-1) }, ..held_at_gate_1() };
+    let refunded = held_at_gate_1().with("money", Money::Refunded { at: at(-1) });
     for left in [sale(), refunded] {
         let world = world_holding(left.clone(), &[payload(1, -100, &quick(CLEAN))]);
         assert!(run(approve_it(&world)).unwrap().unwrap_err().is_refusal());
@@ -237,7 +241,7 @@ fn whatever_breaks_repeating_the_command_frees_the_sale_once() {
     let payloads = [payload(1, -100, &quick(CLEAN))];
     let fresh = || -> &'static World { Box::leak(Box::new(world_holding(held_at_gate_1(), &payloads))) };
     let check = |world: &World, what: &str| {
-        assert!(matches!(stored(world).fulfilment, Fulfilment::Ready { .. }), "{what}");
+        assert!(matches!(stored(world).fulfilment(), Fulfilment::Ready { .. }), "{what}");
         assert_eq!(decisions(world).len(), 1, "{what}");
         assert_eq!(world.state().cache[&session()].verdict.summary, CLEAN, "{what}");
         assert!(!world.state().queue.is_empty(), "{what}");

@@ -11,6 +11,7 @@ use domain::{
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use stripe::signature;
+use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, run as poll};
 
 /// The system under test: a pipeline that works, unless it is told otherwise.
@@ -162,17 +163,18 @@ impl Site for Pipeline {
         assert_eq!((&event["livemode"], &event["data"]["object"]["payment_status"]), (&json!(false), &json!("paid")));
         let mut sale = Sale::ordered(session(), self.world.now());
         let now = self.world.now();
-        sale.smoke = true;
+        sale = sale.with("smoke", true);
         match self.says() {
             SiteSays::Silence => {}
             SiteSays::NoVerdict => {
-                sale.fulfilment = Fulfilment::Failed { reason: "the model answered 503".to_owned(), at: now };
+                sale = sale
+                    .with("fulfilment", Fulfilment::Failed { reason: "the model answered 503".to_owned(), at: now });
             }
             says => {
-                sale.fulfilment = Fulfilment::Ready { at: now, archived: true };
+                sale = sale.with("fulfilment", Fulfilment::Ready { at: now, archived: true });
                 let progress = domain::mail::Progress { failures: vec!["503".to_owned()], ..Default::default() };
                 let dead = Mail::Dead { at: now, progress };
-                sale.mail = if says == SiteSays::NoMail { dead } else { Mail::Sent { at: now } };
+                sale = sale.with("mail", if says == SiteSays::NoMail { dead } else { Mail::Sent { at: now } });
                 self.world.state().cache_verdict(&session(), &self.cached, now);
             }
         }
@@ -340,7 +342,7 @@ fn a_leftover_is_kept_while_its_order_may_be_under_way() {
         (generating, true),
         (Fulfilment::Failed { reason: "503".to_owned(), at: now }, false),
     ] {
-        let sale = Sale { fulfilment, smoke: true, ..Sale::ordered(late.clone(), now) };
+        let sale = Sale::ordered(late.clone(), now).with("fulfilment", fulfilment).with("smoke", true);
         pipeline.world.state().sales.insert(late.clone(), (sale, 1));
         assert_eq!(is_kept(), expected);
     }

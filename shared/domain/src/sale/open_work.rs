@@ -93,7 +93,7 @@ pub struct OpenWork {
 }
 
 impl Sale {
-    /// What is left to do; nothing for a sale that has ended.
+    /// What is left to do; `None` for a sale that has ended.
     #[must_use]
     pub fn open_work(&self) -> Option<OpenWork> {
         let (work, since) = self.work()?;

@@ -1,10 +1,6 @@
-//! Who decides, and why: what the audit record of a decision says.
+//! Who decides about a sale by hand, and why.
 
-use audit::{Body, Record};
-use domain::{
-    Timestamp,
-    words::{self, InvalidWords},
-};
+use crate::words::{self, InvalidWords};
 
 /// An operator who decides something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +28,6 @@ impl Operator {
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
-    }
-
-    /// The audit record of a decision.
-    #[must_use]
-    pub fn record(&self, action: impl Into<String>, now: Timestamp) -> Record {
-        let body = Body::Operator { action: action.into(), by: self.by.clone(), reason: self.reason.clone() };
-        Record { timestamp: now, triggered_at: now, body }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     inbox::Reply,
     mail::Progress,
     money::Authorisation,
-    sale::{AuditEntry, Claim},
+    sale::{AuditEntry, Claim, Claimant},
 };
 
 const HOUR: i64 = 3600;
@@ -40,7 +40,7 @@ fn a_delivered_sale_is_on_no_list() {
 fn what_machines_work_on_is_looked_after_twenty_minutes_later() {
     assert_eq!(open(&sale()), Some((Work::InFlight, 1200)));
     let mut claimed = sale();
-    assert_eq!(claimed.claim_generation("a", at(100), Duration::from_secs(200)), Claim::Granted);
+    assert_eq!(claimed.claim("a", Claimant::Customer, at(100), Duration::from_secs(200)), Claim::Granted);
     assert_eq!(open(&claimed), Some((Work::InFlight, 1200)), "a lease that is taken again and again hides nothing");
     let retrying = Sale { mail: Mail::Retrying { due: at(7200), progress: Progress::default() }, ..delivered() };
     assert_eq!(open(&retrying), Some((Work::InFlight, 8400)));
@@ -132,6 +132,6 @@ fn a_reply_waits_for_a_human_until_it_is_settled() {
     assert_eq!(open(&refunded), Some((Work::Reply, 100 + 24 * HOUR)), "whoever was refunded is answered too");
     let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, ..replied.clone() };
     assert_eq!(open(&held), Some((Work::Review, 5 + 24 * HOUR)), "a refund by policy does not wait for a reader");
-    replied.settle_replies(at(200));
+    replied.mark_replies_settled(at(200));
     assert_eq!(open(&replied), None);
 }

@@ -1,0 +1,257 @@
+//! The records of a sale's events: each event has its records here and nowhere else.
+
+use crate::{Body, Record, Source, Status, digest::sha256};
+use domain::{
+    Timestamp,
+    mail::{Found, Letter, Next, Progress},
+    message::OrderedBy,
+    money::{Authorisation, RefundStep},
+    operator::Operator,
+    sale::{Charge, Event, HeldAt},
+    verdict::Comparison,
+};
+use serde_json::{Value, json};
+
+/// What the log says of an event beyond the event itself.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// When the event happened.
+    pub now: Timestamp,
+    /// When the event that triggered it reached us (Audit Trail, invariant 6: latency counts from there).
+    pub triggered_at: Timestamp,
+    /// Records of the checks that led to it, which come first.
+    pub evidence: Vec<Record>,
+    /// How the verdict was made, where one was asked for.
+    pub details: Option<Value>,
+}
+
+impl Context {
+    /// An event that was triggered at `triggered_at`.
+    #[must_use]
+    pub const fn new(now: Timestamp, triggered_at: Timestamp) -> Self {
+        Self { now, triggered_at, evidence: Vec::new(), details: None }
+    }
+
+    /// An event that nothing triggered but a decision at this moment.
+    #[must_use]
+    pub const fn at(now: Timestamp) -> Self {
+        Self::new(now, now)
+    }
+
+    /// Adds the record of a check.
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: impl IntoIterator<Item = Record>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    /// Adds how the verdict was made.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    fn record(&self, body: Body) -> Record {
+        Record { timestamp: self.now, triggered_at: self.triggered_at, body }
+    }
+
+    fn pipeline(&self, source: Source, status: Status, detail: Option<&str>) -> Record {
+        Record::pipeline(self.now, self.triggered_at, source, status, detail)
+    }
+
+    /// A pipeline record that says how the verdict was made.
+    fn detailed(&self, source: Source, status: Status, detail: Option<&str>) -> Record {
+        let record = self.pipeline(source, status, detail);
+        match &self.details {
+            Some(details) => record.with_details(details.clone()),
+            None => record,
+        }
+    }
+
+    fn refund(&self, step: RefundStep, authorisation: &Authorisation, charge: &Charge, error: Option<&str>) -> Record {
+        self.record(Body::Refund {
+            step,
+            by: authorisation.by().to_owned(),
+            reason: authorisation.reason().to_owned(),
+            amount_total: charge.amount_total,
+            currency: charge.currency.clone(),
+            error: error.map(str::to_owned),
+        })
+    }
+
+    fn operator(&self, operator: &Operator, action: impl Into<String>) -> Record {
+        let body = Body::Operator {
+            action: action.into(),
+            by: operator.name().to_owned(),
+            reason: operator.reason().map(str::to_owned),
+        };
+        Record { timestamp: self.now, triggered_at: self.now, body }
+    }
+
+    /// A verdict: the first, or one that was made again and is compared with the first.
+    fn verdict(&self, regenerated: Option<&Comparison>) -> (Option<Record>, Record) {
+        match regenerated {
+            Some(compared) => {
+                let check = self.record(Body::regen_divergence_check(compared.first, compared.second));
+                (Some(check), self.detailed(Source::ResultPage, Status::Regenerated, Some("cache_miss")))
+            }
+            None => (None, self.detailed(Source::Webhook, Status::Ok, None)),
+        }
+    }
+}
+
+/// The records of an event, in their order.
+#[must_use]
+pub fn records(event: &Event, context: &Context) -> Vec<Record> {
+    let mut records = context.evidence.clone();
+    match event {
+        Event::ClaimReleased
+        | Event::Ordered
+        | Event::Dispatched
+        | Event::NoticeOrdered
+        | Event::MailClaimReleased(_)
+        | Event::MailDrafted(_)
+        | Event::Chased(_)
+        | Event::Reminded
+        | Event::Held(HeldAt::Page) => {}
+        Event::VerdictReady { colour, regenerated } => {
+            let (check, verdict) = context.verdict(regenerated.as_ref());
+            records.extend(check);
+            records.push(verdict.with_detail("colour", colour.word()));
+        }
+        Event::Restored => {
+            records.push(context.pipeline(Source::ResultPage, Status::Cached, Some("restored from the archive")));
+        }
+        Event::Served => records.push(context.pipeline(Source::CacheHit, Status::Cached, Some("cache_hit"))),
+        Event::Held(HeldAt::BeforeCache) => {
+            let detail = "held by the content filter at gate 1";
+            records.push(context.detailed(Source::Webhook, Status::Error, Some(detail)));
+        }
+        Event::Held(HeldAt::AuthorityGate) => {
+            let detail = "held by the authority gate";
+            records.push(context.detailed(Source::Webhook, Status::Error, Some(detail)));
+        }
+        Event::Held(HeldAt::Mail(_)) => {
+            let detail = "held by the content filter at gate 2";
+            records.push(context.pipeline(Source::EmailService, Status::EmailFailed, Some(detail)));
+        }
+        Event::Failed { reason } => records.push(context.detailed(Source::Webhook, Status::Error, Some(reason))),
+        Event::Unusable { reason } => records.push(unusable(context, reason)),
+        Event::DropRecorded { found_now, reason, charge } => {
+            // The paid event (Audit Trail, invariant 2), unless it was recorded when the state was set.
+            records.extend(found_now.then(|| unusable(context, reason)));
+            let Charge { amount_total, currency } = charge.clone();
+            records.push(context.record(Body::SilentDrop { amount_total, currency, reason: reason.clone() }));
+        }
+        Event::MailSent { letter, progress, waited_ms } => {
+            let detail = "accepted by the mailbox (202)";
+            let record = context.pipeline(Source::EmailService, Status::EmailSent, Some(detail));
+            let record = attempted(record, *letter, progress, None);
+            records.push(match waited_ms {
+                Some(waited) => record.with_detail("order_to_mail_ms", *waited),
+                None => record,
+            });
+        }
+        Event::MailNoAddress { letter, progress } => {
+            let record = context.pipeline(Source::EmailService, Status::EmailFailed, Some(no_address(*letter)));
+            records.push(attempted(record, *letter, progress, None));
+        }
+        Event::MailFailed { letter, progress, next, detail } => {
+            let record = context.pipeline(Source::EmailService, Status::EmailFailed, Some(detail));
+            records.push(attempted(record, *letter, progress, Some(next)));
+        }
+        Event::RefundAuthorised { authorisation, charge } => {
+            records.push(context.refund(RefundStep::Authorised, authorisation, charge, None));
+        }
+        Event::RefundAnswered { step, authorisation, decided_at, error, charge, .. } => {
+            let decided = Context::new(context.now, *decided_at);
+            records.push(decided.refund(*step, authorisation, charge, error.as_deref()));
+        }
+        Event::PaymentChanged { payment, change, charge, confirms } => {
+            records.push(context.record(Body::PaymentChange {
+                payment: payment.clone(),
+                change: *change,
+                amount_total: charge.amount_total,
+                currency: charge.currency.clone(),
+            }));
+            records.extend(confirms.as_ref().map(|(authorisation, decided_at)| {
+                Context::new(context.now, *decided_at).refund(RefundStep::Confirmed, authorisation, charge, None)
+            }));
+        }
+        Event::AmountNoted { charge, price } => {
+            let Charge { amount_total, currency } = charge.clone();
+            records.push(context.record(Body::AmountDiffers { amount_total, currency, price: *price }));
+        }
+        Event::Freed { decision, operator, received_at, verdict } => {
+            records.push(context.operator(operator, decision.as_str()));
+            if let Some((_, regenerated)) = verdict {
+                let facts = json!({ "ordered_by": OrderedBy::Operator, "decision": decision.as_str() });
+                let made = Context::new(context.now, *received_at).with_details(facts);
+                let (check, verdict) = made.verdict(regenerated.as_ref());
+                records.extend(check);
+                records.push(verdict);
+            }
+        }
+        Event::CacheRemoved(operator) => records.push(context.operator(operator, "remove_cached_verdict")),
+        Event::Reattempted(operator) => records.push(context.operator(operator, "reattempt")),
+        Event::Redriven(operator, letters) => {
+            let record = |letter: &Letter| context.operator(operator, format!("redrive {}", letter.as_str()));
+            records.extend(letters.iter().map(record));
+        }
+        Event::MailsSettled(operator, letters, found) => {
+            let action = match found {
+                Found::Sent => "found sent",
+                Found::NotSent => "found not sent",
+            };
+            let record = |letter: &Letter| context.operator(operator, format!("{action}: {}", letter.as_str()));
+            records.extend(letters.iter().map(record));
+        }
+        Event::Replied { reply, .. } => records.push(
+            context
+                .record(Body::CustomerReply { message: message_digest(&reply.message), from_buyer: reply.from_buyer }),
+        ),
+        Event::RepliesSettled(operator, _) => records.push(context.operator(operator, "settle replies")),
+    }
+    records
+}
+
+fn unusable(context: &Context, reason: &str) -> Record {
+    let detail = format!("paid but unusable: {reason}");
+    context.pipeline(Source::Webhook, Status::Error, Some(&detail))
+}
+
+/// Why a mail without an address is not sent (Email Retry, FM-06): for the log and for operators.
+#[must_use]
+pub const fn no_address(letter: Letter) -> &'static str {
+    match letter {
+        Letter::Verdict | Letter::Divergence => {
+            "the session has no e-mail address: the verdict is on the result page only"
+        }
+        Letter::SilentDrop => "the session has no e-mail address: the customer cannot be asked for the question",
+    }
+}
+
+/// What the log says of a message in the mailbox: the first 16 hexadecimal digits of the SHA-256 of its id.
+#[must_use]
+pub fn message_digest(id: &str) -> String {
+    sha256(id.as_bytes())[..16].to_owned()
+}
+
+/// Adds what the attempts at a mail have left (Email Retry, INV-09: every transition is a line of its own).
+fn attempted(record: Record, letter: Letter, progress: &Progress, next: Option<&Next>) -> Record {
+    let (status, next_attempt_at) = match next {
+        None => ("DELIVERED", None),
+        Some(Next::AtOnce) => ("RETRYING", None),
+        Some(Next::At(due)) => ("RETRYING", Some(due.to_iso())),
+        Some(Next::Dead) => ("DEAD", None),
+        Some(Next::Unknown) => ("UNKNOWN", None),
+    };
+    record.with_details(json!({
+        "letter": letter,
+        "retry_status": status,
+        "failures": progress.failures,
+        "next_attempt_at": next_attempt_at,
+        "body_hash": progress.body_hash,
+    }))
+}

@@ -1,0 +1,165 @@
+//! What operators decide.
+
+use super::{Decision, Event, Fulfilment, Refused, Sale};
+use crate::{
+    Colour, Timestamp,
+    mail::{Found, Letter, Mail, Progress},
+    operator::Operator,
+};
+
+/// A verdict that an operator's decision puts into the cache, in the same write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewVerdict<'a> {
+    /// Its colour.
+    pub colour: Colour,
+    /// Truncated SHA-256 of it.
+    pub verdict_hash: &'a str,
+}
+
+impl Sale {
+    /// Lets a held sale go on: as it is, or with the verdict that takes the place of the held one. `held` is what the
+    /// operator has looked at.
+    ///
+    /// # Errors
+    /// [`Refused`] when that is not held any more, or the money went back.
+    pub fn free(
+        &mut self,
+        decision: Decision,
+        held: &Fulfilment,
+        verdict: Option<NewVerdict<'_>>,
+        operator: &Operator,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        if !self.is_money_kept() {
+            return Err(self.refuse_money("ready"));
+        }
+        if self.fulfilment != *held || !matches!(held, Fulfilment::InReview { .. }) {
+            return Err(self.refuse("ready"));
+        }
+        let noted = verdict.map(|new| (new.colour, self.note_verdict(new.colour, new.verdict_hash)));
+        self.reopen_held(now);
+        if verdict.is_some() && decision == Decision::Replace {
+            self.forget_rendering(now);
+        }
+        let (operator, received_at) = (operator.clone(), self.received_at);
+        Ok(Event::Freed { decision, operator, received_at, verdict: noted })
+    }
+
+    /// Opens what was held. The verdict function archives a verdict and orders its mail where it is `NotOrdered`.
+    fn reopen_held(&mut self, now: Timestamp) {
+        self.chased = 0;
+        self.fulfilment = Fulfilment::Ready { at: now, archived: false };
+        if self.notice == Mail::Held {
+            self.notice = Mail::NotOrdered;
+            self.fulfilment = Fulfilment::Unusable { at: now };
+        }
+        if matches!(self.mail, Mail::Held | Mail::Ordered) {
+            self.mail = Mail::NotOrdered;
+        }
+        if self.divergence == Mail::Held {
+            self.divergence = Mail::Ordered;
+        }
+    }
+
+    /// A new text renders to other bytes. Nothing of the old one was ever sent where there is no draft.
+    fn forget_rendering(&mut self, now: Timestamp) {
+        let anew = |progress: &Progress| Progress { body_hash: None, ..progress.clone() };
+        self.mail = match &self.mail {
+            Mail::Sending { progress, .. } => Mail::Retrying { due: now, progress: anew(progress) },
+            Mail::Retrying { due, progress } => Mail::Retrying { due: *due, progress: anew(progress) },
+            Mail::Dead { at, progress } => Mail::Dead { at: *at, progress: anew(progress) },
+            other => other.clone(),
+        };
+    }
+
+    /// Orders the verdict of a failed or unusable sale again. `resubmits` says that an operator hands in the
+    /// customer's reply; without one an unusable sale has no question.
+    ///
+    /// # Errors
+    /// [`Refused`] when the sale has neither failed nor is it unusable, has no question, or the money went back.
+    pub fn reattempt(&mut self, operator: &Operator, resubmits: bool, now: Timestamp) -> Result<Event, Refused> {
+        if !self.is_money_kept() {
+            return Err(self.refuse_money("ordered"));
+        }
+        match &self.fulfilment {
+            Fulfilment::Failed { .. } => {}
+            Fulfilment::Unusable { .. } if resubmits || self.resubmitted => {}
+            _ => return Err(self.refuse("ordered")),
+        }
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        self.waiting_since = now;
+        self.resubmitted = self.resubmitted || resubmits;
+        self.unavailable_until = None;
+        self.chased = 0;
+        // What the customer has written back is what is tried again with.
+        self.mark_replies_settled(now);
+        Ok(Event::Reattempted(operator.clone()))
+    }
+
+    /// Puts the dead letters that the sale still sends back to their first attempt.
+    ///
+    /// # Errors
+    /// [`Refused`] when there is none, or the money went back.
+    pub fn redrive(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
+        if !self.is_money_kept() {
+            return Err(self.refuse_money("retrying"));
+        }
+        let mut letters = Vec::new();
+        for letter in Letter::ALL.into_iter().filter(|letter| self.wants(*letter)).collect::<Vec<_>>() {
+            if let Mail::Dead { progress, .. } = self.letter(letter) {
+                let progress = from_the_start(progress);
+                *self.letter_mut(letter) = Mail::Retrying { due: now, progress };
+                letters.push(letter);
+            }
+        }
+        if letters.is_empty() {
+            return Err(self.refuse("retrying"));
+        }
+        self.chased = 0;
+        Ok(Event::Redriven(operator.clone(), letters))
+    }
+
+    /// Notes what an operator found out about the mails of unknown outcome. What was not sent is sent again, with a
+    /// new draft: the one that may have gone is gone.
+    ///
+    /// # Errors
+    /// [`Refused`] when there is no such mail.
+    pub fn settle_mails(&mut self, operator: &Operator, found: Found, now: Timestamp) -> Result<Event, Refused> {
+        let unknown = |letter: &Letter| matches!(self.letter(*letter), Mail::Unknown { .. });
+        let letters: Vec<Letter> = Letter::ALL.into_iter().filter(unknown).collect();
+        if letters.is_empty() {
+            return Err(self.refuse("sent"));
+        }
+        for letter in &letters {
+            *self.letter_mut(*letter) = match found {
+                Found::Sent => Mail::Sent { at: now },
+                Found::NotSent => Mail::Retrying { due: now, progress: Progress::default() },
+            };
+        }
+        Ok(Event::MailsSettled(operator.clone(), letters, found))
+    }
+
+    /// Puts on record that an operator removes the cached verdict: the page restores it from the archive.
+    ///
+    /// # Errors
+    /// [`Refused`] when the archive does not have it: the customer would be given another verdict (Regen Consistency,
+    /// invariant 4).
+    pub fn remove_from_cache(&self, operator: &Operator) -> Result<Event, Refused> {
+        match self.fulfilment {
+            Fulfilment::Ready { archived: true, .. } => Ok(Event::CacheRemoved(operator.clone())),
+            _ => Err(self.refuse("removed from the cache")),
+        }
+    }
+}
+
+/// What is left of the attempts so far. A mail that no longer rendered to the bytes of its first attempt may render
+/// anew, provided that no draft of those bytes exists: without a recorded draft nothing was ever sent.
+fn from_the_start(progress: &Progress) -> Progress {
+    let changed = progress.failures.last().is_some_and(|code| code == "changed");
+    let forget = changed && progress.draft.is_none();
+    Progress {
+        failures: Vec::new(),
+        draft: progress.draft.clone(),
+        body_hash: progress.body_hash.clone().filter(|_| !forget),
+    }
+}

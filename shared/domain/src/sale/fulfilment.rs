@@ -1,0 +1,380 @@
+//! How the verdict comes: claimed, made, held, failed, unusable, made again.
+
+use super::{Claim, Event, Fulfilment, HeldAt, REGENERATE_AFTER, REORDER_AFTER, Refused, Sale};
+use crate::{
+    Colour, Tier, Timestamp, Unusable,
+    mail::{Letter, Mail},
+    sale::event::Charge,
+    verdict::{Comparison, Divergence},
+};
+use std::time::Duration;
+
+/// On whose behalf a worker claims a sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// A customer.
+    Customer,
+    /// The smoke test. Its sale is one from its very beginning; no other becomes one.
+    SmokeTest {
+        /// When its order reached us.
+        received_at: Timestamp,
+    },
+}
+
+/// What was bought, as far as the log may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purchase {
+    /// Whether the smoke test bought it.
+    pub smoke: bool,
+    /// The tier.
+    pub tier: Tier,
+    /// Truncated SHA-256 of the question.
+    pub query_hash: String,
+    /// Keyed hash of the address, if there is one.
+    pub email_tag: Option<String>,
+}
+
+/// Who holds a text.
+#[derive(Clone, Copy, Debug)]
+pub enum Holder<'a> {
+    /// The worker that made a verdict.
+    Maker {
+        /// The queue message it works for.
+        owner: &'a str,
+        /// What was bought.
+        purchase: &'a Purchase,
+    },
+    /// The worker that made a verdict that the authority gate refuses.
+    AuthorityGate {
+        /// The queue message it works for.
+        owner: &'a str,
+        /// What was bought.
+        purchase: &'a Purchase,
+    },
+    /// The result page.
+    Page,
+    /// The worker that delivers a mail.
+    Mailer {
+        /// The queue message it works for.
+        owner: &'a str,
+        /// The mail.
+        letter: Letter,
+    },
+}
+
+/// Who finds that a paid session is unusable.
+#[derive(Clone, Copy, Debug)]
+pub enum Finder<'a> {
+    /// The worker that was to make the verdict.
+    Maker {
+        /// The queue message it works for.
+        owner: &'a str,
+    },
+    /// The result page.
+    Page,
+}
+
+impl Sale {
+    /// Takes the right to make the verdict until `now + lease`.
+    pub fn claim(&mut self, owner: &str, claimant: Claimant, now: Timestamp, lease: Duration) -> Claim {
+        let smoke = match claimant {
+            Claimant::SmokeTest { received_at } => {
+                let fresh = *self == Self::ordered(self.session_id.clone(), received_at);
+                if !self.smoke && !fresh {
+                    return Claim::BusyElsewhere;
+                }
+                true
+            }
+            Claimant::Customer => self.smoke,
+        };
+        if !self.is_money_kept() {
+            return Claim::Done;
+        }
+        // A customer's order for the smoke test's failed sale: Stripe says later whether somebody paid for it.
+        let reopened = claimant == Claimant::Customer && self.smoke;
+        match &self.fulfilment {
+            Fulfilment::Generating { owner: holder, lease_until } if *lease_until > now => {
+                return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
+            }
+            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {}
+            Fulfilment::Failed { .. } if reopened => {}
+            Fulfilment::Ready { .. }
+            | Fulfilment::InReview { .. }
+            | Fulfilment::Failed { .. }
+            | Fulfilment::Unusable { .. } => return Claim::Done,
+        }
+        self.smoke = smoke;
+        self.fulfilment = Fulfilment::Generating { owner: owner.to_owned(), lease_until: now.plus(lease) };
+        Claim::Granted
+    }
+
+    /// Whether `by` has the right to make the verdict.
+    #[must_use]
+    pub fn generates(&self, by: &str) -> bool {
+        matches!(&self.fulfilment, Fulfilment::Generating { owner, .. } if owner == by)
+    }
+
+    fn require_claim(&self, owner: &str, to: &'static str) -> Result<(), Refused> {
+        if self.generates(owner) { Ok(()) } else { Err(self.refuse(to)) }
+    }
+
+    /// Ends a claim at once, so that the next delivery of the order need not wait for the lease.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn release_claim(&mut self, owner: &str, now: Timestamp) -> Result<Event, Refused> {
+        let to = self.refuse("released");
+        match &mut self.fulfilment {
+            Fulfilment::Generating { owner: holder, lease_until } if holder == owner => {
+                *lease_until = now;
+                Ok(Event::ClaimReleased)
+            }
+            _ => Err(to),
+        }
+    }
+
+    /// Gives a claimed sale back to its queue: it is not paid, or the model is not asked before `unavailable_until`.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn postpone(
+        &mut self,
+        owner: &str,
+        unavailable_until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        self.require_claim(owner, "ordered")?;
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        if unavailable_until.is_some() {
+            self.unavailable_until = unavailable_until;
+        }
+        Ok(Event::Ordered)
+    }
+
+    /// Ends a claim with a verdict, which is cached in the same write.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn ready(
+        &mut self,
+        owner: &str,
+        purchase: &Purchase,
+        colour: Colour,
+        verdict_hash: &str,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        self.require_claim(owner, "ready")?;
+        self.note_purchase(purchase);
+        self.unavailable_until = None;
+        self.chased = 0;
+        // What the smoke test leaves is removed after it: nothing of it is for the archive.
+        self.fulfilment = Fulfilment::Ready { at: now, archived: self.smoke };
+        let regenerated = self.note_verdict(colour, verdict_hash);
+        Ok(Event::VerdictReady { colour, regenerated })
+    }
+
+    fn note_purchase(&mut self, purchase: &Purchase) {
+        self.smoke = purchase.smoke;
+        self.tier = Some(purchase.tier);
+        self.query_hash = Some(purchase.query_hash.clone());
+        self.email_tag.clone_from(&purchase.email_tag);
+    }
+
+    /// Notes a verdict. One that was made again is compared with the first, and the customer who has the first by
+    /// mail is written to where the two differ significantly (Regen Consistency, invariant 5).
+    pub(super) fn note_verdict(&mut self, colour: Colour, verdict_hash: &str) -> Option<Comparison> {
+        self.verdict_hash = Some(verdict_hash.to_owned());
+        let comparison = self.comparison(colour);
+        let Some(compared) = comparison else {
+            self.colour = Some(colour);
+            return None;
+        };
+        let differs = compared.divergence() == Some(Divergence::Significant);
+        if differs && matches!(self.mail, Mail::Sent { .. }) && self.divergence == Mail::NotOrdered {
+            self.divergence = Mail::Ordered;
+        }
+        comparison
+    }
+
+    /// How a verdict of this colour compares with the first one; `None` when it is the first.
+    #[must_use]
+    pub fn comparison(&self, second: Colour) -> Option<Comparison> {
+        self.regenerated_at.map(|_| Comparison { first: self.colour, second })
+    }
+
+    /// Ends a claim without a verdict. `purchase` is what Stripe says was bought, as far as that is known.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn fail(
+        &mut self,
+        owner: &str,
+        purchase: Option<&Purchase>,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        self.require_claim(owner, "failed")?;
+        if let Some(purchase) = purchase {
+            self.note_purchase(purchase);
+        }
+        self.fulfilment = Fulfilment::Failed { reason: reason.to_owned(), at: now };
+        Ok(Event::Failed { reason: reason.to_owned() })
+    }
+
+    /// Holds a text that the content filter stopped; a human decides. `now` is the time that its payload in the
+    /// quarantine has, so that operators find the one by the other.
+    ///
+    /// # Errors
+    /// [`Refused`] when the holder has no claim, or the page's verdict is not ready any more.
+    pub fn hold(&mut self, holder: Holder<'_>, now: Timestamp) -> Result<Event, Refused> {
+        let at = match holder {
+            Holder::Maker { owner, purchase } | Holder::AuthorityGate { owner, purchase } => {
+                self.require_claim(owner, "in review")?;
+                self.note_purchase(purchase);
+                if matches!(holder, Holder::Maker { .. }) { HeldAt::BeforeCache } else { HeldAt::AuthorityGate }
+            }
+            Holder::Page => {
+                self.require_ready("in review")?;
+                HeldAt::Page
+            }
+            Holder::Mailer { owner, letter } => {
+                self.require_delivery(letter, owner, "held")?;
+                *self.letter_mut(letter) = Mail::Held;
+                HeldAt::Mail(letter)
+            }
+        };
+        self.fulfilment = Fulfilment::InReview { gate: at.gate(), at: now };
+        Ok(Event::Held(at))
+    }
+
+    fn require_ready(&self, to: &'static str) -> Result<(), Refused> {
+        if matches!(self.fulfilment, Fulfilment::Ready { .. }) { Ok(()) } else { Err(self.refuse(to)) }
+    }
+
+    /// Ends a sale whose paid session names no usable tier or question: its customer is asked (Silent Drop).
+    ///
+    /// # Errors
+    /// [`Refused`] when the finder has no claim, or the page need not order.
+    pub fn unusable(&mut self, finder: Finder<'_>, reason: &str, now: Timestamp) -> Result<Event, Refused> {
+        match finder {
+            Finder::Maker { owner } => self.require_claim(owner, "unusable")?,
+            Finder::Page => self.require_orderable(now, "unusable")?,
+        }
+        self.fulfilment = Fulfilment::Unusable { at: now };
+        Ok(Event::Unusable { reason: reason.to_owned() })
+    }
+
+    /// Whether a silent drop still has to be announced: its customer was not asked, and has no answer.
+    #[must_use]
+    pub fn is_drop_open(&self) -> bool {
+        let unanswered = matches!(self.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Unusable { .. });
+        let untouched = self.notice == Mail::NotOrdered && self.mail == Mail::NotOrdered && self.is_money_kept();
+        // An operator who submitted the customer's reply has ended the drop.
+        unanswered && untouched && !self.resubmitted
+    }
+
+    /// Puts a silent drop on record, with what was charged (Silent Drop, invariant 7).
+    ///
+    /// # Errors
+    /// [`Refused`] when the drop is not open, or on record already.
+    pub fn record_drop(
+        &mut self,
+        unusable: Unusable,
+        email_tag: Option<&str>,
+        charge: Charge,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        if !self.is_drop_open() || self.drop_recorded {
+            return Err(self.refuse("unusable"));
+        }
+        let found_now = !matches!(self.fulfilment, Fulfilment::Unusable { .. });
+        if found_now {
+            self.fulfilment = Fulfilment::Unusable { at: now };
+        }
+        self.email_tag = email_tag.map(str::to_owned);
+        self.drop_recorded = true;
+        Ok(Event::DropRecorded { found_now, reason: unusable.to_string(), charge })
+    }
+
+    /// Notes that the mail that asks for the submission is in its queue.
+    ///
+    /// # Errors
+    /// [`Refused`] when it was noted already.
+    pub fn notice_ordered(&mut self) -> Result<Event, Refused> {
+        if self.notice != Mail::NotOrdered {
+            return Err(self.refuse_mail(Letter::SilentDrop, "ordered"));
+        }
+        self.notice = Mail::Ordered;
+        Ok(Event::NoticeOrdered)
+    }
+
+    /// Whether the result page should ask (again) for the verdict: nobody works on it and the last order is old.
+    #[must_use]
+    pub fn needs_order(&self, now: Timestamp) -> bool {
+        if !self.is_money_kept() {
+            return false;
+        }
+        match &self.fulfilment {
+            Fulfilment::Ordered { at } => {
+                at.plus(REORDER_AFTER) <= now && self.unavailable_until.is_none_or(|until| until <= now)
+            }
+            Fulfilment::Generating { lease_until, .. } => *lease_until <= now,
+            Fulfilment::Ready { .. }
+            | Fulfilment::InReview { .. }
+            | Fulfilment::Failed { .. }
+            | Fulfilment::Unusable { .. } => false,
+        }
+    }
+
+    /// The result page may order what it has seen first at this moment, and what needs an order.
+    fn require_orderable(&self, now: Timestamp, to: &'static str) -> Result<(), Refused> {
+        let is_new = matches!(self.fulfilment, Fulfilment::Ordered { at } if at == now);
+        if is_new || self.needs_order(now) { Ok(()) } else { Err(self.refuse(to)) }
+    }
+
+    /// Orders the verdict again from the result page. The page asks next after [`REORDER_AFTER`], also where a
+    /// worker's lease ended.
+    ///
+    /// # Errors
+    /// [`Refused`] when no order is needed.
+    pub fn order_again(&mut self, now: Timestamp) -> Result<Event, Refused> {
+        self.require_orderable(now, "ordered")?;
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        Ok(Event::Ordered)
+    }
+
+    /// Opens a sale whose verdict is in neither cache nor archive, so that it is made again (Regen Consistency,
+    /// invariant 6).
+    ///
+    /// # Errors
+    /// [`Refused`] when the sale is not ready, and within [`REGENERATE_AFTER`] of the last time.
+    pub fn reopen(&mut self, now: Timestamp) -> Result<Event, Refused> {
+        self.require_ready("ordered")?;
+        if self.regenerated_at.is_some_and(|last| last.plus(REGENERATE_AFTER) > now) {
+            return Err(Refused { from: "regenerated less than five minutes ago", to: "ordered" });
+        }
+        self.regenerated_at = Some(now);
+        self.waiting_since = now;
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        Ok(Event::Ordered)
+    }
+
+    /// Puts the archived verdict back into the cache, in the same write.
+    ///
+    /// # Errors
+    /// [`Refused`] when the sale is not ready any more.
+    pub fn restore(&self) -> Result<Event, Refused> {
+        self.require_ready("restored").map(|()| Event::Restored)
+    }
+
+    /// Notes that the order of the verdict's mail is in its queue, and whether the archive has the verdict.
+    pub fn dispatched(&mut self, is_archived: bool) -> Event {
+        if let Fulfilment::Ready { archived, .. } = &mut self.fulfilment {
+            *archived = *archived || is_archived;
+        }
+        if self.mail == Mail::NotOrdered {
+            self.mail = Mail::Ordered;
+        }
+        Event::Dispatched
+    }
+}

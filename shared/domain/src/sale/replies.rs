@@ -1,0 +1,50 @@
+//! What customers write back.
+
+use super::{Event, Refused, Sale};
+use crate::{
+    Timestamp,
+    inbox::{MAX_REPLIES, Reply},
+    operator::Operator,
+};
+
+impl Sale {
+    /// Notes a reply, once. The oldest settled one makes room; where none is settled, the sale does not keep it.
+    ///
+    /// # Errors
+    /// [`Refused`] when the reply is known.
+    pub fn replied(&mut self, reply: Reply) -> Result<Event, Refused> {
+        if self.replies.iter().any(|known| known.message == reply.message) {
+            return Err(Refused { from: "replied to by this message", to: "replied to by it again" });
+        }
+        let settled = self.replies.iter().position(|reply| reply.settled_at.is_some());
+        let kept = self.replies.len() < MAX_REPLIES || settled.is_some();
+        if kept {
+            if let Some(settled) = settled.filter(|_| self.replies.len() >= MAX_REPLIES) {
+                self.replies.remove(settled);
+            }
+            self.replies.push(reply.clone());
+        }
+        Ok(Event::Replied { reply, kept })
+    }
+
+    /// The replies that wait for an operator, oldest first.
+    pub fn waiting_replies(&self) -> impl Iterator<Item = &Reply> {
+        self.replies.iter().filter(|reply| reply.settled_at.is_none())
+    }
+
+    /// An operator is done with the replies so far.
+    ///
+    /// # Errors
+    /// [`Refused`] when none waits.
+    pub fn settle_replies(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
+        match self.mark_replies_settled(now) {
+            0 => Err(Refused { from: "without a reply that waits", to: "settled" }),
+            count => Ok(Event::RepliesSettled(operator.clone(), count)),
+        }
+    }
+
+    pub(super) fn mark_replies_settled(&mut self, now: Timestamp) -> usize {
+        let waiting = self.replies.iter_mut().filter(|reply| reply.settled_at.is_none());
+        waiting.map(|reply| reply.settled_at = Some(now)).count()
+    }
+}

@@ -1,0 +1,243 @@
+//! Single transitions. [`super::exploration`] walks through all of them.
+
+use super::*;
+use crate::{
+    inbox::MAX_REPLIES,
+    mail::{Failure, MailSchedule, Next},
+    operator::Operator,
+    verdict::Comparison,
+};
+
+const LEASE: Duration = Duration::from_secs(100);
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
+
+fn rendered() -> Rendered {
+    Rendered { body_hash: "h".into(), email_tag: "t".into() }
+}
+
+fn sale() -> Sale {
+    Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+}
+
+#[test]
+fn one_claim_at_a_time() {
+    let mut sale = sale();
+    assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
+    assert_eq!(sale.claim("b", Claimant::Customer, at(99), LEASE), Claim::BusyElsewhere);
+    assert_eq!(sale.claim("a", Claimant::Customer, at(99), LEASE), Claim::BusyHere);
+    assert!(sale.generates("a") && !sale.generates("b"));
+    assert_eq!(sale.claim("b", Claimant::Customer, at(100), LEASE), Claim::Granted);
+    assert!(sale.generates("b") && !sale.generates("a"));
+}
+
+#[test]
+fn an_ended_sale_is_not_worked_on_again() {
+    let ends = [
+        Fulfilment::Ready { at: at(1), archived: false },
+        Fulfilment::InReview { gate: 1, at: at(1) },
+        Fulfilment::Failed { reason: "x".into(), at: at(1) },
+        Fulfilment::Unusable { at: at(1) },
+    ];
+    for end in ends {
+        let mut sale = Sale { fulfilment: end.clone(), ..sale() };
+        assert_eq!(sale.claim("a", Claimant::Customer, at(1_000_000), LEASE), Claim::Done);
+        assert!(!sale.needs_order(at(1_000_000)));
+        assert_eq!(sale.fulfilment, end);
+    }
+}
+
+#[test]
+fn the_page_orders_again_only_what_nobody_works_on() {
+    let mut sale = sale();
+    assert!(!sale.needs_order(at(59)));
+    assert!(sale.needs_order(at(60)));
+    sale.claim("a", Claimant::Customer, at(60), LEASE);
+    assert!(!sale.needs_order(at(159)));
+    assert!(sale.needs_order(at(160)));
+}
+
+#[test]
+fn a_recorded_draft_survives_the_worker() {
+    let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
+    let letter = Letter::Verdict;
+    assert_eq!(sale.claim_mail(letter, "a", at(0), LEASE), Claim::Granted);
+    let recorded = Draft { id: "d1".into(), internet_message_id: "<1@x>".into() };
+    sale.mail_drafted(letter, "a", &recorded, &rendered()).unwrap();
+    assert_eq!(sale.claim_mail(letter, "b", at(1), LEASE), Claim::BusyElsewhere);
+    assert_eq!(sale.claim_mail(letter, "b", at(100), LEASE), Claim::Granted);
+    assert!(sale.delivering(letter, "a").is_none());
+    assert_eq!(sale.delivering(letter, "b").unwrap().draft, Some(recorded));
+    sale.mail = Mail::Sent { at: at(101) };
+    assert_eq!(sale.claim_mail(letter, "b", at(999), LEASE), Claim::Done);
+}
+
+#[test]
+fn a_retry_keeps_what_it_has_and_waits_until_it_is_due() {
+    let progress = Progress { failures: vec!["503".into()], ..Progress::default() };
+    let fulfilment = Fulfilment::Ready { at: at(0), archived: true };
+    let mut sale = Sale { fulfilment, mail: Mail::Retrying { due: at(300), progress: progress.clone() }, ..sale() };
+    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(299), LEASE), Claim::NotYet(at(300)));
+    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(300), LEASE), Claim::Granted);
+    assert_eq!(*sale.delivering(Letter::Verdict, "a").unwrap(), progress);
+}
+
+#[test]
+fn nothing_is_made_or_sent_for_money_that_went_back() {
+    let authorisation = crate::money::Authorisation::parse("o", "r").unwrap();
+    let ends = [
+        Money::RefundAuthorised { authorisation, at: at(1) },
+        Money::Refunded { at: at(1) },
+        Money::Disputed { at: at(1), refund: None },
+    ];
+    for money in ends {
+        let mut sale = Sale { money, ..sale() };
+        assert_eq!(sale.claim("a", Claimant::Customer, at(1_000), LEASE), Claim::Done);
+        assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(1_000), LEASE), Claim::Done);
+        assert!(!sale.needs_order(at(1_000)));
+    }
+}
+
+#[test]
+fn regeneration_is_limited_to_one_in_five_minutes() {
+    let ready = Fulfilment::Ready { at: at(0), archived: true };
+    let mut sale = Sale { fulfilment: ready.clone(), ..sale() };
+    assert_eq!(sale.reopen(at(10)), Ok(Event::Ordered));
+    assert_eq!(sale.reopen(at(11)), Err(Refused { from: "ordered", to: "ordered" }), "it is not ready now");
+    sale.fulfilment = ready;
+    assert!(sale.reopen(at(309)).is_err());
+    assert!(sale.reopen(at(310)).is_ok());
+}
+
+#[test]
+fn the_record_survives_storage() {
+    let mut sale = sale();
+    sale.claim("a", Claimant::Customer, at(0), LEASE);
+    let stored = serde_json::to_string(&sale).unwrap();
+    assert_eq!(serde_json::from_str::<Sale>(&stored).unwrap(), sale);
+}
+
+fn bought() -> Purchase {
+    Purchase { smoke: false, tier: Tier::Quick, query_hash: "q".into(), email_tag: None }
+}
+
+/// A refusal says where the sale is and where it was to go, and changes nothing.
+#[test]
+fn a_refused_transition_names_both_states_and_changes_nothing() {
+    let failed = Sale { fulfilment: Fulfilment::Failed { reason: "x".into(), at: at(1) }, ..sale() };
+    let mut sale = failed.clone();
+    let refused = sale.ready("a", &bought(), Colour::Green, "h", at(2)).unwrap_err();
+    assert_eq!(refused.to_string(), "a sale that is failed cannot become ready");
+    assert_eq!(
+        sale.hold(Holder::Page, at(2)).unwrap_err().to_string(),
+        "a sale that is failed cannot become in review"
+    );
+    let mail = sale.mail_sent(Letter::Verdict, "a", at(2)).unwrap_err();
+    assert_eq!(mail.to_string(), "a sale that is not ordered cannot become sent");
+    let money = sale.refund_answered(RefundAnswer::Confirmed, charge(), at(2)).unwrap_err();
+    assert_eq!(money.to_string(), "a sale that is kept cannot become refunded");
+    assert_eq!(sale, failed);
+}
+
+fn charge() -> Charge {
+    Charge { amount_total: Some(100), currency: Some("cad".into()) }
+}
+
+#[test]
+fn only_the_holder_of_the_claim_ends_it() {
+    let mut sale = sale();
+    sale.claim("a", Claimant::Customer, at(0), LEASE);
+    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.postpone("b", None, at(1)).is_err());
+    assert!(sale.unusable(Finder::Maker { owner: "b" }, "x", at(1)).is_err());
+    assert!(sale.release_claim("b", at(1)).is_err());
+    assert_eq!(sale.release_claim("a", at(1)), Ok(Event::ClaimReleased));
+    assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::Granted);
+    assert!(sale.ready("a", &bought(), Colour::Green, "h", at(2)).is_err());
+    let ready = sale.ready("b", &bought(), Colour::Green, "h", at(2));
+    assert_eq!(ready, Ok(Event::VerdictReady { colour: Colour::Green, regenerated: None }));
+}
+
+#[test]
+fn only_the_smoke_tests_own_sale_is_claimed_for_it() {
+    let smoke = Claimant::SmokeTest { received_at: at(0) };
+    let mut fresh = sale();
+    assert_eq!(fresh.claim("a", smoke, at(1), LEASE), Claim::Granted);
+    assert!(fresh.smoke);
+    let mut customers = Sale { retrievals: 1, ..sale() };
+    assert_eq!(customers.claim("a", smoke, at(1), LEASE), Claim::BusyElsewhere);
+    assert!(!customers.smoke);
+    // A customer pays for the smoke test's failed sale after all.
+    fresh.fail("a", None, "refused", at(2)).unwrap();
+    assert_eq!(fresh.claim("b", smoke, at(3), LEASE), Claim::Done);
+    assert_eq!(fresh.claim("b", Claimant::Customer, at(3), LEASE), Claim::Granted);
+}
+
+#[test]
+fn a_significant_divergence_orders_its_mail_once() {
+    let mut sale = Sale {
+        fulfilment: Fulfilment::Generating { owner: "a".into(), lease_until: at(9) },
+        mail: Mail::Sent { at: at(1) },
+        regenerated_at: Some(at(2)),
+        colour: Some(Colour::Green),
+        ..sale()
+    };
+    let event = sale.ready("a", &bought(), Colour::Red, "h", at(3)).unwrap();
+    let compared = Comparison { first: Some(Colour::Green), second: Colour::Red };
+    assert!(compared.is_announced());
+    assert_eq!(event, Event::VerdictReady { colour: Colour::Red, regenerated: Some(compared) });
+    assert_eq!((&sale.divergence, sale.colour), (&Mail::Ordered, Some(Colour::Green)));
+    let minor = Comparison { first: Some(Colour::Green), second: Colour::Amber };
+    assert!(!minor.is_announced() && Comparison { first: None, ..minor }.is_announced());
+}
+
+fn reply(number: usize) -> Reply {
+    Reply { message: format!("m{number}"), at: at(1), from_buyer: None, settled_at: None }
+}
+
+#[test]
+fn a_reply_is_noted_once_and_settled_once() {
+    let operator = Operator::parse("dana", None).unwrap();
+    let kept = |number| Ok(Event::Replied { reply: reply(number), kept: true });
+    let mut sale = sale();
+    assert_eq!(sale.replied(reply(1)), kept(1));
+    assert!(sale.replied(reply(1)).is_err());
+    assert_eq!(sale.waiting_replies().count(), 1);
+    assert_eq!(sale.settle_replies(&operator, at(9)), Ok(Event::RepliesSettled(operator.clone(), 1)));
+    assert!(sale.settle_replies(&operator, at(10)).is_err());
+    assert!(sale.replied(reply(1)).is_err(), "what was settled does not wait again");
+    for number in 2..=MAX_REPLIES + 1 {
+        assert_eq!(sale.replied(reply(number)), kept(number));
+    }
+    assert_eq!(sale.replied(reply(99)), Ok(Event::Replied { reply: reply(99), kept: false }));
+    assert_eq!(sale.replies.len(), MAX_REPLIES);
+}
+
+/// Email Retry, INV-02 and VER-03: the fifth failure is the last.
+#[test]
+fn a_mail_that_keeps_failing_becomes_a_dead_letter() {
+    let failure =
+        Failure { code: "503".into(), detail: "x".into(), retriable: true, asked: None, may_have_gone: false };
+    let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
+    let mut now = at(0);
+    let mut follows = Vec::new();
+    while !matches!(sale.mail, Mail::Dead { .. }) {
+        if sale.delivering(Letter::Verdict, "a").is_none() {
+            assert_eq!(sale.claim_mail(Letter::Verdict, "a", now, LEASE), Claim::Granted);
+        }
+        let failed =
+            sale.mail_failed(Letter::Verdict, "a", &failure, Some(&rendered()), &MailSchedule::standard(), now);
+        let Ok(Event::MailFailed { next, .. }) = failed else { panic!("{failed:?}") };
+        if let Next::At(due) = next {
+            now = due;
+        }
+        follows.push(next);
+    }
+    let due = |seconds| Next::At(at(seconds));
+    assert_eq!(follows, [Next::AtOnce, due(300), due(2100), due(9300), Next::Dead]);
+    let operator = Operator::parse("dana", None).unwrap();
+    sale.redrive(&operator, now).unwrap();
+    let kept = Progress { body_hash: Some("h".into()), ..Progress::default() };
+    assert_eq!(sale.mail, Mail::Retrying { due: now, progress: kept });
+}

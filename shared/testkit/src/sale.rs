@@ -1,0 +1,30 @@
+//! Sales in any state, for tests: read from their stored form, as the store reads them. Code under test has no other
+//! way to a state than the sale's transitions.
+
+use domain::Sale;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Gives a sale with another value in one field of its stored form.
+pub trait WithField {
+    /// The sale with this value in `field`.
+    ///
+    /// # Panics
+    /// When a stored sale has no such field, or the field does not take such a value.
+    #[must_use]
+    fn with(&self, field: &str, value: impl Serialize) -> Self;
+}
+
+impl WithField for Sale {
+    fn with(&self, field: &str, value: impl Serialize) -> Self {
+        let value = json!(value);
+        let mut stored = json!(self);
+        stored[field] = value.clone();
+        let sale: Self =
+            serde_json::from_value(stored).unwrap_or_else(|error| panic!("{field} of a sale as {value}: {error}"));
+        // A field that is false may be left out of the stored form.
+        let kept = json!(sale).get(field).cloned().unwrap_or(Value::Bool(false));
+        assert_eq!(kept, value, "{field} of a sale");
+        sale
+    }
+}
