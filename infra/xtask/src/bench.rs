@@ -26,7 +26,7 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 7] = [
+const ALL: [(&str, Run); 8] = [
     ("size", size::size),
     ("start", start::start),
     ("requests", forward::requests),
@@ -34,6 +34,7 @@ const ALL: [(&str, Run); 7] = [
     ("audit", audit::audit),
     ("filter", forward::filter),
     ("memory", forward::memory),
+    ("authority", forward::authority),
 ];
 
 /// Runs one benchmark, or all.

@@ -14,6 +14,12 @@ pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
     run(bench, "memory", cargo().args(example))
 }
 
+/// The authority gate on questions of 300 bytes.
+pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
+    let example = ["run", "--quiet", "--release", "--locked", "--package", "authority", "--example", "bench"];
+    run(bench, "authority", cargo().args(example))
+}
+
 /// The content filter beside its peers: times, then false hits on documentation that is fetched for it.
 pub(super) fn filter(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "filter", "--example", "bench"];

@@ -30,7 +30,7 @@ pub(crate) mod builtin {
         "pressure",
         "timestamp",
         "identifier",
-        "many_years",
+        "age_minor_other",
     ];
 }
 
@@ -61,6 +61,8 @@ pub(crate) struct Element {
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) mapping: u16,
+    /// The element by which it is looked up: its most telling one.
+    pub(crate) anchor: u8,
     pub(crate) elements: &'static [Element],
 }
 

@@ -7,7 +7,6 @@ fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| line.split('\t').collect())
 }
 
-#[allow(dead_code)]
 /// Cases that end in another state than the table says.
 fn wrong(table: &'static str) -> (usize, Vec<String>) {
     let mut count = 0;
@@ -93,4 +92,34 @@ fn a_unit_of_another_dimension_is_not_taken() {
 #[test]
 fn no_case_of_any_table_is_decided_otherwise() {
     let _ = wrong;
+}
+
+fn holds(table: &'static str, at_least: usize) {
+    let (count, wrong) = wrong(table);
+    assert!(wrong.is_empty(), "{} of {count}: {wrong:#?}", wrong.len());
+    assert!(count >= at_least, "only {count} cases");
+}
+
+#[test]
+fn self_harm_and_child_safety_are_blocked_and_locked() {
+    holds(include_str!("data/crisis.tsv"), 190);
+    for case in lines(include_str!("data/crisis.tsv")) {
+        let evaluation = evaluate(case[1], None);
+        assert!(evaluation.override_prohibited(), "{}: {}", case[1], evaluation.reason_code());
+    }
+}
+
+#[test]
+fn the_same_words_in_another_sense_are_sold() {
+    holds(include_str!("data/contrast.tsv"), 230);
+}
+
+#[test]
+fn ordinary_questions_are_sold_without_a_notice() {
+    holds(include_str!("data/business.tsv"), 400);
+}
+
+#[test]
+fn governed_questions_end_in_their_state() {
+    holds(include_str!("data/governed.tsv"), 110);
 }

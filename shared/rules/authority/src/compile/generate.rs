@@ -387,9 +387,14 @@ impl Generator {
                 .iter()
                 .map(|(gap, concepts)| format!("Element {{ gap: {gap}, concepts: &{concepts:?} }}"))
                 .collect();
-            let _ = writeln!(lines, "    Pattern {{ mapping: {mapping}, elements: &[{}] }},", elements.join(", "));
+            let _ = writeln!(
+                lines,
+                "    Pattern {{ mapping: {mapping}, anchor: {}, elements: &[{}] }},",
+                pattern.anchor,
+                elements.join(", ")
+            );
             if !excepts {
-                for concept in &pattern.anchor {
+                for concept in &pattern.elements[pattern.anchor].1 {
                     anchors[usize::from(*concept)].push(index);
                 }
             }

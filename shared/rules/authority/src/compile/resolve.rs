@@ -19,8 +19,8 @@ const COMMON: &[&str] = &[
 /// A pattern, resolved.
 pub(crate) struct Pattern {
     pub(crate) elements: Vec<(u8, Vec<ConceptId>)>,
-    /// Concepts by which it is looked up.
-    pub(crate) anchor: Vec<ConceptId>,
+    /// The element by which it is looked up.
+    pub(crate) anchor: usize,
 }
 
 /// All concepts of all files, by name, with everything they include.
@@ -90,8 +90,8 @@ pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, Stri
         let broad = names[*index].split('|').any(|name| BROAD.contains(&name));
         (u32::from(frequent) * 200 + u32::from(broad) * 100) as usize + concepts.len()
     };
-    let anchor = elements.iter().enumerate().min_by_key(cost).map(|(_, element)| element.1.clone());
-    Ok(Pattern { anchor: anchor.unwrap_or_default(), elements })
+    let anchor = elements.iter().enumerate().min_by_key(cost).map_or(0, |(index, _)| index);
+    Ok(Pattern { anchor, elements })
 }
 
 /// Concepts that are full of common words.

@@ -96,8 +96,9 @@ pub(crate) fn decide(reading: &str) -> Decision {
     if reading.chars().all(|c| c.is_ascii() && !c.is_ascii_alphanumeric()) {
         return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
     }
-    let hits = Hits::of(reading);
-    let fired = fired(&hits, untrusted_from(reading));
+    let untrusted_from = untrusted_from(reading);
+    let hits = Hits::of(reading, untrusted_from);
+    let fired = fired(&hits, untrusted_from);
     if fired.is_empty() {
         return Decision::nothing();
     }

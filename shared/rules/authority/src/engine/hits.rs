@@ -3,7 +3,7 @@
 use super::data::{CONCEPTS, NODES, ROOTS, SLOTS, SUFFIXES, WORDS};
 use super::disguise::undisguise;
 use super::quantity::quantities;
-use crate::tables::{ConceptId, hash};
+use crate::tables::{ConceptId, builtin, hash};
 use crate::text::token::{Token, tokens};
 
 /// A concept at a place.
@@ -25,11 +25,13 @@ pub(crate) struct Hits {
     pub(crate) first: Vec<u32>,
     /// One bit per concept.
     present: Vec<u64>,
+    /// The same of what can supply state.
+    trusted: Vec<u64>,
 }
 
 impl Hits {
-    /// Reads a text that is in small letters.
-    pub(crate) fn of(reading: &str) -> Hits {
+    /// Reads a text that is in small letters. What stands from `untrusted_from` on supplies no state.
+    pub(crate) fn of(reading: &str, untrusted_from: usize) -> Hits {
         let tokens = undisguise(reading, tokens(reading));
         let mut hits: Vec<Hit> = Vec::with_capacity(tokens.len() * 3);
         let mut first = Vec::with_capacity(tokens.len() + 1);
@@ -49,10 +51,15 @@ impl Hits {
         }
         first.push(hits.len() as u32);
         let mut present = vec![0; CONCEPTS.len() / 64 + 1];
+        let mut trusted = present.clone();
         for hit in &hits {
-            present[usize::from(hit.concept) / 64] |= 1 << (hit.concept % 64);
+            let (slot, bit) = (usize::from(hit.concept) / 64, 1 << (hit.concept % 64));
+            present[slot] |= bit;
+            if tokens[hit.end as usize - 1].end <= untrusted_from {
+                trusted[slot] |= bit;
+            }
         }
-        Hits { tokens, hits, first, present }
+        Hits { tokens, hits, first, present, trusted }
     }
 
     /// Whether the concept is anywhere in the text.
@@ -63,6 +70,16 @@ impl Hits {
     /// Whether one of the concepts is.
     pub(crate) fn has_any(&self, concepts: &[ConceptId]) -> bool {
         concepts.iter().any(|concept| self.has(*concept))
+    }
+
+    /// Whether one of the concepts is there that a condition of a mapping asks for. A quantity is state, and counts
+    /// only where it can be supplied.
+    pub(crate) fn meets(&self, concepts: &[ConceptId]) -> bool {
+        concepts.iter().any(|concept| {
+            let is_quantity = usize::from(*concept) < builtin::NAMES.len();
+            let bits = if is_quantity { &self.trusted } else { &self.present };
+            bits.get(usize::from(*concept) / 64).is_some_and(|bits| bits & (1 << (concept % 64)) != 0)
+        })
     }
 
     /// Every concept of the text, once.

@@ -31,18 +31,19 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
             let pattern = &PATTERNS[usize::from(*index)];
             let mapping = &MAPPINGS[usize::from(pattern.mapping)];
             let is_possible = pattern.elements.iter().all(|element| hits.has_any(element.concepts))
-                && mapping.with.iter().all(|group| hits.has_any(group))
-                && !hits.has_any(mapping.without);
+                && mapping.with.iter().all(|group| hits.meets(group))
+                && !hits.meets(mapping.without);
             if !is_possible {
                 continue;
             }
             let supplies_state = AXES[usize::from(mapping.axis)].key != "request";
-            let counts = |start: usize, end: usize| {
-                let is_trusted = !supplies_state || hits.tokens[end - 1].end <= untrusted_from;
-                is_trusted && !is_excepted(hits, mapping, start, end) && !(mapping.negatable && is_negated(hits, start))
+            let counts = |one: &Match| {
+                let is_trusted = !supplies_state || hits.tokens[one.end - 1].end <= untrusted_from;
+                is_trusted && !is_excepted(hits, mapping, one) && !(mapping.negatable && is_negated(hits, one.start))
             };
-            for (start, end) in matches(hits, pattern) {
-                if counts(start, end) {
+            for one in matches(hits, pattern) {
+                let Match { start, end, .. } = one;
+                if counts(&one) {
                     fired.push(Fired { mapping: pattern.mapping, start, end });
                     // A second value of an axis matters, a second place of the same request does not.
                     if !supplies_state {
@@ -56,24 +57,40 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     fired
 }
 
-/// The places of a pattern, as ranges of tokens.
-fn matches(hits: &Hits, pattern: &Pattern) -> Vec<(usize, usize)> {
+/// A place of a pattern, in tokens.
+struct Match {
+    start: usize,
+    end: usize,
+    /// The most telling element.
+    anchor: (usize, usize),
+}
+
+/// The places of a pattern.
+fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
     let mut found = Vec::new();
     let Some(first) = pattern.elements.first() else { return found };
     for hit in hits.hits.iter().filter(|hit| first.concepts.contains(&hit.concept)) {
         if found.len() == MOST_MATCHES {
             break;
         }
-        if let Some(end) = follow(hits, pattern, 1, hit.end as usize) {
-            found.push((hit.start as usize, end));
+        let (start, end) = (hit.start as usize, hit.end as usize);
+        if let Some((end, anchor)) = follow(hits, pattern, 1, end, (start, end)) {
+            found.push(Match { start, end, anchor });
         }
     }
     found
 }
 
-/// The token after the match of the elements from `element` on, which begins at `at` or a gap later.
-fn follow(hits: &Hits, pattern: &Pattern, element: usize, at: usize) -> Option<usize> {
-    let Some(next) = pattern.elements.get(element) else { return Some(at) };
+/// The token after the match of the elements from `element` on, which begins at `at` or a gap later, and the place of
+/// the anchor.
+fn follow(
+    hits: &Hits,
+    pattern: &Pattern,
+    element: usize,
+    at: usize,
+    anchor: (usize, usize),
+) -> Option<(usize, (usize, usize))> {
+    let Some(next) = pattern.elements.get(element) else { return Some((at, anchor)) };
     let position = hits.tokens.get(at.checked_sub(1)?)?.position;
     let mut from = at;
     loop {
@@ -82,19 +99,27 @@ fn follow(hits: &Hits, pattern: &Pattern, element: usize, at: usize) -> Option<u
             return None;
         }
         for hit in hits.starting(from, from + 1).iter().filter(|hit| next.concepts.contains(&hit.concept)) {
-            if let Some(end) = follow(hits, pattern, element + 1, hit.end as usize) {
-                return Some(end);
+            let place = (hit.start as usize, hit.end as usize);
+            let anchor = if element == usize::from(pattern.anchor) { place } else { anchor };
+            if let Some(found) = follow(hits, pattern, element + 1, place.1, anchor) {
+                return Some(found);
             }
         }
         from += 1;
     }
 }
 
-fn is_excepted(hits: &Hits, mapping: &Mapping, start: usize, end: usize) -> bool {
+/// Whether an exception covers the most telling element of a match, or its last one. Elsewhere it takes nothing away:
+/// a harmless idiom beside a question does not make the question harmless.
+fn is_excepted(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     let exceptions = &PATTERNS[usize::from(mapping.exceptions.0)..usize::from(mapping.exceptions.1)];
+    let covers = |other: &Match| {
+        let anchor = other.start < one.anchor.1 && one.anchor.0 < other.end;
+        anchor || (other.start < one.end && one.end <= other.end)
+    };
     exceptions.iter().any(|exception| {
         exception.elements.iter().all(|element| hits.has_any(element.concepts))
-            && matches(hits, exception).iter().any(|(from, to)| *from < end && start < *to)
+            && matches(hits, exception).iter().any(covers)
     })
 }
 

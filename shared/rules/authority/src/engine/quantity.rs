@@ -44,6 +44,7 @@ const MONEY_OVER_10000: ConceptId = concept("money_over_10000");
 const DURATION: ConceptId = concept("duration");
 const LENGTH: ConceptId = concept("length");
 const PERCENT: ConceptId = concept("percent");
+const AGE_MINOR_OTHER: ConceptId = concept("age_minor_other");
 const I_AM_MINOR: ConceptId = concept("i_am_minor");
 const I_AM_UNDER_13: ConceptId = concept("i_am_under_13");
 const I_AM_ADULT: ConceptId = concept("i_am_adult");
@@ -119,12 +120,103 @@ fn dimension(unit: &str) -> Option<ConceptId> {
     })
 }
 
-/// Words after a bare number that leave it an age: "I'm 14 and …".
-const AFTER_AGE: [&str; 46] = [
+/// Words after "she is 14" that leave it an age.
+const AFTER_AGE: [&str; 28] = [
     "and", "but", "so", "now", "who", "girl", "boy", "yo", "f", "male", "female", "or", "with", "i", "my", "he", "she",
-    "can", "should", "is", "in", "going", "turning", "almost", "next", "today", "please", "what", "how", "if",
-    "because", "too", "dating", "wants", "want", "we", "im", "though", "do", "are", "not", "just", "ans", "et", "mais",
-    "years",
+    "can", "should", "is", "in", "going", "next", "today", "because", "too", "very", "ans",
+];
+
+/// Words after "I'm 14" that make it something else.
+const NOT_AFTER_AGE: [&str; 38] = [
+    "percent",
+    "of",
+    "employees",
+    "people",
+    "into",
+    "away",
+    "clients",
+    "customers",
+    "out",
+    "times",
+    "points",
+    "steps",
+    "step",
+    "pages",
+    "miles",
+    "km",
+    "k",
+    "kilometers",
+    "blocks",
+    "credits",
+    "units",
+    "th",
+    "st",
+    "nd",
+    "rd",
+    "per",
+    "short",
+    "late",
+    "behind",
+    "ahead",
+    "over",
+    "under",
+    "chapters",
+    "episodes",
+    "courses",
+    "payments",
+    "to",
+    "more",
+];
+
+/// What else is so many years old.
+const THINGS: [&str; 47] = [
+    "business",
+    "company",
+    "car",
+    "truck",
+    "van",
+    "house",
+    "building",
+    "startup",
+    "firm",
+    "roof",
+    "furnace",
+    "laptop",
+    "computer",
+    "website",
+    "app",
+    "brand",
+    "restaurant",
+    "bakery",
+    "shop",
+    "store",
+    "machine",
+    "equipment",
+    "contract",
+    "lease",
+    "debt",
+    "loan",
+    "mortgage",
+    "product",
+    "system",
+    "boiler",
+    "boat",
+    "bike",
+    "whisky",
+    "whiskey",
+    "dog",
+    "cat",
+    "horse",
+    "tree",
+    "idea",
+    "franchise",
+    "practice",
+    "kitchen",
+    "condo",
+    "cottage",
+    "oven",
+    "tractor",
+    "phone",
 ];
 
 /// Words of people whose "is 14" is an age.
@@ -222,6 +314,9 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
         if years < 13.0 {
             found(AGE_UNDER_13, end);
         }
+        if minor && !is_speaker {
+            found(AGE_MINOR_OTHER, end);
+        }
         if is_speaker {
             found(if minor { I_AM_MINOR } else { I_AM_ADULT }, end);
             if years < 13.0 {
@@ -244,7 +339,10 @@ fn age<'t>(value: f64, index: usize, near: &impl Fn(isize) -> &'t str) -> Option
     }
     let old = |word| matches!(word, "old" | "olds" | "girl" | "boy");
     match near(1) {
-        "year" | "years" | "yr" | "yrs" | "y" if old(near(2)) => return Some((value, index + 3)),
+        // "A ten year old company" is none of a person.
+        "year" | "years" | "yr" | "yrs" | "y" if old(near(2)) && !THINGS.contains(&near(3)) => {
+            return Some((value, index + 3));
+        }
         "year" | "years" if near(2) == "of" && near(3) == "age" => return Some((value, index + 4)),
         "month" | "months" | "mo" | "week" | "weeks" | "day" | "days" if old(near(2)) => {
             return Some((value / 12.0, index + 3));
@@ -266,7 +364,10 @@ fn age<'t>(value: f64, index: usize, near: &impl Fn(isize) -> &'t str) -> Option
         || (matches!(near(-1), "only" | "just" | "actually" | "really" | "almost")
             && matches!(near(-2), "im" | "am" | "she" | "he" | "is"));
     let goes_on = near(1);
-    let stands_alone = goes_on.is_empty() || AFTER_AGE.contains(&goes_on);
+    let is_speaker = matches!(near(-1), "im" | "am" | "ai");
+    let stands_alone = goes_on.is_empty()
+        || AFTER_AGE.contains(&goes_on)
+        || (is_speaker && dimension(goes_on).is_none() && !NOT_AFTER_AGE.contains(&goes_on));
     let is_age = stated && stands_alone && value >= 2.0 && (goes_on != "years" || near(2).is_empty());
     is_age.then_some((value, index + 1))
 }
