@@ -102,7 +102,7 @@ fn holds(table: &'static str, at_least: usize) {
 
 #[test]
 fn self_harm_and_child_safety_are_blocked_and_locked() {
-    holds(include_str!("data/crisis.tsv"), 190);
+    holds(include_str!("data/crisis.tsv"), 280);
     for case in lines(include_str!("data/crisis.tsv")) {
         let evaluation = evaluate(case[1], None);
         assert!(evaluation.override_prohibited(), "{}: {}", case[1], evaluation.reason_code());
@@ -111,7 +111,7 @@ fn self_harm_and_child_safety_are_blocked_and_locked() {
 
 #[test]
 fn the_same_words_in_another_sense_are_sold() {
-    holds(include_str!("data/contrast.tsv"), 230);
+    holds(include_str!("data/contrast.tsv"), 330);
 }
 
 #[test]
@@ -121,5 +121,5 @@ fn ordinary_questions_are_sold_without_a_notice() {
 
 #[test]
 fn governed_questions_end_in_their_state() {
-    holds(include_str!("data/governed.tsv"), 110);
+    holds(include_str!("data/governed.tsv"), 160);
 }
