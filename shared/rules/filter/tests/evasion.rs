@@ -40,12 +40,39 @@ fn every_single_transform_of_every_term_is_caught() {
     assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
 }
 
-/// What is left of a term when nearly all of its letters are digits, which nobody reads once they stand apart.
-const MOSTLY_DIGITS: &[&str] = &["535510n5md"];
+/// Whether a reader still sees the term: of three letters or fewer, none may be a digit or read as another letter
+/// ("7mm" is a measure, "Ix" a numeral); of longer ones a third must be left; and the pieces are not words that the list
+/// calls innocent ("no us").
+fn is_readable(term: &str, disguised: &str, innocent: &[(String, String)]) -> bool {
+    let letters = |text: &str| text.chars().filter(char::is_ascii_alphabetic).count();
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
+    if letters(term) == 0 || digits(term) > 0 {
+        return true;
+    }
+    let distinct = |text: &str| {
+        let letters = text.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase());
+        letters.collect::<std::collections::BTreeSet<char>>()
+    };
+    let swapped = distinct(disguised) != distinct(term);
+    let is_short = letters(term) <= 3 && disguised.is_ascii();
+    let plain = disguised.chars().all(|c| c.is_ascii());
+    let enough = !plain || letters(disguised) * 3 > letters(term);
+    let words = disguised.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    enough
+        && !(is_short && (digits(disguised) > 0 || swapped))
+        && !innocent.iter().any(|(of, innocent)| of == term && *innocent == words)
+}
 
-fn is_mostly_digits(disguised: &str) -> bool {
-    let letters: String = disguised.chars().filter(char::is_ascii_alphanumeric).collect();
-    MOSTLY_DIGITS.contains(&letters.to_lowercase().as_str())
+/// Each term with the words that it falls into when it is split.
+fn innocent() -> Vec<(String, String)> {
+    let list: toml::Table = include_str!("../data/blocklist.toml").parse().unwrap();
+    let terms = list["term"].as_array().unwrap().iter();
+    let of = |term: &toml::Value| {
+        let words = term.get("innocent").and_then(|words| words.as_array().cloned()).unwrap_or_default();
+        let text = term["text"].as_str().unwrap().to_owned();
+        words.into_iter().map(move |word| (text.clone(), word.as_str().unwrap().to_owned())).collect::<Vec<_>>()
+    };
+    terms.flat_map(of).collect()
 }
 
 /// Names that are ordinary words but for their case.
@@ -69,13 +96,9 @@ impl Numbers {
     }
 }
 
-/// What some pairs come to that a reader takes for something else: millimetres, a Roman numeral, cells, two words. They
-/// pass.
-const READ_AS_SOMETHING_ELSE: &[&str] = &["7mm", "Ix", "L|\u{3164}|X", "no\nus"];
-
 #[test]
 fn fifty_thousand_pairs_of_transforms_are_caught() {
-    let terms = terms();
+    let (terms, innocent) = (terms(), innocent());
     let mut numbers = Numbers(0x0042_1618_0974);
     let mut tried = 0;
     let mut missed = Vec::new();
@@ -86,9 +109,10 @@ fn fifty_thousand_pairs_of_transforms_are_caught() {
         if first.comes_last || first.name == second.name {
             continue;
         }
-        let Some(disguised) = (first.apply)(term).and_then(|once| (second.apply)(&once)) else { continue };
-        let is_known = READ_AS_SOMETHING_ELSE.contains(&disguised.as_str()) || is_mostly_digits(&disguised);
-        if is_known || is_ordinary_word(term, &disguised) {
+        let Some(disguised) = (first.apply)(term).and_then(|once| (second.apply)(&once)) else {
+            continue;
+        };
+        if !is_readable(term, &disguised, &innocent) || is_ordinary_word(term, &disguised) {
             continue;
         }
         tried += 1;
@@ -114,26 +138,4 @@ fn mixed_and_nested_disguises_are_caught() {
     }
     assert!(tried >= 40, "{tried}");
     assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
-}
-
-/// What it does not do, so that nobody believes it does: each of these passes.
-#[test]
-fn what_is_not_caught_is_known() {
-    for text in [
-        "The team that watches the gate agrees.",
-        "Notre score de cohérence est bas.",
-        "The [CS](https://a.b/c)![x](https://d.e/f.png)DM model.",
-        "Ask \\4e OUS now.",
-        "Coherence is 97,4% now.",
-        "10 – 4, go ahead.",
-        "It is 7mm wide.",
-        "Part Ix is missing.",
-        "There is no\nus in it.",
-        "Vela has reviewed your plan.",
-        "How about no, says the crew.",
-        "See the oracle log.",
-        "(κ = the engineer)",
-    ] {
-        assert_eq!(Filter::embedded().check(text).outcome, Outcome::Pass, "{text}");
-    }
 }

@@ -27,18 +27,20 @@ fn clean_verdicts_pass_unchanged() {
 
 #[test]
 fn ordinary_senses_pass_and_internal_ones_do_not() {
-    let (mut right, mut wrong) = (0, Vec::new());
+    let (mut tried, mut leaks, mut false_hits) = (0, Vec::new(), Vec::new());
     for line in include_str!("data/sentences.tsv").lines().filter(|line| !line.starts_with('#')) {
         let (expected, sentence) = line.split_once('\t').unwrap();
         let passes = check(sentence).outcome == Outcome::Pass;
-        if passes == (expected == "pass") {
-            right += 1;
-        } else {
-            wrong.push(line);
+        tried += 1;
+        match (expected == "pass", passes) {
+            (false, true) => leaks.push(line),
+            (true, false) => false_hits.push(line),
+            _ => {}
         }
     }
-    assert_eq!(right + wrong.len(), 2000);
-    assert!(right * 1000 >= 2000 * 995, "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(tried, 2000);
+    assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
+    assert!(false_hits.len() <= 5, "{} false hits:\n{}", false_hits.len(), false_hits.join("\n"));
 }
 
 /// The sentences that the issue names: none may be wrong.
@@ -353,21 +355,22 @@ proptest! {
     }
 }
 
-/// Sentences that were written after the rules and are not built from templates. Three ask for more than words
-/// nearby can tell ("the ring will not fund a boxing gym").
+/// Sentences that were written after the rules and are not built from templates.
 #[test]
 fn fresh_sentences_are_told_apart() {
-    let mut wrong = Vec::new();
-    let mut tried = 0;
+    let (mut tried, mut leaks, mut false_hits) = (0, Vec::new(), Vec::new());
     for line in include_str!("data/fresh_sentences.tsv").lines().filter(|line| !line.starts_with('#')) {
         let (expected, sentence) = line.split_once('\t').unwrap();
         tried += 1;
-        if (check(sentence).outcome == Outcome::Pass) != (expected == "pass") {
-            wrong.push(line);
+        match (expected == "pass", check(sentence).outcome == Outcome::Pass) {
+            (false, true) => leaks.push(line),
+            (true, false) => false_hits.push(line),
+            _ => {}
         }
     }
     assert!(tried >= 230, "{tried}");
-    assert!(wrong.len() <= 3, "{}", wrong.join("\n"));
+    assert!(leaks.is_empty(), "{}", leaks.join("\n"));
+    assert!(false_hits.len() <= 2, "{}", false_hits.join("\n"));
 }
 
 /// A mail's lines are wrapped anywhere; a paragraph, a list item and a heading are places of their own.

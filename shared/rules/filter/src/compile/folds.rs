@@ -193,7 +193,9 @@ pub(crate) fn compile(lookalikes: &str, special: &[char]) -> Result<Folds, Strin
     for block in 0..0x1100_u32 {
         let mut page = vec![0_u16; 256];
         for offset in 0..256 {
-            let Some(c) = char::from_u32(block * 256 + offset) else { continue };
+            let Some(c) = char::from_u32(block * 256 + offset) else {
+                continue;
+            };
             page[offset as usize] = if is_ignorable(c) {
                 id_of(Class { symbols: 0, primary: Class::NONE, kind: kind::IGNORABLE })?.into()
             } else {

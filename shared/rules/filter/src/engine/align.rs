@@ -179,7 +179,9 @@ impl<'t> Aligner<'t> {
         if self.align_as_written(units, number, last) {
             return true;
         }
-        let Some(first) = self.reach_back(units, pattern, last) else { return false };
+        let Some(first) = self.reach_back(units, pattern, last) else {
+            return false;
+        };
         let repeats = self.tables.term_of(pattern).matching == Matching::Word;
         let units = &units[first..=last];
         if !self.only_roles(units, pattern, repeats) && !self.cheapest_roles(units, pattern, repeats) {

@@ -26,6 +26,18 @@ pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
     (!turned.is_empty()).then_some((shown, turned))
 }
 
+/// Whether [`OVERRIDE`] stands in the text beside escapes, or may come out of them. Wrong only by "yes", but for one
+/// whose own number is written with escapes.
+pub(crate) fn may_turn_after_decoding(text: &str) -> bool {
+    const SIGNS: [&str; 5] = ["202e", "8238", "80ae", "80%ae", "80=ae"];
+    let has_escapes = text.bytes().any(|byte| matches!(byte, b'&' | b'%' | b'=' | b'\\'));
+    let is_written = || {
+        let lower = text.to_ascii_lowercase();
+        SIGNS.iter().any(|sign| lower.contains(sign))
+    };
+    has_escapes && (text.contains(OVERRIDE) || is_written())
+}
+
 /// Where something that was found in the text as it is shown stands in the source: a place that reaches into
 /// turned bytes covers all of them. `None` where it does not.
 pub(crate) fn in_source(place: Range<usize>, turned: &[Range<usize>]) -> Option<Range<usize>> {

@@ -55,8 +55,12 @@ fn replaced(tables: &Tables, text: &str, hits: &[Hit], patterns: &[u16]) -> Stri
     let mut at = 0;
     for (hit, number) in hits.iter().zip(patterns) {
         let pattern = &tables.lists.patterns[*number as usize];
-        let Some(substitute) = &tables.term_of(pattern).substitute else { continue };
-        let Some(wording) = wording(substitute, text, hit.start, hit.end, pattern.plural) else { continue };
+        let Some(substitute) = &tables.term_of(pattern).substitute else {
+            continue;
+        };
+        let Some(wording) = wording(substitute, text, hit.start, hit.end, pattern.plural) else {
+            continue;
+        };
         out.push_str(&text[at..hit.start]);
         out.push_str(&wording);
         at = hit.end;

@@ -72,7 +72,9 @@ fn is_glued_before(before: &str) -> bool {
 
 /// Whether it is a part of a path, as in "drivers/gamma/set" or "/srv/www/gamma".
 fn is_in_path(before: &str, after: &str) -> bool {
-    let Some(before) = before.strip_suffix('/') else { return false };
+    let Some(before) = before.strip_suffix('/') else {
+        return false;
+    };
     let directory = before.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
     let goes_on = after.strip_prefix('/').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
     directory.ends_with(|c: char| c.is_alphanumeric() || c == '.') && (goes_on || directory.contains('/'))

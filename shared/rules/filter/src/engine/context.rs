@@ -8,11 +8,373 @@ use crate::engine::tables::Term;
 use crate::engine::token::Token;
 use crate::engine::words::{WORDS, Words};
 
+/// The number of the rule that lets parts of proper names pass; the list's own rules begin with 1.
+const PROPER_NAME: usize = 0;
+
 /// How many words to each side a collocation may reach.
 const NEAREST_WORDS: usize = 5;
 
 /// How many bytes to each side are looked at.
 const REACH: usize = 240;
+
+/// What the names of companies, places and events end with, in small letters.
+const NAME_ENDINGS: &[&str] = &[
+    "ag",
+    "airlines",
+    "airport",
+    "associates",
+    "avenue",
+    "award",
+    "bakery",
+    "bank",
+    "bar",
+    "bay",
+    "beach",
+    "books",
+    "bookshop",
+    "bookstore",
+    "brewery",
+    "bridge",
+    "brothers",
+    "building",
+    "cafe",
+    "café",
+    "capital",
+    "centre",
+    "center",
+    "church",
+    "cinema",
+    "city",
+    "clinic",
+    "club",
+    "co",
+    "college",
+    "company",
+    "computing",
+    "construction",
+    "consulting",
+    "corp",
+    "corporation",
+    "county",
+    "cup",
+    "digital",
+    "drive",
+    "electronics",
+    "energy",
+    "engineering",
+    "entertainment",
+    "estate",
+    "festival",
+    "films",
+    "finance",
+    "fitness",
+    "foods",
+    "foundation",
+    "fund",
+    "gallery",
+    "games",
+    "garden",
+    "gardens",
+    "gmbh",
+    "group",
+    "hall",
+    "health",
+    "holding",
+    "holdings",
+    "hospital",
+    "hospitality",
+    "hotel",
+    "house",
+    "inc",
+    "industries",
+    "institute",
+    "insurance",
+    "international",
+    "investments",
+    "island",
+    "kitchen",
+    "lake",
+    "lane",
+    "legal",
+    "limited",
+    "llc",
+    "llp",
+    "logistics",
+    "ltd",
+    "magazine",
+    "market",
+    "media",
+    "medical",
+    "motors",
+    "mountain",
+    "museum",
+    "music",
+    "park",
+    "partners",
+    "pharma",
+    "pharmaceuticals",
+    "pictures",
+    "place",
+    "plc",
+    "press",
+    "properties",
+    "pub",
+    "publishing",
+    "radio",
+    "records",
+    "restaurant",
+    "retail",
+    "river",
+    "road",
+    "robotics",
+    "salon",
+    "school",
+    "semiconductor",
+    "software",
+    "solutions",
+    "sports",
+    "square",
+    "station",
+    "store",
+    "street",
+    "studio",
+    "studios",
+    "surgery",
+    "tech",
+    "technologies",
+    "theater",
+    "theatre",
+    "tours",
+    "tower",
+    "trust",
+    "university",
+    "valley",
+    "ventures",
+    "village",
+    "winery",
+    "works",
+];
+
+/// Capitalised words before a name that are no given name: ranks and rooms of ours, and the calendar.
+const NO_GIVEN_NAMES: &[&str] = &[
+    "agent",
+    "april",
+    "august",
+    "captain",
+    "crew",
+    "december",
+    "doctor",
+    "dr",
+    "engineer",
+    "february",
+    "friday",
+    "i",
+    "january",
+    "july",
+    "june",
+    "kernel",
+    "librarian",
+    "march",
+    "may",
+    "monday",
+    "november",
+    "october",
+    "oracle",
+    "our",
+    "quartermaster",
+    "saturday",
+    "september",
+    "shield",
+    "sister",
+    "sisters",
+    "sunday",
+    "team",
+    "the",
+    "thursday",
+    "tuesday",
+    "verdict",
+    "warden",
+    "wednesday",
+    "amber",
+    "green",
+    "red",
+    "null",
+    "ai",
+];
+
+/// Past forms that have no ending of their own: "GAMMA set the price".
+const PAST_VERBS: &[&str] = &[
+    "began",
+    "bet",
+    "bought",
+    "broke",
+    "brought",
+    "built",
+    "came",
+    "caught",
+    "chose",
+    "cut",
+    "drew",
+    "drove",
+    "fell",
+    "felt",
+    "found",
+    "gave",
+    "got",
+    "heard",
+    "held",
+    "hit",
+    "kept",
+    "knew",
+    "led",
+    "left",
+    "let",
+    "lit",
+    "lost",
+    "made",
+    "meant",
+    "met",
+    "paid",
+    "put",
+    "ran",
+    "read",
+    "rose",
+    "said",
+    "sat",
+    "saw",
+    "sent",
+    "set",
+    "sold",
+    "spoke",
+    "stood",
+    "struck",
+    "swore",
+    "thought",
+    "told",
+    "took",
+    "understood",
+    "voted",
+    "went",
+    "won",
+    "wrote",
+];
+
+/// What may stand before the verb of a judgement.
+const AUXILIARIES: &[&str] =
+    &["has", "had", "have", "will", "would", "does", "did", "must", "should", "can", "cannot", "not", "never", "also"];
+
+/// What is said of somebody who judges.
+const JUDGEMENTS: &[&str] = &[
+    "shows",
+    "showed",
+    "shown",
+    "tells",
+    "told",
+    "suggests",
+    "suggested",
+    "rates",
+    "rated",
+    "ranks",
+    "ranked",
+    "marks",
+    "marked",
+    "weighs",
+    "weighed",
+    "rejects",
+    "rejected",
+    "puts",
+    "says",
+    "said",
+    "thinks",
+    "finds",
+    "found",
+    "reads",
+    "sees",
+    "saw",
+    "wants",
+    "knows",
+    "approves",
+    "approved",
+    "agrees",
+    "agreed",
+    "objects",
+    "objected",
+    "recommends",
+    "recommended",
+    "advises",
+    "advised",
+    "warns",
+    "warned",
+    "predicts",
+    "predicted",
+    "favours",
+    "favoured",
+    "favors",
+    "favored",
+    "judges",
+    "judged",
+    "votes",
+    "voted",
+    "decides",
+    "decided",
+    "chose",
+    "chooses",
+    "scores",
+    "scored",
+    "flags",
+    "flagged",
+    "confirms",
+    "confirmed",
+    "maps",
+    "mapped",
+    "vetoes",
+    "vetoed",
+    "concludes",
+    "concluded",
+];
+
+/// Those that leave no doubt whatever follows.
+const VERDICTS: &[&str] = &[
+    "approve",
+    "accept",
+    "advise",
+    "agree",
+    "back",
+    "decide",
+    "fund",
+    "object",
+    "recommend",
+    "reject",
+    "support",
+    "veto",
+    "vote",
+    "warn",
+    "thinks",
+    "recommends",
+    "recommended",
+    "advises",
+    "advised",
+    "approves",
+    "approved",
+    "rejects",
+    "rejected",
+    "objects",
+    "objected",
+    "agrees",
+    "agreed",
+    "warns",
+    "warned",
+    "votes",
+    "voted",
+    "vetoes",
+    "vetoed",
+    "judges",
+    "judged",
+    "says",
+    "said",
+    "concludes",
+    "concluded",
+];
 
 /// What stands around an occurrence, up to the ends of its paragraph or list item.
 pub(crate) struct Context<'t> {
@@ -101,6 +463,32 @@ impl<'t> Context<'t> {
         is_determiner(first) || (is_determiner(second) && adjective())
     }
 
+    /// Whether the occurrence is a part of somebody else's name: "Anvil Holdings", "a letter from Jane Gloss". `case` says
+    /// how it is written itself.
+    fn is_in_proper_name(&self, case: Case) -> bool {
+        let is_capitalised = |t: &Token<'_>| {
+            let mut letters = t.text.chars();
+            letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+        };
+        let beside = |t: Option<Token<'t>>| t.filter(|t| is_capitalised(t) && !t.line_break);
+        if beside(self.after()).is_some_and(|t| t.is_one_of(NAME_ENDINGS)) {
+            return true;
+        }
+        // At the beginning of a clause a capital says nothing: "Ask Gamma", "Signed, Astra".
+        let given = beside(self.before()).filter(|t| !t.is_one_of(NO_GIVEN_NAMES) && t.is_word());
+        const STARTS: &[&str] = &[".", "!", "?", ":", ";", "•", "-", "–", "—", "…", ">", "#"];
+        case == Case::Title
+            && given.is_some()
+            && self.left.get(1).is_some_and(|t| !t.line_break && !t.is_one_of(STARTS))
+    }
+
+    fn is_before_surname(&self) -> bool {
+        self.after().is_some_and(|t| {
+            let mut letters = t.text.chars();
+            letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase) && t.text.len() > 2
+        })
+    }
+
     /// Whether the occurrence is a heading of its own, in a text that has more lines.
     fn stands_on_its_own_line(&self) -> bool {
         let (left, right) = (self.before(), self.after());
@@ -111,11 +499,37 @@ impl<'t> Context<'t> {
 
     /// The number of the first of the term's ordinary senses that holds here.
     pub(crate) fn ordinary_sense(&self, term: &Term, shape: Shape) -> Option<usize> {
+        let is_one_word = !term.text.contains(' ');
+        // "Smokey Stover": somebody else's full name.
+        if term.category == 4 && is_one_word && shape.case == Case::Title && self.is_before_surname() {
+            return Some(PROPER_NAME);
+        }
+        if term.category == 2 && matches!(shape.case, Case::Initial | Case::Title) && !shape.split {
+            let is_denied = || term.deny.iter().any(|condition| self.evidence(condition).is_some());
+            if self.is_in_proper_name(shape.case) && !is_denied() {
+                return Some(PROPER_NAME);
+            }
+        }
         let fits = |condition: &Condition| condition.split == shape.split && (!condition.spaced || shape.spaced);
         let rule =
             term.allow.iter().position(|condition| fits(condition) && self.holds(term, condition, shape.case))?;
         let denied = term.deny.iter().any(|condition| self.evidence(condition).is_some());
         (!denied).then_some(rule + 1)
+    }
+
+    /// Whether the occurrence is the subject of a judgement, which things do not pass: "the manifold rates your shop",
+    /// "the ring has rejected it".
+    fn judges(&self) -> bool {
+        let mut words = self.right.take(4).skip_while(|t| t.is_one_of(AUXILIARIES));
+        let Some(verb) = words.next().filter(|t| t.is_one_of(JUDGEMENTS) || t.is_one_of(VERDICTS)) else {
+            return false;
+        };
+        // "The manifold shows cracks", "marks an inch deep": what is judged is a plan, a reader or a clause.
+        verb.is_one_of(VERDICTS)
+            || self
+                .right
+                .take(6)
+                .any(|t| t.is_one_of(&["that", "you", "your", "us", "no", "yes", "why", "red", "green", "amber"]))
     }
 
     /// Whether a capitalised name stands here: somebody who does something, or to or by whom it is done.
@@ -125,6 +539,7 @@ impl<'t> Context<'t> {
         const TO_AND_BY: &[&str] = &["by", "to", "from", "with", "via", "through", "ask", "asked", "per"];
         let verb = |t: Token<'_>| {
             t.is_one_of(AUXILIARIES)
+                || t.is_one_of(PAST_VERBS)
                 || ((t.ends_with("s") || t.ends_with("ed")) && t.text.len() > 2 && !t.is_one_of(NO_VERBS))
         };
         let is_possessed = self.before().is_some_and(|t| t.is_one_of(&["of", "about", "for", "like", "in"]));
@@ -140,7 +555,8 @@ impl<'t> Context<'t> {
         let is_weak = !condition.near.is_empty() && condition.left.is_empty() && condition.right.is_empty();
         let is_name = || term.name && case != Case::Lower && self.reads_as_name();
         let is_answer = || term.category == 4 && self.starts_clause();
-        if is_weak && (is_name() || is_answer()) {
+        let is_judge = || term.category != 4 && !term.matching.is_symbolic() && self.judges();
+        if is_weak && (is_name() || is_answer() || is_judge()) {
             return false;
         }
         self.evidence(condition)
@@ -222,7 +638,9 @@ fn fits(token: &Token<'_>, pattern: &WordPattern) -> bool {
 /// Returns how many tokens were used.
 fn sequence<'p>(words: &Words<'_>, nearest: usize, pattern: impl Iterator<Item = &'p WordPattern>) -> Option<usize> {
     let mut used = 0;
-    let token_at = |index: usize| if index < nearest { words.get(index) } else { None };
+    let token_at = |index: usize| {
+        if index < nearest { words.get(index) } else { None }
+    };
     for word in pattern {
         let mut token = token_at(used)?;
         if token.text == "-" && !fits(&token, word) {

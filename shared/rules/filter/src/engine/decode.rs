@@ -85,6 +85,32 @@ pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
     changed.then_some(out)
 }
 
+/// One round of decoding, from text to text: characters that are not shown are kept. `None` when nothing changed.
+pub(crate) fn decode_text(tables: &Tables, text: &str) -> Option<String> {
+    let unit = |ch: char| {
+        let class = u8::try_from(tables.fold(ch)).unwrap_or_default();
+        Unit { start: 0, end: 0, ch, class, flags: 0 }
+    };
+    let units: Vec<Unit> = text.chars().map(unit).collect();
+    let mut decoder = Decoder { tables, units: &units, no_comment_after: usize::MAX };
+    let mut decoded = String::with_capacity(text.len());
+    let (mut at, mut changed) = (0, false);
+    while let Some(unit) = units.get(at) {
+        let piece = if begins_piece(unit.ch) { decoder.piece(at) } else { None };
+        let Some((piece, length)) = piece else {
+            decoded.push(unit.ch);
+            at += 1;
+            continue;
+        };
+        changed = true;
+        if let Piece::Character(ch) = piece {
+            decoded.push(ch);
+        }
+        at += length;
+    }
+    changed.then_some(decoded)
+}
+
 /// Whether something that is decoded may begin with this character.
 fn begins_piece(ch: char) -> bool {
     match ch {
@@ -133,7 +159,12 @@ impl Decoder<'_> {
             if digits == 0 {
                 return None;
             }
-            let length = skip + digits + usize::from(self.at(at + skip + digits) == b';');
+            let end = at + skip + digits;
+            // "&#x2&#53;CC;": a digit of it is itself an entity, which the next round reads.
+            if self.at(end) == b'&' && self.entity(end).is_some_and(|(digit, _)| digit.is_ascii_digit()) {
+                return None;
+            }
+            let length = skip + digits + usize::from(self.at(end) == b';');
             return Some((char::from_u32(code).unwrap_or('\u{fffd}'), length));
         }
         let mut name = String::new();
@@ -173,7 +204,13 @@ impl Decoder<'_> {
             if sign == b'=' && self.at(at + length) == b'=' && self.at(at + length + 1) == b'\n' {
                 length += 2;
             }
-            let Some(byte) = self.byte_escape(at + length, sign) else { break };
+            let Some(byte) = self.byte_escape(at + length, sign) else {
+                // "%CE&#37;B9": the sign of its next byte is itself an entity, which the next round reads.
+                if self.at(at + length) == b'&' {
+                    return None;
+                }
+                break;
+            };
             bytes[found] = byte;
             found += 1;
             length += 3;
@@ -223,7 +260,9 @@ impl Decoder<'_> {
     }
 
     fn utf16(&self, at: usize) -> Option<(char, usize)> {
-        let (first, 4) = self.digits(at + 2, 16, 4) else { return None };
+        let (first, 4) = self.digits(at + 2, 16, 4) else {
+            return None;
+        };
         if (0xd800..0xdc00).contains(&first)
             && self.at(at + 6) == b'\\'
             && let (second, 4) = self.digits(at + 8, 16, 4)

@@ -6,7 +6,9 @@ use crate::engine::view::Unit;
 
 /// Whether a pattern may begin with the unit at `first`.
 pub(crate) fn begins(tables: &Tables, units: &[Unit], pattern: &Pattern, first: usize) -> bool {
-    let Some(before) = first.checked_sub(1).and_then(|i| units.get(i)) else { return true };
+    let Some(before) = first.checked_sub(1).and_then(|i| units.get(i)) else {
+        return true;
+    };
     match tables.term_of(pattern).matching {
         Matching::Symbol => true,
         Matching::Greek => !before.class_in(tables).is(kind::GREEK) && !is_cyrillic(before.ch),
@@ -29,7 +31,9 @@ fn is_cyrillic(c: char) -> bool {
 /// Whether an alignment may end where it does.
 pub(crate) fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bool {
     let pattern = &tables.lists.patterns[alignment.pattern as usize];
-    let Some(after) = units.get(alignment.last + 1) else { return true };
+    let Some(after) = units.get(alignment.last + 1) else {
+        return true;
+    };
     let class = after.class_in(tables);
     match tables.term_of(pattern).matching {
         Matching::Symbol => true,

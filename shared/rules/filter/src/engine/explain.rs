@@ -47,7 +47,9 @@ fn sightings(
     Aligner::new(tables).each(view, |_, alignment| {
         let term = tables.term_of(&tables.lists.patterns[alignment.pattern as usize]);
         let (start, end) = span(view, alignment);
-        let Some(Range { start, end }) = in_source(start..end) else { return ControlFlow::Continue(()) };
+        let Some(Range { start, end }) = in_source(start..end) else {
+            return ControlFlow::Continue(());
+        };
         let (blocked, why) = match judge(tables, text, view, alignment, &mut features, None) {
             Judgement::NotTheTerm(why) => (false, format!("not the term: {why}")),
             Judgement::Ordinary(rule) => (false, format!("an ordinary sense: allow rule {rule} of {:?}", term.id)),

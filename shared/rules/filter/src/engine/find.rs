@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use crate::engine::align::{Aligner, Alignment, LONGEST};
 use crate::engine::bidi;
 use crate::engine::context::floor;
-use crate::engine::decode::decode;
+use crate::engine::decode::{decode, decode_text};
 use crate::engine::features::Features;
 use crate::engine::judge::{Judgement, is_plainly_ordinary, judge, span};
 use crate::engine::known::Known;
@@ -106,7 +106,9 @@ impl<'t> Search<'t> {
         let from = floor(text, if is_ascii { near } else { place.saturating_sub(4 * width) });
         let view = View::of_part(self.tables, text, from..floor(text, (place + 24).min(text.len())));
         let last = view.units.partition_point(|unit| (unit.start as usize) < place).checked_sub(1);
-        let Some(last) = last.filter(|_| !view.hides_anything()) else { return Sight::Unclear };
+        let Some(last) = last.filter(|_| !view.hides_anything()) else {
+            return Sight::Unclear;
+        };
         match self.aligner.at(&view.units, pattern, last) {
             // Whether a term begins shows in the two characters before it.
             Some(alignment) if alignment.first >= 2 || from == 0 => {
@@ -212,7 +214,27 @@ pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
             Some(Found { start, end, writing: Writing::Turned, ..one })
         }));
     }
+    found.extend(found_turned_after_decoding(tables, text));
     found
+}
+
+/// What shows only when escapes are decoded first and the result is turned around ("&#8238;&#83;…"). It is reported as
+/// one hit over the whole text: the escapes hide where its letters stand.
+fn found_turned_after_decoding(tables: &Tables, text: &str) -> Option<Found> {
+    if !bidi::may_turn_after_decoding(text) {
+        return None;
+    }
+    let mut decoded = decode_text(tables, text)?;
+    for _ in 1..ROUNDS {
+        let Some(further) = decode_text(tables, &decoded) else {
+            break;
+        };
+        decoded = further;
+    }
+    let (shown, turned) = bidi::as_shown(&decoded)?;
+    let found = Search::new(tables, &shown).everywhere();
+    let one = found.into_iter().find(|one| bidi::in_source(one.start..one.end, &turned).is_some())?;
+    Some(Found { start: 0, end: text.len(), writing: Writing::Turned, decoded: true, ..one })
 }
 
 fn blocked(
@@ -224,7 +246,9 @@ fn blocked(
     known: &Known,
 ) -> Option<Found> {
     let judgement = judge(tables, text, view, alignment, features, Some(known));
-    let Judgement::Blocked { writing, decoded } = judgement else { return None };
+    let Judgement::Blocked { writing, decoded } = judgement else {
+        return None;
+    };
     let (start, end) = span(view, alignment);
     let written = &tables.term_of(&tables.lists.patterns[alignment.pattern as usize]).text;
     let end = with_own_point(written, text, start, end);
@@ -250,7 +274,9 @@ pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View,
     let mut view = View::of_text(tables, text);
     each(&view, 0);
     for round in 1..=ROUNDS {
-        let Some(decoded) = decode(tables, &view) else { return };
+        let Some(decoded) = decode(tables, &view) else {
+            return;
+        };
         each(&decoded, round);
         view = decoded;
     }

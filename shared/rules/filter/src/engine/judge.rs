@@ -1,7 +1,7 @@
 //! Judges an alignment: is it the term as written, the term in disguise, or neither; and may it stand?
 
 use crate::engine::align::Alignment;
-use crate::engine::context::Context;
+use crate::engine::context::{Context, floor};
 use crate::engine::features::Features;
 use crate::engine::known::Known;
 use crate::engine::senses::{Case, Shape};
@@ -51,12 +51,15 @@ pub(crate) fn judge(
     if features.leet > 0 && features.lower > 0 && next.is_some_and(|unit| unit.ch.is_ascii_digit()) {
         return Judgement::NotTheTerm("a word with a longer number");
     }
+    if term.matching == Matching::Letter && is_among_characters(text, span(view, alignment)) {
+        return Judgement::NotTheTerm("a character among characters");
+    }
     if features.decoded {
         return Judgement::Blocked { writing, decoded: true };
     }
     let (start, end) = span(view, alignment);
     if let Writing::Plain(plain) = writing
-        && !(term.allow.is_empty() && term.matching != Matching::Number)
+        && !(term.allow.is_empty() && term.matching != Matching::Number && term.category != 2)
     {
         let context = match term.matching.is_symbolic() {
             true => Context::of_symbol(known, text, start, end),
@@ -94,14 +97,16 @@ fn case(plain: Plain, context: &Context<'_>) -> Case {
 pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, pattern: u16) -> bool {
     let pattern = &tables.lists.patterns[pattern as usize];
     let term = tables.term_of(pattern);
-    if term.matching != Matching::Word || term.allow.is_empty() {
+    if term.matching != Matching::Word || (term.allow.is_empty() && term.category != 2) {
         return false;
     }
     let bytes = text.as_bytes();
     let is_edge = |byte: Option<&u8>| byte.is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric());
     let (mut at, mut upper, mut lower, mut words) = (end, 0, 0, 1);
     for element in pattern.elements.iter().rev() {
-        let Some(before) = at.checked_sub(1) else { return false };
+        let Some(before) = at.checked_sub(1) else {
+            return false;
+        };
         let byte = bytes[before];
         if !byte.eq_ignore_ascii_case(&(element.written as u8)) || !element.written.is_ascii() {
             return false;
@@ -129,6 +134,19 @@ pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, patte
     };
     let context = Context::of(None, text, at, end);
     context.ordinary_sense(term, Shape::of(case(plain, &context))).is_some()
+}
+
+/// Whether a letter stands in a row of escaped bytes ("[\xb2-\xb5\xb8-\xba]") or of other signs ("³´µ¶·"), as in a
+/// class of characters.
+fn is_among_characters(text: &str, (start, end): (usize, usize)) -> bool {
+    let (before, after) = (&text[..start], &text[end..]);
+    if text[start..end].starts_with("\\x") {
+        let tail = &before[floor(text, start.saturating_sub(6))..];
+        return tail.contains("\\x") || after.get(..3).is_some_and(|next| next.contains("\\x"));
+    }
+    let is_sign =
+        |c: Option<char>| c.is_some_and(|c| matches!(c, '\u{a1}'..='\u{bf}') && c != '\u{ad}' && !c.is_alphabetic());
+    is_sign(before.chars().next_back()) && is_sign(after.chars().next())
 }
 
 /// "-0.042" is a change by that much, not the constant.

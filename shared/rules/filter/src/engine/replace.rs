@@ -77,7 +77,9 @@ enum Form {
 
 /// The form that goes with the words before, where one does.
 fn form(substitute: &Substitute, context: &Context<'_>) -> Form {
-    let Some(before) = context.before() else { return Form::Full };
+    let Some(before) = context.before() else {
+        return Form::Full;
+    };
     if before.is("a") {
         return Form::AfterA;
     }

@@ -102,7 +102,9 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
 fn uneventful(transitions: &[u16], ascii: &[u16; 128], shift: u32, from: u16, bytes: &[u8]) -> (u16, usize) {
     let mut state = from;
     for (at, &byte) in bytes.iter().enumerate() {
-        let Some(&column) = ascii.get(byte as usize) else { return (state, at) };
+        let Some(&column) = ascii.get(byte as usize) else {
+            return (state, at);
+        };
         let Some(&next) = transitions.get(((state as usize) << shift) | (column & 0xff) as usize) else {
             return (state, at);
         };

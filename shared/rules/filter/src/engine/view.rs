@@ -71,7 +71,9 @@ impl View {
             self.push_class(tables, ch, fold as u8, start, end, flags);
             return;
         }
-        let Some(sequence) = tables.lists.expansions.get(fold as usize - 256) else { return };
+        let Some(sequence) = tables.lists.expansions.get(fold as usize - 256) else {
+            return;
+        };
         for (i, class) in sequence.iter().enumerate() {
             self.push_class(tables, ch, *class, start, end, flags | if i > 0 { CONTINUES } else { 0 });
         }

@@ -59,7 +59,7 @@ pub(crate) fn writing(
     let swapped = features.swaps != (0, 0);
     let strong = features.folded || features.decoded || features.hidden;
     match term.matching {
-        Matching::Number => return number(term, features, gapped, uniform),
+        Matching::Number => return number(term, features, gapped, uniform, written),
         Matching::Symbol | Matching::Greek | Matching::Letter => {
             return Ok(match (gapped + odd_own > 0, strong) {
                 (true, _) => Writing::Squashed,
@@ -77,6 +77,23 @@ pub(crate) fn writing(
     }
     if features.leet > 0 {
         leet(features, gapped, uniform, strong, written)?;
+    }
+    let one_gap = gapped == 1 && !uniform && features.elements < 6;
+    if features.leet > 0 && one_gap && !strong && written.has_version_number() {
+        return Err("a version number");
+    }
+    // "Oracle 10g" is none of oracle_log.
+    if features.leet > 0 && !strong && features.is_spaced() && term.allow.iter().any(|condition| condition.spaced) {
+        return Err("words of their own");
+    }
+    // "addr_spec (email" is none of SPEC_EMAIL, "{AI} on" none of AION.
+    let bracketed = |gap: &Gap| gap.spaces > 0 && matches!(gap.sign, Some('(' | ')' | '{' | '}' | '[' | ']'));
+    if !uniform && !strong && features.gaps.iter().any(bracketed) {
+        return Err("a bracket between its pieces");
+    }
+    // "tt.mm" is a date's form.
+    if features.elements == 3 && features.repeats > 0 && gapped > 0 && !uniform && !strong && features.lower > 0 {
+        return Err("three letters, repeated and apart");
     }
     if features.longest_run > if features.elements == 2 { 1 } else { 4 } {
         return Err("a letter repeated too often");
@@ -207,6 +224,17 @@ pub(crate) struct Written<'v> {
 }
 
 impl Written<'_> {
+    /// Whether a point stands between two digits: "V3.1A".
+    fn has_version_number(&self) -> bool {
+        let is_digit = |unit: &Unit| unit.ch.is_ascii_digit();
+        self.units.windows(3).any(|three| is_digit(&three[0]) && three[1].ch == '.' && is_digit(&three[2]))
+    }
+
+    /// Whether "**" stands before a minus sign.
+    fn is_power(&self) -> bool {
+        self.units.windows(2).any(|pair| pair[0].ch == '*' && !pair[1].ch.is_alphanumeric() && pair[1].ch != '*')
+    }
+
     /// Whether it is in pieces that read as these words, which are in small letters, each in an ordinary case.
     fn is_pieces(&self, words: &str) -> bool {
         let is_gap = |at: usize| matches!(self.roles[at], Role::Gap(_));
@@ -236,18 +264,32 @@ fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
         return Err("a sign of code between two letters");
     }
     let apart = if spaces_only { gap.width > 2 } else { gap.spaces > 0 || gap.mixed };
-    if (features.lower > 0 && spaces_only && !strong) || apart { Err("two single letters") } else { Ok(()) }
+    // "L-" at the end of a line, and "X" on the next.
+    let hyphenated = gap.sign == Some('-') && gap.width == 2 && gap.line_breaks == 1 && features.lower == 0;
+    if !hyphenated && ((features.lower > 0 && spaces_only && !strong) || apart) {
+        Err("two single letters")
+    } else {
+        Ok(())
+    }
 }
 
 /// Numeric terms keep their separators; only all of their signs together may stand apart.
-fn number(term: &Term, features: &Features, gapped: usize, uniform: bool) -> Result<Writing, &'static str> {
+fn number(
+    term: &Term,
+    features: &Features,
+    gapped: usize,
+    uniform: bool,
+    written: &Written<'_>,
+) -> Result<Writing, &'static str> {
     let digits = features.elements;
     let before_percent = gapped == 1
         && features.gaps.last().is_some_and(|gap| gap.width == 1 && gap.spaces == 1 && gap.line_breaks == 0)
         && term.text.ends_with('%');
     let wrapped = gapped == 1
         && features.gaps.iter().all(|gap| gap.width == 0 || (gap.line_breaks == 1 && !gap.stop && !gap.comma));
-    if gapped > 0 && !uniform && !before_percent && !wrapped && !features.hidden {
+    // Marks of emphasis are not shown: "0.04**2**" reads as the number. Before a sign they are a power ("10**-4").
+    let emphasised = gapped == 1 && features.gaps.iter().all(|gap| gap.width == gap.emphasis) && !written.is_power();
+    if gapped > 0 && !uniform && !before_percent && !wrapped && !emphasised && !features.hidden {
         return Err("digits that stand apart");
     }
     if features.leet * 2 > digits {

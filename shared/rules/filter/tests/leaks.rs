@@ -1,0 +1,77 @@
+//! Leaks and false hits, counted apart: no leak is tolerated, a false hit only costs a look.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use filter::{Filter, Outcome};
+
+const CAPITALS: [&str; 23] = [
+    "AION", "ASTRA", "NOUS", "GAMMA", "MNEMOS", "MANTIS", "ANVIL", "ORPHEUS", "LOGOS", "MUSASHI", "GLOSS", "CHROMA",
+    "CLOD", "C.L.O.D.", "LATTICE", "VELA", "ORPHIC", "AEGIS", "CSDM", "TMM", "CGNT-1", "TRNG", "HACKX",
+];
+
+/// The most of the ordinary sentences that may be held.
+const MOST_FALSE_HITS: usize = 9;
+
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+fn passes(text: &str) -> bool {
+    Filter::embedded().check(text).outcome == Outcome::Pass
+}
+
+#[test]
+fn nothing_internal_passes_whatever_stands_near() {
+    let mut texts: Vec<String> = lines(include_str!("data/leaks.txt")).map(str::to_owned).collect();
+    for (frames, terms) in [
+        (include_str!("data/leak_frames.txt"), &CAPITALS[..]),
+        (include_str!("data/leak_numbers.txt"), &["0.042", "97.4%", "97.4 percent", "0.97404"][..]),
+    ] {
+        for frame in lines(frames) {
+            texts.extend(terms.iter().map(|term| frame.replace("{}", term)));
+        }
+    }
+    let leaks: Vec<&String> = texts.iter().filter(|text| passes(text)).collect();
+    assert!(texts.len() >= 2_500, "{}", texts.len());
+    assert!(leaks.is_empty(), "{} of {} leak:\n{leaks:#?}", leaks.len(), texts.len());
+}
+
+#[test]
+fn the_six_sentences_of_the_issue_are_caught() {
+    for text in [
+        "GAMMA (our quartermaster) has reviewed your plan.",
+        "GAMMA set the maximum budget at $500.",
+        "GAMMA smoothing was applied to your plan.",
+        "The value 0.042 in our model means it is stable.",
+        "Hammer down on the price war.",
+        "The manifold shows that your exhaust business is unstable.",
+    ] {
+        assert!(!passes(text), "{text}");
+    }
+}
+
+#[test]
+fn ordinary_sentences_and_names_pass() {
+    let texts: Vec<&str> = lines(include_str!("data/ordinary.txt")).collect();
+    let held: Vec<&&str> = texts.iter().filter(|text| !passes(text)).collect();
+    assert!(texts.len() >= 130, "{}", texts.len());
+    assert!(held.len() <= MOST_FALSE_HITS, "{} of {} are held:\n{held:#?}", held.len(), texts.len());
+}
+
+/// Escapes and a mark that turns text around, one inside the other.
+#[test]
+fn what_is_turned_around_after_decoding_is_caught() {
+    for text in [
+        "&#8238;&#83;&#83;&#79;&#76;&#71;&#8236;",
+        "\\u202e\\u0064\\u006c\\u006f\\u0066\\u0069\\u006e\\u0061\\u006d\\u202c",
+        "\u{202e}XT&#85;OR\u{202c}",
+        "%E2%80%AESUON%E2%80%AC",
+        "0.04`2",
+        "1**0-4**",
+        "&#x2&#53;CC;",
+    ] {
+        assert!(!passes(text), "{text}");
+    }
+    for text in ["[\\xb2-\\xb5\\xb8-\\xba]", "10**-4", "Oracle 10g", "V3.1A", "tt.mm.jjjj", "{AI} on a scale"] {
+        assert!(passes(text), "{text}");
+    }
+}
