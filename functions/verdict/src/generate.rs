@@ -60,8 +60,12 @@ pub(crate) enum NoVerdict {
 }
 
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
-/// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2). A model that is not known (any more) gives
-/// way to the next of the list, whose own circuit is asked first; that costs none of the attempts.
+/// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
+///
+/// A model that is not known (any more) gives way to the next of the list; that costs none of the attempts. The next one
+/// also serves when a model is throttled or its quota is used up, at once, when it fails otherwise, for the last
+/// attempt, and when its circuit is open. A delay that a vendor asks for is never cut short: one longer than our own
+/// longest wait ends the call, and the order waits (infra/decisions/models.md).
 ///
 /// A reply that is no JSON, or that passes the crosscheck and leaves empty what the tier sells, is asked for once more,
 /// with a stricter instruction and inside that ceiling (GAP-02E; infra/decisions/crosscheck.md). A reply that fails the
@@ -79,19 +83,18 @@ pub(crate) async fn generate(
         attempts: 0,
         model_version: None,
     };
-    let mut models = policy.models.iter();
-    let Some(mut model) = models.next() else { return generated };
+    let mut models = Candidates { rest: policy.models.iter(), closed_until: None };
+    let Some(mut model) = models.next(ports, policy, session).await else {
+        generated.verdict = models.none_left(generated.verdict);
+        return generated;
+    };
     let mut stricter = false;
     let mut attempt = 0;
-    if let Err(open) = admit(ports, policy, session, model).await {
-        generated.verdict = Err(open);
-        return generated;
-    }
     while attempt < policy.backoff.attempts {
         attempt += 1;
         generated.attempts += 1;
         let asked_at = ports.clock.now();
-        match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
+        let error = match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
                 let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
@@ -110,49 +113,91 @@ pub(crate) async fn generate(
                     return generated;
                 }
                 stricter = true;
+                continue;
             }
-            Err(error) => {
-                tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
-                generated.verdict = Err(NoVerdict::Failed(short(&error.to_string())));
-                if !error.is_retriable() {
-                    guard::ended(ports, policy, session, model, &error).await;
+            Err(error) => error,
+        };
+        tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
+        generated.verdict = Err(NoVerdict::Failed(short(&error.to_string())));
+        if !error.is_retriable() {
+            guard::ended(ports, policy, session, model, &error).await;
+        }
+        if let ModelError::NotReady(source) = &error {
+            generated.verdict = Err(NoVerdict::NotReady(source.to_string()));
+            return generated;
+        }
+        if matches!(error, ModelError::UnknownModel) {
+            warn(ports, session, &format!("model {model} is not known any more")).await;
+            attempt -= 1;
+        }
+        let left = policy.backoff.attempts - attempt;
+        if gives_way(&error, left)
+            && let Some(next) = models.next(ports, policy, session).await
+        {
+            if error.is_retriable() {
+                guard::failed(ports, policy, session, model).await;
+            }
+            model = next;
+            continue;
+        }
+        let wait = policy.backoff.wait_after(attempt, ports.randomness.fraction());
+        match (error, wait) {
+            (ModelError::Throttled(delay), Some(wait)) if delay <= policy.backoff.cap => {
+                ports.pause.pause(wait.max(delay)).await;
+            }
+            (ModelError::Throttled(delay), _) => {
+                generated.verdict = Err(NoVerdict::CircuitOpen(ports.clock.now().plus(delay)));
+                return generated;
+            }
+            (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
+            (error, _) => {
+                if error.is_retriable() {
+                    guard::failed(ports, policy, session, model).await;
+                } else if matches!(error, ModelError::UnknownModel | ModelError::QuotaExhausted) {
+                    generated.verdict = models.none_left(generated.verdict);
                 }
-                match error {
-                    ModelError::NotReady(source) => {
-                        generated.verdict = Err(NoVerdict::NotReady(source.to_string()));
-                        return generated;
-                    }
-                    ModelError::UnknownModel => {
-                        warn(ports, session, &format!("model {model} is not known any more")).await;
-                        let Some(next) = models.next() else { return generated };
-                        model = next;
-                        attempt -= 1;
-                        if let Err(open) = admit(ports, policy, session, model).await {
-                            generated.verdict = Err(open);
-                            return generated;
-                        }
-                    }
-                    error if error.is_retriable() => {
-                        let jitter = ports.randomness.fraction();
-                        let Some(wait) = policy.backoff.wait_after(attempt, jitter) else {
-                            guard::failed(ports, policy, session, model).await;
-                            return generated;
-                        };
-                        ports.pause.pause(wait).await;
-                    }
-                    _ => return generated,
-                }
+                return generated;
             }
         }
     }
     generated
 }
 
-async fn admit(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str) -> Result<(), NoVerdict> {
-    guard::admit(ports, policy, model).await.map_err(|until| {
-        tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
-        NoVerdict::CircuitOpen(until)
-    })
+/// Whether a model that failed so gives way to the next of the list. `left` is the number of attempts that are left.
+fn gives_way(error: &ModelError, left: u32) -> bool {
+    match error {
+        ModelError::UnknownModel => true,
+        ModelError::Throttled(_) | ModelError::QuotaExhausted | ModelError::Unavailable(429) => left > 0,
+        error => error.is_retriable() && left == 1,
+    }
+}
+
+/// The models that were not asked yet.
+struct Candidates<'a> {
+    rest: std::slice::Iter<'a, String>,
+    /// When the first of the circuits that are open may be tried.
+    closed_until: Option<Timestamp>,
+}
+
+impl<'a> Candidates<'a> {
+    /// The next model whose circuit lets a call through.
+    async fn next(&mut self, ports: Ports<'_>, policy: &Policy, session: &SessionId) -> Option<&'a str> {
+        for model in self.rest.by_ref() {
+            match guard::admit(ports, policy, model).await {
+                Ok(()) => return Some(model),
+                Err(until) => {
+                    tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
+                    self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Why no model is left: the open circuits, or what happened before.
+    fn none_left(&self, before: Result<Verdict, NoVerdict>) -> Result<Verdict, NoVerdict> {
+        self.closed_until.map_or(before, |until| Err(NoVerdict::CircuitOpen(until)))
+    }
 }
 
 /// What may go into an alert or a record of a text that is not ours: 80 characters of words and codes.

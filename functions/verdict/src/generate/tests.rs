@@ -106,7 +106,9 @@ fn a_refused_key_opens_the_circuit_and_refused_questions_do_not() {
             let error = if opens { ModelError::Unauthorized(status) } else { ModelError::BadRequest(status) };
             assert!(matches!(generated(&world, [Err(error)]).verdict, Err(NoVerdict::Failed(_))));
         }
-        assert_eq!(matches!(generated(&world, [good()]).verdict, Err(NoVerdict::CircuitOpen(_))), opens);
+        world.state().prompts.clear();
+        assert!(generated(&world, [good()]).verdict.is_ok());
+        assert_eq!(models_asked(&world), [if opens { "model-b" } else { "model-a" }]);
     }
 }
 
@@ -140,4 +142,41 @@ fn a_hollow_reply_is_asked_for_once_more_and_never_sold() {
     let twice = generated(&world(), [hollow(), hollow(), good()]);
     assert_eq!(twice.verdict, Err(NoVerdict::Failed("the reply is hollow: empty:summary".to_owned())));
     assert_eq!(twice.attempts, 2);
+}
+
+#[test]
+fn the_next_model_serves_when_the_first_is_overloaded_throttled_or_closed() {
+    let throttled = || Err(ModelError::Throttled(Duration::from_secs(36)));
+    for (answers, asked) in [
+        (vec![throttled(), good()], vec!["model-a", "model-b"]),
+        (vec![Err(ModelError::Unavailable(429)), good()], vec!["model-a", "model-b"]),
+        (vec![Err(ModelError::QuotaExhausted), good()], vec!["model-a", "model-b"]),
+        (
+            vec![Err(ModelError::Unavailable(503)), Err(ModelError::Unavailable(503)), good()],
+            vec!["model-a", "model-a", "model-b"],
+        ),
+        (vec![Err(ModelError::Incomplete("MAX_TOKENS".to_owned())), good()], vec!["model-a", "model-a"]),
+    ] {
+        let world = world();
+        assert!(generated(&world, answers).verdict.is_ok(), "{asked:?}");
+        assert_eq!(models_asked(&world), asked);
+    }
+    let closed = world();
+    let opened_at = Some(Timestamp::from_seconds(990));
+    closed.state().breakers.insert("model-a".to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
+    assert!(generated(&closed, [good()]).verdict.is_ok());
+    assert_eq!(models_asked(&closed), ["model-b"]);
+}
+
+/// A vendor's delay is a minimum: a short one is waited for, a long one hides the order at least that long.
+#[test]
+fn a_delay_is_never_cut_short() {
+    let throttled = |seconds| Err(ModelError::Throttled(Duration::from_secs(seconds)));
+    let long = world();
+    let waits = generated(&long, [throttled(36), throttled(120)]);
+    assert_eq!(waits.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_120))));
+    let short = world();
+    assert!(generated(&short, [throttled(36), throttled(5), good()]).verdict.is_ok());
+    assert_eq!(models_asked(&short), ["model-a", "model-b", "model-b"]);
+    assert!(short.state().now >= Timestamp::from_seconds(1_005).as_millis(), "five seconds at least");
 }

@@ -42,6 +42,13 @@ pub enum ModelError {
     /// 408, 429, 500, 502, 503, 504: try again.
     #[error("the model answered {0}")]
     Unavailable(u16),
+    /// 429 with a delay that the vendor asks for (`RetryInfo.retryDelay`): not before it is over.
+    #[error("the model is throttled for {} ms", .0.as_millis())]
+    Throttled(std::time::Duration),
+    /// The reply broke off, is empty or malformed: this call failed, and another may succeed. The reason is the model's
+    /// own word.
+    #[error("the reply is incomplete: {0}")]
+    Incomplete(String),
     /// The daily quota is used up: trying again today is useless.
     #[error("the quota is used up")]
     QuotaExhausted,
@@ -54,7 +61,7 @@ pub enum ModelError {
     /// 404: no such model, or a retired one.
     #[error("the model is not known")]
     UnknownModel,
-    /// The model refused the content or stopped early; the reason is its own word.
+    /// The model refused the content; the reason is its own word.
     #[error("no verdict in the reply: {0}")]
     NoVerdict(String),
 }
@@ -64,7 +71,7 @@ impl ModelError {
     #[must_use]
     pub const fn is_retriable(&self) -> bool {
         match self {
-            Self::Timeout | Self::Network(_) | Self::Unavailable(_) => true,
+            Self::Timeout | Self::Network(_) | Self::Unavailable(_) | Self::Throttled(_) | Self::Incomplete(_) => true,
             Self::NotReady(_)
             | Self::QuotaExhausted
             | Self::Unauthorized(_)

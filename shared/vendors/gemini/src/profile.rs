@@ -30,10 +30,16 @@ pub enum InvalidProfiles {
     /// A family without a name's beginning would never, or always, be chosen.
     #[error("the profile of {0} has an empty prefix or none")]
     Prefix(String),
+    /// A sampling setting in a profile of the families from 3 on.
+    #[error("the profile of {0} sets {1}, which these models do not take")]
+    Sampling(String, &'static str),
     /// A setting that every call sets itself.
     #[error("the profile of {0} sets {1}, which the prompt decides")]
     Reserved(String, &'static str),
 }
+
+/// Sampling settings, which the families from 3 on ignore or refuse.
+const SAMPLING: [&str; 4] = ["temperature", "topP", "topK", "candidateCount"];
 
 /// The settings that come with the prompt.
 const RESERVED: [&str; 3] = ["responseMimeType", "responseJsonSchema", "maxOutputTokens"];
@@ -61,6 +67,11 @@ impl Profiles {
             if let Some(name) = RESERVED.into_iter().find(|name| profile.generation_config.contains_key(*name)) {
                 return Err(InvalidProfiles::Reserved(family(), name));
             }
+            let takes_sampling = profile.prefixes.iter().all(|prefix| takes_sampling(prefix));
+            let sampling = SAMPLING.into_iter().find(|name| profile.generation_config.contains_key(*name));
+            if let Some(name) = sampling.filter(|_| !takes_sampling) {
+                return Err(InvalidProfiles::Sampling(family(), name));
+            }
         }
         Ok(Self(profiles))
     }
@@ -71,6 +82,12 @@ impl Profiles {
         let profile = self.0.iter().find(|profile| profile.prefixes.iter().any(|prefix| model.starts_with(prefix)));
         profile.map(|profile| profile.generation_config.clone()).unwrap_or_default()
     }
+}
+
+/// Whether names that begin so are of a family before 3.
+fn takes_sampling(prefix: &str) -> bool {
+    let version = prefix.strip_prefix("gemini-").and_then(|rest| rest.split(['.', '-']).next());
+    version.and_then(|version| version.parse::<u32>().ok()).is_some_and(|version| version < 3)
 }
 
 #[cfg(test)]
@@ -108,5 +125,9 @@ mod tests {
             parse(r#"[{"family":"A","prefixes":["a"],"generation_config":{"maxOutputTokens":1}}]"#),
             "the profile of A sets maxOutputTokens, which the prompt decides"
         );
+        for prefix in ["gemini-3.5-", "gemini-4-", "gemma-"] {
+            let profile = format!(r#"[{{"family":"A","prefixes":["{prefix}"],"generation_config":{{"topK":1}}}}]"#);
+            assert_eq!(parse(&profile), "the profile of A sets topK, which these models do not take");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use domain::ports::{ModelError, ModelReply};
 use serde_json::Value;
+use std::time::Duration;
 
 /// A reply that broke on its way; for operators, without its text.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,19 @@ pub(crate) struct NotJson;
 const QUIET_STAGES: [&str; 5] =
     ["MODEL_STAGE_UNSPECIFIED", "STABLE", "PREVIEW", "EXPERIMENTAL", "UNSTABLE_EXPERIMENTAL"];
 
+/// Finish reasons that tell of a call that failed, not of a question that was refused.
+const FAILED_CALLS: [&str; 6] = [
+    "FINISH_REASON_UNSPECIFIED",
+    "MALFORMED_FUNCTION_CALL",
+    "MALFORMED_RESPONSE",
+    "MAX_TOKENS",
+    "OTHER",
+    "UNEXPECTED_TOOL_CALL",
+];
+
+/// The longest delay that a vendor may ask for; a longer one is cut to it.
+const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
+
 /// Reads a reply with status 200. `model` is the one that was asked, in case the reply does not say.
 pub(crate) fn parse(body: &[u8], model: &str) -> Result<ModelReply, ModelError> {
     let body: Value = serde_json::from_slice(body).map_err(|_| ModelError::Network(Box::new(NotJson)))?;
@@ -21,16 +35,17 @@ pub(crate) fn parse(body: &[u8], model: &str) -> Result<ModelReply, ModelError> 
     }
     let candidate = &body["candidates"][0];
     if candidate.is_null() {
-        return Err(no_verdict("NO_CANDIDATES"));
+        return Err(incomplete("NO_CANDIDATES"));
     }
     match candidate["finishReason"].as_str() {
         Some("STOP") => {}
+        Some(reason) if FAILED_CALLS.contains(&reason) => return Err(incomplete(reason)),
         Some(reason) => return Err(no_verdict(reason)),
-        None => return Err(no_verdict("NO_FINISH_REASON")),
+        None => return Err(incomplete("NO_FINISH_REASON")),
     }
     let text = text(candidate);
     if text.trim().is_empty() {
-        return Err(no_verdict("NO_TEXT"));
+        return Err(incomplete("NO_TEXT"));
     }
     let version = body["modelVersion"].as_str().map(version).filter(|version| !version.is_empty());
     Ok(ModelReply {
@@ -47,8 +62,24 @@ fn text(candidate: &Value) -> String {
 }
 
 pub(crate) fn no_verdict(reason: &str) -> ModelError {
+    ModelError::NoVerdict(word(reason))
+}
+
+fn incomplete(reason: &str) -> ModelError {
+    ModelError::Incomplete(word(reason))
+}
+
+fn word(reason: &str) -> String {
     let word: String = reason.chars().filter(|c| c.is_ascii_uppercase() || *c == '_').take(40).collect();
-    ModelError::NoVerdict(if word.is_empty() { "UNKNOWN".to_owned() } else { word })
+    if word.is_empty() { "UNKNOWN".to_owned() } else { word }
+}
+
+/// `RetryInfo.retryDelay`, in the form of protobuf's durations ("36s", "0.5s").
+fn retry_delay(detail: &Value) -> Option<Duration> {
+    detail["@type"].as_str().filter(|name| name.ends_with("google.rpc.RetryInfo"))?;
+    let seconds: f64 = detail["retryDelay"].as_str()?.strip_suffix('s')?.parse().ok()?;
+    let delay = Duration::try_from_secs_f64(seconds).ok()?;
+    (!delay.is_zero()).then(|| delay.min(LONGEST_DELAY))
 }
 
 /// The version goes into the audit log: only what a version is made of.
@@ -85,6 +116,9 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> ModelError {
     };
     match status {
         429 if details().any(daily) => ModelError::QuotaExhausted,
+        429 | 503 if details().any(|detail| retry_delay(detail).is_some()) => {
+            ModelError::Throttled(details().filter_map(retry_delay).max().unwrap_or_default())
+        }
         408 | 429 | 500..=599 => ModelError::Unavailable(status),
         401 | 403 => ModelError::Unauthorized(status),
         // Gemini answers 400 to a key that is wrong or has expired.
@@ -124,27 +158,32 @@ mod tests {
     fn what_is_no_verdict_is_named_in_capitals() {
         let reason = |body: Value| match parsed(&body) {
             Err(ModelError::NoVerdict(reason)) => reason,
+            Err(error @ ModelError::Incomplete(_)) if error.is_retriable() => error.to_string(),
             other => panic!("{other:?}"),
         };
+        let failed = |reason: &str| format!("the reply is incomplete: {reason}");
         let finished =
             |word: Value| json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": word}]});
-        for word in ["SAFETY", "MAX_TOKENS", "RECITATION", "FINISH_REASON_UNSPECIFIED"] {
+        for word in ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "LANGUAGE"] {
             assert_eq!(reason(finished(json!(word))), word);
+        }
+        for word in FAILED_CALLS {
+            assert_eq!(reason(finished(json!(word))), failed(word));
         }
         assert_eq!(reason(finished(json!("stop: the customer asked <b>"))), "UNKNOWN");
         assert_eq!(reason(finished(json!("A".repeat(500)))).len(), 40);
-        assert_eq!(reason(finished(json!(null))), "NO_FINISH_REASON");
+        assert_eq!(reason(finished(json!(null))), failed("NO_FINISH_REASON"));
         assert_eq!(reason(json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}})), "PROHIBITED_CONTENT");
         let mut both = candidate(&json!([{"text": "x"}]));
         both["promptFeedback"] = json!({"blockReason": "OTHER"});
         assert_eq!(reason(both), "OTHER");
         for body in [json!({}), json!([]), json!(null), json!({"candidates": []}), json!({"candidates": {}})] {
-            assert_eq!(reason(body), "NO_CANDIDATES");
+            assert_eq!(reason(body), failed("NO_CANDIDATES"));
         }
         for parts in
             [json!([]), json!(null), json!([{"text": " "}]), json!([{"text": "x", "thought": true}]), json!("x")]
         {
-            assert_eq!(reason(candidate(&parts)), "NO_TEXT");
+            assert_eq!(reason(candidate(&parts)), failed("NO_TEXT"));
         }
     }
 
@@ -194,6 +233,25 @@ mod tests {
             assert_eq!(plain(status), format!("BadRequest({status})"));
         }
         assert_eq!(plain(404), "UnknownModel");
+    }
+
+    #[test]
+    fn a_delay_that_is_asked_for_is_a_minimum() {
+        let throttled = |status, delay: Value| {
+            let detail = json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay});
+            refusal(status, json!({"error": {"details": [{"@type": "other"}, detail]}}).to_string().as_bytes())
+        };
+        for (delay, millis) in [("36s", 36_000), ("0.5s", 500), ("7.25s", 7_250), ("99999s", 3_600_000)] {
+            assert!(
+                matches!(throttled(429, json!(delay)), ModelError::Throttled(it) if it == Duration::from_millis(millis))
+            );
+        }
+        assert!(matches!(throttled(503, json!("2s")), ModelError::Throttled(_)));
+        for nonsense in
+            [json!("soon"), json!("-3s"), json!("0s"), json!(36), json!(null), json!("1e400s"), json!("NaNs")]
+        {
+            assert!(matches!(throttled(429, nonsense.clone()), ModelError::Unavailable(429)), "{nonsense}");
+        }
     }
 
     #[test]
