@@ -61,7 +61,7 @@ fn a_mail_that_always_fails_becomes_a_dead_letter_with_an_alert() {
     let alert = state.alerts.last().unwrap();
     assert_eq!(alert.channel, Channel::Critical);
     let expected =
-        format!("[ALERT][oracle-email-retry] DEAD LETTER: session_id={} customer=hmac", sim.session.as_str());
+        format!("[ALERT][oracle-email-retry] DEAD LETTER: session_id={} customer=hmac", sim.session.reference());
     assert!(alert.line.starts_with(&expected), "{}", alert.line);
     assert!(alert.line.ends_with("tier=quick attempts=4 last_error=503"), "{}", alert.line);
     let (key, document) = state.dead_letters.iter().next().unwrap();

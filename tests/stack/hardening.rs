@@ -123,13 +123,12 @@ async fn health_says_whether_sales_can_be_read() {
     let world = World::beside_others().await;
     let reply = world.get("/health").await;
     let health = reply.json();
-    assert_eq!((reply.status, &health["service"], &health["phi"]), (200, &json!("resonant"), &json!(0.042)));
+    assert_eq!((reply.status, &health["service"]), (200, &json!("resonant")));
     // Degraded where a test of the cache's health looked minutes ago and nobody has since.
     assert!(["resonant", "degraded"].iter().any(|status| health["status"] == *status), "{health}");
-    assert!(
-        health["timestamp"].is_string() && health["dry_run"].is_boolean() && health["cache"].is_object(),
-        "{health}"
-    );
+    let names: Vec<&String> = health.as_object().expect("an object").keys().collect();
+    assert_eq!(names, ["service", "status", "timestamp"], "the figures are not public: {health}");
+    assert!(health["timestamp"].is_string(), "{health}");
 }
 
 /// Bodies that try to break a parser.

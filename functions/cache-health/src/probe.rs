@@ -60,11 +60,7 @@ impl Service for Site {
 /// what this function wrote itself, and a failed cache must not make its own service fail for ever (invariant 5).
 pub(crate) fn is_alive(status: u16, body: &str) -> bool {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
-    matches!(status, 200 | 503)
-        && body["service"] == "resonant"
-        && body["phi"] == crosscheck::constants::PHI
-        && body["timestamp"].is_string()
-        && body["dry_run"].is_boolean()
+    matches!(status, 200 | 503) && body["service"] == "resonant" && body["timestamp"].is_string()
 }
 
 #[cfg(test)]
@@ -86,17 +82,14 @@ mod tests {
 
     #[test]
     fn a_failed_cache_is_not_a_failed_service() {
-        let body = |service: &str, status: &str| {
-            let cache = json!({ "status": status });
-            json!({ "service": service, "status": status, "phi": 0.042, "timestamp": "t", "dry_run": false, "cache": cache })
-                .to_string()
-        };
+        let body =
+            |service: &str, status: &str| json!({ "service": service, "status": status, "timestamp": "t" }).to_string();
         for cache in ["resonant", "degraded", "failed"] {
             assert!(is_alive(200, &body("resonant", cache)) && is_alive(503, &body("resonant", cache)), "{cache}");
             assert!(!is_alive(503, &body("failed", cache)), "{cache}");
         }
         assert!(!is_alive(500, &body("resonant", "resonant")) && !is_alive(302, &body("resonant", "resonant")));
-        for nonsense in ["", "{}", "<html>", &body("resonant", "resonant").replace("0.042", "0.5")] {
+        for nonsense in ["", "{}", "<html>", &body("resonant", "resonant").replace("\"t\"", "5")] {
             assert!(!is_alive(200, nonsense), "{nonsense}");
         }
     }

@@ -4,7 +4,7 @@ use audit::Notebook;
 use clap::{Args, Subcommand};
 use domain::{
     SessionId,
-    cache_health::{FUNCTION, HealthRecord},
+    cache_health::{FUNCTION, HealthRecord, unknown_block},
     ports::{CacheEntries, Clock, Notes},
 };
 use operations::cache::{self, RemoveError};
@@ -76,7 +76,9 @@ fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     let line = last.as_ref().map(HealthRecord::line);
     if arguments.target.json {
         let now = json!({ "entries": totals.entries, "bytes": totals.bytes });
-        output::print_json(&json!({ "last": line, "stale": stale, "now": now }))?;
+        // The block of Cache Health, outputs 2, which the public health page does not show.
+        let block = last.as_ref().map_or_else(unknown_block, |record| record.block(System.now()));
+        output::print_json(&json!({ "last": line, "stale": stale, "now": now, "cache": block }))?;
     } else {
         output::print(&text(line.as_ref(), stale))?;
         output::print(&format!("now: {} entries, {} bytes\n", totals.entries, totals.bytes))?;

@@ -147,7 +147,7 @@ impl Alert {
     ) -> Self {
         let line = format!(
             "[ALERT][oracle-email-retry] DEAD LETTER: session_id={} customer={} tier={} attempts={attempts} last_error={last_error}",
-            session.as_str(),
+            session.reference(),
             email_tag.unwrap_or("NULL"),
             tier.map_or("NULL", Tier::key),
         );
@@ -165,7 +165,7 @@ impl Alert {
         };
         let line = format!(
             "[SILENT-DROP] session={} tier=\"{tier}\" query_len={} email={} amount={amount} {now}",
-            session.as_str(),
+            session.reference(),
             drop.query_characters,
             drop.email_tag.unwrap_or("NULL"),
         );
@@ -221,8 +221,9 @@ mod tests {
         assert_eq!((matter.tag, matter.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
         assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "cs_live_abcd"));
         let told = Alert::dead_letter(&session, None, None, 4, "503");
-        assert!(told.line.contains("session_id=cs_live_abcdefghijklmnop customer=NULL"));
-        assert!(told.logged().contains("session_id=cs_live_abcd customer=NULL"), "{}", told.logged());
+        assert!(told.line.contains("session_id=ijklmnop customer=NULL"), "{}", told.line);
+        let slipped = Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop".to_owned() };
+        assert_eq!(slipped.logged(), "about session_id=cs_live_abcd");
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,
@@ -232,7 +233,7 @@ mod tests {
         };
         assert_eq!(
             Alert::silent_drop(&session, &drop, now).line,
-            "[SILENT-DROP] session=cs_live_abcdefghijklmnop tier=\"\" query_len=0 email=NULL amount=100_CAD 2026-04-16T14:23:07.412Z"
+            "[SILENT-DROP] session=ijklmnop tier=\"\" query_len=0 email=NULL amount=100_CAD 2026-04-16T14:23:07.412Z"
         );
         assert_eq!(Alert::silent_drop(&session, &drop, now).matter(), None);
     }

@@ -109,7 +109,7 @@ impl HealthRecord {
         })
     }
 
-    /// The `cache` block of outputs 2. No session is named in it: anybody may read it.
+    /// The `cache` block of outputs 2. No session is named in it; it tells the volume of sales, so only operators see it.
     #[must_use]
     pub fn block(&self, now: Timestamp) -> Value {
         json!(Block {

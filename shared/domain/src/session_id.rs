@@ -38,6 +38,13 @@ impl SessionId {
         self.0.strip_prefix("cs_test_").is_some_and(|rest| !rest.is_empty())
     }
 
+    /// The last 8 characters: how customers and operators name a sale to each other, and what alerts that leave our
+    /// account name it by. The whole id opens the verdict's page.
+    #[must_use]
+    pub fn reference(&self) -> &str {
+        self.0.get(self.0.len().saturating_sub(8)..).unwrap_or(&self.0)
+    }
+
     /// The first 12 characters, for logs and alerts.
     #[must_use]
     pub fn prefix(&self) -> &str {

@@ -82,9 +82,11 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn told(&self, what: &str) -> Result<(), Violation> {
-        let prefix = self.sale.session_id().prefix();
+        let session = self.sale.session_id();
+        let (prefix, reference) = (session.prefix(), session.reference());
         let mut alerts = self.state.alerts.iter().chain(&self.state.logged_alerts);
-        let known = alerts.any(|alert| alert.line.contains(prefix) && alert.line.contains(what));
+        let known = alerts
+            .any(|alert| (alert.line.contains(prefix) || alert.line.contains(reference)) && alert.line.contains(what));
         Rule::HumanTold.require(known, || format!("nobody was told ({what})"))
     }
 

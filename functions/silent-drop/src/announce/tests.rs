@@ -46,7 +46,7 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
     let state = world.state();
     assert_eq!((state.alerts.len(), state.alerts[0].channel), (1, Channel::Critical));
     let line = &state.alerts[0].line;
-    assert!(line.starts_with("[SILENT-DROP] session=cs_test_dropped_1234 tier=\"premium\" query_len=12 email=hmac"));
+    assert!(line.starts_with("[SILENT-DROP] session=ped_1234 tier=\"premium\" query_len=12 email=hmac"));
     assert!(line.contains("amount=100_CAD") && !line.contains("example.com"), "{line}");
     assert!(matches!(state.queue[0].0, Message::Mail { letter: Letter::SilentDrop, .. }));
     drop(state);

@@ -56,8 +56,7 @@ pub fn withheld_line(session: &SessionId) -> String {
 /// How customers and operators name a sale to each other: the end of the session id.
 #[must_use]
 pub fn reference(session: &SessionId) -> &str {
-    let id = session.as_str();
-    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+    session.reference()
 }
 
 impl Run {

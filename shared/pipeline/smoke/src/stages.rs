@@ -41,8 +41,7 @@ pub(crate) async fn configuration(ports: Ports<'_>) -> Answer<Secret> {
 
 pub(crate) async fn toll_health(ports: Ports<'_>) -> Answer<()> {
     let reply = ports.site.health().await.map_err(|error| failed(&error))?;
-    let resonant = reply.body["status"] == "resonant" && reply.body["phi"] == json!(0.042);
-    if reply.status == 200 && resonant {
+    if reply.status == 200 && reply.body["status"] == "resonant" {
         return Ok(((), String::new()));
     }
     Err(Failure::with(format!("GET /health → {}, not resonant", reply.status), reply.body))

@@ -142,9 +142,9 @@ impl Site for Pipeline {
         self.called("health");
         match self.says() {
             SiteSays::Unreachable => Err(Unreachable("refused".to_owned())),
-            SiteSays::Sick => Ok(Reply { status: 503, body: json!({ "status": "failed", "phi": 0.042 }) }),
+            SiteSays::Sick => Ok(Reply { status: 503, body: json!({ "status": "failed" }) }),
             SiteSays::Hangs => std::future::pending().await,
-            _ => Ok(Reply { status: 200, body: json!({ "status": "resonant", "phi": 0.042 }) }),
+            _ => Ok(Reply { status: 200, body: json!({ "status": "resonant" }) }),
         }
     }
 
