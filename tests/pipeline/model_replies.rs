@@ -98,18 +98,27 @@ fn passing_failures_are_retried_within_three_attempts() {
 
 #[test]
 fn final_failures_fail_at_once() {
-    for error in [
-        ModelError::Unauthorized(401),
-        ModelError::BadRequest(400),
-        ModelError::QuotaExhausted,
-        ModelError::NoVerdict("SAFETY".to_owned()),
-    ] {
+    for error in
+        [ModelError::Unauthorized(401), ModelError::BadRequest(400), ModelError::NoVerdict("SAFETY".to_owned())]
+    {
         let name = error.to_string();
         let (sim, status, calls) = outcome("quick", vec![Err(error), reply(&quick("GREEN", "Never asked for this."))]);
         assert_eq!((status, calls), (500, 1), "{name}");
         assert!(sim.world.state().paused.is_empty(), "no wait before giving up");
         assert_failed(&sim);
     }
+}
+
+#[test]
+fn a_used_up_quota_is_one_models_and_the_next_serves() {
+    let good = quick("GREEN", "Demand is real and the format fits.");
+    let (sim, status, calls) = outcome("quick", vec![Err(ModelError::QuotaExhausted), reply(&good)]);
+    assert_eq!((status, calls), (200, 2));
+    assert!(sim.world.state().paused.is_empty(), "no wait before another model is asked");
+    let (sim, status, calls) =
+        outcome("quick", vec![Err(ModelError::QuotaExhausted), Err(ModelError::QuotaExhausted), reply(&good)]);
+    assert_eq!((status, calls), (500, 2));
+    assert_failed(&sim);
 }
 
 #[test]

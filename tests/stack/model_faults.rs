@@ -127,14 +127,24 @@ async fn a_reply_that_is_no_verdict_is_the_end() {
         ("quick", json!({ "verdict": { "verdict": "BLUE", "summary": "Go ahead." } })),
         ("quick", json!({ "verdict": { "verdict": "green", "summary": "Go ahead." } })),
         ("full", json!({ "verdict": { "verdict": "GREEN", "summary": "Go ahead." } })),
-        ("quick", json!({ "text": "" })),
         ("quick", json!({ "block_reason": "SAFETY" })),
         ("quick", json!({ "finish_reason": "SAFETY" })),
-        ("quick", json!({ "finish_reason": "MAX_TOKENS" })),
     ] {
         let world = World::alone().await;
         let sale = buy_with(&world, tier, json!([fault])).await;
         has_failed_after(&world, &sale, 1).await;
+    }
+}
+
+/// What broke off, or is empty, says nothing about the question: another call may succeed.
+#[tokio::test]
+async fn a_reply_that_breaks_off_fails_a_call_and_not_the_sale() {
+    for fault in [json!({ "text": "" }), json!({ "finish_reason": "MAX_TOKENS" }), json!({ "finish_reason": "OTHER" })]
+    {
+        let world = World::alone().await;
+        let sale = buy_with(&world, "quick", json!([fault])).await;
+        world.delivered(&sale).await;
+        assert_eq!(world.model_calls(&sale).await, 2, "{fault}");
     }
 }
 

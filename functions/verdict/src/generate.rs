@@ -131,16 +131,22 @@ pub(crate) async fn generate(
             attempt -= 1;
         }
         let left = policy.backoff.attempts - attempt;
+        let wait = policy.backoff.wait_after(attempt, ports.randomness.fraction());
         if gives_way(&error, left)
             && let Some(next) = models.next(ports, policy, session).await
         {
             if error.is_retriable() {
                 guard::failed(ports, policy, session, model).await;
             }
+            // What throttles one model says nothing of the next; what broke a call may break the next one's too.
+            let may_last =
+                error.is_retriable() && !matches!(error, ModelError::Throttled(_) | ModelError::Unavailable(429));
+            if let Some(wait) = wait.filter(|_| may_last) {
+                ports.pause.pause(wait).await;
+            }
             model = next;
             continue;
         }
-        let wait = policy.backoff.wait_after(attempt, ports.randomness.fraction());
         match (error, wait) {
             (ModelError::Throttled(delay), Some(wait)) if delay <= policy.backoff.cap => {
                 ports.pause.pause(wait.max(delay)).await;
