@@ -54,7 +54,7 @@ impl SaleStore for Ports<'_> {
         let store: &dyn SaleStore = self.world;
         match self.defect {
             Some(Defect::VersionIgnored) => {
-                let current = store.load(&sale.session_id()).await?.map_or(0, |stored| stored.version);
+                let current = store.load(sale.session_id()).await?.map_or(0, |stored| stored.version);
                 store.save(sale, current, verdict).await
             }
             Some(Defect::SaleLost) => Ok(expected + 1),

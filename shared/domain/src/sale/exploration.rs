@@ -70,12 +70,14 @@ enum Walk {
     Attention,
 }
 
+/// Makes a transition as this worker; false when it was refused.
+type Take = Box<dyn Fn(&mut Sale, &str) -> bool>;
+
 struct Step {
     name: &'static str,
     actor: Actor,
     walks: &'static [Walk],
-    /// Makes the transition as this worker; false when it was refused.
-    take: Box<dyn Fn(&mut Sale, &str) -> bool>,
+    take: Take,
     /// Only the holder of a claim makes it.
     held: bool,
 }
