@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::json;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -78,17 +78,108 @@ fn every_function_is_deployed_bounded_and_logs_for_a_while() {
     assert_rule(rule, remove(&property("CheckoutLog", "RetentionInDays")), "kept for ever");
 }
 
-/// Names of the settings that a function's sources read: in the files that see the environment, every SCREAMING_NAME
-/// that is the first argument of a call.
+/// Names of the settings that the sources in a folder read: in the files that see the environment, every SCREAMING_NAME
+/// that is the first argument of a call, and what the backend reads for the clients that the files ask it for.
 fn settings_read(directory: &Path) -> BTreeSet<String> {
+    let backend = Backend::read();
     let mut names = BTreeSet::new();
     for path in sources(directory) {
-        let text = fs::read_to_string(&path).expect("a source is readable");
-        if text.contains("Environment") {
-            names.extend(screaming_arguments(text.split("#[cfg(test)]").next().unwrap_or_default()));
+        let text = shipped_text(&path);
+        if text.contains("Environment") || text.contains("environment()") {
+            names.extend(screaming_arguments(&text));
         }
+        names.extend(backend.asked_by(&text));
     }
     names
+}
+
+/// A source without its tests.
+fn shipped_text(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source is readable");
+    text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
+}
+
+/// What `shared/platform/backend` reads from the environment.
+struct Backend {
+    /// For each method, the names it reads itself or through other methods.
+    methods: BTreeMap<String, BTreeSet<String>>,
+    /// For each `QueueName::Orders` and its like, the name of its variable.
+    resources: BTreeMap<String, String>,
+}
+
+impl Backend {
+    fn read() -> Self {
+        let directory = root().join("shared/platform/backend/src");
+        let resources = resource_variables(&shipped_text(&directory.join("names.rs")));
+        let mut bodies = BTreeMap::new();
+        for path in sources(&directory) {
+            let text = shipped_text(&path);
+            for method in text.split("\n    pub fn ").flat_map(|part| part.split("\n    fn ")).skip(1) {
+                let name = method.split(['(', '<']).next().unwrap_or_default().to_owned();
+                bodies.insert(name, without_spaces(method.split("\n    }\n").next().unwrap_or_default()));
+            }
+        }
+        let mut backend = Self { methods: BTreeMap::new(), resources };
+        // Methods call methods: as many rounds as there are methods reach all of them.
+        for _ in 0..bodies.len() {
+            let found: Vec<_> = bodies
+                .iter()
+                .map(|(name, body)| {
+                    let direct = screaming_arguments(body);
+                    (name.clone(), direct.union(&backend.asked(body, "self.")).cloned().collect())
+                })
+                .collect();
+            backend.methods.extend(found);
+        }
+        backend
+    }
+
+    /// The names that the backend reads for a source that uses it.
+    fn asked_by(&self, source: &str) -> BTreeSet<String> {
+        if !source.contains("Backend") {
+            return BTreeSet::new();
+        }
+        let source = without_spaces(source);
+        // `quiet` is boot-probe's backend without alerts.
+        ["backend.", "quiet.", "Backend::of_process()?."]
+            .iter()
+            .flat_map(|receiver| self.asked(&source, receiver))
+            .collect()
+    }
+
+    fn asked(&self, source: &str, receiver: &str) -> BTreeSet<String> {
+        let called = |name: &String| source.contains(&format!("{receiver}{name}("));
+        let methods = self.methods.iter().filter(|(name, _)| called(name)).flat_map(|(_, names)| names.clone());
+        let named = self.resources.iter().filter(|(resource, _)| names_resource(source, resource));
+        methods.chain(named.map(|(_, variable)| variable.clone())).collect()
+    }
+}
+
+/// Whether a source names a resource, and not only one whose name begins alike.
+fn names_resource(source: &str, resource: &str) -> bool {
+    source.match_indices(resource).any(|(start, _)| {
+        let after = source[start + resource.len()..].chars().next();
+        after.is_none_or(|character| !character.is_alphanumeric())
+    })
+}
+
+/// `Self::Orders => "ORDERS_QUEUE_URL"` within `impl QueueName` as `QueueName::Orders`.
+fn resource_variables(source: &str) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::new();
+    for block in source.split("\nimpl ").skip(1) {
+        let kind = block.split_whitespace().next().unwrap_or_default();
+        for arm in block.split("Self::").skip(1) {
+            if let Some((variant, variable)) = arm.split_once(" => \"") {
+                let variable = variable.split('"').next().unwrap_or_default().to_owned();
+                variables.insert(format!("{kind}::{variant}"), variable);
+            }
+        }
+    }
+    variables
+}
+
+fn without_spaces(source: &str) -> String {
+    source.split_whitespace().collect()
 }
 
 fn screaming_arguments(source: &str) -> BTreeSet<String> {
@@ -122,8 +213,8 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
         let mut read = settings_read(&folder.join("src"));
         // What several functions read alike is read in one place.
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        if manifest.contains("\ndelivery.workspace") {
-            read.extend(settings_read(&root().join("shared/pipeline/delivery/src")));
+        for used in ["delivery", "smoke"].iter().filter(|used| manifest.contains(&format!("\n{used}.workspace"))) {
+            read.extend(settings_read(&root().join("shared/pipeline").join(used).join("src")));
         }
         found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));
         // A function may have a figure of its own for what every function gets.

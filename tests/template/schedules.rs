@@ -90,7 +90,7 @@ fn times_fit(template: &Template) -> Vec<String> {
 #[test]
 fn the_times_of_the_code_are_those_of_this_file() {
     let read = |path: &str| std::fs::read_to_string(crate::model::root().join(path)).expect("a source file");
-    let inbox = read("functions/inbox-watch/src/function.rs");
+    let inbox = read("functions/inbox-watch/src/handle.rs");
     for line in [
         format!("const LEASE: Duration = Duration::from_secs({INBOX_LEASE});"),
         "const BUDGET: Duration = Duration::from_secs(50);".to_owned(),
