@@ -106,6 +106,18 @@ def without_traffic_shifts(template):
             resource["DependsOn"] = [name.removesuffix("Aliaslive") for name in resource["DependsOn"]]
 
 
+def with_numeric_concurrency(template, parameters):
+    """Puts the numbers of parameters into event source mappings: the emulator passes a parameter on as text, and its
+    poller compares text with a number and stops."""
+    for _, resource in of_type(template, "AWS::Serverless::Function"):
+        for event in resource["Properties"].get("Events", {}).values():
+            scaling = event.get("Properties", {}).get("ScalingConfig", {})
+            limit = scaling.get("MaximumConcurrency")
+            if isinstance(limit, dict):
+                name = limit["Ref"]
+                scaling["MaximumConcurrency"] = int(parameters.get(name, template["Parameters"][name]["Default"]))
+
+
 def with_plain_alarms(value):
     """Puts the first metric in place of an alarm's metric math, which the emulator refuses; it evaluates no alarm."""
     if isinstance(value, list):
@@ -278,6 +290,7 @@ def main():
     without_what_cannot_be_met(template)
     without_traffic_shifts(template)
     with_plain_alarms(template["Resources"])
+    with_numeric_concurrency(template, request["parameters"])
     new = package(template, request["binaries"], request["work_dir"], client("s3"))
     say(f"{new} of {len(request['binaries'])} functions have new code")
     cloudformation = client("cloudformation")
