@@ -217,7 +217,8 @@ async fn a_lost_connection_is_survived() {
 
 #[tokio::test]
 async fn texts_stay_texts() {
-    let hostile = "<script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
+    // An English sentence, since a verdict in no language counts as hollow.
+    let hostile = "This plan is sound, and the shop can open. <script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
                    </blockquote><a href=\"javascript:window.owned=3\">click</a>";
     let browser = Browser::open().await;
     let email = buyer();

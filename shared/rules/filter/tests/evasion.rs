@@ -55,7 +55,7 @@ fn is_readable(term: &str, disguised: &str, innocent: &[(String, String)]) -> bo
     };
     let swapped = distinct(disguised) != distinct(term);
     let is_short = letters(term) <= 3 && disguised.is_ascii();
-    let plain = disguised.chars().all(|c| c.is_ascii());
+    let plain = disguised.is_ascii();
     let enough = !plain || letters(disguised) * 3 > letters(term);
     let words = disguised.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     enough
