@@ -32,9 +32,12 @@ pub(crate) struct Invocation {
     pub(crate) answered: bool,
     /// When it began.
     pub(crate) began: i64,
-    /// Whether it saw that a breaker is open.
+    /// Whether it saw that the first model's breaker is open.
     pub(crate) refused_by_breaker: bool,
 }
+
+/// The first of the models that the simulated deployment asks.
+const FIRST_MODEL: &str = "model-a";
 
 /// What was seen of a sale so far.
 #[derive(Default)]
@@ -137,7 +140,7 @@ impl Checker {
                     breaker.opened_at.is_some_and(|at| at.as_millis() + 60_000 > state.now)
                 };
                 invocation.refused_by_breaker |=
-                    invocation.asked == 0 && state.breakers.get("model-a").is_some_and(|(breaker, _)| open(breaker));
+                    invocation.asked == 0 && state.breakers.get(FIRST_MODEL).is_some_and(|(breaker, _)| open(breaker));
                 Ok(())
             }
             "log.publish" => self.published(state, session),
@@ -193,7 +196,9 @@ impl Checker {
         Rule::Model.require(!invocation.answered, || "asked again after a reply that is final".to_owned())?;
         let final_reply = !matches!(customer.answer, Answer::Prose | Answer::ProseOnce | Answer::Down);
         invocation.answered = final_reply && !faulty;
-        let refused = invocation.refused_by_breaker && self.clocks_are_right;
+        // The next model of the list serves while the first one's circuit is open.
+        let is_first = state.prompts.last().is_some_and(|(model, _)| model == FIRST_MODEL);
+        let refused = is_first && invocation.refused_by_breaker && self.clocks_are_right;
         Rule::Model.require(!refused, || "the model is asked although its circuit is open".to_owned())?;
         let owned = |(sale, _): &(Sale, u64)| invocation.owner.as_ref().is_some_and(|owner| sale.generates(owner));
         let claimed = !self.clocks_are_right || state.sales.get(session).is_some_and(owned);
