@@ -10,13 +10,13 @@ pub(super) fn requests(bench: &Bench) -> Result<(), Error> {
 
 /// The memory beside weavatrix-memory: cold boot, fold, and the promises of its tests in full numbers.
 pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
-    let example = ["run", "--quiet", "--release", "--locked", "--package", "memory", "--example", "bench"];
+    let example = ["run", "--quiet", "--release", "--locked", "--package", "memory", "--example", "memory_bench"];
     run(bench, "memory", cargo().args(example))
 }
 
 /// The authority gate on questions of 300 bytes.
 pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
-    let example = ["run", "--quiet", "--release", "--locked", "--package", "authority", "--example", "bench"];
+    let example = ["run", "--quiet", "--release", "--locked", "--package", "authority", "--example", "authority_bench"];
     run(bench, "authority", cargo().args(example))
 }
 

@@ -1,5 +1,5 @@
 //! How long one evaluation takes, over the questions of the tests' tables brought to about 300 bytes. One JSON object a
-//! line; meaningful in release builds only: `cargo run --release -p authority --example bench`.
+//! line; meaningful in release builds only: `cargo run --release -p authority --example authority_bench`.
 #![allow(clippy::print_stdout, reason = "a benchmark's output")]
 
 use std::hint::black_box;

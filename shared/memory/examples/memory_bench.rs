@@ -1,6 +1,6 @@
 //! The figures of the memory, beside weavatrix-memory in the same run. One JSON object a line. Release builds only.
 //!
-//! `cargo run --release -p memory --example bench`, or with `-- --trials N` to bound the trials (default 100,000
+//! `cargo run --release -p memory --example memory_bench`, or with `-- --trials N` to bound the trials (default 100,000
 //! histories and changes, 1,000,000 renderings and budgets).
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark's output and its own fixtures")]
 
