@@ -5,7 +5,8 @@ use domain::Query;
 use runtime::http::Reply;
 use serde_json::{Value, json};
 
-/// The spec's words for somebody who may harm themselves (Appendix F, "Minor Self-Harm Signal"). No word of a sale.
+/// Answers a possible self-harm disclosure, verbatim from the specification (Appendix F, "Minor Self-Harm Signal").
+/// Contains no sales language.
 const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
@@ -92,7 +93,7 @@ fn contacts(evaluation: &Evaluation) -> Vec<Contact> {
     evaluation.resources()
 }
 
-/// Whether somebody may be about to harm themselves.
+/// Whether the evaluation found a possible self-harm disclosure.
 fn is_crisis(evaluation: &Evaluation) -> bool {
     matches!(evaluation.reason_code(), "suicidal_ideation" | "imminent_harm_signal_minor")
 }

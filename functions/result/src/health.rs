@@ -1,6 +1,6 @@
 //! GET /health: whether sales can be read, and whether the cache was sound at the last look (Cache Health, outputs 2).
 //!
-//! The two are told apart (invariant 5): `service` is what this request found out; `status` takes the last record of
+//! The reply separates the two (invariant 5): `service` is what this request found out; `status` takes the last record of
 //! the cache-health function into account. That function goes by `service` alone, so its own record can never become
 //! a reason for itself. The figures of outputs 2 tell the volume of sales and a listed term, so the public does not get
 //! them: `oracle cache status` does.

@@ -191,7 +191,7 @@ fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
     log.state().hash().map_err(|error| CommandError::failed("the state cannot be hashed", error))
 }
 
-/// What a log holds. A locked detail is shown as its gist: whoever may see it reads the export itself.
+/// What a log holds. Shows a locked detail as its gist; the export holds the detail itself.
 fn shown(log: &EventLog) -> Result<Value, CommandError> {
     let state = log.state();
     let fact = |(id, fact): (&Digest, &Fact)| {

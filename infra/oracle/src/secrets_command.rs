@@ -56,7 +56,7 @@ pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// The document of a secret; an empty object as long as nobody has filled it in.
+/// The document of a secret; an empty object until the secret is filled in.
 async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError> {
     let unreadable = |error| CommandError::failed("the secret cannot be read", error);
     let document = deployed.secret(name.text()).document().await.map_err(unreadable)?;

@@ -164,7 +164,7 @@ pub enum Next {
     At(Timestamp),
     /// It is a dead letter.
     Dead,
-    /// It is not tried again, and nobody knows whether it went.
+    /// It is not retried, and its delivery is unknown.
     Unknown,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Plan {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Target {
     pub(crate) package: String,
-    /// Only these files of it, from the repository's root; all where there are none.
+    /// Restricts the crate to these files, relative to the repository's root; empty means all files.
     #[serde(default)]
     pub(crate) files: Vec<String>,
     /// Not these.
