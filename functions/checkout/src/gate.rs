@@ -5,8 +5,8 @@ use domain::Query;
 use runtime::http::Reply;
 use serde_json::{Value, json};
 
-/// Answers a possible self-harm disclosure, verbatim from the specification (Appendix F, "Minor Self-Harm Signal").
-/// Contains no sales language.
+/// Answers a possible self-harm disclosure: the specification's text (Appendix F, "Minor Self-Harm Signal"), with the
+/// resources of the evaluation in place of its US ones. Contains no sales language.
 const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
