@@ -15,7 +15,7 @@ use aws_smithy_http_client::{
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::{collections::HashMap, time::SystemTime};
-use tests::Stack;
+use tests::{Stack, eventually};
 
 /// Clients for one stack.
 pub(crate) struct Aws {
@@ -249,13 +249,24 @@ impl Aws {
         Some(serde_json::from_str(&text).expect("the document is JSON"))
     }
 
-    /// Replaces the document of a sale, provided that nobody changed it meanwhile.
-    pub(crate) async fn replace_sale(&self, item: HashMap<String, AttributeValue>, document: &Value) {
-        assert!(self.replaced_sale(item, document).await, "the sale was changed meanwhile");
+    /// Changes a sale as any writer must: a function may settle its own change at this very moment, and who loses the
+    /// conditional write loads again. `change` gets the whole item beside its document.
+    pub(crate) async fn change_sale(
+        &self,
+        session: &str,
+        mut change: impl FnMut(&mut HashMap<String, AttributeValue>, &mut Value),
+    ) {
+        eventually("a write of the sale that crosses nobody else's", crate::world::SOON, async || {
+            let mut item = self.item(session, "SALE").await?;
+            let mut document = serde_json::from_str(item["document"].as_s().expect("text")).expect("the sale is JSON");
+            change(&mut item, &mut document);
+            self.replaced_sale(item, &document).await.then_some(())
+        })
+        .await;
     }
 
-    /// The same: whether nobody changed it meanwhile.
-    pub(crate) async fn replaced_sale(&self, mut item: HashMap<String, AttributeValue>, document: &Value) -> bool {
+    /// Replaces the document of a sale: whether nobody changed it meanwhile.
+    async fn replaced_sale(&self, mut item: HashMap<String, AttributeValue>, document: &Value) -> bool {
         let version = item["version"].clone();
         item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
         let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item));

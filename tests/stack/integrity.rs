@@ -128,16 +128,16 @@ async fn damage_to_the_log_is_named() {
     let marker = world.aws.hide("AuditBucket", tail).await;
     assert_eq!(verified(&world), named(tail, "truncated"));
     // The same, and the table says that there never was such a record: only the digests know.
-    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
-    let whole = world.aws.document(&sale.session, "SALE").await.expect("a sale");
-    let mut shorter = whole.clone();
-    shorter["audit"]["count"] = json!(keys.len() - 1);
     let text = world.aws.text("AuditBucket", &keys[keys.len() - 2]).await;
-    shorter["audit"]["hash"] = json!(audit::digest::sha256(text.trim_end().as_bytes()));
-    world.aws.replace_sale(item, &shorter).await;
+    let mut whole = Value::Null;
+    let shorten = |_: &mut _, sale: &mut Value| {
+        whole = sale["audit"].clone();
+        sale["audit"]["count"] = json!(keys.len() - 1);
+        sale["audit"]["hash"] = json!(audit::digest::sha256(text.trim_end().as_bytes()));
+    };
+    world.aws.change_sale(&sale.session, shorten).await;
     assert_eq!(verified(&world), named(tail, "truncated"));
-    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
-    world.aws.replace_sale(item, &whole).await;
+    world.aws.change_sale(&sale.session, |_, sale| sale["audit"] = whole.clone()).await;
     world.aws.remove_version("AuditBucket", tail, &marker).await;
     assert_eq!(verified(&world), (Some(0), Vec::new()));
 }

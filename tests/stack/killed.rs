@@ -29,11 +29,11 @@ fn kill(world: &World, function: &str) -> usize {
 
 /// Ends the lease of a dead worker's claim, which stands in `part` of the sale.
 async fn end_lease(world: &World, session: &str, part: &str) {
-    let item = world.aws.item(session, "SALE").await.expect("a sale");
-    let mut sale: Value = serde_json::from_str(item["document"].as_s().expect("text")).expect("JSON");
-    assert!(sale[part]["lease_until"].is_number(), "nobody holds a claim: {sale}");
-    sale[part]["lease_until"] = json!(1);
-    world.aws.replace_sale(item, &sale).await;
+    let change = |_: &mut _, sale: &mut Value| {
+        assert!(sale[part]["lease_until"].is_number(), "nobody holds a claim: {sale}");
+        sale[part]["lease_until"] = json!(1);
+    };
+    world.aws.change_sale(session, change).await;
 }
 
 /// Waits until this many vendor calls were made for the sale that hold `part`.

@@ -94,10 +94,7 @@ async fn a_throttled_mailbox() {
     assert!((59_000..=61_000).contains(&wait), "{waiting}");
     assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
     // As if the minute had passed.
-    let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
-    let mut sale_now = waiting;
-    sale_now["mail"]["due"] = json!(1);
-    world.aws.replace_sale(item, &sale_now).await;
+    world.aws.change_sale(&sale.session, |_, sale| sale["mail"]["due"] = json!(1)).await;
     let retry = json!({
         "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
     });
