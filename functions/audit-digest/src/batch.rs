@@ -2,7 +2,7 @@
 
 use crate::{
     notices::{Object, objects},
-    run::{Limits, Ports, RunError, Summary},
+    terms::{Limits, Ports, RunError, Summary},
 };
 use audit_verify::signed_digest::Entry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,9 @@
 //! One run of the schedule: [`run`], counted for its alarm.
 
-use crate::run::{Limits, Ports, Summary, run};
+use crate::{
+    run::run,
+    terms::{Limits, Ports, Summary},
+};
 use domain::Metric;
 use runtime::Error;
 

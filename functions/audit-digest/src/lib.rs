@@ -8,9 +8,10 @@ mod batch;
 mod handle;
 mod notices;
 mod run;
+mod terms;
 
 pub use handle::handle;
-pub use run::Ports;
+pub use terms::Ports;
 
 /// The name of the function's journal.
 pub use audit_verify::signed_digest::FUNCTION;

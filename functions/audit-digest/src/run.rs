@@ -1,8 +1,11 @@
 //! One run: end what an earlier run began, then digest what is new.
 
-use crate::batch::{Versions, collect};
+use crate::{
+    batch::{Versions, collect},
+    terms::{Limits, Ports, RunError, Summary},
+};
 use audit::{
-    CommitError, FunctionJournal, Notebook, Noted,
+    Notebook, Noted,
     digest::{sha256, sha256_raw},
 };
 use audit_verify::signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key};
@@ -10,7 +13,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
     Alert,
     alert::Severity,
-    ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, Meter, StorageError, Versioned},
+    ports::{StorageError, Versioned},
 };
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
@@ -24,17 +27,6 @@ const AT_ONCE: usize = 32;
 /// cannot be read.
 const UNREADABLE: usize = 32;
 
-/// How much one run does.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Objects that one digest names; more go into the next one.
-    pub entries: usize,
-    /// Digests that one run makes; what is left waits for the next run.
-    pub documents: usize,
-    /// The length of the longest object that is read.
-    pub bytes: u64,
-}
-
 /// What the function remembers, away from the log and from the digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Memory {
@@ -42,49 +34,6 @@ pub(crate) struct Memory {
     pub head: Option<Head>,
     /// The day (UTC) on which operators were last told of a head.
     pub announced: Option<String>,
-}
-
-/// What the function needs from outside.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: FunctionJournal<'a>,
-    /// The log's bucket.
-    pub bucket: &'a str,
-    pub log: &'a dyn AuditObjects,
-    pub notices: &'a dyn LogNotices,
-    pub digests: &'a dyn DigestStore,
-    pub signer: &'a dyn DigestSigner,
-    pub meter: &'a dyn Meter,
-}
-
-/// What a run did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Summary {
-    /// Digests that were ended.
-    pub documents: u64,
-    /// Objects that they name.
-    pub entries: u64,
-    /// Messages that are none of S3's: they end in the dead-letter queue.
-    pub unreadable: u64,
-    /// Objects that were left out because they are too long or could not be read: so do their messages.
-    pub left: u64,
-    /// Whether another run is at work, which goes on.
-    pub overtaken: bool,
-}
-
-/// Why a run ended early. What it stored is ended by the next one.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RunError {
-    /// A store, the queue or the key service failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The head could not be noted.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The place of the next digest is taken by something that this function did not put there.
-    #[error("digest {0} is stored and is not ours to sign")]
-    Foreign(u64),
 }
 
 /// Digests what is new. Every run makes a digest, an empty one too: so a silence is told from an hour without sales.

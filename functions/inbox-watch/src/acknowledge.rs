@@ -3,9 +3,10 @@
 
 use crate::{
     answer,
+    error::WatchError,
     memory::{Ended, Memory, digest},
     trouble::alert,
-    watch::{Watch, WatchError},
+    watch::Watch,
 };
 use audit::Noted;
 use domain::{

@@ -2,9 +2,10 @@
 
 use crate::{
     answer,
+    error::WatchError,
     memory::{Ended, Failed, digest},
     trouble::alert,
-    watch::{Watch, WatchError},
+    watch::Watch,
 };
 use audit::Noted;
 use domain::alert::Severity;

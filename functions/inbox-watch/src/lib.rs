@@ -5,6 +5,7 @@
 
 mod acknowledge;
 mod answer;
+mod error;
 mod failed;
 mod handle;
 mod link;

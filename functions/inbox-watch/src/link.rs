@@ -1,9 +1,6 @@
 //! A reply to one of a sale's mails, on that sale (Silent Drop, GAP-SD-09).
 
-use crate::{
-    trouble::alert,
-    watch::{Watch, WatchError},
-};
+use crate::{error::WatchError, trouble::alert, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Journal, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, Timestamp,

@@ -2,8 +2,9 @@
 
 use crate::{
     answer,
+    error::WatchError,
     memory::{COOLDOWN, MOST_FAILURES, Memory},
-    watch::{FUNCTION, Ports, Report, Settings, WatchError, run as watch},
+    watch::{FUNCTION, Ports, Report, Settings, run as watch},
 };
 use async_trait::async_trait;
 use audit::{AuditKeys, FunctionJournal};

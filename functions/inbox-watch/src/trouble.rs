@@ -1,6 +1,6 @@
 //! What operators are told of a run: plain functions.
 
-use crate::{memory::Memory, watch::WatchError};
+use crate::{error::WatchError, memory::Memory};
 use domain::{Alert, Timestamp, alert::Severity};
 
 /// What does not work: how bad it is, and a code.

@@ -2,6 +2,7 @@
 
 use crate::{
     answer,
+    error::WatchError,
     memory::{AtHand, Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
     trouble::{alert, changed, trouble},
 };
@@ -10,9 +11,9 @@ use domain::{
     Alert, EmailAddress, Timestamp,
     alert::Severity,
     inbox::{Order, ReceivedAt},
-    ports::{Broadcast, Inbox, MailError, Mailbox, Pause, SaleStore, StorageError, Versioned},
+    ports::{Broadcast, Inbox, Mailbox, Pause, SaleStore, Versioned},
 };
-use runtime::{Broke, within};
+use runtime::within;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -63,36 +64,6 @@ pub(crate) struct Report {
     pub finished: usize,
     /// Messages about which something failed.
     pub failed: usize,
-}
-
-/// Why a run ended before its end.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WatchError {
-    /// Another run has taken over.
-    #[error("another run has taken over")]
-    Overtaken,
-    /// The memory or a sale could not be read.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The memory or a sale could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The mailbox did not do what was asked.
-    #[error(transparent)]
-    Mailbox(#[from] MailError),
-    /// A message took too long, or made the function panic.
-    #[error(transparent)]
-    Broke(#[from] Broke),
-}
-
-impl WatchError {
-    /// How long the mailbox asked to be left alone.
-    const fn wait(&self) -> Option<Duration> {
-        match self {
-            Self::Mailbox(MailError::Throttled(wait)) => Some(*wait),
-            _ => None,
-        }
-    }
 }
 
 /// Looks at the inbox once. `id` tells this run from all others.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::PathBuf, sync::Arc};
 
-use audit_verify::stream::Verification;
+use audit_verify::Verification;
 use clap::{Args, Subcommand};
 use domain::ports::{AuditObjects, Clock};
 use runtime::System;

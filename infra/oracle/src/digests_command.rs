@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use audit::digest::sha256;
 use audit_verify::{
+    Verification,
     signed_digest::{Document, Signature},
-    stream::{Damage, Finding, Verification, function_of_stream, stream_of},
+    stream::{Damage, Finding, function_of_stream, stream_of},
 };
 use clap::{Args, Subcommand};
 use domain::ports::Clock;

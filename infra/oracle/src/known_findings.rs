@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, path::Path};
 
 use audit::digest::{sha256, sha256_raw};
-use audit_verify::stream::{Damage, Finding, Verification, stream_of};
+use audit_verify::{
+    Verification,
+    stream::{Damage, Finding, stream_of},
+};
 use domain::ports::AuditObjects;
 use serde::{Deserialize, Serialize};
 

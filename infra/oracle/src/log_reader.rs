@@ -7,13 +7,11 @@ use std::{
 };
 
 use audit_verify::{
-    Aggregate,
+    Aggregate, Verification,
     digests::{DIGESTED_WITHIN, DigestedStream},
     functions::{Days, verify_days},
     report::Report,
-    stream::{
-        Finding, Known, Object, Verification, function_of_stream, session_of_stream, stream_of, verify_stream, worst,
-    },
+    stream::{Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
 };
 use domain::{
     Sale, SessionId, Timestamp,

@@ -34,7 +34,7 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     let commit = tool::commit(&root)?;
     let program = tool::install(&root, &plan.cargo_mutants)?;
     let source = tool::checkout(&root, &commit)?;
-    let all = mutant::list(&program, &source, &plan)?;
+    let all = mutant::list(&program, &source, &plan.targets)?;
     let stale = plan.stale(&all);
     for equivalent in &stale {
         eprintln!("infra/mutants.toml: no such mutant any more: {}: {}", equivalent.file, equivalent.change);

@@ -1,8 +1,9 @@
 //! Finds what somebody did to the digests, and what the digests show of the log.
 
 use crate::{
+    finding::{Damage, Finding, worst},
     signed_digest::{Document, Entry, Head, Signature, document_key},
-    stream::{Damage, Finding, Object, stream_of, worst},
+    stream::{Object, stream_of},
 };
 use audit::digest::sha256;
 use domain::Timestamp;

@@ -1,6 +1,9 @@
 //! Verifies the streams of scheduled functions: one chain over all days, whose numbers begin anew each day.
 
-use crate::stream::{Around, Damage, Finding, Known, Object, Place, previous_of, verify_part};
+use crate::{
+    link::previous_of,
+    stream::{Around, Damage, Finding, Known, Object, Place, verify_part},
+};
 use audit::digest::sha256;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What the table says of a stream: of its end, above all.
 
-use crate::stream::previous_of;
+use crate::link::previous_of;
 use audit::digest::sha256;
 use domain::{
     Sale,

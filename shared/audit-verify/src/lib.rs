@@ -5,15 +5,18 @@
 
 pub mod aggregate;
 pub mod digests;
-mod finding;
+pub mod finding;
 pub mod functions;
 pub mod histogram;
 mod known;
+mod link;
 pub mod report;
 pub mod signed_digest;
 pub mod stream;
+mod verification;
 
 pub use aggregate::Aggregate;
+pub use verification::Verification;
 
 #[cfg(test)]
 mod aggregate_tests;

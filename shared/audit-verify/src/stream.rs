@@ -4,11 +4,11 @@
 //! records are gone, or that the last one was edited, shows only against the head that the sale's own record names;
 //! with it, every byte of the stream is covered.
 
+use crate::link::Link;
 use audit::{chain, digest::sha256};
-use serde::Deserialize;
 
 pub use crate::{
-    finding::{Damage, Finding, Verification, worst},
+    finding::{Damage, Finding, worst},
     known::Known,
 };
 
@@ -37,19 +37,6 @@ impl<'a> Place<'a> {
         let is_ours = matches!(kind, "session" | "function") && !name.is_empty() && !name.contains('/');
         (is_ours && seq > 0 && chain::key(opened, stream, seq) == key).then_some(Self { opened, stream, seq })
     }
-}
-
-/// The fields of a line that hold the chain together.
-#[derive(Deserialize)]
-struct Link {
-    session_id: Option<String>,
-    function: Option<String>,
-    #[serde(default)]
-    smoke: bool,
-    v: u8,
-    stream: String,
-    seq: u64,
-    prev: String,
 }
 
 /// A record as read.
@@ -153,11 +140,6 @@ fn is_in(place: &Place<'_>, stream: &str) -> bool {
 fn missing(stream: &str, seq: u64, damage: Damage) -> Finding {
     let (opened, name) = stream.split_once('/').unwrap_or(("", stream));
     Finding { key: chain::key(opened, name, seq), damage }
-}
-
-/// The hash that a record names as that of the one before it.
-pub(crate) fn previous_of(line: &[u8]) -> Option<String> {
-    Some(serde_json::from_slice::<Link>(line).ok()?.prev)
 }
 
 /// The link between the last two records, once it is known what comes after them.

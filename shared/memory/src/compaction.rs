@@ -1,44 +1,15 @@
 //! Compactions (spec 002, section 4.3): summaries that anyone can make again from the facts. Never canon, deletable,
 //! and gone with what they summarise.
 
-use crate::{
-    handle::Handle,
-    state::{Fact, State},
-};
+use crate::state::{Fact, State};
+
+pub use crate::recipe::{Recipe, purpose_of};
 use lens::{
     Digest, Domain,
-    canonical::{self, CanonicalError, Value},
+    canonical::{self, CanonicalError},
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// What a compaction is made of. The log has this, never the output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Recipe {
-    /// How it is made and what for: `recap/1` or `synopsis/1`.
-    pub policy_id: Handle,
-    /// The facts, in the order in which they are summarised.
-    pub input_handles: Vec<Digest>,
-    /// The event that asked for it; 0 before there is one.
-    pub event: u64,
-}
-
-impl Recipe {
-    pub(crate) const fn new(policy_id: Handle, input_handles: Vec<Digest>) -> Self {
-        Self { policy_id, input_handles, event: 0 }
-    }
-
-    /// The hash of inputs and policy.
-    #[must_use]
-    pub fn id(&self) -> Digest {
-        let inputs = self.input_handles.iter().map(|fact| Value::Text(fact.to_string())).collect();
-        let members = [
-            ("compaction_policy_id".to_owned(), Value::Text(self.policy_id.to_string())),
-            ("input_handles".to_owned(), Value::List(inputs)),
-        ];
-        Digest::of(Domain::Compaction, &Value::Object(members.into()).to_bytes())
-    }
-}
 
 /// A summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -70,16 +41,6 @@ impl Compaction {
     /// As [`Compaction::output_bytes`].
     pub fn output_hash(&self) -> Result<Digest, CanonicalError> {
         Ok(Digest::of(Domain::CompactionOutput, &self.output_bytes()?))
-    }
-}
-
-/// What a compaction policy is for; `None` for an unknown one.
-#[must_use]
-pub fn purpose_of(policy_id: &str) -> Option<&'static str> {
-    match policy_id {
-        "recap/1" => Some("recap"),
-        "synopsis/1" => Some("synopsis"),
-        _ => None,
     }
 }
 

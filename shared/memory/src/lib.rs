@@ -14,6 +14,7 @@ mod pins;
 pub mod policy;
 pub mod precision;
 pub mod recall;
+mod recipe;
 pub mod replay;
 mod state;
 pub mod store;

@@ -2,14 +2,14 @@
 
 use super::*;
 use async_trait::async_trait;
-use audit::{Record, Source, Status, chain};
+use audit::{FunctionJournal, Record, Source, Status, chain};
 use audit_verify::{
     digests::{DigestChain, DigestReport, Digested},
     signed_digest::{Document, FUNCTION},
 };
 use domain::{
     Sale, SessionId, Timestamp,
-    ports::{Clock, ListedObject},
+    ports::{AuditObjects, Clock, DigestStore, ListedObject},
     sale::AuditEntry,
 };
 use testkit::{Fault, Plan, World, run as poll};

@@ -1,6 +1,5 @@
 //! The mutants: listed by cargo-mutants, drawn by the commit, applied to a file's text.
 
-use super::plan::{Plan, Target};
 use crate::error::Error;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -9,6 +8,19 @@ use std::{
     path::Path,
     process::{Command, Stdio},
 };
+
+/// A package that is mutated.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Target {
+    pub(crate) package: String,
+    /// Restricts the crate to these files, relative to the repository's root; empty means all files.
+    #[serde(default)]
+    pub(crate) files: Vec<String>,
+    /// Not these.
+    #[serde(default)]
+    pub(crate) exclude: Vec<String>,
+}
 
 /// One change of the code.
 #[derive(Clone, Debug, Deserialize)]
@@ -65,10 +77,10 @@ impl Mutant {
     }
 }
 
-/// Every mutant of the plan's targets.
-pub(crate) fn list(program: &Path, source: &Path, plan: &Plan) -> Result<Vec<Mutant>, Error> {
+/// Every mutant of the targets.
+pub(crate) fn list(program: &Path, source: &Path, targets: &[Target]) -> Result<Vec<Mutant>, Error> {
     let mut all = Vec::new();
-    for target in &plan.targets {
+    for target in targets {
         let found = list_target(program, source, target)?;
         if found.is_empty() {
             return Err(Error::Refused(format!("infra/mutants.toml: {} has no mutants", target.package)));

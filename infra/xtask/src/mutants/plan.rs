@@ -1,6 +1,6 @@
 //! infra/mutants.toml: what is mutated, and which mutants change nothing that anyone can observe.
 
-use super::mutant::Mutant;
+use super::mutant::{Mutant, Target};
 use crate::error::Error;
 use serde::Deserialize;
 use std::{collections::BTreeSet, fs, path::Path};
@@ -16,19 +16,6 @@ pub(crate) struct Plan {
     pub(crate) targets: Vec<Target>,
     #[serde(rename = "equivalent", default)]
     pub(crate) equivalents: Vec<Equivalent>,
-}
-
-/// A package that is mutated.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Target {
-    pub(crate) package: String,
-    /// Restricts the crate to these files, relative to the repository's root; empty means all files.
-    #[serde(default)]
-    pub(crate) files: Vec<String>,
-    /// Not these.
-    #[serde(default)]
-    pub(crate) exclude: Vec<String>,
 }
 
 /// A mutant that no test can notice. It is known by its file, its change and its line's text, so that it stays known

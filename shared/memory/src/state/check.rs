@@ -2,13 +2,13 @@
 
 use super::{ConsentStatus, State};
 use crate::{
-    compaction::{self, Recipe},
     event::{
         AssetPooled, EventId, FactCommitted, NotebookWriteApplied, Outcome, Payload, RecallAttempt, RecallResult,
         RevisionRecorded, Scope,
     },
     handle::Handle,
     precision,
+    recipe::{Recipe, purpose_of},
 };
 use lens::{Digest, Domain, canonical::CanonicalError};
 
@@ -121,7 +121,7 @@ impl State {
             Payload::FactCommitted(it) => self.check_fact(it),
             Payload::FactWithdrawn(it) => self.check_canon(&it.fact_id),
             Payload::CompactionRequested(it) => {
-                if compaction::purpose_of(it.compaction_policy_id.as_str()).is_none() {
+                if purpose_of(it.compaction_policy_id.as_str()).is_none() {
                     return Err(Refusal::Compaction("unknown compaction policy"));
                 }
                 if it.input_handles.is_empty() {

@@ -13,10 +13,10 @@ pub use story::{NudgeState, PlaybackState, RoleplayState, StoryState};
 pub use unlocks::{Consent, ConsentStatus, OpenRecall, Unlock, UnlockSource, UnlockState};
 
 use crate::{
-    compaction::Recipe,
     event::{Event, EventId, Outcome, Payload, PointerKind, Scope},
     handle::Handle,
     pins::Pins,
+    recipe::Recipe,
 };
 use lens::{
     Digest, Domain,

@@ -9,7 +9,7 @@
 //! noting that it was told.
 
 use crate::{
-    Connection, Patience, announcement,
+    Connection, Patience, alert_log, announcement,
     announcements::Announcements,
     attempts::{Failure, attempts},
     now,
@@ -95,7 +95,7 @@ impl Topics {
             tracing::warn!(alert = alert.logged(), suppressed = count, "alert within its window: logged only");
             return;
         }
-        log(alert);
+        alert_log::log(alert);
         let row = self.shared.as_ref().zip(announcement::key(alert));
         match (self.announce(alert, row.as_ref()).await, row) {
             (Outcome::Told, Some((shared, (key, severity)))) => shared.told(&key, severity).await,
@@ -149,15 +149,6 @@ impl Topics {
             publish.send().await.map(drop).map_err(Failure::from)
         };
         attempts(self.connection.patience, publish).await.0.is_ok()
-    }
-}
-
-/// The line in the function's own log, which nothing else has to be up for.
-pub(crate) fn log(alert: &Alert) {
-    let line = alert.logged();
-    match alert.channel {
-        Channel::Ops => tracing::warn!(alert = line, "alert"),
-        Channel::Critical => tracing::error!(alert = line, "critical alert"),
     }
 }
 

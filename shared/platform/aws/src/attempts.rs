@@ -152,7 +152,7 @@ impl Connection {
         let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
         match self.told.get() {
             Some(topics) => topics.raise(&alert).await,
-            None => crate::alerts::log(&alert),
+            None => crate::alert_log::log(&alert),
         }
     }
 }

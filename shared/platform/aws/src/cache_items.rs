@@ -6,7 +6,7 @@
 //! at `CACHE`, `TOTALS#{0..f}`, so that sales which end at the same moment rarely meet at one of them; one Query reads
 //! them all.
 
-use crate::items::{Item, VERDICT, item, key, string, text};
+use crate::attributes::{Item, VERDICT, item, key, string, text};
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     SessionId, Timestamp,

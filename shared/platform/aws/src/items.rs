@@ -4,6 +4,7 @@
 //! both and one transaction writes both. The record is a JSON document beside the attributes that conditions and
 //! operators need. A model's breaker is at `BREAKER#{model}`, `BREAKER`.
 
+pub(crate) use crate::attributes::{Item, SALE, SUBMISSION, VERDICT, item, key, number, partition, string, text};
 use crate::{
     cache_items::{counted, list, unlist},
     storage,
@@ -15,13 +16,7 @@ use domain::{
     ports::{CacheEntry, StorageError, Versioned},
     smoke,
 };
-use std::{collections::HashMap, time::Duration};
-
-pub(crate) type Item = HashMap<String, AttributeValue>;
-
-pub(crate) const SALE: &str = "SALE";
-pub(crate) const VERDICT: &str = "VERDICT";
-pub(crate) const SUBMISSION: &str = "SUBMISSION";
+use std::time::Duration;
 
 /// The index of open sales is divided by this attribute and bears its name,
 pub(crate) const WORK: &str = "open";
@@ -31,23 +26,6 @@ pub(crate) const DUE: &str = "due";
 
 /// A corrupt entry that was set aside may quote a customer, so it expires as quarantined payloads do.
 const CORRUPT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
-
-pub(crate) fn string(text: impl Into<String>) -> AttributeValue {
-    AttributeValue::S(text.into())
-}
-
-pub(crate) fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
-    attributes.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
-/// The partition of a session.
-pub(crate) fn partition(session: &SessionId) -> AttributeValue {
-    string(format!("SESSION#{}", session.as_str()))
-}
-
-pub(crate) fn key(session: &SessionId, sort: &str) -> Item {
-    item([("pk", partition(session)), ("sk", string(sort))])
-}
 
 pub(crate) fn breaker_key(model: &str) -> Item {
     item([("pk", string(format!("BREAKER#{model}"))), ("sk", string("BREAKER"))])
@@ -66,15 +44,6 @@ pub(crate) fn note_item(name: &str, document: &str, version: u64, token: &str) -
 pub(crate) fn parse_note(found: Option<&Item>) -> Versioned<Option<String>> {
     let value = found.and_then(|item| text(item, "document")).map(str::to_owned);
     Versioned { value, version: found.and_then(version).unwrap_or(0) }
-}
-
-pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
-    item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str)
-}
-
-/// A whole number.
-pub(crate) fn number(item: &Item, name: &str) -> Option<i64> {
-    item.get(name).and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok())
 }
 
 fn version(item: &Item) -> Option<u64> {

@@ -3,11 +3,13 @@
 //!
 //! Clients are made at their first use: a function that only sends a message loads nothing else.
 
+mod alert_log;
 mod alerts;
 mod all_sales;
 mod announcement;
 mod announcements;
 mod attempts;
+mod attributes;
 mod broadcast;
 mod buckets;
 mod cache_entries;

@@ -2,7 +2,7 @@
 //! "suiiicide". Only spellings that lead to a word of the lexicon are taken apart; all others stay as they are.
 
 use super::data::WORDS;
-use super::hits::word_number;
+use super::lexicon::word_number;
 use crate::text::token::Token;
 
 /// Single letters in a row from which on they are read as one word.

@@ -1,9 +1,10 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
-use super::data::{CONCEPTS, NODES, ROOTS, SLOTS, SUFFIXES, WORDS};
+use super::data::{CONCEPTS, NODES, ROOTS, SUFFIXES};
 use super::disguise::undisguise;
+use super::lexicon::word_number;
 use super::quantity::quantities;
-use crate::tables::{ConceptId, builtin, hash};
+use crate::tables::{ConceptId, builtin};
 use crate::text::token::{Token, tokens};
 
 /// A concept at a place.
@@ -101,19 +102,6 @@ impl Hits {
             return &[];
         }
         &self.hits[self.first[from] as usize..self.first[to] as usize]
-    }
-}
-
-/// The number of a word of the lexicon.
-pub(crate) fn word_number(word: &str) -> Option<u16> {
-    let mask = SLOTS.len() - 1;
-    let mut slot = hash(word.as_bytes()) & mask;
-    loop {
-        match SLOTS[slot] {
-            0 => return None,
-            number if WORDS[usize::from(number) - 1] == word => return Some(number - 1),
-            _ => slot = (slot + 1) & mask,
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod decide;
 pub(crate) mod disguise;
 pub(crate) mod hits;
+pub(crate) mod lexicon;
 pub(crate) mod matching;
 pub(crate) mod quantity;
 pub(crate) mod trust;

@@ -1,0 +1,36 @@
+//! How a run of the function can fail.
+
+use audit::CommitError;
+use domain::ports::{MailError, StorageError};
+use runtime::Broke;
+use std::time::Duration;
+
+/// Why a run ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WatchError {
+    /// Another run has taken over.
+    #[error("another run has taken over")]
+    Overtaken,
+    /// The memory or a sale could not be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The memory or a sale could not be saved.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The mailbox did not do what was asked.
+    #[error(transparent)]
+    Mailbox(#[from] MailError),
+    /// A message took too long, or made the function panic.
+    #[error(transparent)]
+    Broke(#[from] Broke),
+}
+
+impl WatchError {
+    /// How long the mailbox asked to be left alone.
+    pub(crate) const fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Mailbox(MailError::Throttled(wait)) => Some(*wait),
+            _ => None,
+        }
+    }
+}
