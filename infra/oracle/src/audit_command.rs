@@ -2,9 +2,12 @@
 
 use std::{fmt::Write, path::PathBuf, sync::Arc};
 
-use audit_verify::Verification;
+use audit_verify::{Period, Verification};
 use clap::{Args, Subcommand};
-use domain::ports::{AuditObjects, Clock};
+use domain::{
+    Timestamp,
+    ports::{AuditObjects, Clock},
+};
 use runtime::System;
 
 use crate::{
@@ -35,10 +38,11 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArguments),
     /// Sum the log up: revenue, latency, cache, mail, errors, content filter and crosscheck.
     ///
-    /// A sale counts once, with its tier's price, on the day (UTC) of its first verdict; a refund takes the same
-    /// back on its own day. Quantiles are within one per cent. The records are taken as they are: `verify` tells
+    /// A sale counts once, with what was charged, on the day (UTC) of its first verdict; a refund takes back what it gave
+    /// back on its own day. A record belongs to the time of its own: a refund in November of a sale of October is in
+    /// November's report. Quantiles are within one per cent. The records are taken as they are: `verify` tells
     /// whether they can be trusted.
-    #[command(after_help = "Example:\n  oracle audit report --since 2026-11-01 --html report.html")]
+    #[command(after_help = "Example:\n  oracle audit report --month 2026-11 --html report.html")]
     Report(ReportArguments),
     /// The signed digests of the log: list them, or have digested what is in none.
     #[command(subcommand, after_help = "Example:\n  oracle audit digests list")]
@@ -47,8 +51,15 @@ pub(crate) enum AuditCommand {
 
 #[derive(Args)]
 pub(crate) struct ReportArguments {
-    #[command(flatten)]
-    since: Since,
+    /// Only what happened in this month (UTC): 2026-11.
+    #[arg(long, value_name = "MONTH", value_parser = month, conflicts_with_all = ["since", "until"])]
+    month: Option<Period>,
+    /// Only what happened since: 2026-11-20, 2026-11-20T10:00:00Z, 24h or 30d.
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only what happened before: 2026-11-20 is the end of the 19th.
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
     /// Also write a page with charts to this file; it needs nothing else and no network.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -121,17 +132,17 @@ fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
 }
 
 fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
-    let since = arguments.since.day()?;
+    let period = arguments.period()?;
     let objects: Arc<dyn AuditObjects> = match &arguments.directory {
         Some(directory) => Arc::new(LocalLog::new(directory.clone())),
         None => arguments.target.open()?.log_ports().objects,
     };
     let mut progress = Progress::new("sales");
-    let report = wait(log_reader::report(&objects, &since, |sales, records| progress.tell(sales, records)))?;
+    let report = wait(log_reader::report(&objects, &period, |sales, records| progress.tell(sales, records)))?;
     progress.end();
     if let Some(file) = &arguments.html {
-        let day = Some(since.as_str()).filter(|day| !day.is_empty());
-        let page = report_page::page(&report, &System.now().to_iso(), day);
+        let time = for_the_title(&period);
+        let page = report_page::page(&report, &System.now().to_iso(), time.as_deref());
         let what = format!("{} cannot be written", file.display());
         std::fs::write(file, page).map_err(|error| CommandError::failed(&what, error))?;
     }
@@ -141,6 +152,31 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         output::print(&audit_report::for_people(&report, output::width()))?;
     }
     Ok(Ended::Done)
+}
+
+fn month(text: &str) -> Result<Period, String> {
+    Period::month(text).ok_or_else(|| "a month such as 2026-11".to_owned())
+}
+
+impl ReportArguments {
+    fn period(&self) -> Result<Period, CommandError> {
+        if let Some(month) = &self.month {
+            return Ok(month.clone());
+        }
+        let moment = |text: &Option<String>| text.as_deref().map(|text| when::parse(text, System.now())).transpose();
+        Ok(Period::new(moment(&self.since)?, moment(&self.until)?))
+    }
+}
+
+/// The time of a report, where it is not all of it.
+fn for_the_title(period: &Period) -> Option<String> {
+    let moment = |at: Option<Timestamp>| at.map(|at| output::minute(&at.to_iso()));
+    match (moment(period.since()), moment(period.until())) {
+        (None, None) => None,
+        (Some(since), None) => Some(format!("since {since}")),
+        (None, Some(until)) => Some(format!("until {until}")),
+        (Some(since), Some(until)) => Some(format!("from {since} until {until}")),
+    }
 }
 
 fn for_people(found: &Outcome, width: usize) -> String {

@@ -43,7 +43,7 @@ pub(crate) fn for_people(report: &Report, width: usize) -> String {
             money(net(report)),
         ]);
     }
-    part("REVENUE, at the tiers' prices", &["DAY (UTC)", "TIER", "SOLD", "GROSS", "REFUNDS", "NET"], revenue);
+    part("REVENUE, as charged", &["DAY (UTC)", "TIER", "SOLD", "GROSS", "REFUNDS", "NET"], revenue);
     let latency = report.latency.iter().map(|row| {
         let tier = row.tier.map_or("-", Tier::key).to_owned();
         let times = [row.p50_ms, row.p95_ms, row.p99_ms, row.greatest_ms].map(seconds);
@@ -96,7 +96,7 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     }
     if report.other_amounts > 0 {
         warnings.push(format!(
-            "sales paid with another amount than their price: {}, {} all together; the revenue counts the prices",
+            "sales paid with another amount than their price: {}, {} all together, which the revenue has in",
             report.other_amounts,
             amount(Some(&(report.other_amounts_cents, report.currency.to_owned())))
         ));

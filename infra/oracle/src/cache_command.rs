@@ -3,7 +3,6 @@
 use audit::Notebook;
 use clap::{Args, Subcommand};
 use domain::{
-    SessionId,
     cache_health::{FUNCTION, HealthRecord, unknown_block},
     ports::{CacheEntries, Clock, Notes},
 };
@@ -13,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, session, wait},
+    command::{CommandError, Ended, Signature, Target, wait},
     output::{self, minute},
+    sale_name::{self, SaleName},
     stack::Deployed,
 };
 
@@ -41,9 +41,9 @@ pub(crate) struct StatusArguments {
 
 #[derive(Args)]
 pub(crate) struct RemoveArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
     #[command(flatten)]
     signature: Signature,
     #[command(flatten)]
@@ -107,7 +107,7 @@ fn text(line: Option<&Value>, stale: bool) -> String {
 fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let operator = arguments.signature.operator()?;
     let deployed: Deployed = arguments.target.open()?;
-    let session = &arguments.session;
+    let session = &arguments.sale.find(&deployed)?;
     if !arguments.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }

@@ -11,8 +11,9 @@ use runtime::System;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, session, wait},
+    command::{CommandError, Ended, Signature, Target, wait},
     output::{self, minute},
+    sale_name::{self, SaleName},
     stack::Deployed,
     when,
 };
@@ -31,9 +32,9 @@ pub(crate) enum DeadLettersCommand {
     /// Show the mails of one sale that were given up.
     #[command(after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: there is none.")]
     Show {
-        /// The sale's Stripe session.
-        #[arg(value_parser = session)]
-        session: SessionId,
+        /// The sale: its Stripe session, or its reference of 8 characters.
+        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+        sale: SaleName,
         #[command(flatten)]
         target: Target,
     },
@@ -56,9 +57,9 @@ pub(crate) enum DeadLettersCommand {
 
 #[derive(Args)]
 pub(crate) struct SettleArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
     /// The mail has gone.
     #[arg(long, required_unless_present = "not_sent", conflicts_with = "not_sent")]
     sent: bool,
@@ -74,10 +75,10 @@ pub(crate) struct SettleArguments {
 #[derive(Args)]
 pub(crate) struct RedriveArguments {
     /// The sales; without any, every sale with such a mail.
-    #[arg(value_parser = session)]
-    sessions: Vec<SessionId>,
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sales: Vec<SaleName>,
     /// Only mails given up since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
-    #[arg(long, value_name = "WHEN", conflicts_with = "sessions")]
+    #[arg(long, value_name = "WHEN", conflicts_with = "sales")]
     since: Option<String>,
     /// Say what would be done, and do nothing.
     #[arg(long)]
@@ -94,9 +95,10 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
             let letters = listed(&target.open()?, since.as_deref())?;
             print(&letters, target.json)
         }
-        DeadLettersCommand::Show { session, target } => {
+        DeadLettersCommand::Show { sale, target } => {
             let deployed = target.open()?;
-            let letters = wait(load(&deployed, session))?.map(|sale| list::dead_letters_of(&sale)).unwrap_or_default();
+            let session = sale.find(&deployed)?;
+            let letters = wait(load(&deployed, &session))?.map(|sale| list::dead_letters_of(&sale)).unwrap_or_default();
             print(&letters, target.json)?;
             Ok(if letters.is_empty() { Ended::Nothing } else { Ended::Done })
         }
@@ -108,6 +110,7 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let operator = arguments.signature.operator()?;
+    let session = arguments.sale.find(&deployed)?;
     let (found, question) = if arguments.not_sent {
         (Found::NotSent, "Send the mail again?")
     } else {
@@ -118,7 +121,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     let retries = deployed.queue("EmailRetryQueueUrl")?;
     let ports = redrive::Ports { journal: deployed.journal(), retries: &retries };
-    let settled = wait(async { Ok(settle::settle(ports, &operator, &arguments.session, found).await) })?;
+    let settled = wait(async { Ok(settle::settle(ports, &operator, &session, found).await) })?;
     let letters = settled.map_err(|error| match error.is_refusal() {
         true => CommandError::Refused(error.to_string()),
         false => CommandError::failed("the mail was not settled", error),
@@ -173,7 +176,8 @@ fn print(letters: &[DeadLetter], json: bool) -> Result<Ended, CommandError> {
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let mut sessions = arguments.sessions.clone();
+    let named = arguments.sales.iter().map(|sale| sale.find(&deployed));
+    let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
     if sessions.is_empty() {
         sessions = listed(&deployed, arguments.since.as_deref())?.into_iter().map(|letter| letter.session_id).collect();
         sessions.dedup();
@@ -184,7 +188,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let operator = arguments.signature.operator()?;
     let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
     if sessions.is_empty() || !arguments.signature.confirm(&question)? {
-        output::print(if arguments.target.json { "[]\n" } else { "nothing was redriven\n" })?;
+        output::print(if arguments.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
         return Ok(Ended::Nothing);
     }
     let retries = deployed.queue("EmailRetryQueueUrl")?;
@@ -197,7 +201,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         }
         Ok(answers)
     })?;
-    report(answers, arguments.target.json)
+    report(answers, Told { json: arguments.target.json, is_plan: false })
 }
 
 fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<Ended, CommandError> {
@@ -210,7 +214,7 @@ fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<En
         }
         Ok(planned)
     })?;
-    report(planned, json)
+    report(planned, Told { json, is_plan: true })
 }
 
 fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError> {
@@ -223,8 +227,16 @@ fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError
 
 type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
 
+/// How answers are told.
+#[derive(Clone, Copy)]
+struct Told {
+    json: bool,
+    /// Whether they say what would be done: a dry run has done nothing.
+    is_plan: bool,
+}
+
 /// Says what became of each sale. The first failure that is no refusal is the command's own, after all are told.
-fn report(answers: Vec<Answer>, json: bool) -> Result<Ended, CommandError> {
+fn report(answers: Vec<Answer>, Told { json, is_plan }: Told) -> Result<Ended, CommandError> {
     let told = !answers.is_empty();
     let done = told && answers.iter().all(|(_, answer)| is_done(answer));
     let mut documents = Vec::new();
@@ -233,10 +245,13 @@ fn report(answers: Vec<Answer>, json: bool) -> Result<Ended, CommandError> {
         let refused = answer.as_ref().err().map(ToString::to_string);
         let steps = answer.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
         if json {
-            let steps: Vec<_> = steps.iter().map(|(letter, step)| json!({ "letter": letter, "step": step })).collect();
+            let steps: Vec<_> = steps
+                .iter()
+                .map(|(letter, step)| json!({ "letter": letter, "step": step, "planned": is_plan }))
+                .collect();
             documents.push(json!({ "session_id": session, "steps": steps, "error": refused }));
         } else {
-            output::print(&for_people(&session, &steps, refused.as_deref()))?;
+            output::print(&for_people(&session, &steps, refused.as_deref(), is_plan))?;
         }
         if let Err(error) = answer
             && !error.is_refusal()
@@ -259,12 +274,14 @@ fn is_done(answer: &Result<Vec<(Letter, Step)>, RedriveError>) -> bool {
     answer.as_ref().is_ok_and(|steps| steps.iter().any(|(_, step)| *step != Step::NotWanted))
 }
 
-fn for_people(session: &SessionId, steps: &[(Letter, Step)], refused: Option<&str>) -> String {
+fn for_people(session: &SessionId, steps: &[(Letter, Step)], refused: Option<&str>, is_plan: bool) -> String {
     let told = |(letter, step): &(Letter, Step)| {
-        let step = match step {
-            Step::PutBack => "tried again now",
-            Step::AskAgain => "due already, asked for again",
-            Step::NotWanted => "not sent any more",
+        let step = match (step, is_plan) {
+            (Step::PutBack, false) => "tried again now",
+            (Step::PutBack, true) => "would be tried again",
+            (Step::AskAgain, false) => "due already, asked for again",
+            (Step::AskAgain, true) => "is due already, and would be asked for again",
+            (Step::NotWanted, _) => "not sent any more",
         };
         format!("{} mail {step}", letter.as_str())
     };
@@ -291,7 +308,9 @@ mod tests {
     #[test]
     fn each_sale_is_told_by_its_whole_id() {
         let session = SessionId::parse("cs_live_abcdefghijklmnop").unwrap();
-        let text = for_people(&session, &[(Letter::Verdict, Step::PutBack)], None);
+        let planned = for_people(&session, &[(Letter::Verdict, Step::PutBack)], None, true);
+        assert!(planned.ends_with("verdict mail would be tried again\n"), "{planned}");
+        let text = for_people(&session, &[(Letter::Verdict, Step::PutBack)], None, false);
         assert_eq!(text, "cs_live_abcdefghijklmnop: verdict mail tried again now\n");
     }
 }

@@ -53,7 +53,8 @@ fn take(directory: &Path, key: &str, after: &str, page: &mut Vec<ListedObject>) 
                 take(&directory.join(&name), &key, after, page)?;
             }
         } else if key.as_str() > after {
-            page.push(ListedObject { key, written_at: Timestamp::from_millis(0) });
+            // A copy does not say when the original was written: it may always be the time that is asked for.
+            page.push(ListedObject { key, written_at: Timestamp::from_millis(i64::MAX) });
         }
     }
     Ok(())

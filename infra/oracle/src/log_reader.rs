@@ -7,7 +7,7 @@ use std::{
 };
 
 use audit_verify::{
-    Aggregate, Verification,
+    Aggregate, Period, Verification,
     digests::{DIGESTED_WITHIN, DigestedStream},
     functions::{Days, verify_days},
     report::Report,
@@ -211,16 +211,24 @@ impl Said {
     }
 }
 
-/// Sums the log up. `progress` hears of every sale: how many there were, and how many records.
+/// Sums up what the log says of a time. `progress` hears of every sale: how many there were, and how many records.
 pub(crate) async fn report(
     objects: &Arc<dyn AuditObjects>,
-    since: &str,
+    period: &Period,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Report, CommandError> {
-    let mut aggregate = Aggregate::default();
+    let mut aggregate = Aggregate::over(period.clone());
     let work = |stream: String, listed: Vec<ListedObject>| {
         let objects = objects.clone();
-        async move { Ok((stream, objects.objects(keys(&listed)).await?)) }
+        // Every stream is listed, since a sale of any day may be refunded in this time. What was not written to since
+        // is not read.
+        let opened = stream.get(..10).unwrap_or_default();
+        let written = listed.iter().map(|object| object.written_at).max();
+        let is_read = written.is_some_and(|written| period.may_hold(opened, written));
+        async move {
+            let read = if is_read { objects.objects(keys(&listed)).await? } else { Vec::new() };
+            Ok((stream, read))
+        }
     };
     let done = |(stream, objects): (String, Vec<Object>)| {
         // Functions have streams of their own, which say nothing of sales.
@@ -229,7 +237,7 @@ pub(crate) async fn report(
         }
         progress(aggregate.sales(), aggregate.records());
     };
-    each_stream(objects.as_ref(), since, work, done).await?;
+    each_stream(objects.as_ref(), "", work, done).await?;
     Ok(aggregate.finish())
 }
 

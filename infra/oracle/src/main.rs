@@ -4,6 +4,7 @@ mod account;
 mod audit_command;
 mod audit_report;
 mod authority_command;
+mod bulk;
 mod cache_command;
 mod command;
 mod command_error;
@@ -12,6 +13,7 @@ mod deadletters_command;
 mod digest_reader;
 mod digests_command;
 mod filter_command;
+mod find_command;
 mod json_lines;
 mod known_findings;
 mod list_command;
@@ -30,6 +32,7 @@ mod reattempt_command;
 mod refunds_command;
 mod replies_command;
 mod report_page;
+mod sale_name;
 mod secret_documents;
 mod secrets_command;
 mod show_command;
@@ -106,13 +109,20 @@ enum Command {
         after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: something is wrong, or what should be known is not."
     )]
     Status(status_command::StatusArguments),
+    /// Find a customer's sales by address, card, amount or day: asks Stripe, and keeps nothing.
+    ///
+    /// Says of each what became of it, and its reference, which every other command takes.
+    #[command(
+        after_help = "Examples:\n  oracle find --email buyer@example.com\n  oracle find --last4 4242 --amount 5.00 --since 3d\n\nExit code 1: Stripe knows no such paid session."
+    )]
+    Find(find_command::FindArguments),
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
     Show(show_command::ShowArguments),
     /// Mails that were given up: list, show, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
     Deadletters(deadletters_command::DeadLettersCommand),
-    /// Queues and what they gave up: list, redrive.
+    /// Queues and what they gave up: list, show, remove, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle queues list")]
     Queues(queues_command::QueuesCommand),
     /// What the content filter holds: list, show, approve, replace, refund.
@@ -144,12 +154,13 @@ enum Command {
     /// The secrets of a stack: fill one, replace one, see which are still empty.
     #[command(subcommand, after_help = "Example:\n  oracle secrets list")]
     Secrets(secrets_command::SecretsCommand),
-    /// Order the verdict of a failed or unusable sale again.
+    /// Order the verdicts of failed or unusable sales again.
     ///
     /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
-    /// question; a failed one is tried again with what Stripe has unless both are given.
+    /// question; a failed one is tried again with what Stripe has unless both are given. With filters instead of sales:
+    /// all that failed since then, or for that reason.
     #[command(
-        after_help = "Example:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n\nExit code 1: refused."
+        after_help = "Examples:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n  oracle reattempt --failed-since 2h --reason-like 503 --dry-run\n  oracle reattempt --failed-since 2h --by dana --reason 'the model is back' --wait\n\nExit code 1: refused."
     )]
     Reattempt(reattempt_command::ReattemptArguments),
     /// Print the completions for a shell.
@@ -211,6 +222,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     let output = || BufWriter::new(io::stdout().lock());
     match command {
         Command::List(arguments) => return Ok(list_command::run(&arguments)?),
+        Command::Find(arguments) => return Ok(find_command::run(&arguments)?),
         Command::Status(arguments) => return Ok(status_command::run(&arguments)?),
         Command::Queues(command) => return Ok(queues_command::run(&command)?),
         Command::Completions(arguments) => return Ok(pages_command::completions(&arguments, Arguments::command())?),

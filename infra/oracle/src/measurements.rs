@@ -31,6 +31,16 @@ pub(crate) struct Runs {
     pub(crate) failed: u64,
 }
 
+/// The alarms of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alarms {
+    pub(crate) count: usize,
+    /// What those in ALARM say.
+    pub(crate) alarming: Vec<String>,
+    /// What those say that CloudWatch cannot judge: INSUFFICIENT_DATA.
+    pub(crate) unevaluated: Vec<String>,
+}
+
 impl Measurements {
     pub(crate) fn of(deployed: &Deployed) -> Self {
         Self(deployed.account.cloudwatch())
@@ -56,19 +66,22 @@ impl Measurements {
         Some(Runs { last, failed: errors.iter().filter_map(|point| point.sum).map(whole).sum() })
     }
 
-    /// How many alarms the stack has, and which of them are in ALARM; nothing where they cannot be asked.
-    pub(crate) async fn alarms(&self, stack: &str) -> Option<(usize, Vec<String>)> {
-        let (mut count, mut alarming) = (0, Vec::new());
+    /// The stack's alarms; nothing where they cannot be asked.
+    pub(crate) async fn alarms(&self, stack: &str) -> Option<Alarms> {
+        let mut found = Alarms::default();
         let mut pages = self.0.describe_alarms().alarm_name_prefix(format!("{stack}-")).into_paginator().send();
         while let Some(page) = pages.next().await {
             for alarm in page.ok()?.metric_alarms.unwrap_or_default() {
-                count += 1;
-                if alarm.state_value == Some(StateValue::Alarm) {
-                    alarming.push(alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default());
+                found.count += 1;
+                let told = alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default();
+                match alarm.state_value {
+                    Some(StateValue::Alarm) => found.alarming.push(told),
+                    Some(StateValue::Ok) => {}
+                    _ => found.unevaluated.push(told),
                 }
             }
         }
-        Some((count, alarming))
+        Some(found)
     }
 
     async fn points(

@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use aws::{DynamoSubmissions, S3Quarantine, SqsQueue};
 use clap::{Args, Subcommand};
 use domain::{
-    SessionId, customer_text,
-    ports::{Clock, Quarantine},
+    Sale, SessionId, customer_text,
+    open_work::Work,
+    ports::{Clock, Quarantine, SaleStore, Submissions},
+    sale::Fulfilment,
 };
 use operations::{
     list,
@@ -15,9 +18,13 @@ use runtime::System;
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, session, wait},
-    list_command, output,
+    bulk::{Answer, Bulk, Selection},
+    command::{CommandError, Ended, Signature, Target, wait},
+    list_command,
+    output::{self, minute},
     refunds_command::{self, IssueArguments},
+    sale_name::{self, SaleName},
+    stack::Deployed,
 };
 
 #[derive(Subcommand)]
@@ -33,20 +40,19 @@ pub(crate) enum QuarantineCommand {
         after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
     )]
     Show {
-        /// The sale's Stripe session.
-        #[arg(value_parser = session)]
-        session: SessionId,
+        /// The sale: its Stripe session, or its reference of 8 characters.
+        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+        sale: SaleName,
         #[command(flatten)]
         target: Target,
     },
-    /// Let a held sale go on as it is, if the content filter lets it pass now.
+    /// Let held sales go on as they are, if the content filter lets them pass now.
     #[command(
-        after_help = "Example:\n  oracle quarantine approve cs_live_abc123 --by dana --reason 'the list was too strict'\n\nExit code 1: refused; the sale stays held."
+        after_help = "Examples:\n  oracle quarantine approve cs_live_abc123 --by dana --reason 'the list was too strict'\n  oracle quarantine approve --since 2h --reason-like 'gate 1' --dry-run\n\nExit code 1: refused; the sale stays held."
     )]
     Approve {
-        /// The sale's Stripe session.
-        #[arg(value_parser = session)]
-        session: SessionId,
+        #[command(flatten)]
+        selection: Selection,
         #[command(flatten)]
         signature: Signature,
         #[command(flatten)]
@@ -57,7 +63,7 @@ pub(crate) enum QuarantineCommand {
         after_help = "Example:\n  oracle quarantine replace cs_live_abc123 --file cleaned.json --by dana\n\nExit code 1: refused; the sale stays held."
     )]
     Replace(ReplaceArguments),
-    /// Give the money of a held sale back: the same as `oracle refunds issue`.
+    /// Give the money of held sales back: as `oracle refunds issue`; with filters, of those that are held.
     #[command(
         after_help = "Example:\n  oracle quarantine refund cs_live_abc123 --by dana --reason 'cannot be cleaned'\n\nExit code 1: refused, by us or by Stripe."
     )]
@@ -66,9 +72,9 @@ pub(crate) enum QuarantineCommand {
 
 #[derive(Args)]
 pub(crate) struct ReplaceArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
     /// The cleaned verdict: JSON in the form of the held one.
     #[arg(long, value_name = "VERDICT.json")]
     file: PathBuf,
@@ -88,21 +94,22 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
             })?;
             list_command::print(&rows, target.json)
         }
-        QuarantineCommand::Show { session, target } => show(session, target),
-        QuarantineCommand::Approve { session, signature, target } => decide(session, None, signature, target),
-        QuarantineCommand::Refund(arguments) => refunds_command::issue(arguments),
-        QuarantineCommand::Replace(arguments) => {
-            let verdict = read(&arguments.file)?;
-            decide(&arguments.session, Some(&verdict), &arguments.signature, &arguments.target)
-        }
+        QuarantineCommand::Show { sale, target } => show(sale, target),
+        QuarantineCommand::Approve { selection, signature, target } => approve(selection, signature, target),
+        QuarantineCommand::Refund(arguments) => refunds_command::issue(arguments, &[Work::Review]),
+        QuarantineCommand::Replace(arguments) => replace(arguments),
     }
 }
 
-fn show(session: &SessionId, target: &Target) -> Result<Ended, CommandError> {
+fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
+    let session = sale.find(&deployed)?;
     let bucket = deployed.quarantine()?;
-    let held = wait(async {
-        bucket.held(session).await.map_err(|error| CommandError::failed("the quarantine cannot be read", error))
+    let (held, sale) = wait(async {
+        let unreadable = |error| CommandError::failed("the quarantine cannot be read", error);
+        let held = bucket.held(&session).await.map_err(unreadable)?;
+        let sale = SaleStore::load(&deployed.sales, &session).await.map_err(unreadable)?;
+        Ok((held, sale.map(|sale| sale.value)))
     })?;
     for payload in &held {
         // A payload that is no JSON is printed as it stands.
@@ -110,10 +117,34 @@ fn show(session: &SessionId, target: &Target) -> Result<Ended, CommandError> {
         if target.json {
             output::print_json(&payload)?;
         } else {
-            output::print(&format!("{}\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
+            let meaning = meaning(&payload, sale.as_ref().map(Sale::fulfilment));
+            output::print(&output::wrapped(&meaning, 0, output::width()))?;
+            output::print(&format!("{}\n\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
         }
     }
+    if held.is_empty() && !target.json {
+        output::print("nothing of this sale was ever held\n")?;
+    }
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// What a kept payload is, and what can be done about it: the quarantine keeps payloads of holds that have ended, too.
+fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
+    let (gate, held_at) = (payload["gate"].as_u64(), payload["held_at"].as_str().unwrap_or("-"));
+    let where_held = match gate {
+        Some(1) => "Held before it was cached: neither page nor mail has shown it.",
+        Some(2) => "Held before page or mail: the block list has changed since it was cached.",
+        _ => "Held.",
+    };
+    let is_this = matches!(fulfilment, Some(Fulfilment::InReview { gate: now, at })
+        if Some(u64::from(*now)) == gate && at.to_iso() == held_at);
+    let now = if is_this {
+        "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; unless \
+         somebody decides within 24 hours the money goes back by itself."
+    } else {
+        "This hold has ended, or never began: nothing waits for a decision about it."
+    };
+    format!("{where_held} {now} Since {}.", minute(held_at))
 }
 
 fn read(file: &Path) -> Result<Value, CommandError> {
@@ -123,42 +154,83 @@ fn read(file: &Path) -> Result<Value, CommandError> {
     serde_json::from_str(&text).map_err(|error| CommandError::failed(&format!("{name} is no JSON"), error))
 }
 
-fn decide(
-    session: &SessionId,
-    verdict: Option<&Value>,
-    signature: &Signature,
-    target: &Target,
-) -> Result<Ended, CommandError> {
+/// The stores and queues that a decision about a held sale needs.
+struct Parts {
+    orders: SqsQueue,
+    retries: SqsQueue,
+    notices: SqsQueue,
+    bucket: S3Quarantine,
+    payments: stripe::LazyClient,
+}
+
+impl Parts {
+    fn of(deployed: &Deployed) -> Result<Self, CommandError> {
+        Ok(Self {
+            orders: deployed.queue("OrdersQueueUrl")?,
+            retries: deployed.queue("EmailRetryQueueUrl")?,
+            notices: deployed.queue("NoticesQueueUrl")?,
+            bucket: deployed.quarantine()?,
+            payments: deployed.payments()?,
+        })
+    }
+
+    fn ports<'a>(&'a self, deployed: &'a Deployed, submissions: &'a dyn Submissions) -> quarantine::Ports<'a> {
+        quarantine::Ports {
+            journal: deployed.journal(),
+            quarantine: &self.bucket,
+            payments: &self.payments,
+            submissions,
+            orders: &self.orders,
+            retries: &self.retries,
+            notices: &self.notices,
+        }
+    }
+}
+
+fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Result<Ended, CommandError> {
     let operator = signature.operator()?;
     let deployed = target.open()?;
-    let (orders, retries) = (deployed.queue("OrdersQueueUrl")?, deployed.queue("EmailRetryQueueUrl")?);
-    let (notices, bucket, payments) =
-        (deployed.queue("NoticesQueueUrl")?, deployed.quarantine()?, deployed.payments()?);
-    let ports = quarantine::Ports {
-        journal: deployed.journal(),
-        quarantine: &bucket,
-        payments: &payments,
-        submissions: &aws::DynamoSubmissions(&deployed.sales),
-        orders: &orders,
-        retries: &retries,
-        notices: &notices,
+    let sessions = selection.sessions(&deployed, &[Work::Review])?;
+    let parts = Parts::of(&deployed)?;
+    let submissions = DynamoSubmissions(&deployed.sales);
+    let ports = parts.ports(&deployed, &submissions);
+    let act = async |session: &SessionId| {
+        if selection.dry_run {
+            let sale = ports.journal.store.load(session).await.map_err(DecideError::Storage).map_err(failed)?;
+            let sale = sale.ok_or(DecideError::NoSale).map_err(failed)?.value;
+            return match sale.fulfilment() {
+                Fulfilment::InReview { gate, .. } => {
+                    let told =
+                        format!("would be looked at by the filter again (gate {gate}) and, if it passes, delivered");
+                    Ok(Answer { word: "would_approve", told, done: true })
+                }
+                _ => Err(failed(DecideError::NotHeld)),
+            };
+        }
+        Ok(told(quarantine::approve(ports, &operator, session).await.map_err(failed)?))
     };
-    let what = if verdict.is_some() { "Replace what is held of" } else { "Approve" };
-    if !signature.confirm(&format!("{what} {} and deliver it?", session.as_str()))? {
+    let question = match sessions.as_slice() {
+        [one] => format!("Approve {} and deliver it?", one.as_str()),
+        all => format!("Approve {} held sales and deliver them?", all.len()),
+    };
+    let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "decided" };
+    bulk.run(&sessions, &question, act)
+}
+
+fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
+    let verdict = read(&arguments.file)?;
+    let operator = arguments.signature.operator()?;
+    let deployed = arguments.target.open()?;
+    let session = arguments.sale.find(&deployed)?;
+    let parts = Parts::of(&deployed)?;
+    let submissions = DynamoSubmissions(&deployed.sales);
+    if !arguments.signature.confirm(&format!("Replace what is held of {} and deliver it?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let decided = wait(async {
-        let decided = match verdict {
-            Some(verdict) => quarantine::replace(ports, &operator, session, verdict).await,
-            None => quarantine::approve(ports, &operator, session).await,
-        };
-        decided.map_err(failed)
-    })?;
-    let (word, told) = match decided {
-        Decided::Freed => ("freed", "is on its way to the customer"),
-        Decided::AskedAgain => ("asked_again", "was decided already; its delivery is asked for again"),
-    };
-    if target.json {
+    let ports = parts.ports(&deployed, &submissions);
+    let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
+    let Answer { word, told, .. } = told(decided);
+    if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "decided": word }))?;
     } else {
         output::print(&format!("{} {told}\n", session.as_str()))?;
@@ -166,10 +238,37 @@ fn decide(
     Ok(Ended::Done)
 }
 
+fn told(decided: Decided) -> Answer {
+    let (word, told) = match decided {
+        Decided::Freed => ("freed", "is on its way to the customer"),
+        Decided::AskedAgain => ("asked_again", "was decided already; its delivery is asked for again"),
+    };
+    Answer { word, told: told.to_owned(), done: true }
+}
+
 fn failed(error: DecideError) -> CommandError {
     if error.is_refusal() {
         CommandError::Refused(error.to_string())
     } else {
         CommandError::failed("the decision was not carried out", error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+
+    #[test]
+    fn a_kept_payload_says_whether_it_waits_for_anybody() {
+        let at = Timestamp::from_seconds(0);
+        let payload = json!({ "gate": 1, "held_at": at.to_iso(), "payload": {} });
+        let held = Fulfilment::InReview { gate: 1, at };
+        assert!(meaning(&payload, Some(&held)).contains("waits for a decision"));
+        for ended in
+            [Some(&Fulfilment::Ready { at, archived: true }), Some(&Fulfilment::InReview { gate: 2, at }), None]
+        {
+            assert!(meaning(&payload, ended).contains("This hold has ended"), "{ended:?}");
+        }
     }
 }

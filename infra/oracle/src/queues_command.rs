@@ -2,10 +2,11 @@
 
 use std::{io, time::Duration};
 
-use aws::{Depth, QueueDesk};
+use aws::{DeadMessage, Depth, QueueDesk};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
+    message::Message,
     ports::{Clock, StorageError},
 };
 use runtime::System;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Target, confirm, wait},
+    command::{CommandError, Ended, Signature, Target, confirm, wait},
     measurements::Measurements,
     output,
     progress::counted,
@@ -32,6 +33,9 @@ const QUEUES: [(&str, Option<&str>, &str); 7] = [
     ("alerts", None, "AlertDeadLettersUrl"),
 ];
 
+/// So much of a message is shown to people; --json has all of it.
+const MOST_SHOWN: usize = 600;
+
 /// How long nothing may move before a redrive is given up, in looks one second apart.
 const PATIENCE: u32 = 60;
 
@@ -46,6 +50,16 @@ pub(crate) enum QueuesCommand {
         #[command(flatten)]
         target: Target,
     },
+    /// Show the messages that a queue gave up, and what is wrong with those that nobody can read.
+    #[command(after_help = "Example:\n  oracle queues show orders\n\nExit code 1: there is none.")]
+    Show(ShowArguments),
+    /// Throw a message away that a queue gave up and that nobody can do anything with. On record first.
+    ///
+    /// What it asked for is not done then. A message that can be read is better put back: `oracle queues redrive`.
+    #[command(
+        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden for two minutes because somebody has just looked at it; or you declined."
+    )]
+    Remove(RemoveArguments),
     /// Put what a queue gave up back into it.
     ///
     /// Safe to repeat: whoever works on a message claims its sale first, so that nothing happens twice; what is new in the
@@ -72,6 +86,51 @@ pub(crate) struct RedriveArguments {
     target: Target,
 }
 
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The queue: orders, email, email-retry, notices, payments, log-notices or alerts.
+    #[arg(value_parser = queue)]
+    queue: Queue,
+    /// At most so many.
+    #[arg(long, value_name = "COUNT", default_value = "50")]
+    most: usize,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct RemoveArguments {
+    /// The queue: orders, email, email-retry, notices, payments, log-notices or alerts.
+    #[arg(value_parser = queue)]
+    queue: Queue,
+    /// The message's id, as `oracle queues show` tells it.
+    id: String,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A queue by its name here.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    name: &'static str,
+    dead_letters: &'static str,
+}
+
+fn queue(text: &str) -> Result<Queue, String> {
+    let names = || QUEUES.map(|(name, ..)| name).join(", ");
+    let found = QUEUES.into_iter().find(|(name, ..)| *name == text);
+    found.map(|(name, _, dead_letters)| Queue { name, dead_letters }).ok_or_else(|| format!("one of {}", names()))
+}
+
+impl Queue {
+    fn address(self, deployed: &Deployed) -> Result<&str, CommandError> {
+        let found = deployed.output(self.dead_letters);
+        found.ok_or_else(|| CommandError::Usage(format!("this stack has no queue {}", self.name)))
+    }
+}
+
 /// One queue, with its dead letters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Row {
@@ -90,6 +149,8 @@ pub(crate) struct Row {
 pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {
     match command {
         QueuesCommand::List { target } => list(target),
+        QueuesCommand::Show(arguments) => show(arguments),
+        QueuesCommand::Remove(arguments) => remove(arguments),
         QueuesCommand::Redrive(arguments) => redrive(arguments),
     }
 }
@@ -162,6 +223,84 @@ fn table(rows: &[Row], width: usize) -> String {
     };
     let lines: Vec<_> = rows.iter().map(line).collect();
     output::table(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DELAYED", "DEAD LETTERS", "OLDEST"], &lines, width)
+}
+
+fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let url = arguments.queue.address(&deployed)?;
+    let desk = deployed.queues();
+    let messages = wait(async {
+        let looked = desk.look(url, arguments.most).await;
+        looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
+    })?;
+    if arguments.target.json {
+        let told: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
+        output::print_json(&told)?;
+    } else if messages.is_empty() {
+        output::print(&format!("{} has no dead letters that are not hidden at the moment\n", arguments.queue.name))?;
+    }
+    for message in messages.iter().filter(|_| !arguments.target.json) {
+        output::print(&for_people(arguments.queue.name, message, output::width()))?;
+    }
+    Ok(if messages.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+fn document(queue: &str, message: &DeadMessage) -> serde_json::Value {
+    json!({
+        "id": message.id, "sent_at": message.sent_at.map(Timestamp::to_iso), "body": message.body,
+        "unreadable": unreadable(queue, &message.body),
+    })
+}
+
+fn for_people(queue: &str, message: &DeadMessage, width: usize) -> String {
+    let sent = message.sent_at.map_or_else(|| "-".to_owned(), |sent| output::minute(&sent.to_iso()));
+    let fault = unreadable(queue, &message.body);
+    let fault = fault.map_or_else(
+        || "can be read: find the cause, then oracle queues redrive".to_owned(),
+        |error| format!("CANNOT BE READ: {error}; redriving is useless, oracle queues remove throws it away"),
+    );
+    let body = output::cut(&output::printable(&message.body), MOST_SHOWN);
+    format!("{}  sent {sent}\n", message.id)
+        + &output::wrapped(&output::printable(&fault), 2, width)
+        + &output::wrapped(&body, 4, width)
+}
+
+/// Why no function could read a message; nothing where one can, or where the queue holds no messages of ours.
+fn unreadable(queue: &str, body: &str) -> Option<String> {
+    let is_ours = !["log-notices", "alerts"].contains(&queue);
+    is_ours.then(|| serde_json::from_str::<Message>(body).err())?.map(|error| error.to_string())
+}
+
+fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
+    let operator = arguments.signature.operator()?;
+    let deployed = arguments.target.open()?;
+    let (queue, id) = (arguments.queue.name, arguments.id.as_str());
+    let url = arguments.queue.address(&deployed)?;
+    let desk = deployed.queues();
+    let is_there = wait(async {
+        let looked = desk.look(url, usize::MAX).await;
+        looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
+    })?;
+    let Some(message) = is_there.into_iter().find(|message| message.id == id) else {
+        return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
+    };
+    let question = format!("Throw the message {id} of {queue} away? What it asks for is not done then.");
+    if !arguments.signature.confirm(&question)? {
+        return Ok(Ended::Nothing);
+    }
+    let facts = json!({ "queue": queue, "message": id, "sha256": audit::digest::sha256(message.body.as_bytes()) });
+    let removed = wait(async {
+        deployed.record(&operator, "queues remove", &facts).await?;
+        let deleted = desk.delete(url, id).await;
+        deleted.map_err(|error| CommandError::failed("the message may still be there", error))
+    })?;
+    if arguments.target.json {
+        output::print_json(&json!({ "queue": queue, "id": id, "removed": removed }))?;
+    } else {
+        let told = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
+        output::print(&format!("{id} {told}\n"))?;
+    }
+    Ok(if removed { Ended::Done } else { Ended::Nothing })
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
@@ -237,6 +376,19 @@ async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, Com
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_poisoned_message_is_told_from_one_that_can_be_read() {
+        let message = |body: &str| DeadMessage { id: "m-1".into(), body: body.into(), sent_at: None };
+        let good = r#"{"kind":"order","v":1,"session_id":"cs_test_1","received_at":0,"ordered_by":"webhook"}"#;
+        let good =
+            message(&serde_json::from_str::<Message>(good).map_or_else(|error| error.to_string(), |_| good.into()));
+        assert!(for_people("orders", &good, 80).contains("can be read: find"), "{}", good.body);
+        let poisoned = for_people("orders", &message("{\u{1b}[2J"), 80);
+        assert!(poisoned.contains("CANNOT BE READ") && !poisoned.contains('\u{1b}'), "{poisoned}");
+        assert_eq!(unreadable("alerts", "anything"), None);
+        assert!(queue("orders").is_ok() && queue("other").is_err());
+    }
 
     #[test]
     fn a_queue_is_one_line_and_dead_letters_stand_out() {

@@ -3,25 +3,23 @@
 use std::{io::Read, path::Path, path::PathBuf};
 
 use clap::Args;
-use domain::{Query, SessionId, Submission, Tier};
+use domain::{Query, SessionId, Submission, Tier, open_work::Work};
 use operations::reattempt::{self, Reattempt, ReattemptError};
-use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, session, wait},
-    output,
+    bulk::{Answer, Bulk, Selection},
+    command::{CommandError, Ended, Signature, Target},
 };
 
 #[derive(Args)]
 pub(crate) struct ReattemptArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    #[command(flatten)]
+    selection: Selection,
     /// The tier that was paid for: quick, full or strategy.
     #[arg(long, value_name = "TIER", value_parser = tier, requires = "query_file")]
     tier: Option<Tier>,
     /// The customer's question, in a file or (-) on standard input. A line break at its end is left out.
-    #[arg(long, value_name = "FILE", requires = "tier")]
+    #[arg(long, value_name = "FILE", requires = "tier", conflicts_with_all = ["failed_since", "reason_like"])]
     query_file: Option<PathBuf>,
     #[command(flatten)]
     signature: Signature,
@@ -34,38 +32,58 @@ fn tier(key: &str) -> Result<Tier, String> {
 }
 
 pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
+    let ReattemptArguments { selection, signature, target, .. } = arguments;
+    let operator = signature.operator()?;
     let submission = match (arguments.tier, &arguments.query_file) {
+        (Some(_), Some(_)) if !selection.is_one() => {
+            return Err(CommandError::Usage("one question belongs to one sale: name one".to_owned()));
+        }
         (Some(tier), Some(file)) => Some(Submission { tier, query: query(&text(file)?)? }),
         _ => None,
     };
-    let deployed = arguments.target.open()?;
+    let deployed = target.open()?;
+    // An unusable sale needs its customer's question, so it is never one of many.
+    let sessions = selection.sessions(&deployed, &[Work::Failed])?;
     let orders = deployed.queue("OrdersQueueUrl")?;
     let submissions = aws::DynamoSubmissions(&deployed.sales);
     let ports = reattempt::Ports { journal: deployed.journal(), submissions: &submissions, orders: &orders };
-    let session = &arguments.session;
-    let with = submission.as_ref().map_or_else(
+    let act = async |session: &SessionId| {
+        if selection.dry_run {
+            let sale = ports.journal.store.load(session).await.map_err(ReattemptError::Storage).map_err(failed)?;
+            let sale = sale.ok_or(ReattemptError::NoSale).map_err(failed)?;
+            let planned = reattempt::plan(&sale.value, submission.as_ref()).map_err(failed)?;
+            return Ok(match planned {
+                Reattempt::Ordered => answer("would_order", "would be ordered again"),
+                Reattempt::AskedAgain => answer("would_ask_again", "is ordered already; it would be asked for again"),
+            });
+        }
+        let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref()).await.map_err(failed)?;
+        Ok(match ordered {
+            Reattempt::Ordered => answer("ordered", "is ordered again"),
+            Reattempt::AskedAgain => answer("asked_again", "was ordered already; it is asked for again"),
+        })
+    };
+    let question = question(&sessions, submission.as_ref());
+    let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "reattempt" };
+    bulk.run(&sessions, &question, act)
+}
+
+fn answer(word: &'static str, told: &str) -> Answer {
+    Answer { word, told: told.to_owned(), done: true }
+}
+
+fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
+    let with = submission.map_or_else(
         || "with the question that Stripe has".to_owned(),
         |submission| {
             let characters = submission.query.as_str().chars().count();
             format!("as {} with a question of {characters} characters", submission.tier.name())
         },
     );
-    if !arguments.signature.confirm(&format!("Order the verdict of {} again, {with}?", session.as_str()))? {
-        return Ok(Ended::Nothing);
+    match sessions {
+        [one] => format!("Order the verdict of {} again, {with}?", one.as_str()),
+        all => format!("Order the verdicts of {} sales again, each {with}?", all.len()),
     }
-    let ordered =
-        wait(async { reattempt::reattempt(ports, &operator, session, submission.as_ref()).await.map_err(failed) })?;
-    let (word, told) = match ordered {
-        Reattempt::Ordered => ("ordered", "is ordered again"),
-        Reattempt::AskedAgain => ("asked_again", "was ordered already; it is asked for again"),
-    };
-    if arguments.target.json {
-        output::print_json(&json!({ "session_id": session, "reattempt": word }))?;
-    } else {
-        output::print(&format!("{} {told}\n", session.as_str()))?;
-    }
-    Ok(Ended::Done)
 }
 
 fn failed(error: ReattemptError) -> CommandError {
@@ -97,6 +115,13 @@ fn query(text: &str) -> Result<Query, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_confirmation_names_the_count() {
+        let sessions = ["cs_1", "cs_2"].map(|id| SessionId::parse(id).unwrap());
+        assert!(question(&sessions, None).starts_with("Order the verdicts of 2 sales again"));
+        assert!(question(&sessions[..1], None).starts_with("Order the verdict of cs_1 again"));
+    }
 
     #[test]
     fn a_question_is_what_the_customer_wrote() {

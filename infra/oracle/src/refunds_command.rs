@@ -1,17 +1,23 @@
 //! `oracle refunds`.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
-use domain::{SessionId, ports::Clock};
+use domain::{
+    SessionId,
+    open_work::Work,
+    ports::{Clock, Payments},
+};
 use operations::{
     list::{self, Row},
     refunds::{self, IssueError, Issued},
 };
 use runtime::System;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, session, wait},
+    bulk::{Answer, Bulk, Selection},
+    command::{CommandError, Ended, Signature, Target, wait},
     output::{self, minute},
     stack::Deployed,
 };
@@ -27,21 +33,22 @@ pub(crate) enum RefundsCommand {
         #[command(flatten)]
         target: Target,
     },
-    /// Give the money of a sale back, whole. Nothing more is made or sent for it.
+    /// Give the money of sales back, whole. Nothing more is made or sent for them.
+    ///
+    /// With filters instead of sales: of those that failed or are unusable.
     ///
     /// Who decided it and why go on record first; then Stripe is asked, under one key, so repeating the command
     /// never gives the money back twice.
     #[command(
-        after_help = "Example:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n\nExit code 1: refused, by us or by Stripe."
+        after_help = "Examples:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n  oracle refunds issue --failed-since 2h --reason-like 503 --dry-run\n\nExit code 1: refused, by us or by Stripe."
     )]
     Issue(IssueArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct IssueArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     signature: Signature,
     #[command(flatten)]
@@ -61,40 +68,71 @@ struct Charged {
 pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     match command {
         RefundsCommand::List { target } => list(target),
-        RefundsCommand::Issue(arguments) => issue(arguments),
+        RefundsCommand::Issue(arguments) => issue(arguments, &[Work::Failed, Work::Unusable]),
     }
 }
 
-/// Gives the money of a sale back.
-pub(crate) fn issue(arguments: &IssueArguments) -> Result<Ended, CommandError> {
-    let (session, json) = (&arguments.session, arguments.target.json);
-    let operator = arguments.signature.operator()?;
-    if operator.reason().is_none() {
+/// Gives the money of sales back: of those that are named, or of those on the lists of `works`.
+pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended, CommandError> {
+    let IssueArguments { selection, signature, target } = arguments;
+    let operator = signature.operator()?;
+    if operator.reason().is_none() && !selection.dry_run {
         return Err(CommandError::Usage("a refund needs a reason: --reason".to_owned()));
     }
-    let deployed = arguments.target.open()?;
+    let deployed = target.open()?;
     let payments = deployed.payments()?;
+    let sessions = selection.sessions(&deployed, works)?;
+    let charged = wait(charges(&payments, &sessions))?;
     let ports = refund::Ports { journal: deployed.journal(), payments: &payments, ledger: &payments };
-    let charged = wait(async {
-        let amount = list::amount(&payments, session).await;
-        amount.map_err(|error| CommandError::failed("Stripe cannot be asked what was charged", error))
-    })?;
-    let question = format!("Give {} back for {}?", output::amount(charged.as_ref()), session.as_str());
-    if !arguments.signature.confirm(&question)? {
-        return Ok(Ended::Nothing);
-    }
-    let issued = wait(async { refunds::issue(ports, &operator, session).await.map_err(failed) })?;
-    let (word, told) = match issued {
-        Issued::Refunded => ("refunded", "is refunded"),
-        Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),
-        Issued::Pending => ("pending", "is authorised for refund; Stripe works on it"),
+    let act = async |session: &SessionId| {
+        if selection.dry_run {
+            let sale = ports.journal.store.load(session).await.map_err(IssueError::Storage).map_err(failed)?;
+            let sale = sale.ok_or(IssueError::NoSale).map_err(failed)?;
+            if !sale.value.is_money_kept() {
+                return Err(CommandError::Refused("its money went back, is about to, or is disputed".to_owned()));
+            }
+            let amount = charged.get(session).cloned();
+            let told = format!("would be refunded {}", output::amount(amount.as_ref()));
+            return Ok(Answer { word: "would_refund", told, done: true });
+        }
+        let issued = refunds::issue(ports, &operator, session).await.map_err(failed)?;
+        let (word, told) = match issued {
+            Issued::Refunded => ("refunded", "is refunded"),
+            Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),
+            Issued::Pending => ("pending", "is authorised for refund; Stripe works on it"),
+        };
+        Ok(Answer { word, told: told.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
-    if json {
-        output::print_json(&json!({ "session_id": session, "refund": word }))?;
-    } else {
-        output::print(&format!("{} {told}\n", session.as_str()))?;
+    let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund" };
+    bulk.run(&sessions, &question(&sessions, &charged), act)
+}
+
+type Charges = BTreeMap<SessionId, (i64, String)>;
+
+/// What was charged for each sale, as Stripe says: nobody confirms a refund without its amount.
+async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Charges, CommandError> {
+    let mut charges = Charges::new();
+    for session in sessions {
+        let amount = list::amount(payments, session).await;
+        let amount = amount.map_err(|error| CommandError::failed("Stripe cannot be asked what was charged", error))?;
+        charges.extend(amount.map(|amount| (session.clone(), amount)));
     }
-    Ok(if issued == Issued::AlreadyRefunded { Ended::Nothing } else { Ended::Done })
+    Ok(charges)
+}
+
+fn question(sessions: &[SessionId], charges: &Charges) -> String {
+    if let [one] = sessions {
+        return format!("Give {} back for {}?", output::amount(charges.get(one)), one.as_str());
+    }
+    let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+    for (cents, currency) in charges.values() {
+        *sums.entry(currency).or_default() += cents;
+    }
+    let sums: Vec<String> =
+        sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
+    let unknown = sessions.len() - charges.len();
+    let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
+    format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
 }
 
 fn failed(error: IssueError) -> CommandError {
@@ -147,4 +185,18 @@ fn table(charged: &[Charged], width: usize) -> String {
     };
     let rows: Vec<_> = charged.iter().map(line).collect();
     output::table(&["WORK", "CHARGED", "DUE (UTC)", "DETAIL"], &rows, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confirmation_names_the_count_and_the_sum() {
+        let ids = ["cs_1", "cs_2", "cs_3"].map(|id| SessionId::parse(id).unwrap());
+        let charges: Charges =
+            [(&ids[0], (500, "cad")), (&ids[1], (2500, "cad"))].map(|(id, (c, k))| (id.clone(), (c, k.into()))).into();
+        assert_eq!(question(&ids, &charges), "Give 30.00 CAD and 1 unknown amount(s) back for 3 sales?");
+        assert_eq!(question(&ids[..1], &charges), "Give 5.00 CAD back for cs_1?");
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
-use domain::{SessionId, customer_text, inbox::Correspondence, ports::Clock};
+use domain::{customer_text, inbox::Correspondence, ports::Clock};
 use operations::{
     list,
     replies::{self, RepliesError, Shown},
@@ -12,9 +12,10 @@ use runtime::System;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, session, wait},
+    command::{CommandError, Ended, Signature, Target, wait},
     list_command,
     output::{self, printable},
+    sale_name::{self, SaleName},
 };
 
 #[derive(Subcommand)]
@@ -39,18 +40,18 @@ pub(crate) enum RepliesCommand {
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
     #[command(flatten)]
     target: Target,
 }
 
 #[derive(Args)]
 pub(crate) struct SettleArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
     #[command(flatten)]
     signature: Signature,
     #[command(flatten)]
@@ -73,7 +74,8 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
 }
 
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
-    let (session, deployed) = (&arguments.session, arguments.target.open()?);
+    let deployed = arguments.target.open()?;
+    let session = &arguments.sale.find(&deployed)?;
     let mailbox = deployed.mailbox()?;
     let shown = wait(async { replies::show(&deployed.sales, &mailbox, session).await.map_err(failed) })?;
     if arguments.target.json {
@@ -128,7 +130,8 @@ fn for_people(shown: &[Shown]) -> String {
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let operator = arguments.signature.operator()?;
-    let (session, deployed) = (&arguments.session, arguments.target.open()?);
+    let deployed = arguments.target.open()?;
+    let session = &arguments.sale.find(&deployed)?;
     if !arguments.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }

@@ -20,9 +20,9 @@ const HIGH: u64 = 180;
 const WHOLE: u64 = 900;
 const AXIS: u64 = 60;
 
-/// The page. `made_at` is a moment in ISO 8601, `since` the first day, if there is one.
-pub(crate) fn page(report: &Report, made_at: &str, since: Option<&str>) -> String {
-    let span = since.map_or_else(|| "all sales".to_owned(), |day| format!("sales since {}", escaped(day)));
+/// The page. `made_at` is a moment in ISO 8601, `time` what it is about, unless that is everything.
+pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String {
+    let span = time.map_or_else(|| "all sales".to_owned(), |time| format!("sales {}", escaped(time)));
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" \
@@ -75,7 +75,7 @@ pub(crate) fn page(report: &Report, made_at: &str, since: Option<&str>) -> Strin
     section(&mut html, "Errors", &bars(errors));
     let _ = writeln!(
         html,
-        "<footer>{} sales, {} records. Amounts are the tiers' prices in {}; quantiles are within one per cent.\
+        "<footer>{} sales, {} records. Amounts are what was charged, in {}; quantiles are within one per cent.\
          </footer></main></body></html>",
         report.sales,
         report.records,

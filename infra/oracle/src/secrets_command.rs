@@ -13,7 +13,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, Signature, Target, wait},
     output,
     secret_documents::Name,
     stack::Deployed,
@@ -30,7 +30,7 @@ pub(crate) enum SecretsCommand {
     /// Fill or replace a secret with the value on standard input, or in a file. A value is never an argument.
     ///
     /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
-    /// started. Secrets Manager keeps the value before it (AWSPREVIOUS).
+    /// started. Who set which secret is in the audit log, and nothing of the value. Secrets Manager keeps the value before it (AWSPREVIOUS).
     #[command(
         after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  openssl rand -hex 32 | oracle secrets set audit --stack-name oracle\n  oracle secrets set graph --from consent.json\n\nExit code 1: the value was refused, and nothing was changed."
     )]
@@ -45,6 +45,8 @@ pub(crate) struct SetArguments {
     /// The file that holds the value; without this, standard input.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    signature: Signature,
     #[command(flatten)]
     target: Target,
 }
@@ -95,6 +97,8 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
 fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     let value = read(arguments)?;
     let name = arguments.name;
+    // The value comes on standard input, where nobody can be asked as well: handing it in is the decision.
+    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
     let random = random()?;
     let document = wait(async {
@@ -102,6 +106,9 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
         let document = name.document(&current, &value, &random);
         let document = document.map_err(|error| CommandError::Refused(format!("{}: {error}", name.text())))?;
         let failed = |error| CommandError::failed("the secret is not stored", error);
+        // What it is called and which fields it has; of the value nothing, not even a digest.
+        let facts = json!({ "name": name.text(), "fields": fields(&document) });
+        deployed.record(&operator, "secrets set", &facts).await?;
         deployed.secret(name.text()).store(&document).await.map_err(failed)?;
         Ok(document)
     })?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use domain::{SessionId, mail::Letter, money::Money, ports::AllSales, sale::Fulfilment};
+use domain::{mail::Letter, money::Money, sale::Fulfilment};
 use operations::{
     list::mail_state,
     show::{self, Overview},
@@ -12,67 +12,25 @@ use serde_json::Value;
 
 use crate::{
     audit_report::seconds,
-    command::{CommandError, Ended, Target, session, wait},
+    command::{CommandError, Ended, Target, wait},
     output::{self, minute, printable, wrapped},
+    sale_name::{self, SaleName},
 };
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
     /// The sale's Stripe session, or its reference: the last 8 characters, by which alerts and customers name it.
-    #[arg(value_parser = sale)]
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
     sale: SaleName,
     #[command(flatten)]
     target: Target,
 }
 
-/// How an operator names a sale.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum SaleName {
-    Session(SessionId),
-    Reference(String),
-}
-
-fn sale(text: &str) -> Result<SaleName, String> {
-    let is_reference = text.len() == 8 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if is_reference && !text.starts_with("cs_") {
-        return Ok(SaleName::Reference(text.to_owned()));
-    }
-    session(text).map(SaleName::Session)
-}
-
-/// Reads all pages of the table: references have no index, and an operator asks for one sale.
-async fn by_reference(sales: &dyn AllSales, reference: &str) -> Result<SessionId, CommandError> {
-    let mut found = Vec::new();
-    let mut from: Option<String> = None;
-    loop {
-        let page = sales.all(from.as_deref()).await;
-        let page = page.map_err(|error| CommandError::failed("the sales cannot be read", error))?;
-        found.extend(
-            page.sales.into_iter().map(|sale| sale.session_id().clone()).filter(|id| id.reference() == reference),
-        );
-        from = page.next;
-        if from.is_none() {
-            break;
-        }
-    }
-    match found.as_slice() {
-        [] => Err(CommandError::Refused(format!("no sale has the reference {reference}"))),
-        [one] => Ok(one.clone()),
-        several => {
-            let ids: Vec<&str> = several.iter().map(SessionId::as_str).collect();
-            Err(CommandError::Refused(format!("several sales have the reference {reference}: {}", ids.join(", "))))
-        }
-    }
-}
-
 pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let ports = show::Ports { store: &deployed.sales, objects: &deployed.log };
+    let session = arguments.sale.find(&deployed)?;
     let overview = wait(async {
-        let session = match &arguments.sale {
-            SaleName::Session(session) => session.clone(),
-            SaleName::Reference(reference) => by_reference(&deployed.sales, reference).await?,
-        };
         let shown = show::show(ports, &session).await;
         shown.map_err(|error| CommandError::failed("the sale cannot be read", error))
     })?;
@@ -210,15 +168,8 @@ fn told(record: &Value) -> (String, String) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_sale_is_named_by_its_session_or_its_reference() {
-        assert_eq!(sale("c3D4e5F6"), Ok(SaleName::Reference("c3D4e5F6".to_owned())));
-        assert!(matches!(sale("cs_test_a1B2c3D4e5F6"), Ok(SaleName::Session(_))));
-        assert!(sale("c3D4e5F").is_err() && sale("c3D4e5F6x").is_err() && sale("c3D4-5F6").is_err());
-    }
-
     use audit_verify::stream::{Damage, Finding};
-    use domain::{Sale, Timestamp};
+    use domain::{Sale, SessionId, Timestamp};
     use serde_json::json;
 
     #[test]

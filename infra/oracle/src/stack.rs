@@ -6,18 +6,21 @@ use std::{
     sync::Arc,
 };
 
-use audit::Journal;
+use audit::{FunctionJournal, Journal};
 use aws::{
     Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, S3AuditLog, S3Digests, S3Quarantine, SecretDocument,
     SnsAlerts, SqsLogNotices, SqsQueue,
 };
 use backend::Backend;
 use domain::{EmailAddress, ports::Notes};
+use operations::{Operator, desk};
 use runtime::{Environment, System};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     account::{Account, AccountError, Wanted},
+    command_error::CommandError,
     log_ports::Ports,
 };
 
@@ -217,6 +220,24 @@ impl Deployed {
 
     pub(crate) fn journal(&self) -> Journal<'_> {
         Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// Records a decision that belongs to no sale. Nothing is done where that fails.
+    pub(crate) async fn record(
+        &self,
+        operator: &Operator,
+        action: &'static str,
+        facts: &Value,
+    ) -> Result<(), CommandError> {
+        let journal = FunctionJournal {
+            function: desk::STREAM,
+            notes: &self.sales,
+            log: &self.log,
+            alerts: &self.alerts,
+            clock: &System,
+        };
+        let recorded = desk::record(journal, operator, action, facts).await;
+        recorded.map_err(|error| CommandError::failed("the decision is not on record, and nothing was done", error))
     }
 
     pub(crate) fn lists(&self) -> operations::list::Ports<'_> {

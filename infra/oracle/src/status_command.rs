@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
-    measurements::{Measurements, Runs},
+    measurements::{Alarms, Measurements, Runs},
     output::{self, minute},
     queues_command,
     stack::Deployed,
@@ -143,12 +143,27 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
         let rows: Vec<_> = rows.iter().filter(|(of, ..)| *of == work).collect();
         let overdue = rows.iter().filter(|(.., overdue)| *overdue).count();
         let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
-        let state = if overdue > 0 { State::Wrong } else { State::Waiting };
-        let detail = format!("{} since {}, {overdue} overdue", rows.len(), minute(oldest));
+        // A customer has paid and has nothing: that does not wait until it is overdue.
+        let is_wrong = overdue > 0 || work == Work::Failed;
+        let state = if is_wrong { State::Wrong } else { State::Waiting };
+        let next = command(work);
+        let detail = format!("{} since {}, {overdue} overdue: {next}", rows.len(), minute(oldest));
         Some(Check::new(format!("open: {}", work.as_str()), state, detail))
     };
     let checks: Vec<Check> = Work::ALL.into_iter().filter_map(kind).collect();
     if checks.is_empty() { vec![Check::new("open work", State::Ok, "nothing waits for a human")] } else { checks }
+}
+
+/// The command that looks closer at some work, or does it.
+const fn command(work: Work) -> &'static str {
+    match work {
+        Work::Failed => "oracle reattempt --failed-since 24h --dry-run",
+        Work::Review => "oracle quarantine list",
+        Work::DeadLetter => "oracle deadletters list",
+        Work::Refund | Work::Unusable => "oracle refunds list",
+        Work::Reply => "oracle replies list",
+        Work::UnknownMail | Work::InFlight => "oracle list",
+    }
 }
 
 fn dead_letters(rows: &[queues_command::Row]) -> Check {
@@ -157,7 +172,7 @@ fn dead_letters(rows: &[queues_command::Row]) -> Check {
     if told.is_empty() {
         Check::new("dead letters", State::Ok, "none")
     } else {
-        Check::new("dead letters", State::Wrong, format!("{}: oracle queues redrive", told.join(", ")))
+        Check::new("dead letters", State::Wrong, format!("{}: oracle queues show", told.join(", ")))
     }
 }
 
@@ -170,16 +185,24 @@ fn breaker(model: &str, breaker: &Breaker) -> Check {
     }
 }
 
-fn alarms(found: Option<(usize, Vec<String>)>) -> Check {
-    match found {
-        None => Check::new("alarms", State::Unknown, "CloudWatch could not be asked"),
-        Some((0, _)) => Check::new("alarms", State::Unknown, "CloudWatch knows none of this stack"),
-        Some((count, alarming)) if alarming.is_empty() => {
-            Check::new("alarms", State::Ok, format!("{count}, all quiet"))
+fn alarms(found: Option<Alarms>) -> Check {
+    let check = |state, detail: String| Check::new("alarms", state, detail);
+    let Some(Alarms { count, alarming, unevaluated }) = found else {
+        return check(State::Unknown, "CloudWatch could not be asked".to_owned());
+    };
+    match (count, alarming.as_slice(), unevaluated.len()) {
+        (0, ..) => check(State::Unknown, "CloudWatch knows none of this stack".to_owned()),
+        (_, [], 0) => check(State::Ok, format!("{count}, all quiet")),
+        // A new alarm has no data for a while, and an emulator's never has any: that is not quiet.
+        (_, [], missing) if missing == count => {
+            check(State::Unmeasured, "none has been evaluated: nobody is told of anything by them here".to_owned())
         }
-        Some((count, alarming)) => {
-            let detail = format!("{} of {count}: {}", alarming.len(), alarming.join("; "));
-            Check::new("alarms", State::Wrong, detail)
+        (_, [], missing) => {
+            check(State::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
+        }
+        (_, alarming, missing) => {
+            let missing = if missing == 0 { String::new() } else { format!("; {missing} more have no data") };
+            check(State::Wrong, format!("{} of {count}: {}{missing}", alarming.len(), alarming.join("; ")))
         }
     }
 }
@@ -234,7 +257,10 @@ mod tests {
         let checks = work(&[waiting(Work::Review, false), waiting(Work::Refund, true), waiting(Work::Review, false)]);
         let told: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
         assert_eq!(told, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
-        assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue");
+        assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
+        let failed = work(&[waiting(Work::Failed, false)]);
+        assert_eq!(failed[0].state, State::Wrong);
+        assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
     }
 
     #[test]
@@ -242,9 +268,13 @@ mod tests {
         let open = Breaker { opened_at: Some(at(0)), ..Breaker::default() };
         assert_eq!(breaker("m", &open).state, State::Wrong);
         assert_eq!(breaker("m", &Breaker::default()).state, State::Ok);
-        assert_eq!(alarms(Some((50, vec!["verdict failed".into()]))).state, State::Wrong);
-        assert_eq!(alarms(Some((50, vec![]))).state, State::Ok);
-        assert_eq!((alarms(None).state, alarms(Some((0, vec![]))).state), (State::Unknown, State::Unknown));
+        let seen = |count, alarming: usize, unevaluated: usize| {
+            let names = |count| vec!["verdict failed".to_owned(); count];
+            alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated) })).state
+        };
+        assert_eq!((seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)), (State::Wrong, State::Wrong, State::Ok));
+        assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (State::Unknown, State::Unmeasured));
+        assert_eq!((alarms(None).state, seen(0, 0, 0)), (State::Unknown, State::Unknown));
         let longest = Duration::from_secs(900);
         let ran =
             |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
@@ -255,7 +285,10 @@ mod tests {
 
     #[test]
     fn the_screen_says_first_whether_anything_is_wrong_and_fits() {
-        let checks = vec![alarms(Some((50, vec!["x ".repeat(90)]))), Check::new("dead letters", State::Ok, "none")];
+        let checks = vec![
+            alarms(Some(Alarms { count: 50, alarming: vec!["x ".repeat(90)], unevaluated: vec![] })),
+            Check::new("dead letters", State::Ok, "none"),
+        ];
         let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: State::Wrong, checks };
         let text = for_people(&status, 80);
         assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");

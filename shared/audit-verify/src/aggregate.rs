@@ -5,6 +5,7 @@
 
 use crate::{
     histogram::Histogram,
+    period::Period,
     report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, SLOW_MS, Step},
 };
 use audit::{RefundStep, Source, Status};
@@ -62,6 +63,11 @@ impl Line<'_> {
         self.timestamp.get(..10).unwrap_or(&self.timestamp).to_owned()
     }
 
+    /// Its amount, where that is in the currency of all prices: other money cannot be added to it.
+    fn cents(&self) -> Option<i64> {
+        self.amount_total.filter(|_| self.currency.as_deref() == Some(tier::CURRENCY))
+    }
+
     /// Whether a human ordered it: neither double work nor a machine's time.
     fn is_by_operator(&self) -> bool {
         self.details.as_ref().and_then(|details| details.ordered_by.as_deref()) == Some("operator")
@@ -72,25 +78,40 @@ impl Line<'_> {
 #[derive(Default)]
 struct Account {
     tier: Option<Tier>,
-    /// The day of its first verdict.
-    delivered: Option<String>,
-    /// The day on which the money went back.
-    refunded: Option<String>,
+    /// Its first verdict.
+    delivered: Option<Moment>,
+    /// When the money went back, and how much of it, where the record tells.
+    refunded: Option<(Moment, Option<i64>)>,
+    /// What was charged, where that is not the tier's price.
+    charged: Option<i64>,
     /// How many verdicts are called the first one, without those that an operator ordered or wrote.
     verdicts: u32,
+    /// Whether a further one came in the report's time.
+    is_twice: bool,
     failed: bool,
+}
+
+/// When something happened.
+struct Moment {
+    /// The day (UTC).
+    day: String,
+    /// Whether it is in the report's time.
+    counts: bool,
 }
 
 /// Money of a day and a tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Money {
     sold: u64,
+    gross_cents: i64,
     refunds: u64,
+    refunded_cents: i64,
 }
 
 /// Takes records in.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregate {
+    period: Period,
     sales: u64,
     records: u64,
     unreadable: u64,
@@ -111,17 +132,34 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    /// Counts the records of this time only. A sale is taken in whole all the same: what is refunded in one month was
+    /// mostly sold in another.
+    #[must_use]
+    pub fn over(period: Period) -> Self {
+        Self { period, ..Self::default() }
+    }
+
     /// Takes in all records of one sale, in their order. A line that cannot be read is counted and passed over.
     pub fn add_sale<'a>(&mut self, lines: impl IntoIterator<Item = &'a [u8]>) {
         let mut account = Account::default();
         let before = self.records;
         for line in lines {
-            self.records += 1;
             match serde_json::from_slice::<Line<'_>>(line) {
                 // The smoke test's sales are nobody's: no revenue, no latency that a customer met.
-                Ok(line) if line.smoke => self.records -= 1,
-                Ok(line) => self.add(&line, &mut account),
-                Err(_) => self.unreadable += 1,
+                Ok(line) if line.smoke => {}
+                Ok(line) => {
+                    let counts = self.period.holds(&line.timestamp);
+                    account.note(&line, counts);
+                    if counts {
+                        self.records += 1;
+                        self.count(&line, &account);
+                    }
+                }
+                // Nobody can say of which time it is.
+                Err(_) => {
+                    self.records += 1;
+                    self.unreadable += 1;
+                }
             }
         }
         self.sales += u64::from(self.records > before);
@@ -140,20 +178,9 @@ impl Aggregate {
         self.records
     }
 
-    fn add(&mut self, line: &Line<'_>, account: &mut Account) {
-        account.tier = line.tier.or(account.tier);
+    fn count(&mut self, line: &Line<'_>, account: &Account) {
         match &*line.event {
-            "pipeline" => self.add_event(line, account),
-            "refund" => match line.step {
-                Some(RefundStep::Issued | RefundStep::Confirmed) => went_back(line, account),
-                Some(RefundStep::Failed) => account.refunded = None,
-                Some(RefundStep::Authorised) | None => {}
-            },
-            "payment_change" => {
-                if matches!(line.change, Some(PaymentChange::Refunded | PaymentChange::DisputeLost)) {
-                    went_back(line, account);
-                }
-            }
+            "pipeline" => self.count_event(line, account),
             "amount_differs" => {
                 self.other_amounts += 1;
                 if line.currency.as_deref() == Some(tier::CURRENCY) {
@@ -173,19 +200,16 @@ impl Aggregate {
         }
     }
 
-    fn add_event(&mut self, line: &Line<'_>, account: &mut Account) {
+    fn count_event(&mut self, line: &Line<'_>, account: &Account) {
         let (Some(source), Some(status)) = (line.source, line.status) else { return };
         if let Some(step) = Step::of(source, status) {
-            self.latency.entry((line.tier, step)).or_default().add(line.latency_ms);
+            self.latency.entry((line.tier.or(account.tier), step)).or_default().add(line.latency_ms);
             match step {
                 Step::Verdict => {
-                    account.delivered = account.delivered.take().or_else(|| Some(line.day()));
-                    if !line.is_by_operator() {
-                        account.verdicts += 1;
-                        self.slow_verdicts += u64::from(line.latency_ms > SLOW_MS);
-                    }
+                    let is_slow = !line.is_by_operator() && line.latency_ms > SLOW_MS;
+                    self.slow_verdicts += u64::from(is_slow);
                 }
-                Step::VerdictFailed => account.failed = true,
+                Step::VerdictFailed => {}
                 Step::Page => self.retrievals.cache += 1,
                 Step::PageFromArchive => self.retrievals.archive += 1,
                 Step::Regeneration => self.retrievals.regenerated += 1,
@@ -205,20 +229,28 @@ impl Aggregate {
         }
     }
 
-    /// A sale counts once, with its tier's price, on the day of its first verdict; a refund takes the same back on
-    /// the day of the refund.
+    /// A sale counts once, with what was charged for it, on the day of its first verdict; a refund takes back what it
+    /// gave back on the day of the refund.
     fn settle(&mut self, account: Account) {
-        self.processed_twice += u64::from(account.verdicts > 1);
+        self.processed_twice += u64::from(account.is_twice);
+        let refund = account.refunded.filter(|(at, _)| at.counts);
         match (account.delivered, account.tier) {
-            (Some(day), Some(tier)) => {
-                self.money.entry((day, tier)).or_default().sold += 1;
-                if let Some(day) = account.refunded {
-                    self.money.entry((day, tier)).or_default().refunds += 1;
+            (Some(delivered), Some(tier)) => {
+                let charged = account.charged.unwrap_or_else(|| i64::from(tier.price_cents()));
+                if delivered.counts {
+                    let money = self.money.entry((delivered.day, tier)).or_default();
+                    money.sold += 1;
+                    money.gross_cents = money.gross_cents.saturating_add(charged);
+                }
+                if let Some((at, amount)) = refund {
+                    let money = self.money.entry((at.day, tier)).or_default();
+                    money.refunds += 1;
+                    money.refunded_cents = money.refunded_cents.saturating_add(amount.unwrap_or(charged));
                 }
             }
             _ => {
                 self.without_verdict += u64::from(account.failed);
-                self.refunds_without_verdict += u64::from(account.refunded.is_some());
+                self.refunds_without_verdict += u64::from(refund.is_some());
             }
         }
     }
@@ -230,9 +262,9 @@ impl Aggregate {
             day,
             tier,
             sold: money.sold,
-            gross_cents: cents(money.sold, tier),
+            gross_cents: money.gross_cents,
             refunds: money.refunds,
-            net_cents: cents(money.sold, tier) - cents(money.refunds, tier),
+            net_cents: money.gross_cents - money.refunded_cents,
         });
         let quantile = |histogram: &Histogram, per_cent| histogram.quantile(per_cent).unwrap_or_default();
         let latency = self.latency.into_iter().map(|((tier, step), histogram)| Latency {
@@ -275,14 +307,42 @@ impl Aggregate {
     }
 }
 
-fn went_back(line: &Line<'_>, account: &mut Account) {
-    account.refunded = account.refunded.take().or_else(|| Some(line.day()));
+impl Account {
+    /// Notes what a record says about the sale's money. `counts` tells whether it is in the report's time.
+    fn note(&mut self, line: &Line<'_>, counts: bool) {
+        self.tier = line.tier.or(self.tier);
+        match &*line.event {
+            "pipeline" => match line.source.zip(line.status).and_then(|(source, status)| Step::of(source, status)) {
+                Some(Step::Verdict) => {
+                    self.delivered.get_or_insert_with(|| Moment { day: line.day(), counts });
+                    if !line.is_by_operator() {
+                        self.verdicts += 1;
+                        self.is_twice |= self.verdicts > 1 && counts;
+                    }
+                }
+                Some(Step::VerdictFailed) => self.failed |= counts,
+                _ => {}
+            },
+            "refund" => match line.step {
+                Some(RefundStep::Issued | RefundStep::Confirmed) => self.went_back(line, counts),
+                Some(RefundStep::Failed) => self.refunded = None,
+                Some(RefundStep::Authorised) | None => {}
+            },
+            "payment_change" => {
+                if matches!(line.change, Some(PaymentChange::Refunded | PaymentChange::DisputeLost)) {
+                    self.went_back(line, counts);
+                }
+            }
+            "amount_differs" => self.charged = line.cents(),
+            _ => {}
+        }
+    }
+
+    fn went_back(&mut self, line: &Line<'_>, counts: bool) {
+        self.refunded.get_or_insert_with(|| (Moment { day: line.day(), counts }, line.cents()));
+    }
 }
 
 fn word(text: Option<&str>) -> String {
     text.unwrap_or("unspecified").to_owned()
-}
-
-fn cents(count: u64, tier: Tier) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX).saturating_mul(i64::from(tier.price_cents()))
 }

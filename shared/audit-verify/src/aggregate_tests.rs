@@ -1,7 +1,7 @@
 //! Reports of generated sales.
 
 use crate::{
-    Aggregate,
+    Aggregate, Period,
     report::{Counted, Crosschecked, Filtered, Mails, Report, Retrievals, Step},
 };
 use audit::{Body, Record, RefundStep, Source, Status, chain};
@@ -112,6 +112,37 @@ fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
     let undelivered = Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up"));
     let found = report([undelivered.refund(1, Issued)]);
     assert_eq!((found.revenue.len(), found.without_verdict, found.refunds_without_verdict), (0, 1, 1));
+}
+
+/// A sale of the 16th that is refunded on the 17th: each on its own day, whatever the report is about.
+#[test]
+fn each_record_counts_in_the_time_of_its_own() {
+    let over = |since: &str, until: &str| {
+        let day = |text: &str| Timestamp::parse(&format!("{text}T00:00:00Z"));
+        let mut aggregate = Aggregate::over(Period::new(day(since), day(until)));
+        let told = || Told::new(Some(Tier::Full)).verdict(0, 1);
+        for Told(sale) in [told().refund(1, RefundStep::Issued), told(), told()] {
+            aggregate.add_sale(sale.outbox().iter().map(|entry| entry.line.as_bytes()));
+        }
+        let found = aggregate.finish();
+        (found.sales, found.records, revenue(&found).iter().map(|row| (row.2, row.4, row.5)).collect::<Vec<_>>())
+    };
+    assert_eq!(over("2026-04-16", "2026-04-17"), (3, 3, vec![(3, 0, 1500)]));
+    assert_eq!(over("2026-04-17", "2026-04-18"), (1, 1, vec![(0, 1, -500)]));
+    assert_eq!(over("2026-04-16", "2026-04-18"), (3, 4, vec![(3, 0, 1500), (0, 1, -500)]));
+    assert_eq!(over("2026-04-18", "2026-04-19"), (0, 0, vec![]));
+}
+
+#[test]
+fn money_is_counted_as_it_was_charged() {
+    let paid = |cents: i64, currency: &str| Body::AmountDiffers {
+        amount_total: Some(cents),
+        currency: Some(currency.into()),
+        price: 500,
+    };
+    let sale = || Told::new(Some(Tier::Full)).verdict(0, 1);
+    let found = report([sale().body(1, paid(400, "cad")), sale(), sale().body(1, paid(1, "usd"))]);
+    assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 1400, 1400)]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod functions;
 pub mod histogram;
 mod known;
 mod link;
+pub mod period;
 pub mod report;
 pub mod signed_digest;
 pub mod stream;
@@ -17,6 +18,7 @@ mod verification;
 
 pub use aggregate::Aggregate;
 pub use verification::Verification;
+pub use period::Period;
 
 #[cfg(test)]
 mod aggregate_tests;

@@ -33,7 +33,7 @@ pub struct Report {
     /// Sales that were paid with another amount than their price, promotion codes for the most part.
     pub other_amounts: u64,
     /// How far those in Canadian dollars were over the price, all together, in cents: less than zero for rebates.
-    /// Revenue counts prices and is not corrected by it.
+    /// Revenue has it in already; those in another currency count with their price.
     pub other_amounts_cents: i64,
     /// Latency by tier and step.
     pub latency: Vec<Latency>,
@@ -60,7 +60,7 @@ pub struct Revenue {
     pub tier: Tier,
     /// First verdicts on that day.
     pub sold: u64,
-    /// Their prices.
+    /// What was charged for them.
     pub gross_cents: i64,
     /// Refunds on that day of sales that had been delivered.
     pub refunds: u64,

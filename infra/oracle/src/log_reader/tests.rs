@@ -128,12 +128,18 @@ fn every_bad_stream_is_named_and_lost_ones_too() {
 #[test]
 fn a_report_reads_every_record_once() {
     let world = world();
-    let whole = crate::command::wait(report(&ports(&world).objects, "", |_, _| ())).unwrap();
+    let whole = crate::command::wait(report(&ports(&world).objects, &Period::default(), |_, _| ())).unwrap();
     assert_eq!((whole.sales, whole.records, whole.latency[0].count), (20, 60, 60));
-    let second = crate::command::wait(report(&ports(&world).objects, "2027-01-16", |_, _| ())).unwrap();
+    let from = |day: &str| Period::new(Timestamp::parse(&format!("{day}T00:00:00Z")), None);
+    let all: Vec<String> = world.state().log.keys().cloned().collect();
+    let written = all.iter().map(|key| (key.clone(), Timestamp::parse("2027-01-16T09:00:00Z").unwrap().as_millis()));
+    world.state().log_written_at.extend(written);
+    let second = crate::command::wait(report(&ports(&world).objects, &from("2027-01-16"), |_, _| ())).unwrap();
     assert_eq!((second.sales, second.records), (10, 30));
     world.plan(Plan::none().whenever("log.object", Fault::Fail));
-    assert!(crate::command::wait(report(&ports(&world).objects, "", |_, _| ())).is_err());
+    let none = crate::command::wait(report(&ports(&world).objects, &from("2027-01-17"), |_, _| ())).unwrap();
+    assert_eq!(none.sales, 0, "nothing is read that was not written since");
+    assert!(crate::command::wait(report(&ports(&world).objects, &Period::default(), |_, _| ())).is_err());
 }
 
 #[test]

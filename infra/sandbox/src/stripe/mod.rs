@@ -1,5 +1,6 @@
 //! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds and promotion codes.
 
+mod charges;
 pub(crate) mod error;
 mod form;
 mod idempotency;
@@ -95,6 +96,7 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
             let found = state.stripe.payment_intents.get(*id).cloned();
             found.ok_or_else(|| StripeError::missing("payment_intent", id, None))
         }
+        ("GET", ["charges", "search"]) => charges::search(state, form),
         ("POST", ["refunds"]) => refunds::create(state, form, now),
         ("GET", ["refunds"]) => refunds::list(state, form),
         ("GET", ["refunds", id]) => refunds::retrieve(state, id, form),

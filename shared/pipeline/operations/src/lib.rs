@@ -6,6 +6,7 @@
 //! that receive it make sure that nothing is made or mailed twice.
 
 pub mod cache;
+pub mod desk;
 pub mod list;
 pub mod quarantine;
 pub mod reattempt;

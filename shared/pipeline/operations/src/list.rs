@@ -68,6 +68,33 @@ pub async fn in_review(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, Sto
     rows(ports, &[Work::Review], now).await
 }
 
+/// The sales on the lists of these kinds of work, most urgent first.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn of_works(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    rows(ports, works, now).await
+}
+
+/// Which rows of a list a decision about many sales is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only those that came on the list then or later.
+    pub since: Option<Timestamp>,
+    /// Only those whose detail holds this text, whatever its case.
+    pub reason_like: Option<String>,
+}
+
+impl Filter {
+    /// Whether a row is meant.
+    #[must_use]
+    pub fn matches(&self, row: &Row) -> bool {
+        let is_since = self.since.is_none_or(|since| row.since >= since.to_iso());
+        let is_like = |text: &String| row.detail.to_lowercase().contains(&text.to_lowercase());
+        is_since && self.reason_like.as_ref().is_none_or(is_like)
+    }
+}
+
 async fn rows(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Row>, StorageError> {
     let mut found = Vec::new();
     for work in works {
@@ -312,6 +339,23 @@ mod tests {
         );
         let works: Vec<_> = run(undecided(ports(&world), at(0))).unwrap().unwrap();
         assert_eq!(works.len(), 4);
+    }
+
+    #[test]
+    fn a_filter_takes_what_came_since_for_a_reason() {
+        let failed = |seconds, reason: &str| {
+            sale().with("fulfilment", Fulfilment::Failed { reason: reason.into(), at: at(seconds) })
+        };
+        let world = world_of([failed(-50, "UPSTREAM 503"), failed(-9_000, "UPSTREAM 503"), failed(-40, "QUOTA")]);
+        let rows = run(of_works(ports(&world), &[Work::Failed], at(0))).unwrap().unwrap();
+        let chosen = |since: Option<i64>, like: Option<&str>| {
+            let filter = Filter { since: since.map(at), reason_like: like.map(str::to_owned) };
+            rows.iter().filter(|row| filter.matches(row)).map(|row| row.session_id.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(Some(-50), Some("upstream")), ["cs_test_0"]);
+        assert_eq!(chosen(Some(-49), None), ["cs_test_2"]);
+        assert_eq!(chosen(None, Some("503")), ["cs_test_1", "cs_test_0"]);
+        assert_eq!(chosen(None, None).len(), 3);
     }
 
     #[test]

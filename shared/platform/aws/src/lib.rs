@@ -40,7 +40,7 @@ pub use deployments::CodeDeploy;
 pub use digests::{KmsKey, S3Digests, SqsLogNotices};
 pub use memory_logs::DynamoMemoryLogs;
 pub use queue::SqsQueue;
-pub use queue_desk::{Depth, Move, QueueDesk};
+pub use queue_desk::{DeadMessage, Depth, Move, QueueDesk};
 pub use reach::Reach;
 pub use rotation::Rotation;
 pub use sales::DynamoSales;

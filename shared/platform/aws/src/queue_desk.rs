@@ -12,7 +12,7 @@ use aws_sdk_sqs::{
     },
 };
 use domain::{Timestamp, ports::StorageError};
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 /// The most that SQS takes or gives at a time.
 const BATCH: i32 = 10;
@@ -36,6 +36,17 @@ pub struct Depth {
     pub in_flight: u64,
     /// Sent and not to be delivered yet.
     pub delayed: u64,
+}
+
+/// One message that a queue gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadMessage {
+    /// SQS's id of it.
+    pub id: String,
+    /// What it says.
+    pub body: String,
+    /// When it was sent.
+    pub sent_at: Option<Timestamp>,
 }
 
 /// How a move of dead letters by SQS itself stands.
@@ -168,6 +179,52 @@ impl QueueDesk {
         };
         self.connection.call(step("dead letters delete"), delete).await?;
         Ok(moved().count() as u64)
+    }
+
+    /// Up to about `most` messages of a queue of dead letters, oldest first. SQS gives some of what is there at a time, so
+    /// it is asked until nothing new comes.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn look(&self, url: &str, most: usize) -> Result<Vec<DeadMessage>, StorageError> {
+        let mut seen: BTreeMap<String, DeadMessage> = BTreeMap::new();
+        let mut empty = 0;
+        while seen.len() < most && empty < 2 {
+            let before = seen.len();
+            for message in self.receive(step("dead letters look"), url, 0).await? {
+                let id = message.message_id.clone().unwrap_or_default();
+                let sent_at = sent_at(&message);
+                seen.entry(id.clone()).or_insert(DeadMessage { id, body: message.body.unwrap_or_default(), sent_at });
+            }
+            empty = if seen.len() == before { empty + 1 } else { 0 };
+        }
+        let mut found: Vec<_> = seen.into_values().collect();
+        found.sort_by(|a, b| (a.sent_at, &a.id).cmp(&(b.sent_at, &b.id)));
+        Ok(found)
+    }
+
+    /// Deletes one message of a queue of dead letters; `false` where it is not there, or hidden at the moment. Others that
+    /// are met on the way stay hidden for two minutes.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn delete(&self, url: &str, id: &str) -> Result<bool, StorageError> {
+        loop {
+            let messages = self.receive(step("dead letters receive"), url, HIDDEN).await?;
+            if messages.is_empty() {
+                return Ok(false);
+            }
+            let Some(found) = messages.into_iter().find(|message| message.message_id.as_deref() == Some(id)) else {
+                continue;
+            };
+            let handle = found.receipt_handle.unwrap_or_default();
+            let delete = || async {
+                self.client().delete_message().queue_url(url).receipt_handle(&handle).send().await?;
+                Ok(())
+            };
+            self.connection.call(step("dead letters delete"), delete).await?;
+            return Ok(true);
+        }
     }
 
     async fn receive(&self, step: Step<'_>, url: &str, hidden: i32) -> Result<Vec<Message>, StorageError> {

@@ -46,7 +46,7 @@ impl LazyClient {
         self.maker.make(secret_key)
     }
 
-    async fn client(&self) -> Result<Made<Client>, PaymentError> {
+    pub(crate) async fn client(&self) -> Result<Made<Client>, PaymentError> {
         self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
     }
 

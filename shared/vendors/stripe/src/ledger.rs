@@ -15,7 +15,7 @@ use domain::{
 };
 use serde_json::Value;
 
-const SESSIONS: &str = "/v1/checkout/sessions";
+pub(crate) const SESSIONS: &str = "/v1/checkout/sessions";
 
 #[async_trait]
 impl Ledger for Client {
@@ -66,7 +66,7 @@ fn refund_status(reply: &Value) -> Result<RefundStatus, CallError> {
 
 /// The paid sessions of a page. One of them that cannot be read makes the page unreadable: a comparison that
 /// leaves out what somebody paid would be worse than none. Of the others nothing is read.
-fn paid_page(reply: &Value) -> Result<PaidSessions, CallError> {
+pub(crate) fn paid_page(reply: &Value) -> Result<PaidSessions, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of sessions"))?;
     let paid = objects.iter().filter(|object| object["payment_status"] == "paid");
     let sessions = paid.map(session::parse).collect::<Result<Vec<_>, _>>()?;

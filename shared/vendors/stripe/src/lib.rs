@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod event;
+mod find;
 mod form;
 mod lazy;
 mod ledger;
@@ -17,6 +18,7 @@ mod transport;
 
 pub use client::{BASE_URL, Client, Config, ConfigError};
 pub use event::{Event, EventError, EventKind};
+pub use find::{Found, LastDigits, Wanted};
 pub use lazy::LazyClient;
 pub use session::SessionError;
 pub use signature::SignatureError;

@@ -1,0 +1,72 @@
+//! Stripe's search of charges, as far as operators find purchases with it. Every purchase here is made with one card.
+
+use serde_json::{Value, json};
+
+use super::{error::StripeError, form::Form};
+use crate::state::State;
+
+/// The last digits of the card that pays for everything.
+const LAST4: &str = "4242";
+
+/// `query` is clauses joined by AND: `field:'text'`, `field:number`, `field>number`, `field>=number`.
+pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
+    form.allow(&["query", "limit", "page", "expand.#"])?;
+    let clauses = form.required("query")?.split(" AND ").map(Clause::parse).collect::<Result<Vec<_>, _>>()?;
+    let mut found = Vec::new();
+    for intent in state.stripe.payment_intents.values() {
+        let charge = charge(intent);
+        if clauses.iter().all(|clause| clause.holds(&charge)) {
+            found.push(charge);
+        }
+    }
+    found.sort_by_key(|charge| std::cmp::Reverse(charge["created"].as_i64()));
+    Ok(json!({
+        "object": "search_result", "url": "/v1/charges/search", "has_more": false, "next_page": null, "data": found,
+    }))
+}
+
+fn charge(intent: &Value) -> Value {
+    json!({
+        "id": intent["latest_charge"],
+        "object": "charge",
+        "amount": intent["amount"],
+        "created": intent["created"],
+        "currency": intent["currency"],
+        "payment_intent": intent["id"],
+        "payment_method_details": { "type": "card", "card": { "last4": LAST4 } },
+        "status": "succeeded",
+    })
+}
+
+struct Clause<'a> {
+    path: &'a str,
+    test: &'a str,
+    value: &'a str,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Result<Self, StripeError> {
+        let known = ["payment_method_details.card.last4", "status", "created", "amount", "currency"];
+        [">=", ":", ">"]
+            .into_iter()
+            .find_map(|test| text.split_once(test).map(|(path, value)| Self { path, test, value }))
+            .filter(|clause| known.contains(&clause.path))
+            .ok_or_else(|| StripeError::invalid(format!("We were unable to parse your search query: {text}")))
+    }
+
+    fn holds(&self, charge: &Value) -> bool {
+        let field = self.path.split('.').fold(charge, |value, name| &value[name]);
+        match (self.test, field) {
+            (":", Value::String(text)) => format!("'{text}'") == self.value,
+            (test, Value::Number(number)) => {
+                let (number, value) = (number.as_i64(), self.value.parse::<i64>().ok());
+                match test {
+                    ":" => number == value,
+                    ">" => number > value,
+                    _ => number >= value,
+                }
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Decisions of operators that belong to no sale, such as a new secret or a message that is thrown away: on record in a
+//! stream of their own, before anything is done.
+
+use crate::Operator;
+use audit::{CommitError, FunctionJournal, Noted};
+use domain::ports::StorageError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The name of the stream.
+pub const STREAM: &str = "operator";
+
+/// Why a decision is not on record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The table could not be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// It could not be saved.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// The stream remembers nothing but its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Desk {}
+
+/// Records that an operator does `action`, with facts that hold no secret, no address and no text of a customer's.
+///
+/// # Errors
+/// [`RecordError`]: do nothing then.
+pub async fn record(
+    journal: FunctionJournal<'_>,
+    operator: &Operator,
+    action: &'static str,
+    facts: &Value,
+) -> Result<(), RecordError> {
+    let desk = journal.load::<Desk>().await?;
+    let details = json!({ "action": action, "by": operator.name(), "reason": operator.reason(), "facts": facts });
+    let noted = journal.commit(desk, |_: &mut Desk, _| Noted::save(()).requiring("operator", details.clone())).await?;
+    noted.settle().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{decisions, operator, whatever_breaks, world};
+    use testkit::{World, run};
+
+    fn go(world: &World) -> impl Future<Output = Result<(), RecordError>> {
+        let journal = FunctionJournal { function: STREAM, notes: world, log: world, alerts: world, clock: world };
+        async move { record(journal, &operator(), "secrets set", &json!({ "name": "stripe" })).await }
+    }
+
+    #[test]
+    fn a_decision_names_who_what_and_why() {
+        let world = world();
+        run(go(&world)).unwrap().unwrap();
+        run(go(&world)).unwrap().unwrap();
+        let records = decisions(&world);
+        assert_eq!(records.len(), 2);
+        let details = &records[0]["details"];
+        assert_eq!((&details["action"], &details["by"]), (&json!("secrets set"), &json!("dana")));
+        assert_eq!((&details["facts"]["name"], &records[1]["seq"]), (&json!("stripe"), &json!(2)));
+    }
+
+    #[test]
+    fn whatever_breaks_a_repeated_command_is_on_record() {
+        let fresh = || -> &'static World { Box::leak(Box::new(world())) };
+        whatever_breaks(fresh, go, |world, what| assert!(!decisions(world).is_empty(), "{what}"));
+    }
+}

@@ -1,0 +1,175 @@
+//! Paid sessions by what a customer knows of them: an address, the last digits of a card, an amount, a day. For
+//! operators; nothing of it is kept.
+
+use crate::{
+    Client, LazyClient,
+    ledger::{SESSIONS, paid_page},
+    reply::CallError,
+    transport::{Call, MAX_PAGE_BYTES},
+};
+use domain::{
+    CheckoutSession, EmailAddress, Timestamp,
+    money::PaymentId,
+    ports::{Ledger, PaidSessions, PaymentError},
+};
+use serde_json::Value;
+
+/// The most pages of a hundred that one question reads.
+const MOST_PAGES: usize = 50;
+
+/// The last four digits of a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastDigits(String);
+
+impl LastDigits {
+    /// Four digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let valid = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+        valid.then(|| Self(text.to_owned()))
+    }
+}
+
+/// What is known of a purchase. All of it must be true of what is found.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The address that was typed at the till.
+    pub email: Option<EmailAddress>,
+    /// The last digits of the card.
+    pub last4: Option<LastDigits>,
+    /// What was charged, in the currency's smallest unit.
+    pub amount: Option<i64>,
+    /// When it was created at the earliest.
+    pub since: Timestamp,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Paid sessions, newest first.
+    pub sessions: Vec<CheckoutSession>,
+    /// Whether there are more than one question reads.
+    pub more: bool,
+}
+
+impl Wanted {
+    /// Whether this is a session that is looked for. Addresses differ in case between a till and a letter.
+    fn is_met_by(&self, session: &CheckoutSession) -> bool {
+        let same_address = |email: &EmailAddress| {
+            session.email.as_ref().is_some_and(|found| found.expose().eq_ignore_ascii_case(email.expose()))
+        };
+        self.email.as_ref().is_none_or(same_address)
+            && self.amount.is_none_or(|amount| session.amount_total == Some(amount))
+            && session.created.is_none_or(|created| created >= self.since)
+    }
+}
+
+impl LazyClient {
+    /// The paid sessions that are looked for.
+    ///
+    /// # Errors
+    /// [`PaymentError`].
+    pub async fn find(&self, wanted: &Wanted) -> Result<Found, PaymentError> {
+        let client = self.client().await?;
+        client.find(wanted).await
+    }
+}
+
+impl Client {
+    /// The paid sessions that are looked for.
+    ///
+    /// # Errors
+    /// [`PaymentError`].
+    pub async fn find(&self, wanted: &Wanted) -> Result<Found, PaymentError> {
+        if let Some(digits) = &wanted.last4 {
+            return self.by_card(digits, wanted).await;
+        }
+        if let Some(email) = &wanted.email {
+            let found = self.listed(wanted, &[("customer_details[email]", email.expose())]).await?;
+            if !found.sessions.is_empty() {
+                return Ok(found);
+            }
+        }
+        // Stripe compares addresses letter by letter: what it does not find may have been typed in capitals.
+        self.listed(wanted, &[]).await
+    }
+
+    async fn listed(&self, wanted: &Wanted, filter: &[(&str, &str)]) -> Result<Found, PaymentError> {
+        let since = wanted.since.as_seconds().to_string();
+        let (mut found, mut from) = (Found::default(), None::<String>);
+        for _ in 0..MOST_PAGES {
+            let mut query = vec![("created[gte]", since.as_str()), ("status", "complete"), ("limit", "100")];
+            query.extend_from_slice(filter);
+            query.extend(from.as_deref().map(|last| ("starting_after", last)));
+            let call = Call::Get { path: SESSIONS.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+            let PaidSessions { sessions, next } = paid_page(&self.transport.call(&call).await?)?;
+            found.sessions.extend(sessions.into_iter().filter(|session| wanted.is_met_by(session)));
+            from = next;
+            if from.is_none() {
+                return Ok(found);
+            }
+        }
+        Ok(Found { more: true, ..found })
+    }
+
+    /// Stripe's search knows cards; each payment that it finds leads to its session.
+    async fn by_card(&self, digits: &LastDigits, wanted: &Wanted) -> Result<Found, PaymentError> {
+        let (since, last4) = (wanted.since.as_seconds(), &digits.0);
+        let mut search =
+            format!("payment_method_details.card.last4:'{last4}' AND status:'succeeded' AND created>={since}");
+        if let Some(amount) = wanted.amount {
+            search.push_str(&format!(" AND amount:{amount}"));
+        }
+        let (mut found, mut from) = (Found::default(), None::<String>);
+        for _ in 0..MOST_PAGES {
+            let mut query = vec![("query", search.as_str()), ("limit", "100")];
+            query.extend(from.as_deref().map(|page| ("page", page)));
+            let path = "/v1/charges/search".to_owned();
+            let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_PAGE_BYTES }).await?;
+            for payment in payments(&reply)? {
+                let session = self.session_of(&payment).await?;
+                found.sessions.extend(session.filter(|session| session.is_paid() && wanted.is_met_by(session)));
+            }
+            from = reply["next_page"].as_str().filter(|_| reply["has_more"] == true).map(str::to_owned);
+            if from.is_none() {
+                return Ok(found);
+            }
+        }
+        Ok(Found { more: true, ..found })
+    }
+}
+
+/// The payments of found charges; one that belongs to no payment intent is none of ours.
+fn payments(reply: &Value) -> Result<Vec<PaymentId>, CallError> {
+    let charges = reply["data"].as_array().ok_or(CallError::Unexpected("no list of charges"))?;
+    Ok(charges.iter().filter_map(|charge| PaymentId::parse(charge["payment_intent"].as_str()?).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn session(email: &str, amount: i64, created: i64) -> CheckoutSession {
+        crate::session::parse(&json!({
+            "id": "cs_test_1", "payment_status": "paid", "amount_total": amount, "created": created,
+            "customer_details": { "email": email },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn all_that_is_known_must_be_true() {
+        let wanted = Wanted {
+            email: EmailAddress::parse("Buyer@Example.com").ok(),
+            last4: None,
+            amount: Some(500),
+            since: Timestamp::from_seconds(100),
+        };
+        assert!(wanted.is_met_by(&session("buyer@example.com", 500, 100)));
+        assert!(!wanted.is_met_by(&session("other@example.com", 500, 100)));
+        assert!(!wanted.is_met_by(&session("buyer@example.com", 100, 100)));
+        assert!(!wanted.is_met_by(&session("buyer@example.com", 500, 99)));
+        assert!(LastDigits::parse("4242").is_some() && LastDigits::parse("42'2").is_none());
+    }
+}
