@@ -17,8 +17,8 @@ pub mod stream;
 mod verification;
 
 pub use aggregate::Aggregate;
-pub use verification::Verification;
 pub use period::Period;
+pub use verification::Verification;
 
 #[cfg(test)]
 mod aggregate_tests;
