@@ -1,5 +1,6 @@
 //! The inbox, and the topic that hears of it, on a [`World`].
 
+pub use crate::unread::Unread;
 use crate::world::{Delivered, World};
 use async_trait::async_trait;
 use domain::{
@@ -8,15 +9,6 @@ use domain::{
     mail::Draft,
     ports::{Broadcast, Inbox, MailError, StorageError},
 };
-
-/// An unread message in the pretended inbox.
-#[derive(Clone)]
-pub struct Unread {
-    /// How a list names it.
-    pub arrival: Arrival,
-    /// What it says.
-    pub message: Incoming,
-}
 
 fn unavailable<T>(_: T) -> MailError {
     MailError::Unavailable(503)

@@ -2,7 +2,7 @@
 
 use crate::{
     faults::{Fault, Passage, Plan, Trouble},
-    inbox::Unread,
+    unread::Unread,
 };
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,

@@ -6,6 +6,20 @@ use serde::Serialize;
 use crate::evaluation::{Contact, Evaluation};
 use crate::state::State;
 
+impl Evaluation {
+    /// Grants or denies authority for authoritative output (RFC-0009).
+    #[must_use]
+    pub fn authorization(&self) -> AuthorizationEnvelope {
+        AuthorizationEnvelope::new(self)
+    }
+
+    /// Records that the evaluation took place, with its terminal state (RFC-0008).
+    #[must_use]
+    pub fn envelope(&self) -> EvaluationEnvelope {
+        EvaluationEnvelope::new(self)
+    }
+}
+
 /// Grants or denies authority for authoritative outputs (RFC-0009). Only an [`Evaluation`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuthorizationEnvelope {
@@ -28,7 +42,7 @@ struct Provenance {
 }
 
 impl AuthorizationEnvelope {
-    pub(crate) fn new(evaluation: &Evaluation) -> Self {
+    fn new(evaluation: &Evaluation) -> Self {
         Self {
             status: evaluation.state(),
             domain: evaluation.domain(),
@@ -64,7 +78,7 @@ pub struct EvaluationEnvelope {
 }
 
 impl EvaluationEnvelope {
-    pub(crate) fn new(evaluation: &Evaluation) -> Self {
+    fn new(evaluation: &Evaluation) -> Self {
         Self {
             state: evaluation.state(),
             reason_code: evaluation.reason_code(),

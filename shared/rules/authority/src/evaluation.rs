@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, RESOURCES, WORDS};
 use crate::engine::decide::{Decision, decide};
-use crate::envelope::{AuthorizationEnvelope, EvaluationEnvelope};
 use crate::quote::{MappingSource, Quote};
 use crate::state::{Outcome, State};
 use crate::text::token::tokens;
@@ -296,18 +295,6 @@ impl Evaluation {
             }
         }
         Ok(())
-    }
-
-    /// Grants or denies authority for authoritative output (RFC-0009).
-    #[must_use]
-    pub fn authorization(&self) -> AuthorizationEnvelope {
-        AuthorizationEnvelope::new(self)
-    }
-
-    /// Records that the evaluation took place, with its terminal state (RFC-0008).
-    #[must_use]
-    pub fn envelope(&self) -> EvaluationEnvelope {
-        EvaluationEnvelope::new(self)
     }
 
     pub(crate) fn evaluator(&self) -> &'static str {

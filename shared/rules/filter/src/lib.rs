@@ -28,8 +28,9 @@ pub use outcome::{
 };
 pub use watch::Watchlist;
 
+use engine::lists::Lists;
 pub use engine::reading::Reading;
-use engine::tables::{Lists, Tables};
+use engine::tables::Tables;
 
 /// A compiled block list. Immutable, and stateless per call (invariant 7).
 #[derive(Debug)]

@@ -7,7 +7,8 @@
 use crate::Filter;
 use crate::engine::bidi;
 use crate::engine::find::each_view;
-use crate::engine::tables::{Class, Symbols, Tables, kind};
+use crate::engine::lists::{Class, Symbols, kind};
+use crate::engine::tables::Tables;
 use crate::engine::view::{Unit, View};
 
 /// A string with fewer letters and digits is found as a word of its own only, and never through digits read as

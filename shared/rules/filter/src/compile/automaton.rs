@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use crate::compile::list::ListError;
+use crate::engine::lists::{Class, Matching, Pattern, Symbols, Term, kind};
 use crate::engine::nfa::ends_before;
-use crate::engine::tables::{COMPLETE, Class, Matching, Pattern, Symbols, Term, kind};
+use crate::engine::tables::COMPLETE;
 
 /// The automaton.
 pub(crate) struct Sieve {

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::compile::lookalikes::{Private, only_char};
-use crate::engine::tables::{Class, FIRST_SPECIAL, Symbols, ascii_symbol, kind};
+use crate::engine::lists::{Class, FIRST_SPECIAL, Symbols, ascii_symbol, kind};
 
 /// The folds of all characters, and the classes they name.
 pub(crate) struct Folds {

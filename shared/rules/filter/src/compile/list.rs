@@ -5,10 +5,10 @@ use std::ops::BitOr;
 
 use serde::Deserialize;
 
+use crate::engine::lists::{Matching, Substitute, Term};
 use crate::engine::senses::{
     Case, Collocation, Collocations, Condition, Glances, WordPattern, bit_of, glance, pair_of,
 };
-use crate::engine::tables::{Matching, Substitute, Term};
 
 /// Why a block list was refused.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,9 @@ pub(crate) mod lookalikes;
 pub(crate) mod validate;
 
 use crate::compile::list::{BlockList, ListError, ListedTerm};
+use crate::engine::lists::{Element, FIRST_SPECIAL, Lists, Matching, Pattern, ascii_symbol};
 use crate::engine::nfa::Nfa;
-use crate::engine::tables::{Element, FIRST_SPECIAL, Lists, Matching, Pattern, Tables, ascii_symbol};
+use crate::engine::tables::Tables;
 
 /// Why the data files do not make a filter.
 #[derive(Debug, thiserror::Error)]

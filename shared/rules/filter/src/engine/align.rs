@@ -2,9 +2,11 @@
 
 use std::ops::ControlFlow;
 
+pub(crate) use crate::engine::alignment::{Alignment, Role};
 use crate::engine::edges::{begins, ends};
+use crate::engine::lists::{Matching, Pattern, kind};
 use crate::engine::nfa::ends_before;
-use crate::engine::tables::{Matching, Pattern, Tables, kind};
+use crate::engine::tables::Tables;
 use crate::engine::view::{Unit, View};
 
 /// How many separators may stand between two letters of one term.
@@ -15,37 +17,6 @@ pub(crate) const LONGEST: usize = 200;
 
 /// The longest pattern that fits the state sets below.
 const LONGEST_PATTERN: usize = 64;
-
-/// One occurrence of a pattern's letters, in order, in a view.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Alignment {
-    pub(crate) pattern: u16,
-    /// Index of the first unit.
-    pub(crate) first: usize,
-    /// Index of the last unit.
-    pub(crate) last: usize,
-    /// What every unit from first to last is taken for.
-    pub(crate) roles: Vec<Role>,
-    /// Letters and gaps stand side by side as the term writes them, but for the case.
-    pub(crate) as_written: bool,
-}
-
-impl Alignment {
-    fn place(&mut self, pattern: u16, first: usize, last: usize, as_written: bool) {
-        (self.pattern, self.first, self.last, self.as_written) = (pattern, first, last, as_written);
-    }
-}
-
-/// What a unit inside an occurrence is taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// The element of the pattern with this index.
-    Element(u8),
-    /// The element with this index once more.
-    Repeat(u8),
-    /// A separator before the element with this index.
-    Gap(u8),
-}
 
 /// Lines patterns up with a view. It is asked as often as a term's letters stand somewhere, so what was
 /// allocated is kept from one time to the next.

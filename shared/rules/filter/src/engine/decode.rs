@@ -1,16 +1,14 @@
 //! One round of decoding: HTML entities and tags, percent, backslash and quoted-printable escapes, and
 //! Markdown links. Never recursive; the caller bounds the number of rounds.
 
-use crate::engine::tables::{Class, Tables, ascii_symbol};
+use crate::engine::lists::{Class, ascii_symbol};
+use crate::engine::tables::Tables;
 use crate::engine::view::{CONTINUES, DECODED, Unit, View};
 
 /// How many units an entity or a number in an escape may be long.
 const LONGEST_ENTITY: usize = 36;
 
-/// The ASCII signs with which something that can be decoded begins.
-pub(crate) const ESCAPES: &[u8] = b"&%=\\<]";
-
-/// Whether something that can be decoded may begin at `at`, where one of [`ESCAPES`] or the first byte of a
+/// Whether something that can be decoded may begin at `at`, where one of [`ESCAPES`](super::lists::ESCAPES) or the first byte of a
 /// full-width form stands. Wrong only by "yes".
 pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
     // Something invisible may stand between the signs, or a full-width form for one of them.

@@ -1,7 +1,8 @@
 //! Where an occurrence may begin and end.
 
-use crate::engine::align::Alignment;
-use crate::engine::tables::{Matching, Pattern, Tables, kind};
+use crate::engine::alignment::Alignment;
+use crate::engine::lists::{Matching, Pattern, kind};
+use crate::engine::tables::Tables;
 use crate::engine::view::Unit;
 
 /// Whether a pattern may begin with the unit at `first`.

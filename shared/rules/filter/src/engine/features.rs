@@ -1,7 +1,8 @@
 //! What an occurrence is made of: its letters, how they are spelt, and what stands between them.
 
 use crate::engine::align::Role;
-use crate::engine::tables::{Element, Matching, Pattern, Tables, Term, kind};
+use crate::engine::lists::{Element, Matching, Pattern, Term, kind};
+use crate::engine::tables::Tables;
 use crate::engine::view::{AFTER_HIDDEN, DECODED, Unit};
 
 /// What stands between two letters that follow one another.

@@ -4,8 +4,9 @@ use crate::engine::align::Alignment;
 use crate::engine::context::{Context, floor};
 use crate::engine::features::Features;
 use crate::engine::known::Known;
+use crate::engine::lists::Matching;
 use crate::engine::senses::{Case, Shape};
-use crate::engine::tables::{Matching, Tables};
+use crate::engine::tables::Tables;
 use crate::engine::view::View;
 use crate::engine::writing::{Plain, Writing, Written, writing};
 

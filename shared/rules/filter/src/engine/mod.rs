@@ -2,6 +2,7 @@
 //! substitutes with the very filter that will use them.
 
 pub(crate) mod align;
+pub(crate) mod alignment;
 pub(crate) mod bidi;
 pub(crate) mod characters;
 pub(crate) mod check;
@@ -14,6 +15,7 @@ pub(crate) mod features;
 pub(crate) mod find;
 pub(crate) mod judge;
 pub(crate) mod known;
+pub(crate) mod lists;
 pub(crate) mod nfa;
 pub(crate) mod reading;
 pub(crate) mod replace;
@@ -22,5 +24,6 @@ pub(crate) mod sieve;
 pub(crate) mod tables;
 pub(crate) mod token;
 pub(crate) mod view;
+pub(crate) mod word_lists;
 pub(crate) mod words;
 pub(crate) mod writing;

@@ -1,7 +1,7 @@
 //! The exact matcher: all positions of all patterns at once, one bit each. It follows every reading of every
 //! character, which the sieve does not, and is used on texts that the sieve holds back.
 
-use crate::engine::tables::{Class, Lists, Matching, Pattern, kind};
+use crate::engine::lists::{Class, Lists, Matching, Pattern, kind};
 
 /// The patterns as bit masks; a pattern never crosses a word of 64 bits, and there are at most 64 words.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::engine::bidi;
 use crate::engine::find::each_view;
-use crate::engine::tables::{Class, Tables, ascii_symbol, kind};
+use crate::engine::lists::{Class, ascii_symbol, kind};
+use crate::engine::tables::Tables;
 use crate::engine::view::{CONTINUES, Unit, View};
 
 /// One reading of a text.

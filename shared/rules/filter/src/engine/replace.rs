@@ -4,28 +4,9 @@
 //! without one ("the manifold" → "the system"), and where no wording fits, there is none.
 
 use crate::engine::context::{Context, word_before};
-use crate::engine::tables::Substitute;
+use crate::engine::lists::Substitute;
 use crate::engine::token::Token;
-
-pub(crate) const DETERMINERS: &[&str] = &[
-    "the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its", "their", "some", "any", "each",
-    "every", "no", "one", "another", "which", "what", "whose", "either", "neither", "both", "such",
-];
-
-const TITLES: &[&str] =
-    &["captain", "sister", "warden", "engineer", "quartermaster", "librarian", "agent", "dr", "commander", "officer"];
-
-/// Words that do not belong to the noun phrase of the word after them.
-pub(crate) const FUNCTION_WORDS: &[&str] = &[
-    "of", "in", "on", "at", "by", "for", "from", "with", "to", "into", "over", "under", "about", "as", "per", "via",
-    "and", "or", "but", "if", "when", "because", "since", "while", "than", "then", "so", "is", "are", "was", "were",
-    "be", "been", "has", "have", "had", "do", "does", "did", "will", "would", "can", "could", "should", "may", "might",
-    "must", "says", "said", "shows", "show", "suggests", "suggest", "use", "uses", "using", "used", "run", "runs",
-    "ran", "see", "sees", "saw", "improve", "raise", "lower", "check", "checks", "trust", "apply", "applied", "gives",
-    "give", "like", "not", "only", "also", "where", "how", "why", "whether", "let", "through", "across", "within",
-    "between", "against", "without", "after", "before", "during", "until", "means", "yields", "meet", "meets",
-    "exceeds", "clears",
-];
+use crate::engine::word_lists::{DETERMINERS, FUNCTION_WORDS, TITLES};
 
 /// Whether there is a wording that may replace the bytes from `start` on; see [`wording`].
 pub(crate) fn fits(substitute: &Substitute, text: &str, start: usize) -> bool {

@@ -2,8 +2,8 @@
 //! ASCII it is two table look-ups.
 
 use crate::engine::bidi;
-use crate::engine::decode::{ESCAPES, may_be_escape};
-use crate::engine::tables::{COMPLETE, Tables, kind};
+use crate::engine::decode::may_be_escape;
+use crate::engine::tables::{COMPLETE, Tables};
 
 /// A letter that is a sign too ("$" in "$5" and in "nou$") is followed up as a letter for at most this long.
 const LONGEST_FORK: usize = 48;
@@ -154,22 +154,4 @@ fn decode_utf8(bytes: &[u8]) -> Option<(char, usize)> {
     };
     let c = std::str::from_utf8(bytes.get(..length)?).ok()?.chars().next()?;
     Some((c, length))
-}
-
-/// The columns of the ASCII characters with their marks, and those of the letters that signs can be read as.
-pub(crate) fn ascii_columns(tables: &Tables) -> ([u16; 128], [u16; 128]) {
-    let (mut ascii, mut letters) = ([0; 128], [0; 128]);
-    for byte in 0..128_u8 {
-        let id = tables.fold(byte as char) as u8;
-        let class = tables.class(id);
-        let column = |id: u8| tables.lists.column_of.get(id as usize).copied().unwrap_or(0);
-        ascii[byte as usize] = u16::from(column(id)) | if ESCAPES.contains(&byte) { Tables::ESCAPE } else { 0 };
-        if tables.is_ambiguous(id) && class.is(kind::SEPARATOR) {
-            // As a separator it is a space; as a letter it is the first letter that it can be read as.
-            ascii[byte as usize] = u16::from(column(tables.fold(' ') as u8)) | Tables::SIGN;
-            let letter = (b'a' + class.symbols.trailing_zeros() as u8) as char;
-            letters[byte as usize] = u16::from(column(tables.fold(letter) as u8));
-        }
-    }
-    (ascii, letters)
 }

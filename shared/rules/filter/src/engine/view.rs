@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::engine::tables::{Class, Tables, kind};
+use crate::engine::lists::{Class, kind};
+use crate::engine::tables::Tables;
 
 /// Came out of an escape, an entity or the like.
 pub(crate) const DECODED: u8 = 1;

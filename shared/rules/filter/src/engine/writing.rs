@@ -3,7 +3,7 @@
 
 use crate::engine::align::Role;
 use crate::engine::features::{Features, Gap};
-use crate::engine::tables::{Matching, Pattern, Term};
+use crate::engine::lists::{Matching, Pattern, Term};
 use crate::engine::view::Unit;
 
 /// How an occurrence is written.

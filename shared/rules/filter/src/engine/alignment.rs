@@ -1,0 +1,32 @@
+//! Where the letters of a term stand in a view.
+
+/// One occurrence of a pattern's letters, in order, in a view.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Alignment {
+    pub(crate) pattern: u16,
+    /// Index of the first unit.
+    pub(crate) first: usize,
+    /// Index of the last unit.
+    pub(crate) last: usize,
+    /// What every unit from first to last is taken for.
+    pub(crate) roles: Vec<Role>,
+    /// Letters and gaps stand side by side as the term writes them, but for the case.
+    pub(crate) as_written: bool,
+}
+
+impl Alignment {
+    pub(super) fn place(&mut self, pattern: u16, first: usize, last: usize, as_written: bool) {
+        (self.pattern, self.first, self.last, self.as_written) = (pattern, first, last, as_written);
+    }
+}
+
+/// What a unit inside an occurrence is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The element of the pattern with this index.
+    Element(u8),
+    /// The element with this index once more.
+    Repeat(u8),
+    /// A separator before the element with this index.
+    Gap(u8),
+}

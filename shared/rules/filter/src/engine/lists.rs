@@ -1,0 +1,185 @@
+//! What the compiler makes of the lists: character classes, terms and their patterns. Plain data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::senses::Condition;
+
+/// A set of symbols, one bit each. A symbol is a letter (0–25), a digit (26–35), one of `.` `-` `%` (36–38),
+/// or a listed non-ASCII character (39 and up).
+pub(crate) type Symbols = u128;
+
+pub(crate) const POINT: u8 = 36;
+pub(crate) const HYPHEN: u8 = 37;
+pub(crate) const PERCENT: u8 = 38;
+pub(crate) const FIRST_SPECIAL: u8 = 39;
+
+/// Properties of a class, as bits.
+pub(crate) mod kind {
+    /// A letter of any script: no word ends beside it.
+    pub(crate) const LETTER: u8 = 1;
+    /// A decimal digit.
+    pub(crate) const DIGIT: u8 = 2;
+    /// May stand between the letters of a disguised term.
+    pub(crate) const SEPARATOR: u8 = 4;
+    /// White space (a separator too).
+    pub(crate) const SPACE: u8 = 8;
+    /// Invisible: seen through as if it were not there.
+    pub(crate) const IGNORABLE: u8 = 16;
+    /// A Greek letter.
+    pub(crate) const GREEK: u8 = 32;
+}
+
+/// The symbol of an ASCII letter, digit or numeric sign.
+pub(crate) fn ascii_symbol(c: char) -> Option<u8> {
+    match c {
+        'a'..='z' => Some(c as u8 - b'a'),
+        'A'..='Z' => Some(c as u8 - b'A'),
+        '0'..='9' => Some(26 + c as u8 - b'0'),
+        '.' => Some(POINT),
+        '-' => Some(HYPHEN),
+        '%' => Some(PERCENT),
+        _ => None,
+    }
+}
+
+/// The ASCII signs with which something that can be decoded begins.
+pub(crate) const ESCAPES: &[u8] = b"&%=\\<]";
+
+/// Characters that the engine treats alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Class {
+    /// Everything a character of this class can be read as.
+    pub(crate) symbols: Symbols,
+    /// What it is before anything is read into it, or [`Class::NONE`].
+    pub(crate) primary: u8,
+    /// Bits of [`kind`].
+    pub(crate) kind: u8,
+}
+
+impl Class {
+    pub(crate) const NONE: u8 = u8::MAX;
+
+    pub(crate) fn is(&self, bits: u8) -> bool {
+        self.kind & bits != 0
+    }
+
+    pub(crate) fn reads_as(&self, symbol: u8) -> bool {
+        self.symbols & (1 << symbol) != 0
+    }
+
+    /// Whether it can be read as a listed non-ASCII character.
+    pub(crate) fn is_special(&self) -> bool {
+        self.symbols >> FIRST_SPECIAL != 0
+    }
+
+    /// Whether it has more readings than the sieve follows.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        const LETTERS: Symbols = (1 << 26) - 1;
+        const I_AND_L: Symbols = (1 << 8) | (1 << 11);
+        let letters = self.symbols & LETTERS;
+        let one_reading = letters == I_AND_L || letters.count_ones() <= 1;
+        self.is_special() || !one_reading || (letters != 0 && self.is(kind::SEPARATOR))
+    }
+
+    /// Whether a word may begin after, or end before, a character of this class.
+    pub(crate) fn is_edge(&self) -> bool {
+        !self.is(kind::LETTER | kind::DIGIT)
+    }
+}
+
+/// How a term's occurrences are delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Matching {
+    /// Letters, perhaps with digits; a whole word in any case and any disguise.
+    Word,
+    /// Digits with separators of their own, which must be there.
+    Number,
+    /// Symbols, found anywhere.
+    Symbol,
+    /// Greek letters, found where no other Greek letter adjoins.
+    Greek,
+    /// One letter that is none of ASCII, found where it stands as a word of its own.
+    Letter,
+}
+
+impl Matching {
+    /// Whether the term begins with a listed symbol, which makes it easy to find.
+    pub(crate) fn is_symbolic(self) -> bool {
+        matches!(self, Matching::Symbol | Matching::Greek | Matching::Letter)
+    }
+}
+
+/// What stands in for a term.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Substitute {
+    pub(crate) full: String,
+    pub(crate) noun: String,
+    pub(crate) after_a: String,
+    #[serde(default)]
+    pub(crate) alone: bool,
+}
+
+/// A blocked term.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Term {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) category: u8,
+    pub(crate) reason: String,
+    pub(crate) matching: Matching,
+    /// Somebody's name: see [`Context::reads_as_name`](super::context::Context).
+    pub(crate) name: bool,
+    pub(crate) substitute: Option<Substitute>,
+    pub(crate) innocent: Vec<String>,
+    pub(crate) allow: Vec<Condition>,
+    pub(crate) deny: Vec<Condition>,
+}
+
+/// One letter of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Element {
+    pub(crate) symbol: u8,
+    /// The character as the term writes it.
+    pub(crate) written: char,
+    /// What the term itself writes between the element before and this one.
+    pub(crate) gap: String,
+}
+
+impl Element {
+    pub(crate) fn is_digit(&self) -> bool {
+        (26..36).contains(&self.symbol)
+    }
+}
+
+/// One spelling of a term, as the automaton sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pattern {
+    pub(crate) term: u16,
+    pub(crate) elements: Vec<Element>,
+    /// A spelling with `rn` for `m` or `vv` for `w`: a disguise in itself.
+    pub(crate) disguise: bool,
+    /// The added plural "s".
+    pub(crate) plural: bool,
+}
+
+/// The parts of [`Tables`] that are small.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Lists {
+    pub(crate) version: String,
+    pub(crate) hash: String,
+    pub(crate) classes: Vec<Class>,
+    /// Folds of one character to several classes; a fold of 256 + n means the n-th of these.
+    pub(crate) expansions: Vec<Vec<u8>>,
+    pub(crate) terms: Vec<Term>,
+    pub(crate) patterns: Vec<Pattern>,
+    /// The patterns that are complete, per state of the sieve that has any.
+    pub(crate) complete: Vec<(u16, Vec<u16>)>,
+    /// Column of `transitions` per class.
+    pub(crate) column_of: Vec<u8>,
+    /// log2 of the length of a row of `transitions`.
+    pub(crate) shift: u32,
+    /// Named character references, sorted.
+    pub(crate) entities: Vec<(String, char)>,
+}
