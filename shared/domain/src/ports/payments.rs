@@ -42,6 +42,10 @@ pub struct CreatedCheckoutSession {
 /// The payment provider.
 #[async_trait]
 pub trait Payments: Send + Sync {
+    /// Whether an id is of the provider's other mode, live or test: there is no such session for our key. Never asks.
+    async fn is_of_other_mode(&self, _id: &SessionId) -> bool {
+        false
+    }
     /// Retrieves a session.
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError>;
     /// Creates a session.

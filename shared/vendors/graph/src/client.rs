@@ -16,7 +16,7 @@ use reqwest::{
     Method, StatusCode, Url,
     header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// Where the real Graph is.
 pub const GRAPH_URL: &str = "https://graph.microsoft.com";
@@ -284,6 +284,16 @@ fn no_mailbox(error: MailError) -> MailError {
     match error {
         MailError::NoSuchDraft => MailError::Forbidden(404),
         error => error,
+    }
+}
+
+impl Client {
+    /// The permissions that were consented to, such as `Mail.Send`.
+    ///
+    /// # Errors
+    /// [`MailError`] when no token can be had.
+    pub async fn permissions(&self) -> Result<BTreeSet<String>, MailError> {
+        self.tokens.permissions().await
     }
 }
 

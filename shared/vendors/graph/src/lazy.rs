@@ -11,7 +11,7 @@ use domain::{
     sale::Draft,
 };
 use serde::Deserialize;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The stored form of the credentials. With a refresh token a person has consented, without one an administrator
 /// has consented for the application.
@@ -71,6 +71,14 @@ impl LazyClient {
             timeout: DEFAULT_TIMEOUT,
         };
         Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&self.clock))?)
+    }
+
+    /// The permissions that were consented to, such as `Mail.Send`: asked of the login service each time.
+    ///
+    /// # Errors
+    /// [`MailError`] when no token can be had.
+    pub async fn permissions(&self) -> Result<BTreeSet<String>, MailError> {
+        self.client().await?.permissions().await
     }
 
     /// Nothing was sent yet when this fails, so trying again later is safe.

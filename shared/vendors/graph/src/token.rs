@@ -2,6 +2,7 @@
 
 use crate::reply::{self, Lost};
 use async_trait::async_trait;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use domain::{
     Secret, Timestamp,
     ports::{Clock, MailError},
@@ -9,6 +10,7 @@ use domain::{
 use reqwest::header::HeaderValue;
 use serde_json::Value;
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -18,6 +20,8 @@ const MARGIN: Duration = Duration::from_secs(300);
 
 const DELEGATED_SCOPE: &str =
     "offline_access https://graph.microsoft.com/Mail.ReadWrite https://graph.microsoft.com/Mail.Send";
+/// Everything that was consented to, whether we ask for it or not.
+const CONSENTED_SCOPE: &str = "offline_access https://graph.microsoft.com/.default";
 const APP_ONLY_SCOPE: &str = "https://graph.microsoft.com/.default";
 
 /// Keeps the refresh token that replaced the one we came with.
@@ -96,6 +100,20 @@ impl Tokens {
         }
     }
 
+    /// The permissions that were consented to, without the resource's name; those of an application stand in its access
+    /// token.
+    pub(crate) async fn permissions(&self) -> Result<BTreeSet<String>, MailError> {
+        let mut form = self.form();
+        for (name, value) in &mut form {
+            if *name == "scope" && value == DELEGATED_SCOPE {
+                CONSENTED_SCOPE.clone_into(value);
+            }
+        }
+        let body = self.token_reply(form).await?;
+        self.rotate(parse(&body).ok_or(MailError::Unavailable(200))?.refresh).await;
+        Ok(permissions(&body))
+    }
+
     /// Graph refused this header: the next call fetches another. A newer one is left alone.
     pub(crate) fn forget(&self, refused: &HeaderValue) {
         self.with_cache(|cache| cache.access.take_if(|(header, _)| header == refused));
@@ -103,7 +121,16 @@ impl Tokens {
 
     /// Two calls at once may both come here. Both get a token, and both new refresh tokens are valid.
     async fn fetch(&self, now: Timestamp) -> Result<HeaderValue, MailError> {
-        let request = self.http.post(&self.url).form(&self.form()).timeout(self.timeout);
+        let body = self.token_reply(self.form()).await?;
+        let token = parse(&body).ok_or(MailError::Unavailable(200))?;
+        self.rotate(token.refresh).await;
+        let until = now.plus(token.lifetime.saturating_sub(MARGIN));
+        self.with_cache(|cache| cache.access = Some((token.header.clone(), until)));
+        Ok(token.header)
+    }
+
+    async fn token_reply(&self, form: Vec<(&'static str, String)>) -> Result<Vec<u8>, MailError> {
+        let request = self.http.post(&self.url).form(&form).timeout(self.timeout);
         // Whatever happens to this call, nothing has happened to the mail.
         let lost = |error: reqwest::Error| {
             tracing::warn!(error = Lost::from(error).chain(), "no access token");
@@ -119,11 +146,7 @@ impl Tokens {
             tracing::warn!(status, code, "no access token");
             return Err(reply::login_refusal(status, wait, &code));
         }
-        let token = parse(&body).ok_or(MailError::Unavailable(status))?;
-        self.rotate(token.refresh).await;
-        let until = now.plus(token.lifetime.saturating_sub(MARGIN));
-        self.with_cache(|cache| cache.access = Some((token.header.clone(), until)));
-        Ok(token.header)
+        Ok(body)
     }
 
     async fn rotate(&self, new: Option<Secret>) {
@@ -160,6 +183,20 @@ impl Tokens {
     }
 }
 
+/// Scopes of a delegated grant stand beside the token, roles of an application in it. The token is Microsoft's to read; its
+/// middle part is looked at here to tell an operator what it holds, and decides nothing.
+fn permissions(body: &[u8]) -> BTreeSet<String> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let short = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
+    if let Some(scopes) = body["scope"].as_str() {
+        return scopes.split_whitespace().map(short).collect();
+    }
+    let claims = body["access_token"].as_str().and_then(|token| token.split('.').nth(1));
+    let claims = claims.and_then(|claims| URL_SAFE_NO_PAD.decode(claims).ok());
+    let claims: Value = claims.and_then(|claims| serde_json::from_slice(&claims).ok()).unwrap_or_default();
+    claims["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).map(short).collect()
+}
+
 struct Token {
     header: HeaderValue,
     lifetime: Duration,
@@ -181,6 +218,16 @@ fn parse(body: &[u8]) -> Option<Token> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn permissions_are_read_beside_a_token_and_in_it() {
+        let of = |body: Value| permissions(body.to_string().as_bytes()).into_iter().collect::<Vec<_>>();
+        let scope = "https://graph.microsoft.com/Mail.Send https://graph.microsoft.com/Mail.ReadWrite openid";
+        assert_eq!(of(serde_json::json!({ "scope": scope })), ["Mail.ReadWrite", "Mail.Send", "openid"]);
+        let claims = URL_SAFE_NO_PAD.encode(r#"{"roles":["Mail.Send"]}"#);
+        assert_eq!(of(serde_json::json!({ "access_token": format!("h.{claims}.s") })), ["Mail.Send"]);
+        assert!(of(serde_json::json!({ "access_token": "opaque" })).is_empty());
+    }
 
     #[test]
     fn a_token_reply_is_read() {

@@ -72,6 +72,8 @@ pub enum ConfigError {
 pub struct Client {
     pub(crate) transport: Transport,
     site: String,
+    /// Whether the key is of the live mode; `None` for one that does not say.
+    live: Option<bool>,
 }
 
 impl Client {
@@ -95,7 +97,7 @@ impl Client {
         let Config { attempt_timeout, budget, backoff, .. } = config;
         let transport =
             Transport { http, base_url, authorization, attempt_timeout, budget, backoff, pause, randomness };
-        Ok(Self { transport, site })
+        Ok(Self { transport, site, live: mode_of(key) })
     }
 
     /// A session, and Stripe's whole reply.
@@ -118,6 +120,10 @@ impl Client {
 
 #[async_trait]
 impl Payments for Client {
+    async fn is_of_other_mode(&self, id: &SessionId) -> bool {
+        id.looks_issued() && self.live.is_some_and(|live| live == id.is_test_mode())
+    }
+
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
         Ok(self.retrieve(id).await?.0)
     }
@@ -168,6 +174,15 @@ fn usable(found: &Value, code: &str) -> Option<String> {
     (same && found["active"] == true && found["customer"].is_null()).then(|| id.to_owned())
 }
 
+/// Whether a key is of the live mode: `sk_live_…`, `rk_test_…`.
+fn mode_of(key: &str) -> Option<bool> {
+    match key.split_once('_')?.1.split_once('_')?.0 {
+        "live" => Some(true),
+        "test" => Some(false),
+        _ => None,
+    }
+}
+
 fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
 }
@@ -186,6 +201,20 @@ fn is_header_word(text: &str) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_key_says_its_mode() {
+        for (key, live) in [
+            ("sk_live_1", Some(true)),
+            ("rk_live_1", Some(true)),
+            ("sk_test_1", Some(false)),
+            ("rk_test_1", Some(false)),
+            ("sk_1", None),
+            ("key", None),
+        ] {
+            assert_eq!(mode_of(key), live, "{key}");
+        }
+    }
 
     #[test]
     fn a_session_nobody_can_pay_is_an_error() {

@@ -1,7 +1,7 @@
 //! Stripe with its key fetched at the first call: a function that starts asks for nothing it may not need. A key that
 //! is refused is looked up again, so that a rotated one works without a restart.
 
-use crate::{Client, maker::Maker, reply::is_unauthorized};
+use crate::{Client, PaymentLink, WebhookEndpoint, maker::Maker, reply::is_unauthorized};
 use async_trait::async_trait;
 use domain::{
     CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId, Timestamp,
@@ -46,6 +46,22 @@ impl LazyClient {
         self.maker.make(secret_key)
     }
 
+    /// As [`Client::webhook_endpoints`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn webhook_endpoints(&self) -> Result<Vec<WebhookEndpoint>, PaymentError> {
+        self.client().await?.webhook_endpoints().await
+    }
+
+    /// As [`Client::payment_links`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn payment_links(&self) -> Result<Vec<PaymentLink>, PaymentError> {
+        self.client().await?.payment_links().await
+    }
+
     pub(crate) async fn client(&self) -> Result<Made<Client>, PaymentError> {
         self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
     }
@@ -61,6 +77,14 @@ impl LazyClient {
 
 #[async_trait]
 impl Payments for LazyClient {
+    async fn is_of_other_mode(&self, id: &SessionId) -> bool {
+        // A key that cannot be read is told by the call that follows.
+        match self.client().await {
+            Ok(client) => client.is_of_other_mode(id).await,
+            Err(_) => false,
+        }
+    }
+
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
         let client = self.client().await?;
         let outcome = client.session(id).await;

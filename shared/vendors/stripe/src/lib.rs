@@ -1,8 +1,9 @@
-//! Stripe as far as Oracle uses it: webhook signatures and events, and seven calls of its HTTP API.
+//! Stripe as far as Oracle uses it: webhook signatures and events, and the calls of its HTTP API that it needs.
 //!
 //! Replies and events hold customers' questions and addresses, so no error here carries text that a vendor or a
 //! customer wrote: only codes cut down to a known alphabet.
 
+mod account;
 pub mod client;
 pub mod event;
 mod find;
@@ -16,10 +17,12 @@ pub mod signature;
 mod smoke;
 mod transport;
 
+pub use account::{PaymentLink, WebhookEndpoint};
 pub use client::{BASE_URL, Client, Config, ConfigError};
-pub use event::{Event, EventError, EventKind};
+pub use event::{Event, EventError, EventKind, HANDLED};
 pub use find::{Found, LastDigits, Wanted};
 pub use lazy::LazyClient;
 pub use session::SessionError;
 pub use signature::SignatureError;
 pub use smoke::{Created, SmokeClient, SmokeSecret};
+pub use transport::API_VERSION;

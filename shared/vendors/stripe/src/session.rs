@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The key of the Payment Link's custom field that holds the question (Product Tiers, invariant 8).
-const IDEA: &str = "idea";
+pub(crate) const QUESTION_FIELD: &str = "idea";
 
 /// Why an object is not a Checkout Session. Only what decides about money is required; the rest may be absent
 /// or of any type.
@@ -58,7 +58,7 @@ fn metadata(value: &Value) -> BTreeMap<String, String> {
 }
 
 fn idea(custom_fields: &Value) -> Option<String> {
-    let field = custom_fields.as_array()?.iter().find(|field| field["key"] == IDEA)?;
+    let field = custom_fields.as_array()?.iter().find(|field| field["key"] == QUESTION_FIELD)?;
     field["text"]["value"].as_str().map(str::to_owned)
 }
 

@@ -11,7 +11,8 @@ use std::{sync::Arc, time::Duration};
 
 /// The version whose documentation this crate was written from. Without the header a call means whatever the
 /// account's default version is.
-const VERSION: HeaderValue = HeaderValue::from_static("2026-07-29.dahlia");
+pub const API_VERSION: &str = "2026-07-29.dahlia";
+const VERSION: HeaderValue = HeaderValue::from_static(API_VERSION);
 const STRIPE_VERSION: HeaderName = HeaderName::from_static("stripe-version");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

@@ -1,0 +1,117 @@
+//! How the Stripe account is set up, as far as sales depend on it: webhook endpoints and payment links.
+
+use crate::{
+    Client,
+    reply::CallError,
+    transport::{Call, MAX_PAGE_BYTES},
+};
+use domain::ports::PaymentError;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A webhook endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookEndpoint {
+    /// Where Stripe delivers to.
+    pub url: String,
+    /// Whether it does.
+    pub is_enabled: bool,
+    /// The version of the events; `None` where it is the account's default.
+    pub api_version: Option<String>,
+    /// The types that are delivered; `*` is every one.
+    pub events: BTreeSet<String>,
+}
+
+/// A payment link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaymentLink {
+    /// Its id.
+    pub id: String,
+    /// The value of `tier` in its metadata, which its sessions take over.
+    pub tier: Option<String>,
+    /// Whether it asks for the question in the custom field that we read, and insists on an answer.
+    pub asks_for_question: bool,
+    /// Where the customer is sent after the payment.
+    pub returns_to: Option<String>,
+}
+
+impl Client {
+    /// Every webhook endpoint of the key's mode.
+    ///
+    /// # Errors
+    /// [`PaymentError`] when Stripe does not answer, or refuses the key.
+    pub async fn webhook_endpoints(&self) -> Result<Vec<WebhookEndpoint>, PaymentError> {
+        Ok(self.whole_list("/v1/webhook_endpoints", &[]).await?.iter().map(endpoint).collect())
+    }
+
+    /// Every payment link that can be paid.
+    ///
+    /// # Errors
+    /// As [`Self::webhook_endpoints`].
+    pub async fn payment_links(&self) -> Result<Vec<PaymentLink>, PaymentError> {
+        Ok(self.whole_list("/v1/payment_links", &[("active", "true")]).await?.iter().map(link).collect())
+    }
+
+    async fn whole_list(&self, path: &str, filter: &[(&str, &str)]) -> Result<Vec<Value>, PaymentError> {
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let last = all.last().and_then(|object| object["id"].as_str()).map(str::to_owned);
+            let mut query = vec![("limit", "100")];
+            query.extend(filter);
+            query.extend(last.as_deref().map(|last| ("starting_after", last)));
+            let call = Call::Get { path: path.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+            let reply = self.transport.call(&call).await?;
+            let page = reply["data"].as_array().ok_or(CallError::Unexpected("no list"))?;
+            all.extend(page.iter().cloned());
+            if page.is_empty() || reply["has_more"] != true {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn endpoint(object: &Value) -> WebhookEndpoint {
+    WebhookEndpoint {
+        url: text(&object["url"]).unwrap_or_default(),
+        is_enabled: object["status"] == "enabled",
+        api_version: text(&object["api_version"]),
+        events: object["enabled_events"].as_array().into_iter().flatten().filter_map(text).collect(),
+    }
+}
+
+fn link(object: &Value) -> PaymentLink {
+    let mut fields = object["custom_fields"].as_array().into_iter().flatten();
+    PaymentLink {
+        id: text(&object["id"]).unwrap_or_default(),
+        tier: text(&object["metadata"]["tier"]),
+        asks_for_question: fields.any(|field| {
+            field["key"] == crate::session::QUESTION_FIELD && field["type"] == "text" && field["optional"] != true
+        }),
+        returns_to: text(&object["after_completion"]["redirect"]["url"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_link_asks_for_the_question_in_one_field_and_insists() {
+        let with = |field: Value| link(&json!({ "id": "plink_1", "custom_fields": [field] })).asks_for_question;
+        assert!(with(json!({ "key": "idea", "type": "text", "optional": false })));
+        for other in [
+            json!({ "key": "question", "type": "text", "optional": false }),
+            json!({ "key": "idea", "type": "dropdown", "optional": false }),
+            json!({ "key": "idea", "type": "text", "optional": true }),
+        ] {
+            assert!(!with(other.clone()), "{other}");
+        }
+        let bare = link(&json!({ "id": "plink_1" }));
+        assert_eq!((bare.tier, bare.returns_to, bare.asks_for_question), (None, None, false));
+    }
+}
