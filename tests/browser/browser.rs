@@ -44,6 +44,20 @@ impl Browser {
                 format!("--user-data-dir={}", driver.profile.display()),
             ] },
         });
+        let mut capabilities = capabilities;
+        if let Some(browser) = std::env::var_os("ORACLE_BROWSER") {
+            let browser = browser.to_string_lossy();
+            capabilities["goog:chromeOptions"]["binary"] = json!(browser);
+            if browser.to_lowercase().contains("edge") {
+                // The same browser, whose driver has names of its own.
+                capabilities["browserName"] = json!("MicrosoftEdge");
+                capabilities["ms:edgeOptions"] = capabilities["goog:chromeOptions"].take();
+                capabilities["ms:loggingPrefs"] = capabilities["goog:loggingPrefs"].take();
+                if let Value::Object(all) = &mut capabilities {
+                    all.retain(|name, _| !name.starts_with("goog:"));
+                }
+            }
+        }
         let Value::Object(capabilities) = capabilities else { unreachable!("an object literal") };
         let client = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
             .capabilities(capabilities)

@@ -15,16 +15,13 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Starts the chromedriver on the path and reads the port it chose.
+    /// Starts the driver that the environment names, else the chromedriver on the path, and reads the port it chose.
     pub(crate) fn start() -> Self {
-        let mut process = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| {
-                panic!("chromedriver cannot be started ({error}); Debian has it as chromium-driver")
-            });
+        let driver = std::env::var_os("ORACLE_BROWSER_DRIVER").unwrap_or_else(|| "chromedriver".into());
+        let mut process =
+            Command::new(driver).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap_or_else(
+                |error| panic!("chromedriver cannot be started ({error}); Debian has it as chromium-driver"),
+            );
         let output = process.stdout.take().expect("its output is piped");
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
         let port = lines.find_map(|line| {

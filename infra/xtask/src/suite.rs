@@ -1,7 +1,9 @@
 //! `test`: every check and test, in the order in which a failure is cheapest to learn about.
 
 mod build;
+mod contract;
 mod false_hits;
+mod machine;
 mod prompts;
 mod steps;
 
@@ -11,7 +13,9 @@ use crate::{
     processes::Supervisor,
     up,
 };
+use machine::Skipped;
 use std::{
+    cell::RefCell,
     path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
@@ -32,6 +36,8 @@ struct Suite {
     supervisor: Supervisor,
     /// The private stack that the deployed tests run against.
     stack: LocalDir,
+    /// What this machine cannot run.
+    skipped: RefCell<Vec<Skipped>>,
 }
 
 /// One step: its name on the command line, and what it does.
@@ -69,7 +75,7 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
         130
     })?;
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let suite = Suite { program, root, supervisor, stack };
+    let suite = Suite { program, root, supervisor, stack, skipped: RefCell::default() };
 
     let mut results = Vec::new();
     for step in chosen {
@@ -82,10 +88,10 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
         results.push((step.name, begin.elapsed(), outcome));
     }
     up::stop(&suite.stack)?;
-    Ok(summarise(&results))
+    Ok(summarise(&results, &suite.skipped.borrow()))
 }
 
-fn summarise(results: &[(&str, Duration, Result<Count, Error>)]) -> ExitCode {
+fn summarise(results: &[(&str, Duration, Result<Count, Error>)], skipped: &[Skipped]) -> ExitCode {
     let mut total = Count::default();
     println!();
     for (name, duration, outcome) in results {
@@ -98,6 +104,9 @@ fn summarise(results: &[(&str, Duration, Result<Count, Error>)]) -> ExitCode {
         total.passed += count.passed;
         total.failed += count.failed;
         println!("{verdict:7} {name:10} {:7.1} s", duration.as_secs_f64());
+    }
+    for Skipped { what, reason, enable } in skipped {
+        println!("skipped {what}: {reason}; {enable}");
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
     if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

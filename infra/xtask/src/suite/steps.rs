@@ -3,8 +3,10 @@
 use super::{
     Count, Step, Suite,
     build::{build, run},
+    contract::contract,
     count,
     false_hits::false_hits,
+    machine::{self, Skipped},
     prompts::prompts,
 };
 use crate::{
@@ -16,13 +18,15 @@ use serde_json::Value;
 use std::{
     fs,
     io::{Read, Write},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 /// Test programs that need a running stack, by name; the others run without one.
 const DEPLOYED: [&str; 2] = ["stack", "browser"];
+
+/// The one of them that needs a browser.
+const BROWSER: &str = "browser";
 
 /// Test programs that simulate whole worlds; a step of their own.
 const SIMULATED: [&str; 2] = ["simulated", "defects"];
@@ -37,10 +41,18 @@ pub(super) const STEPS: [Step; 12] = [
     Step { name: "deny", about: "licences and sources of dependencies", run: deny },
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
     Step { name: "tests", about: "every test that needs no stack", run: tests },
-    Step { name: "false-hits", about: "the content filter on millions of ordinary words, fetched", run: false_hits },
+    Step {
+        name: "false-hits",
+        about: "the content filter on ordinary words, ours and millions fetched",
+        run: false_hits,
+    },
     Step { name: "prompts", about: "changed prompts through crosscheck and filter, and a refusal", run: prompts },
     Step { name: "sim", about: "a short simulation: a thousand worlds, and what it must find", run: sim },
-    Step { name: "deployed", about: "the tests against a stack of their own, Chromium included", run: deployed },
+    Step {
+        name: "deployed",
+        about: "the tests against a stack of their own, in a browser too, and the API's description",
+        run: deployed,
+    },
 ];
 
 /// Only on request: release builds of every function take longer than all the rest.
@@ -48,23 +60,19 @@ pub(super) const SAM: Step = Step { name: "sam", about: "sam build, as for a dep
 
 fn tools(suite: &Suite) -> Result<Count, Error> {
     test_tools(suite)?;
-    if ["chromium", "chromedriver"].into_iter().all(installed) {
+    let may_install = nix::unistd::geteuid().is_root() && machine::program("apt-get").is_some();
+    if machine::browser().is_some() || !may_install {
         return Ok(Count::default());
     }
-    if !nix::unistd::geteuid().is_root() || !installed("apt-get") {
-        return Err(Error::Refused(
-            "chromium and chromedriver are needed (Debian: apt install chromium chromium-driver)".to_owned(),
-        ));
-    }
-    run(suite, "apt-get update", Command::new("apt-get").args(["update", "--quiet"]))?;
+    let apt = |name, arguments: &[&str]| {
+        run(suite, name, Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
     let install = ["install", "--quiet", "--yes", "--no-install-recommends", "chromium", "chromium-driver"];
-    run(suite, "apt-get install", Command::new("apt-get").args(install).env("DEBIAN_FRONTEND", "noninteractive"))
-}
-
-fn installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| {
-        fs::metadata(directory.join(program)).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    let installed = apt("apt-get update", &["update", "--quiet"]).and_then(|_| apt("apt-get install", &install));
+    // The step that needs the browser says what is missing.
+    installed.or_else(|error| {
+        eprintln!("no browser could be installed: {error}");
+        Ok(Count::default())
     })
 }
 
@@ -141,8 +149,20 @@ fn run_programs(suite: &Suite, besides: &[&str], programs: Vec<String>) -> Resul
 
 fn deployed(suite: &Suite) -> Result<Count, Error> {
     let programs = test_programs(suite)?;
-    let present: Vec<&str> =
+    let mut present: Vec<&str> =
         DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program == name)).collect();
+    let browser = machine::browser();
+    if browser.is_none() {
+        present.retain(|name| *name != BROWSER);
+        machine::skip(
+            suite,
+            Skipped {
+                what: "browser tests",
+                reason: "neither Chromium, Chrome nor Edge with its driver was found".to_owned(),
+                enable: "install one (Debian: apt install chromium chromium-driver)",
+            },
+        )?;
+    }
     build(suite)?;
     // Started as a person would start it, by this same program.
     let mut start = Command::new(&suite.program);
@@ -164,10 +184,17 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         for name in present {
             command.args(["--test", name]);
         }
+        if let Some(machine::Browser { browser, driver }) = browser {
+            command.env("ORACLE_BROWSER", browser).env("ORACLE_BROWSER_DRIVER", driver);
+        }
         run_tests(suite, command.env("ORACLE_STACK", suite.stack.file("stack.json")))
     };
+    let kept = outcome.and_then(|tests| {
+        let Count { passed, failed } = contract(suite)?;
+        Ok(Count { passed: tests.passed + passed, failed: tests.failed + failed })
+    });
     up::stop(&suite.stack)?;
-    outcome
+    kept
 }
 
 fn sam(suite: &Suite) -> Result<Count, Error> {

@@ -1,0 +1,21 @@
+//! The deployed API against its description: schemathesis makes requests of it, right ones and wrong ones, and looks
+//! whether every reply is one that the description names.
+
+use super::{Count, Suite};
+use crate::{error::Error, local_dir::StackFile, python};
+use std::process::Command;
+
+/// Tries the running stack. One test, passed when there is no finding.
+pub(super) fn contract(suite: &Suite) -> Result<Count, Error> {
+    let tools = python::prepare(&suite.supervisor, "target/contract-venv", "requirements-contract.txt")?;
+    let stack: StackFile =
+        suite.stack.read("stack.json")?.ok_or_else(|| Error::NotRunning(suite.stack.path().to_path_buf()))?;
+    let mut command = Command::new(tools.program("schemathesis"));
+    command.arg("--config-file").arg(suite.root.join("infra/local/schemathesis.toml"));
+    command.args(["run", &format!("{}/openapi.json", stack.site)]).current_dir(suite.stack.path());
+    if suite.supervisor.run("schemathesis", &mut command)?.success() {
+        return Ok(Count { passed: 1, failed: 0 });
+    }
+    eprintln!("error: the API does not do what /openapi.json says");
+    Ok(Count { passed: 0, failed: 1 })
+}

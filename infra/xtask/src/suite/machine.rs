@@ -1,0 +1,147 @@
+//! What this machine has, and what is skipped where it has less: by name, with the reason, and never in CI.
+
+use super::{Count, Suite};
+use crate::error::Error;
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+/// Something that could not run here.
+pub(super) struct Skipped {
+    /// What.
+    pub(super) what: &'static str,
+    /// Why not.
+    pub(super) reason: String,
+    /// What would enable it.
+    pub(super) enable: &'static str,
+}
+
+/// Whether a continuous integration runs this: nothing may be skipped there.
+#[allow(clippy::disallowed_methods)]
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+/// Notes what cannot run here; in CI that is a failure.
+pub(super) fn skip(suite: &Suite, skipped: Skipped) -> Result<Count, Error> {
+    skip_unless(is_ci(), suite, skipped)
+}
+
+fn skip_unless(is_ci: bool, suite: &Suite, skipped: Skipped) -> Result<Count, Error> {
+    let Skipped { what, reason, enable } = &skipped;
+    if is_ci {
+        return Err(Error::Refused(format!("{what} cannot run here: {reason}; {enable}. Nothing is skipped in CI")));
+    }
+    eprintln!("skipped: {what}: {reason}; {enable}");
+    suite.skipped.borrow_mut().push(skipped);
+    Ok(Count::default())
+}
+
+/// A browser and the program that drives it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Browser {
+    pub(super) browser: PathBuf,
+    pub(super) driver: PathBuf,
+}
+
+/// Names of the programs, and where installers put them that are on no path. Chrome, Chromium and Edge are the same browser
+/// to their drivers, and a driver starts only its own.
+const BROWSERS: [(&[&str], &str); 3] = [
+    (&["chromium", "chromium-browser", "/Applications/Chromium.app/Contents/MacOS/Chromium"], "chromedriver"),
+    (
+        &[
+            "google-chrome",
+            "google-chrome-stable",
+            "chrome",
+            "/opt/google/chrome/chrome",
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+        ],
+        "chromedriver",
+    ),
+    (
+        &[
+            "microsoft-edge",
+            "microsoft-edge-stable",
+            "/opt/microsoft/msedge/msedge",
+            "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+        ],
+        "msedgedriver",
+    ),
+];
+
+/// Where drivers lie that are on no path.
+const DRIVER_FOLDERS: [&str; 3] = ["/usr/lib/chromium", "/usr/lib/chromium-browser", "/snap/bin"];
+
+/// The first browser that has its driver.
+pub(super) fn browser() -> Option<Browser> {
+    browser_by(&|name| program(name))
+}
+
+fn browser_by(find: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Browser> {
+    BROWSERS.iter().find_map(|(names, driver)| {
+        let browser = names.iter().find_map(|name| find(name))?;
+        let beside = DRIVER_FOLDERS.iter().find_map(|folder| find(&format!("{folder}/{driver}")));
+        Some(Browser { browser, driver: find(driver).or(beside)? })
+    })
+}
+
+/// Where a program is: on the path, or at its own.
+pub(super) fn program(name: &str) -> Option<PathBuf> {
+    let is_program =
+        |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Joined to a folder, an absolute path stays itself.
+    let mut places = std::env::split_paths(&path).chain([PathBuf::from("/")]).map(|folder| folder.join(name));
+    places.find(|place| is_program(place) && (name.starts_with('/') || place.parent() != Some(Path::new("/"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{local_dir::LocalDir, processes::Supervisor};
+    use std::cell::RefCell;
+
+    fn having(there: &'static [&'static str]) -> Option<Browser> {
+        browser_by(&|name| there.contains(&name).then(|| PathBuf::from(name)))
+    }
+
+    #[test]
+    fn a_browser_is_found_under_any_of_its_names_with_its_own_driver() {
+        let found = |there| having(there).map(|it| it.browser.to_string_lossy().into_owned());
+        assert_eq!(found(&["chromium", "chromedriver"]).as_deref(), Some("chromium"));
+        assert_eq!(found(&["google-chrome", "chromedriver"]).as_deref(), Some("google-chrome"));
+        assert_eq!(found(&["microsoft-edge", "msedgedriver"]).as_deref(), Some("microsoft-edge"));
+        assert_eq!(found(&["chromium", "/usr/lib/chromium/chromedriver"]).as_deref(), Some("chromium"));
+        assert_eq!(found(&["chromium", "microsoft-edge", "msedgedriver"]).as_deref(), Some("microsoft-edge"));
+        assert_eq!(found(&["microsoft-edge", "chromedriver"]), None);
+        assert_eq!((found(&["chromium"]), found(&["chromedriver"]), found(&[])), (None, None, None));
+    }
+
+    #[test]
+    fn programs_are_found_on_the_path_and_at_their_own() {
+        assert!(program("sh").is_some_and(|path| path.is_absolute()));
+        assert_eq!(program("/bin/sh"), Some(PathBuf::from("/bin/sh")));
+        assert_eq!((program("no-such-program"), program("/no/such/program")), (None, None));
+    }
+
+    #[test]
+    fn what_is_skipped_is_named_and_fails_in_ci() -> Result<(), Error> {
+        let stack = LocalDir::new(Some(std::env::temp_dir().join(format!("oracle-suite-{}", std::process::id()))))?;
+        let suite = Suite {
+            program: PathBuf::new(),
+            root: PathBuf::new(),
+            supervisor: Supervisor::new(&stack),
+            stack,
+            skipped: RefCell::default(),
+        };
+        let skipped = || Skipped { what: "pages", reason: "no browser".to_owned(), enable: "install one" };
+        let refused = skip_unless(true, &suite, skipped()).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(refused, "pages cannot run here: no browser; install one. Nothing is skipped in CI");
+        assert!(suite.skipped.borrow().is_empty());
+        assert_eq!(skip_unless(false, &suite, skipped())?, Count::default());
+        assert_eq!(suite.skipped.borrow()[0].what, "pages");
+        Ok(())
+    }
+}
