@@ -15,12 +15,12 @@ fn opened() -> Simulator {
     let mut sim = Simulator::new("quick");
     sim.world.state().answers = (0..15).map(|_| Err(ModelError::Timeout)).collect();
     for number in 1..=5 {
-        sim.next_session(&format!("cs_test_failing_{number}"));
+        sim.next_session(&format!("cs_test_failing_sale_{number}"));
         sim.stripe_delivers();
         sim.drain();
         assert_eq!(sim.page().unwrap().status(), 500, "sale {number}");
     }
-    sim.next_session("cs_test_sixth");
+    sim.next_session("cs_test_the_sixth_sale");
     sim
 }
 
@@ -59,7 +59,7 @@ fn a_probe_that_fails_keeps_the_circuit_open() {
     sim.stripe_delivers();
     sim.step();
     assert_eq!(sim.world.state().prompts.len(), calls + 3);
-    sim.next_session("cs_test_seventh");
+    sim.next_session("cs_test_the_seventh_sale");
     sim.stripe_delivers();
     sim.step();
     assert_eq!(sim.world.state().prompts.len(), calls + 3, "open for another minute");
@@ -83,7 +83,7 @@ fn a_broken_breaker_stops_no_sale() {
 fn what_the_model_says_wrongly_opens_no_circuit() {
     let mut sim = Simulator::new("quick");
     for number in 1..=6 {
-        sim.next_session(&format!("cs_test_prose_{number}"));
+        sim.next_session(&format!("cs_test_prose_replies_{number}"));
         sim.model_says("Certainly! Here is your verdict.");
         sim.stripe_delivers();
         sim.drain();

@@ -5,8 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod breaker;
+mod description;
 mod faults;
 mod filtering;
+mod front_door;
 mod golden;
 mod mail_retry;
 mod model_replies;

@@ -169,7 +169,7 @@ fn a_sale_whose_webhook_never_came_is_found_within_a_day_and_delivered() {
 
 #[test]
 fn a_delivered_sale_is_nobodys_business_for_ever() {
-    let mut session = paid_session("cs_test_simulated_1", "full", Some("someone@example.com"));
+    let mut session = paid_session("cs_test_simulated_sale_1", "full", Some("someone@example.com"));
     session.metadata.insert("tier".to_owned(), "quick".to_owned());
     session.amount_total = Some(100);
     let mut sim = Simulator::with_session(session);

@@ -105,7 +105,7 @@ fn a_lost_webhook_is_made_good_by_the_page() {
 
 #[test]
 fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
-    let mut sim = Simulator::with_session(paid_session("cs_test_no_address", "quick", None));
+    let mut sim = Simulator::with_session(paid_session("cs_test_no_address_sale", "quick", None));
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
     sim.stripe_delivers();
     sim.drain();
@@ -119,7 +119,7 @@ fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
 #[test]
 fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
     for page_first in [true, false] {
-        let mut sim = Simulator::with_session(paid_session("cs_test_unusable", "premium", Some(ADDRESS)));
+        let mut sim = Simulator::with_session(paid_session("cs_test_unusable_sale", "premium", Some(ADDRESS)));
         if page_first {
             assert_eq!(sim.page().unwrap().status(), 500);
         }
@@ -143,7 +143,7 @@ fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
 
 #[test]
 fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
-    let mut unpaid = paid_session("cs_test_unpaid", "quick", Some(ADDRESS));
+    let mut unpaid = paid_session("cs_test_unpaid_session", "quick", Some(ADDRESS));
     unpaid.payment_status = PaymentStatus::Unpaid;
     let mut sim = Simulator::with_session(unpaid);
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));

@@ -76,7 +76,7 @@ pub(crate) fn strategy() -> String {
 impl Simulator {
     /// A world with one paid session of the given tier.
     pub(crate) fn new(tier: &str) -> Self {
-        Self::with_session(paid_session("cs_test_simulated_1", tier, Some(ADDRESS)))
+        Self::with_session(paid_session("cs_test_simulated_sale_1", tier, Some(ADDRESS)))
     }
 
     pub(crate) fn with_session(session: CheckoutSession) -> Self {

@@ -13,7 +13,7 @@ use serde_json::json;
 use simulation::deployment::SMOKE_SIGNING_SECRET;
 use std::time::Duration;
 
-const ID: &str = "cs_test_simulated_1";
+const ID: &str = "cs_test_simulated_sale_1";
 
 fn facts(now: Timestamp) -> Facts {
     let metadata = [("tier", "quick"), ("q0", smoke::QUERY), ("qn", "1"), smoke::MARK];

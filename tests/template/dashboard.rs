@@ -2,10 +2,10 @@
 
 use crate::{
     assert_rule,
-    model::Template,
+    model::{OURS, Template},
     patch::{edit, property},
 };
-use domain::{Metric, metric, metric::Use};
+use domain::{Metric, metric::Use};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn shows_what_there_is(template: &Template) -> Vec<String> {
         let published = PUBLISHED.iter().find(|(known, _)| known == namespace);
         let known = match published {
             Some((_, names)) => names.contains(&name.as_str()),
-            None => namespace == metric::NAMESPACE && emitted().contains(name.as_str()),
+            None => namespace == OURS && emitted().contains(name.as_str()),
         };
         if !known {
             found.push(format!("Dashboard: nobody emits {namespace} {name}"));

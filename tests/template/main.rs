@@ -21,6 +21,7 @@ mod parameters;
 mod patch;
 mod permissions;
 mod privacy;
+mod routes;
 mod schedules;
 mod silence;
 mod storage;

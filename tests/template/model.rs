@@ -5,6 +5,14 @@ use serde_json::{Map, Value, json};
 use serde_norway::Value as Yaml;
 use std::{fs, path::PathBuf, sync::LazyLock};
 
+/// The namespace of our own metrics, one for each stack.
+pub(crate) const OURS: &str = "Oracle/${AWS::StackName}";
+
+/// Whether a namespace is that of this stack's own metrics.
+pub(crate) fn is_ours(namespace: &Value) -> bool {
+    namespace["Fn::Sub"] == OURS
+}
+
 /// A parsed template.
 pub(crate) struct Template(Value);
 

@@ -3,10 +3,10 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, number, target, watched_metrics},
+    model::{Template, is_ours, list, number, target, watched_metrics},
     patch::{edit, property, rename, set},
 };
-use domain::{Metric, metric};
+use domain::Metric;
 use serde_json::{Value, json};
 
 /// The metric that each schedule sends at the end of a whole run. Deadlines and boot-probe are heard by being started.
@@ -75,7 +75,7 @@ fn schedules_are_heard(template: &Template) -> Vec<String> {
         let alarm = &template.resource(&name)["Properties"];
         let watched = watched_metrics(alarm).first().copied().unwrap_or(&Value::Null);
         let starts = target(&watched["Dimensions"][0]["Value"]) == Some(id) && watched["MetricName"] == "Invocations";
-        let heartbeat = watched["Namespace"] == metric::NAMESPACE
+        let heartbeat = is_ours(&watched["Namespace"])
             && HEARTBEATS.iter().any(|(function, metric)| *function == id && watched["MetricName"] == metric.name());
         if !(starts || heartbeat) || !hears_silence(template, schedule, alarm) {
             found.push(format!("{id}: runs on a schedule, and no {name} tells that it did not run"));

@@ -3,4 +3,4 @@
 mod gate;
 mod purchase;
 
-pub use purchase::{MAX_BODY_BYTES, Ports, handle};
+pub use purchase::{MAX_BODY_BYTES, Ports, handle, unknown_codes};

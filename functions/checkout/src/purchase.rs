@@ -3,7 +3,7 @@
 use crate::gate;
 use authority::evaluate;
 use domain::{
-    Metric, Query, Tier,
+    Metric, Query, Recall, Recent, Tier,
     ports::{Clock, Meter, NewCheckoutSession, PaymentError, Payments, Randomness},
 };
 use runtime::{
@@ -11,6 +11,7 @@ use runtime::{
     telemetry,
 };
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -23,6 +24,14 @@ pub struct Ports<'a> {
     pub randomness: &'a dyn Randomness,
     pub meter: &'a dyn Meter,
     pub clock: &'a dyn Clock,
+    pub unknown_codes: &'a Recent,
+}
+
+/// Referral codes that Stripe does not know. With ten of them within a minute somebody tries codes, and nothing is asked
+/// about any code until the first of them is forgotten.
+#[must_use]
+pub fn unknown_codes() -> Recent {
+    Recent::new(Duration::from_secs(60), 10)
 }
 
 /// A request that was understood.
@@ -39,6 +48,9 @@ const EVALUATE: &str = "/api/authority/evaluate";
 
 /// Handles one request.
 pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
+    if request.body().len() > MAX_BODY_BYTES {
+        return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
+    }
     if request.path() == EVALUATE {
         return gate::evaluate_request(request.body());
     }
@@ -51,9 +63,6 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
 
 /// Creates the session for a request body, or says what is wrong with it.
 async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
-    if body.len() > MAX_BODY_BYTES {
-        return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
-    }
     let Purchase { tier, query, referral_code, locale } = match parse(body) {
         Ok(purchase) => purchase,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),
@@ -67,9 +76,8 @@ async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     let promotion_code = match referral_code {
         None => None,
         Some(code) => match promotion_code(ports, &code).await {
-            Ok(Some(id)) => Some(id),
-            Ok(None) => return unknown_code(),
-            Err(error) => return unavailable(&error),
+            Ok(id) => Some(id),
+            Err(reply) => return reply,
         },
     };
     let is_discounted = promotion_code.is_some();
@@ -120,15 +128,32 @@ fn text<'a>(
     }
 }
 
-/// The provider's id of a referral code (Product Tiers GAP-1: a Stripe promotion code). A text that cannot be a
-/// code is not asked about.
-async fn promotion_code(ports: Ports<'_>, code: &str) -> Result<Option<String>, PaymentError> {
+/// The provider's id of a referral code (Product Tiers GAP-1: a Stripe promotion code), or the reply. A text that cannot
+/// be a code is not asked about, nor one that was unknown a moment ago.
+async fn promotion_code(ports: Ports<'_>, code: &str) -> Result<String, Reply> {
     let possible = code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if possible { ports.payments.promotion_code(code).await } else { Ok(None) }
+    let now = ports.clock.now();
+    let recall = if possible { ports.unknown_codes.recall(code, now) } else { Recall::Known };
+    match recall {
+        Recall::Nothing => match ports.payments.promotion_code(code).await {
+            Ok(Some(id)) => return Ok(id),
+            Ok(None) => ports.unknown_codes.keep(code, now),
+            Err(error) => return Err(unavailable(&error)),
+        },
+        Recall::Known => {}
+        Recall::Full => return Err(too_many_codes()),
+    }
+    ports.meter.record(&[Metric::ReferralCodeUnknown.once()], now);
+    Err(unknown_code())
 }
 
 fn unknown_code() -> Reply {
     Reply::error(400, "referral_code_unknown", "This referral code is not known or no longer active.")
+}
+
+fn too_many_codes() -> Reply {
+    let sentence = "Referral codes cannot be checked right now. Please try again in a minute, or leave the code out.";
+    Reply::error(429, "referral_code_busy", sentence).header("retry-after", "60")
 }
 
 /// The status of a reply to a customer whom no page to pay at could be given.

@@ -1,10 +1,10 @@
 //! Which page or reply each path gets.
 
-use crate::{health, pages, retrieve};
+use crate::{Asked, health, machines, pages, retrieve};
 use audit::Journal;
 use domain::{
     SessionId,
-    ports::{Notes, Payments, Quarantine, Queue, VerdictArchive},
+    ports::{Meter, Notes, Payments, Quarantine, Queue, VerdictArchive},
 };
 use runtime::http::{Reply, Request};
 
@@ -19,6 +19,8 @@ pub struct Ports<'a> {
     pub payments: &'a dyn Payments,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
+    pub meter: &'a dyn Meter,
+    pub asked: &'a Asked,
 }
 
 /// Handles one request.
@@ -26,6 +28,8 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
     match request.path() {
         "/" => html(200, pages::front()),
         "/oracle/result" => html(200, pages::result()),
+        "/openapi.json" => machines::openapi(),
+        "/.well-known/security.txt" => machines::security_txt(ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock).await,
         "/api/verdict" => retrieve::retrieve(ports, request.query("session_id").as_deref()).await,
         path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),

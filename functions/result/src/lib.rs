@@ -2,9 +2,13 @@
 //!
 //! It never calls the model: a verdict that is not there yet is ordered, and the page asks again.
 
+mod asked;
 mod handle;
 mod health;
+mod machines;
 pub mod pages;
 mod retrieve;
 
+pub use asked::Asked;
 pub use handle::{Ports, handle};
+pub use machines::OPENAPI;

@@ -1,8 +1,8 @@
 //! The result function's process.
 
 use backend::{Backend, QueueName};
-use result::{Ports, handle};
-use runtime::{Error, serve};
+use result::{Asked, Ports, handle};
+use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
@@ -16,6 +16,8 @@ fn main() -> Result<(), Error> {
             payments: &backend.stripe()?,
             orders: &backend.queue(QueueName::Orders)?,
             notices: &backend.queue(QueueName::Notices)?,
+            meter: &System,
+            asked: &Asked::default(),
         };
         serve::requests(|request| handle(ports, request)).await
     })

@@ -3,10 +3,10 @@
 //! cache → archive → pending, with the order repeated when nobody works on it. Stripe is asked only where our
 //! own records do not already show that the session was paid.
 
-use crate::Ports;
+use crate::{Ports, asked::Known};
 use audit::{Change, CommitError, Context};
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Timestamp,
     alert::Severity,
     customer_text,
     message::{self, Message, OrderedBy},
@@ -22,7 +22,8 @@ const RETRY_AFTER: &str = "2";
 
 /// Answers whoever asks for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
-    let Some(session_id) = id.and_then(|id| SessionId::parse(id).ok()) else { return not_found() };
+    let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(SessionId::looks_issued);
+    let Some(session_id) = parsed else { return not_found() };
     let retrieval = Retrieval { ports, session_id, asked_at: ports.journal.clock.now() };
     retrieval.answer().await
 }
@@ -45,7 +46,7 @@ impl Retrieval<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
-                failed()
+                self.failed()
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
@@ -69,7 +70,7 @@ impl Retrieval<'_> {
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
             }
             Fulfilment::InReview { .. } => in_review(),
-            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => failed(),
+            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => self.failed(),
         }
     }
 
@@ -188,16 +189,32 @@ impl Retrieval<'_> {
 
     /// Our records do not show a verdict at work: only Stripe can say what the session is.
     async fn ask_stripe(&self, sale: Option<Versioned<Sale>>) -> Reply {
-        let session = match self.ports.payments.session(&self.session_id).await {
+        let (asked, id) = (self.ports.asked, &self.session_id);
+        if sale.is_none() {
+            match asked.known(id, self.asked_at) {
+                Known::Nothing => {}
+                Known::NoSuchSession => return not_found(),
+                Known::Unpaid => return unpaid(),
+                Known::TooMany => return busy(),
+            }
+            if self.ports.payments.is_of_other_mode(id).await {
+                return not_found();
+            }
+        }
+        let session = match self.ports.payments.session(id).await {
             Ok(session) => session,
-            Err(PaymentError::NotFound) => return not_found(),
+            Err(PaymentError::NotFound) => {
+                asked.is_unknown(id, self.asked_at);
+                return not_found();
+            }
             Err(error @ (PaymentError::Refused(_) | PaymentError::Unavailable(_))) => {
                 tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(&error), "Stripe");
                 return temporarily_unavailable();
             }
         };
         if !session.is_paid() {
-            return Reply::error(402, "unpaid", "This session has not been paid.");
+            asked.is_unpaid(id, self.asked_at);
+            return unpaid();
         }
         self.order_paid(sale, &session).await
     }
@@ -249,7 +266,14 @@ impl Retrieval<'_> {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;
         }
-        failed()
+        self.failed()
+    }
+
+    /// The end of a sale without a verdict. Counted, so that the alarm on 5xx replies can leave it out: whoever has to act
+    /// was alerted when the sale failed.
+    fn failed(&self) -> Reply {
+        self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
+        Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED }))
     }
 
     fn now(&self) -> Timestamp {
@@ -281,8 +305,14 @@ fn in_review() -> Reply {
     Reply::json(202, &json!({ "status": "in_review" }))
 }
 
-fn failed() -> Reply {
-    Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED }))
+fn unpaid() -> Reply {
+    Reply::error(402, "unpaid", "This session has not been paid.")
+}
+
+/// Somebody guesses ids. A customer whose sale we do not know yet gets through within a minute.
+fn busy() -> Reply {
+    Reply::error(429, "busy", "Too many requests at the moment. This page asks again by itself.")
+        .header("retry-after", "20")
 }
 
 fn temporarily_unavailable() -> Reply {

@@ -224,8 +224,11 @@ fn every_record_is_counted_as_it_was() {
         let mut sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), START);
         chain::append(&mut sale, &record);
         for AuditEntry { key, line, measurements } in sale.outbox() {
-            let metrics =
-                if measurements.is_empty() { "nothing".to_owned() } else { metric::line(measurements, START) };
+            let metrics = if measurements.is_empty() {
+                "nothing".to_owned()
+            } else {
+                metric::line(metric::NAMESPACE, measurements, START)
+            };
             text.push_str(&format!("{key} {line}\n  counts: {metrics}\n"));
         }
     }

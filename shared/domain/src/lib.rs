@@ -18,6 +18,7 @@ pub mod money;
 pub mod operator;
 pub mod ports;
 pub mod query;
+pub mod recent;
 pub mod renewable;
 pub mod sale;
 pub mod secret;
@@ -37,6 +38,7 @@ pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable}
 pub use metric::{Measurement, Metric};
 pub use operator::Operator;
 pub use query::Query;
+pub use recent::{Recall, Recent};
 pub use renewable::MadeFromSecret;
 pub use sale::{Sale, open_work};
 pub use secret::{EmailAddress, RenewableSecret, Secret};

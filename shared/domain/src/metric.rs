@@ -4,7 +4,7 @@
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The namespace of every metric below.
+/// The namespace where `METRICS_NAMESPACE` names none: a function that is run by hand.
 pub const NAMESPACE: &str = "Oracle";
 
 /// What is measured. A metric's name in CloudWatch is its variant's name, which stored outboxes hold too.
@@ -63,6 +63,10 @@ pub enum Metric {
     OrderToMail,
     /// Sales that wait for a decision by an operator.
     WaitingForHumans,
+    /// A customer was told that a sale failed, with status 500 as the specification demands.
+    FailedSaleShown,
+    /// A referral code that nobody gave out was tried.
+    ReferralCodeUnknown,
 }
 
 /// What a metric is for.
@@ -88,7 +92,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::EventUnreadable,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
@@ -115,6 +119,8 @@ impl Metric {
         Self::MailFailed,
         Self::OrderToMail,
         Self::WaitingForHumans,
+        Self::FailedSaleShown,
+        Self::ReferralCodeUnknown,
     ];
 
     const fn row(self) -> (&'static str, Use, Unit) {
@@ -145,6 +151,8 @@ impl Metric {
             Self::MailFailed => ("MailFailed", Use::Dashboard, Unit::Count),
             Self::OrderToMail => ("OrderToMail", Use::Dashboard, Unit::Milliseconds),
             Self::WaitingForHumans => ("WaitingForHumans", Use::Dashboard, Unit::Count),
+            Self::FailedSaleShown => ("FailedSaleShown", Use::Dashboard, Unit::Count),
+            Self::ReferralCodeUnknown => ("ReferralCodeUnknown", Use::Dashboard, Unit::Count),
         }
     }
 
@@ -191,7 +199,7 @@ pub struct Measurement {
 /// Measurements, as the line that CloudWatch makes metrics of. It must be a line of its own on standard output: the
 /// structured logger would wrap it.
 #[must_use]
-pub fn line(measurements: &[Measurement], now: Timestamp) -> String {
+pub fn line(namespace: &str, measurements: &[Measurement], now: Timestamp) -> String {
     let metrics: Vec<_> = measurements
         .iter()
         .map(|it| serde_json::json!({ "Name": it.metric.name(), "Unit": it.metric.unit() }))
@@ -199,7 +207,7 @@ pub fn line(measurements: &[Measurement], now: Timestamp) -> String {
     let mut line = serde_json::json!({
         "_aws": {
             "Timestamp": now.as_millis(),
-            "CloudWatchMetrics": [{ "Namespace": NAMESPACE, "Dimensions": [[]], "Metrics": metrics }],
+            "CloudWatchMetrics": [{ "Namespace": namespace, "Dimensions": [[]], "Metrics": metrics }],
         },
     });
     for it in measurements {
@@ -216,9 +224,10 @@ mod tests {
     #[test]
     fn a_line_is_what_cloudwatch_reads() {
         for metric in Metric::ALL {
-            let line: Value = serde_json::from_str(&line(&[metric.of(3)], Timestamp::from_millis(7))).unwrap();
+            let line: Value =
+                serde_json::from_str(&line("Oracle/a", &[metric.of(3)], Timestamp::from_millis(7))).unwrap();
             let directive = &line["_aws"]["CloudWatchMetrics"][0];
-            assert_eq!((&line["_aws"]["Timestamp"], &directive["Namespace"]), (&7.into(), &"Oracle".into()));
+            assert_eq!((&line["_aws"]["Timestamp"], &directive["Namespace"]), (&7.into(), &"Oracle/a".into()));
             assert_eq!(directive["Metrics"][0]["Name"], metric.name());
             assert_eq!(line[metric.name()], 3, "the value stands under the metric's name");
         }
@@ -228,7 +237,7 @@ mod tests {
     fn every_metric_is_written_as_it_was() {
         let now = Timestamp::from_millis(7);
         let value = |metric: Metric| if metric.usage() == Use::Event { 1 } else { 3 };
-        let lines = Metric::ALL.map(|metric| line(&[metric.of(value(metric))], now));
+        let lines = Metric::ALL.map(|metric| line(NAMESPACE, &[metric.of(value(metric))], now));
         let golden = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/metrics.txt")).unwrap();
         assert_eq!(lines.as_slice(), golden.lines().collect::<Vec<_>>());
     }

@@ -32,6 +32,13 @@ impl SessionId {
         &self.0
     }
 
+    /// Whether it looks like an id that Stripe gave out (`cs_live_…` or `cs_test_…`, at least 20 characters): what does
+    /// not is nobody's session, and nothing needs to be asked about it.
+    #[must_use]
+    pub fn looks_issued(&self) -> bool {
+        self.0.len() >= 20 && (self.0.starts_with("cs_live_") || self.0.starts_with("cs_test_"))
+    }
+
     /// Whether Stripe gave it out in test mode.
     #[must_use]
     pub fn is_test_mode(&self) -> bool {
@@ -79,6 +86,15 @@ mod tests {
     fn accepts_stripes_ids_only() {
         for id in ["cs_live_abc123", "cs_test_a1B2c3", "cs_x"] {
             assert_eq!(SessionId::parse(id).unwrap().as_str(), id);
+        }
+        for (id, issued) in [
+            ("cs_live_a1b2c3d4e5f6", true),
+            ("cs_test_a1b2c3d4e5f6", true),
+            ("cs_test_a1b2c3d4e5f", false),
+            ("cs_a1b2c3d4e5f6g7h8i9", false),
+            ("cs_prod_a1b2c3d4e5f6", false),
+        ] {
+            assert_eq!(SessionId::parse(id).unwrap().looks_issued(), issued, "{id}");
         }
         let long = format!("cs_{}", "a".repeat(253));
         for id in ["", "cs_", "pi_123", "cs_a b", "cs_../x", "cs_é", "cs_a\0", "cs_a/b", "CS_a", long.as_str()] {

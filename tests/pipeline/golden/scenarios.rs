@@ -74,7 +74,7 @@ fn good() -> Transcript {
 }
 
 fn unusable() -> Transcript {
-    let mut session = paid_session("cs_test_simulated_1", "premium", Some(ADDRESS));
+    let mut session = paid_session("cs_test_simulated_sale_1", "premium", Some(ADDRESS));
     session.metadata.remove("q0");
     Transcript::of(Simulator::with_session(session))
 }
@@ -174,7 +174,7 @@ fn delivered(reply: &str, tier: &str) -> Transcript {
 }
 
 fn no_address() -> Transcript {
-    let sim = Simulator::with_session(paid_session("cs_test_simulated_1", "quick", None));
+    let sim = Simulator::with_session(paid_session("cs_test_simulated_sale_1", "quick", None));
     sim.model_says(&quick("GREEN", GOOD));
     let mut silent = Transcript::of(sim);
     silent.webhook().drain().page();
@@ -210,7 +210,7 @@ fn retrievals() -> Transcript {
 }
 
 fn unpaid() -> Transcript {
-    let mut session = paid_session("cs_test_simulated_1", "quick", Some(ADDRESS));
+    let mut session = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
     session.payment_status = PaymentStatus::Unpaid;
     let sim = Simulator::with_session(session);
     sim.model_says(&quick("GREEN", GOOD));
@@ -250,7 +250,7 @@ fn unusable_reminded() -> Transcript {
 
 /// The order reaches the verdict function, and the mail finds no address.
 fn unusable_no_address() -> Transcript {
-    let mut session = paid_session("cs_test_simulated_1", "premium", None);
+    let mut session = paid_session("cs_test_simulated_sale_1", "premium", None);
     session.currency = None;
     let mut sale = Transcript::of(Simulator::with_session(session));
     let order = Message::Order {
@@ -343,11 +343,11 @@ fn circuit_open() -> Transcript {
     let mut sale = Transcript::of(Simulator::new("quick"));
     sale.sim.world.state().answers = (0..15).map(|_| Err(ModelError::Timeout)).collect();
     for number in 1..=5 {
-        sale.sim.next_session(&format!("cs_test_failing_{number}"));
+        sale.sim.next_session(&format!("cs_test_failing_sale_{number}"));
         sale.sim.stripe_delivers();
         sale.sim.drain();
     }
-    sale.sim.next_session("cs_test_sixth");
+    sale.sim.next_session("cs_test_the_sixth_sale");
     sale.webhook().step();
     sale.page();
     sale.sim.world.advance(Duration::from_secs(61));
@@ -445,7 +445,7 @@ fn mail_unknown() -> Transcript {
     sale.act("an operator has not found it", settle_mails(settle::Found::NotSent));
     sale.drain();
     sale.act("an operator has found it", settle_mails(settle::Found::Sent));
-    sale.sim.next_session("cs_test_simulated_2");
+    sale.sim.next_session("cs_test_simulated_sale_2");
     sale.sim.world.state().sent_items_lag = i64::from(u32::MAX) * 1000;
     sale.sim.world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
     sale.webhook().drain();
@@ -520,7 +520,7 @@ fn refund_disputed() -> Transcript {
     payment(&mut sale, PaymentChange::DisputeWon);
     sale.sim.world.state().refund_status = None;
     sale.deadlines(2);
-    sale.sim.next_session("cs_test_simulated_2");
+    sale.sim.next_session("cs_test_simulated_sale_2");
     payment(&mut sale, PaymentChange::DisputeLost);
     payment(&mut sale, PaymentChange::DisputeOpened);
     sale.webhook().drain().page();
@@ -563,7 +563,7 @@ fn smoke_test() -> Transcript {
     let mut sale = good();
     let sim = &sale.sim;
     let metadata = [("tier", "quick"), ("q0", smoke::QUERY), ("qn", "1"), smoke::MARK];
-    let mut session = paid_session("cs_test_simulated_1", "quick", None);
+    let mut session = paid_session("cs_test_simulated_sale_1", "quick", None);
     session.payment_status = PaymentStatus::Unpaid;
     session.open = true;
     session.metadata = metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -574,7 +574,7 @@ fn smoke_test() -> Transcript {
     sim.world.state().smoke_sessions.insert(facts.session.id.clone(), facts);
     smoke_order(&mut sale);
     sale.drain();
-    sale.sim.next_session("cs_test_simulated_2");
+    sale.sim.next_session("cs_test_simulated_sale_2");
     smoke_order(&mut sale);
     sale.drain();
     sale.sim.world.state().answers =

@@ -115,7 +115,7 @@ impl Transcript {
                 writeln!(text, "audit {key}: {line}").unwrap();
                 let counted = state.log_measurements.get(key).filter(|counted| !counted.is_empty());
                 if let Some(counted) = counted {
-                    writeln!(text, "metric {}", metric::line(counted, now(&state))).unwrap();
+                    writeln!(text, "metric {}", metric::line(metric::NAMESPACE, counted, now(&state))).unwrap();
                 }
             }
         }

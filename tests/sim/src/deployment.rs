@@ -7,7 +7,8 @@ use crate::{
 use audit::Journal;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
-    Secret, StepError, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule, message::Message,
+    Recent, Secret, StepError, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule,
+    message::Message,
 };
 use runtime::{
     Handled, each_message,
@@ -43,6 +44,8 @@ pub struct Deployment<'w> {
     /// The settings of the verdict function.
     pub verdict: verdict::Settings,
     mail: delivery::Settings,
+    asked: result::Asked,
+    unknown_codes: Recent,
 }
 
 impl<'w> Deployment<'w> {
@@ -85,6 +88,8 @@ impl<'w> Deployment<'w> {
                 lease: Duration::from_secs(120),
                 schedule: MailSchedule::standard(),
             },
+            asked: result::Asked::default(),
+            unknown_codes: checkout::unknown_codes(),
         }
     }
 
@@ -97,7 +102,9 @@ impl<'w> Deployment<'w> {
     /// POST /api/checkout.
     pub async fn checkout(&self, body: String) -> Reply {
         let world = self.world;
-        let ports = checkout::Ports { payments: &self.ports, randomness: world, meter: world, clock: world };
+        let unknown_codes = &self.unknown_codes;
+        let ports =
+            checkout::Ports { payments: &self.ports, randomness: world, meter: world, clock: world, unknown_codes };
         checkout::handle(ports, Request::post("/api/checkout", body)).await
     }
 
@@ -127,6 +134,8 @@ impl<'w> Deployment<'w> {
             payments: &self.ports,
             orders: &self.orders,
             notices: &self.notices,
+            meter: self.world,
+            asked: &self.asked,
         };
         result::handle(ports, Request::get("/api/verdict").with_query("session_id", session)).await
     }

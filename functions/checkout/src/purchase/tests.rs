@@ -4,8 +4,14 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::{Fault, Plan, World, run};
 
-const fn ports<'a>(payments: &'a dyn Payments, world: &'a World) -> Ports<'a> {
-    Ports { payments, randomness: world, meter: world, clock: world }
+/// One request to a process that has just started.
+fn fresh(payments: &dyn Payments, world: &World, body: &[u8]) -> Reply {
+    process(payments, world, &unknown_codes(), body)
+}
+
+fn process(payments: &dyn Payments, world: &World, unknown_codes: &Recent, body: &[u8]) -> Reply {
+    let ports = Ports { payments, randomness: world, meter: world, clock: world, unknown_codes };
+    run(purchase(ports, body)).unwrap()
 }
 
 fn world() -> World {
@@ -15,10 +21,10 @@ fn world() -> World {
 }
 
 fn post(world: &World, body: &str) -> Reply {
-    run(purchase(ports(world, world), body.as_bytes())).unwrap()
+    fresh(world, world, body.as_bytes())
 }
 
-fn code(reply: &Reply) -> String {
+fn code_of(reply: &Reply) -> String {
     serde_json::from_str::<Value>(reply.body()).unwrap()["code"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -29,7 +35,10 @@ fn each_tier_makes_a_session() {
         let reply = post(&world, &json!({ "tier": tier, "query": "Open a second shop?" }).to_string());
         assert_eq!(reply.status(), 200);
         let body: Value = serde_json::from_str(reply.body()).unwrap();
-        assert_eq!(body, json!({ "url": "https://pay.example/cs_test_1", "session_id": "cs_test_1" }));
+        assert_eq!(
+            body,
+            json!({ "url": "https://pay.example/cs_test_created_00000001", "session_id": "cs_test_created_00000001" })
+        );
         assert_eq!(world.state().created[0].tier, tier);
     }
 }
@@ -61,14 +70,20 @@ fn bad_requests_are_refused_by_name_before_any_call() {
     ] {
         let world = world();
         let reply = post(&world, body);
-        assert_eq!((reply.status(), code(&reply).as_str()), (400, expected), "{}", &body[..body.len().min(60)]);
+        assert_eq!((reply.status(), code_of(&reply).as_str()), (400, expected), "{}", &body[..body.len().min(60)]);
         assert_eq!(world.passed(), 0, "no vendor call: {}", &body[..body.len().min(60)]);
     }
     let deep = format!("{{\"tier\":\"quick\",\"query\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
     assert_eq!(post(&world(), &deep).status(), 400);
-    assert_eq!(post(&world(), &"x".repeat(MAX_BODY_BYTES + 1)).status(), 413);
-    let reply = run(purchase(ports(&world(), &world()), &[0xff, 0xfe])).unwrap();
-    assert_eq!((reply.status(), code(&reply).as_str()), (400, "malformed_json"));
+    for path in ["/api/checkout", EVALUATE] {
+        let world = world();
+        let unknown_codes = &unknown_codes();
+        let ports = Ports { payments: &world, randomness: &world, meter: &world, clock: &world, unknown_codes };
+        let reply = run(handle(ports, Request::post(path, "x".repeat(MAX_BODY_BYTES + 1)))).unwrap();
+        assert_eq!(reply.status(), 413, "{path}");
+    }
+    let reply = fresh(&world(), &world(), &[0xff, 0xfe]);
+    assert_eq!((reply.status(), code_of(&reply).as_str()), (400, "malformed_json"));
 }
 
 #[test]
@@ -78,10 +93,33 @@ fn a_referral_code_is_a_promotion_code_or_a_400() {
     assert_eq!(post(&world, &body(" FRIEND20 ")).status(), 200);
     assert_eq!(world.state().created[0].promotion_code.as_deref(), Some("promo_1"));
     let reply = post(&world, &body("NOSUCH"));
-    assert_eq!((reply.status(), code(&reply).as_str()), (400, "referral_code_unknown"));
+    assert_eq!((reply.status(), code_of(&reply).as_str()), (400, "referral_code_unknown"));
     assert_eq!(world.state().created.len(), 1, "no session for an unknown code");
     assert_eq!(post(&world, &body("")).status(), 200);
     assert_eq!(world.state().created[1].promotion_code, None);
+}
+
+#[test]
+fn guessed_codes_are_counted_and_slowed() {
+    let (world, known) = (world(), unknown_codes());
+    let guess = |code: &str| {
+        let body = json!({ "tier": "full", "query": "x", "referral_code": code }).to_string();
+        let reply = process(&world, &world, &known, body.as_bytes());
+        (reply.status(), code_of(&reply))
+    };
+    let asked = || world.state().boundaries.iter().filter(|name| **name == "payments.promotion_code").count();
+    for _ in 0..5 {
+        assert_eq!(guess("NOSUCH"), (400, "referral_code_unknown".to_owned()));
+    }
+    assert_eq!(asked(), 1, "an unknown code is remembered");
+    let replies: Vec<_> = (0..200).map(|number| guess(&format!("GUESS{number}"))).collect();
+    assert_eq!(asked(), 10);
+    assert_eq!(replies[199], (429, "referral_code_busy".to_owned()));
+    let unknown = Metric::ReferralCodeUnknown.once();
+    assert_eq!(world.state().measurements.iter().filter(|found| **found == unknown).count(), 14);
+    assert_eq!(guess(""), (200, String::new()), "who has no code can buy");
+    world.advance(Duration::from_secs(60));
+    assert_eq!(guess("FRIEND20"), (200, String::new()));
 }
 
 /// Stripe as it answers to a discount that does not fit the purchase.
@@ -107,12 +145,12 @@ impl Payments for Refusing<'_> {
 fn a_code_that_stripe_refuses_for_this_purchase_is_a_400_and_anything_else_is_not_the_customers() {
     let world = world();
     let refusing = Refusing(&world);
-    let post = |body: &str| run(purchase(ports(&refusing, &world), body.as_bytes())).unwrap();
+    let post = |body: &str| fresh(&refusing, &world, body.as_bytes());
     let discounted = post(r#"{"tier":"quick","query":"x","referral_code":"FRIEND20"}"#);
-    assert_eq!((discounted.status(), code(&discounted).as_str()), (400, "referral_code_unusable"));
+    assert_eq!((discounted.status(), code_of(&discounted).as_str()), (400, "referral_code_unusable"));
     assert!(!discounted.body().contains("amount_too_small"));
     let plain = post(r#"{"tier":"quick","query":"x"}"#);
-    assert_eq!((plain.status(), code(&plain).as_str()), (502, "payment_unavailable"));
+    assert_eq!((plain.status(), code_of(&plain).as_str()), (502, "payment_unavailable"));
 }
 
 #[test]
@@ -150,7 +188,7 @@ proptest! {
     #[test]
     fn no_body_breaks_it(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let world = world();
-        let reply = run(purchase(ports(&world, &world), &bytes)).unwrap();
+        let reply = fresh(&world, &world, &bytes);
         prop_assert!(matches!(reply.status(), 200 | 400));
     }
 }
@@ -167,7 +205,7 @@ fn what_must_not_be_answered_is_not_sold() {
     ] {
         let world = world();
         let reply = post(&world, &json!({ "tier": "quick", "query": query, "referral_code": "FRIEND20" }).to_string());
-        assert_eq!((reply.status(), code(&reply).as_str()), (422, expected), "{query}");
+        assert_eq!((reply.status(), code_of(&reply).as_str()), (422, expected), "{query}");
         assert_eq!(world.passed(), 0, "no vendor call: {query}");
     }
 }

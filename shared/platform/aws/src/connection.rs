@@ -106,6 +106,8 @@ pub struct Connection {
     pub(crate) is_function: bool,
     /// Where lines with measurements go: standard output, except in tests.
     pub(crate) meter: fn(&str),
+    /// The namespace of this stack's metrics (`METRICS_NAMESPACE`).
+    namespace: String,
     /// Who is told when a store fails: set once, by the first [`crate::SnsAlerts`] made with this connection.
     pub(crate) told: Arc<OnceLock<Arc<Topics>>>,
 }
@@ -152,6 +154,7 @@ impl Connection {
             shared_table: lookup("TABLE_NAME").filter(|name| !name.trim().is_empty()),
             is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
             meter: print_line,
+            namespace: lookup("METRICS_NAMESPACE").unwrap_or_else(|| metric::NAMESPACE.to_owned()),
             told: Arc::default(),
         })
     }
@@ -172,7 +175,7 @@ impl Connection {
     /// Tells measurements to CloudWatch, from a function; elsewhere standard output is for people.
     pub(crate) fn measure(&self, measurements: &[Measurement]) {
         if self.is_function && !measurements.is_empty() {
-            (self.meter)(&metric::line(measurements, now()));
+            (self.meter)(&metric::line(&self.namespace, measurements, now()));
         }
     }
 

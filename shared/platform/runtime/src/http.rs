@@ -103,6 +103,12 @@ impl Reply {
         Self { status, headers: vec![("content-type", "application/json".to_owned())], body }
     }
 
+    /// Plain text.
+    #[must_use]
+    pub fn text(status: u16, body: String) -> Self {
+        Self { status, headers: vec![("content-type", "text/plain; charset=utf-8".to_owned())], body }
+    }
+
     /// `{"error", "code"}`.
     #[must_use]
     pub fn error(status: u16, code: &str, sentence: &str) -> Self {

@@ -5,9 +5,16 @@ use crate::{
     queue::{Delivery, Handled, each_message},
 };
 use aws_lambda_events::event::sqs::SqsEvent;
+use lambda_http::RequestExt;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use std::future::Future;
+use tracing::{Instrument, Span, info_span};
+
+/// The span of one invocation: every line that is logged within has the request id, by which AWS finds it.
+fn invocation(request_id: &str) -> Span {
+    info_span!("invocation", request_id)
+}
 
 /// Serves a queue: one call of `handle` for each message of a batch, partial failures reported.
 ///
@@ -19,7 +26,10 @@ where
     Fut: Future<Output = Handled>,
 {
     let handle = &handle;
-    let batch = |event: LambdaEvent<SqsEvent>| async move { Ok::<_, Error>(each_message(event.payload, handle).await) };
+    let batch = |event: LambdaEvent<SqsEvent>| {
+        let span = invocation(&event.context.request_id);
+        async move { Ok::<_, Error>(each_message(event.payload, handle).await) }.instrument(span)
+    };
     lambda_runtime::run(service_fn(batch)).await
 }
 
@@ -33,8 +43,9 @@ where
     Fut: Future<Output = Reply> + Send,
 {
     let handle = &handle;
-    let reply = |request: lambda_http::Request| async move {
-        Ok::<_, Error>(handle(Request::from_gateway(request)).await.into_response())
+    let reply = |request: lambda_http::Request| {
+        let span = invocation(request.lambda_context_ref().map_or("", |context| &context.request_id));
+        async move { Ok::<_, Error>(handle(Request::from_gateway(request)).await.into_response()) }.instrument(span)
     };
     lambda_http::run(lambda_http::service_fn(reply)).await
 }
@@ -50,6 +61,9 @@ where
     E: Into<Error>,
 {
     let handle = &handle;
-    let run = |event| async move { handle(event).await.map_err(Into::<Error>::into) };
+    let run = |event: LambdaEvent<Value>| {
+        let span = invocation(&event.context.request_id);
+        async move { handle(event).await.map_err(Into::<Error>::into) }.instrument(span)
+    };
     lambda_runtime::run(service_fn(run)).await
 }

@@ -8,6 +8,7 @@ use domain::{
 };
 use std::{
     future::Future,
+    sync::OnceLock,
     time::{Duration, SystemTime},
 };
 
@@ -49,8 +50,15 @@ impl Pause for System {
 impl Meter for System {
     #[allow(clippy::print_stdout)] // CloudWatch reads metrics from a line of their own.
     fn record(&self, measurements: &[Measurement], at: Timestamp) {
-        println!("{}", metric::line(measurements, at));
+        println!("{}", metric::line(namespace(), measurements, at));
     }
+}
+
+/// The namespace of this stack's metrics.
+#[allow(clippy::disallowed_methods)] // A meter has no settings to be handed: every port of time and chance is this unit.
+fn namespace() -> &'static str {
+    static NAMESPACE: OnceLock<String> = OnceLock::new();
+    NAMESPACE.get_or_init(|| std::env::var("METRICS_NAMESPACE").unwrap_or_else(|_| metric::NAMESPACE.to_owned()))
 }
 
 /// Runs a function on one thread: a Lambda environment handles one event at a time, and a second thread would

@@ -11,7 +11,7 @@ pub fn start() {
     let _ = tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
-        .with_current_span(false)
+        .with_current_span(true)
         .with_span_list(false)
         .with_target(false)
         .with_max_level(level)

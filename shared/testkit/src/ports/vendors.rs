@@ -82,7 +82,7 @@ impl Payments for World {
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
         let write = self.boundary("payments.create_session", |state| {
             state.created.push(new.clone());
-            let id = format!("cs_test_{}", state.created.len());
+            let id = format!("cs_test_created_{:08}", state.created.len());
             SessionId::parse(id.as_str())
                 .map(|parsed| CreatedCheckoutSession { id: parsed, url: format!("https://pay.example/{id}") })
         });

@@ -82,7 +82,7 @@ impl Simulator<'_> {
             What::Look { customer } => self.look(customer),
             What::Stranger => {
                 let deployment = self.deployment;
-                let asks = async move { Outcome::Replied(deployment.page("cs_unknown").await) };
+                let asks = async move { Outcome::Replied(deployment.page("cs_test_unknown_to_everybody").await) };
                 self.invoke(Work::Page, None, 0, 0, asks);
             }
             What::Mishap { kind, customer } => self.mishap(kind, customer),
@@ -108,7 +108,7 @@ impl Simulator<'_> {
     fn arrive(&mut self, number: usize, attempt: u32) {
         let Some(customer) = self.customers.get(number) else { return };
         if customer.by_link {
-            if let Ok(id) = SessionId::parse(format!("cs_link_{number}")) {
+            if let Ok(id) = SessionId::parse(format!("cs_test_payment_link_{number}")) {
                 self.has_session(number, id);
             }
             return;

@@ -1,0 +1,56 @@
+//! The API's description against the types that the handlers use.
+
+use authority::State;
+use domain::{Colour, Tier, query::MAX_CHARACTERS, verdict::DIMENSIONS};
+use serde_json::{Value, json};
+
+fn document() -> Value {
+    serde_json::from_str(result::OPENAPI).unwrap()
+}
+
+#[test]
+fn it_lists_the_values_that_the_types_have() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(schemas["Tier"]["enum"], json!(Tier::ALL));
+    assert_eq!(schemas["Colour"]["enum"], json!(Colour::ALL));
+    assert_eq!(schemas["AuthorityState"]["enum"], json!(State::ALL));
+    assert_eq!(schemas["Verdict"]["properties"]["breakdown"]["required"], json!(DIMENSIONS));
+    assert_eq!(schemas["Question"]["maxLength"], json!(MAX_CHARACTERS));
+}
+
+/// A session id is described by the rule that the pages apply.
+#[test]
+fn it_describes_ids_as_they_are_checked() {
+    let document = document();
+    let id = &document["components"]["schemas"]["SessionId"];
+    let (least, most) = (id["minLength"].as_u64().unwrap(), id["maxLength"].as_u64().unwrap());
+    let of = |length: u64| {
+        let text = format!("cs_live_{}", "a".repeat(usize::try_from(length).unwrap() - 8));
+        domain::SessionId::parse(text).is_ok_and(|id| id.looks_issued())
+    };
+    assert_eq!([of(least - 1), of(least), of(most), of(most + 1)], [false, true, true, false]);
+}
+
+/// Every reference leads somewhere.
+#[test]
+fn it_is_whole() {
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str));
+                fields.values().for_each(|inner| references(inner, found));
+            }
+            Value::Array(items) => items.iter().for_each(|inner| references(inner, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(found.len() > 30);
+    for reference in found {
+        assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+    }
+}

@@ -1,0 +1,54 @@
+//! The API's description and the template's routes are the same list.
+
+use crate::{assert_rule, model::Template, patch::remove};
+use serde_json::Value;
+use std::{collections::BTreeSet, fs};
+
+/// Described, and routed by the change that builds it.
+const COMING: [(&str, &str); 1] = [("post", "/api/followup")];
+
+/// Serves every GET that no other route has.
+const REST: &str = "/{proxy+}";
+
+fn description() -> Value {
+    let path = crate::model::root().join("functions/result/openapi.json");
+    serde_json::from_str(&fs::read_to_string(path).expect("the description")).expect("JSON")
+}
+
+fn routes(template: &Template) -> BTreeSet<(String, String)> {
+    let functions = template.functions();
+    let events = functions.iter().flat_map(|(_, function)| function["Properties"]["Events"].as_object()).flatten();
+    let api = events.filter(|(_, event)| event["Type"] == "Api").map(|(_, event)| &event["Properties"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    api.map(|route| (text(&route["Method"]).to_lowercase(), text(&route["Path"]))).collect()
+}
+
+fn described_is_routed(template: &Template) -> Vec<String> {
+    let description = description();
+    let paths = description["paths"].as_object().into_iter().flatten();
+    let described: BTreeSet<(String, String)> = paths
+        .flat_map(|(path, methods)| {
+            methods.as_object().into_iter().flatten().map(|(method, _)| (method.clone(), path.clone()))
+        })
+        .collect();
+    let routes = routes(template);
+    let is_coming = |method: &str, path: &str| COMING.contains(&(method, path));
+    let missing = described.difference(&routes);
+    let missing = missing.filter(|(method, path)| method != "get" && !is_coming(method, path));
+    let missing = missing.map(|(method, path)| format!("{method} {path} is described and leads nowhere"));
+    let surplus = routes.difference(&described).filter(|(_, path)| path != REST);
+    missing.chain(surplus.map(|(method, path)| format!("{method} {path} is described nowhere"))).collect()
+}
+
+#[test]
+fn every_route_is_described_and_every_description_is_routed() {
+    let rule = described_is_routed;
+    assert_rule(
+        rule,
+        remove("/Resources/CheckoutFunction/Properties/Events/Evaluate"),
+        "authority/evaluate is described",
+    );
+    let renamed =
+        crate::patch::set("/Resources/ResultFunction/Properties/Events/Health/Properties/Path", "/healthy".into());
+    assert_rule(rule, renamed, "get /healthy is described nowhere");
+}
