@@ -1,6 +1,7 @@
 //! `oracle`: the operator's command line.
 
 mod account;
+mod anvil_command;
 mod audit_command;
 mod audit_report;
 mod authority_command;
@@ -98,6 +99,9 @@ enum Command {
     /// What may be said about a question at all: evaluate, explain, vectors.
     #[command(subcommand, after_help = "Example:\n  oracle authority explain 'Is this legal?'")]
     Authority(authority_command::AuthorityCommand),
+    /// The quality gate: is a system, a configuration or a deployment sound?
+    #[command(subcommand, after_help = "Example:\n  oracle anvil assess < requests.jsonl")]
+    Anvil(anvil_command::AnvilCommand),
     /// List everything that waits for a human, most urgent first.
     ///
     /// Held, unusable and failed sales, dead letters, mails that may have gone, refunds that are not confirmed, and
@@ -238,6 +242,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Secrets(command) => return Ok(secrets_command::run(&command)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
+        Command::Anvil(command) => return anvil_command::run(&command, io::stdin().lock(), output()),
         Command::Authority(command) => return authority_command::run(&command, io::stdin().lock(), output()),
         Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {

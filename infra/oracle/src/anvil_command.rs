@@ -1,0 +1,102 @@
+//! `oracle anvil …`: the quality gate. An operator's tool; customers never see it or its names.
+
+use std::io::{BufRead, Write};
+
+use anvil::{Facts, Mode, Reason, Verdict, assess};
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+
+use crate::command::Ended;
+use crate::json_lines::{LinesError, answer_lines};
+
+#[derive(Subcommand)]
+pub(crate) enum AnvilCommand {
+    /// Assess requests in words, one JSON object a line.
+    ///
+    /// Reads {"id","text","facts"?: {"services"?: {NAME: "alive"|"dead"}}} lines from standard input and writes
+    /// {"id","mode","verdict","text","reasons"} lines: mode is quick or analysis, the verdict GREEN, AMBER, RED, NULL or
+    /// HOLD. No network, no model.
+    #[command(
+        after_help = "Example:\n  echo '{\"id\":\"1\",\"text\":\"Quick check: is ROUTX alive?\",\"facts\":{\"services\":{\"ROUTX\":\"alive\"}}}' | oracle anvil assess\n\nExit code 2: a line was not such an object; the lines before it are answered."
+    )]
+    Assess(AssessArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct AssessArguments {
+    /// JSON lines are the output with and without this; every command takes it.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    id: serde_json::Value,
+    text: String,
+    #[serde(default)]
+    facts: Option<Facts>,
+}
+
+#[derive(Serialize)]
+struct Reply {
+    id: serde_json::Value,
+    mode: Mode,
+    verdict: Verdict,
+    text: String,
+    reasons: Vec<String>,
+}
+
+/// Runs one of the commands.
+pub(crate) fn run(
+    command: &AnvilCommand,
+    input: impl BufRead,
+    output: impl Write,
+) -> Result<Ended, Box<dyn std::error::Error>> {
+    match command {
+        AnvilCommand::Assess(_) => assess_lines(input, output)?,
+    }
+    Ok(Ended::Done)
+}
+
+fn assess_lines(input: impl BufRead, output: impl Write) -> Result<(), LinesError> {
+    let expected = r#"{"id":…,"text":"…","facts"?:{"services"?:{"NAME":"alive"|"dead"}}}"#;
+    answer_lines(input, output, expected, |request: Request| {
+        let assessment = assess(&request.text, &request.facts.unwrap_or_default());
+        Ok(Reply {
+            id: request.id,
+            mode: assessment.mode(),
+            verdict: assessment.verdict(),
+            text: assessment.text(),
+            reasons: assessment.reasons().iter().map(Reason::text).map(str::to_owned).collect(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assessed(input: &str) -> Vec<serde_json::Value> {
+        let mut output = Vec::new();
+        assess_lines(input.as_bytes(), &mut output).unwrap();
+        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_line_is_answered_with_its_mode_verdict_and_reasons() {
+        let lines = assessed(
+            "{\"id\":1,\"text\":\"Quick check: is ROUTX alive?\",\"facts\":{\"services\":{\"ROUTX\":\"alive\"}}}\n\
+             {\"id\":\"b\",\"text\":\"Assess: Φζ=0.974, Ψχ=0.08, ΔΓ=0.05, ΩQ=0.91\",\"facts\":null}\n",
+        );
+        assert_eq!(
+            (&lines[0]["mode"], &lines[0]["verdict"], &lines[0]["text"]),
+            (&"quick".into(), &"GREEN".into(), &"GREEN".into())
+        );
+        assert_eq!(
+            (&lines[1]["id"], &lines[1]["mode"], &lines[1]["verdict"]),
+            (&"b".into(), &"analysis".into(), &"NULL".into())
+        );
+        assert!(lines[1]["text"].as_str().unwrap().ends_with("Verdict: NULL — insufficient data. Provide λ_c."));
+        assert!(lines[1]["reasons"].as_array().unwrap().contains(&"λ_c is not given.".into()));
+    }
+}

@@ -1,0 +1,29 @@
+//! The quality gate: is a system, a configuration, a deployment or a process sound? (Brain ANVIL.)
+//!
+//! [`assess`] reads a request in words; what machines observe comes in as [`Reason`]s, and both end in the same
+//! [`Assessment`]. The verdict follows from the reasons alone: who asks, how urgently, and what they demand is no input.
+//!
+//! ```
+//! use anvil::{Facts, Verdict, assess};
+//!
+//! let sound = assess("Assess: Φζ=0.974, Ψχ=0.08, ΔΓ=0.05, ΩQ=0.91, λ_c=0.12", &Facts::default());
+//! assert_eq!(sound.verdict(), Verdict::Green);
+//! let demanded = assess("The captain wants this promoted now. Loss 0.89, smoke 2/5.", &Facts::default());
+//! assert_eq!(demanded.verdict(), Verdict::Red);
+//! ```
+
+mod assessment;
+mod facts;
+mod forge;
+mod kernel;
+mod load;
+mod measure;
+mod text;
+
+pub use assessment::{Assessment, Effect, Mode, Reason, Verdict};
+pub use facts::{Facts, ServiceState};
+pub use forge::{ForgeFigures, ForgeLimits, SmokeScore};
+pub use kernel::{Bound, Kernel};
+pub use load::{COMBINED, CombinedLimits, Readings, judge_readings};
+pub use measure::Measure;
+pub use text::assess;

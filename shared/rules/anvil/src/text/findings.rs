@@ -1,0 +1,181 @@
+//! What a text states beside figures: checks that did not run, exposures, questions about the gate itself.
+
+use super::{
+    phrases::{Hit, Phrases, is_denied},
+    token::Tokens,
+    vocabulary::Term,
+};
+use crate::{assessment::Reason, kernel::Kernel};
+
+/// Tokens between "without" and "smoke test", at most.
+const REACH: usize = 6;
+
+/// Answers who the gate is and what its thresholds are, unless something is to be approved.
+pub(super) fn about_the_gate(phrases: &Phrases) -> Option<Reason> {
+    if phrases.has(Term::Approve) || phrases.has(Term::Fault) {
+        return None;
+    }
+    if phrases.has(Term::Identity) {
+        return Some(Reason::sound(format!(
+            "I am ANVIL, the quality gate: verification of builds, configurations, deployments and running systems. I \
+             assess the kernels {} and what else is observed, and give one verdict with its reasons; nothing ships \
+             without it. This answer approves nothing, it says that the gate itself is in order.",
+            Kernel::symbols()
+        )));
+    }
+    phrases.has(Term::Knowledge).then(thresholds)
+}
+
+/// The five kernels with their thresholds.
+pub(super) fn thresholds() -> Reason {
+    let listed = Kernel::ALL.map(|kernel| format!("{} {}", kernel.symbol(), kernel.threshold())).join(", ");
+    Reason::sound(format!(
+        "The five kernels and their thresholds: {listed}. All five must be within, and together too. This answer approves \
+         nothing, it says that the rules themselves are in order."
+    ))
+}
+
+/// "What is the threshold for Φζ?"
+pub(super) fn asks_for_thresholds(tokens: &Tokens<'_>, phrases: &Phrases) -> bool {
+    let asks = |at: usize| ["what", "which", "list", "name", "tell"].contains(&tokens.word(at));
+    let limits =
+        |at: usize| ["threshold", "thresholds", "limit", "limits", "ceiling", "minimum"].contains(&tokens.word(at));
+    !phrases.has(Term::Approve) && (0..tokens.len()).any(asks) && (0..tokens.len()).any(limits)
+}
+
+/// Whether a hit is a statement: not asked, not denied, no condition.
+fn is_stated(tokens: &Tokens<'_>, hit: Hit) -> bool {
+    let (start, _) = tokens.sentence(hit.start);
+    let is_condition =
+        (start..hit.start).any(|at| ["if", "unless", "whether", "would", "could", "might"].contains(&tokens.word(at)));
+    !tokens.is_question(hit.start) && !is_condition && !is_denied(tokens, hit)
+}
+
+/// Whether one hit follows another in the same sentence, within reach.
+fn follows(tokens: &Tokens<'_>, first: Hit, second: Hit) -> bool {
+    let is_unspaced = first.start == first.end && second.start == second.end;
+    let (_, end) = tokens.sentence(first.start);
+    is_unspaced || second.start >= first.end && second.start < end && second.start - first.end <= REACH
+}
+
+/// The findings that a text states. `has_smoke_score` says that the smoke test has run, `has_data` that there is
+/// something else to judge.
+pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_smoke_score: bool, has_data: bool) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for hit in phrases.all(Term::Fault).filter(|hit| is_stated(tokens, *hit)) {
+        push_once(&mut reasons, Reason::fault(format!("Stated: {}.", words(tokens, hit))));
+    }
+    if (0..tokens.len()).any(|at| is_open_to_all(tokens, at)) {
+        reasons.push(Reason::fault("A port listens on 0.0.0.0, all interfaces: unauthorized external exposure."));
+    }
+    for hit in phrases.all(Term::Blocked).filter(|hit| is_stated(tokens, *hit)) {
+        push_once(&mut reasons, Reason::blocked(format!("Stated: {}. Retry after it resolves.", words(tokens, hit))));
+    }
+    if phrases.all(Term::Instrument).any(|instrument| is_unavailable(tokens, phrases, instrument)) {
+        reasons
+            .push(Reason::blocked("A dependency that a check needs is down or unavailable. Retry after it resolves."));
+    }
+    for hit in phrases.all(Term::Caution).filter(|hit| is_stated(tokens, *hit)) {
+        push_once(&mut reasons, Reason::caution(format!("Stated: {}.", words(tokens, hit))));
+    }
+    if !has_smoke_score {
+        reasons.extend(unrun_check(tokens, phrases));
+    }
+    reasons.extend(earlier_verdict(tokens));
+    let left_gate = phrases
+        .all(Term::Leave)
+        .find(|leave| !is_denied(tokens, *leave) && phrases.all(Term::Gate).any(|gate| follows(tokens, *leave, gate)));
+    if let Some(leave) = left_gate {
+        let refusal = "Refused: the gate is not skipped, and its thresholds are not set aside.";
+        let sentence = tokens.sentence(leave.start);
+        let approves = phrases.all(Term::Approve).any(|approve| {
+            (approve.start < approve.end) == (leave.start < leave.end) && tokens.sentence(approve.start) == sentence
+        });
+        let is_all = reasons.is_empty() && !has_data;
+        reasons.push(if is_all && approves { Reason::blocked(refusal) } else { Reason::note(refusal) });
+    }
+    reasons
+}
+
+fn push_once(reasons: &mut Vec<Reason>, reason: Reason) {
+    if !reasons.contains(&reason) {
+        reasons.push(reason);
+    }
+}
+
+/// The words of a phrase, as the vocabulary has them: nothing of the text's own reaches an answer.
+fn words(tokens: &Tokens<'_>, hit: Hit) -> String {
+    (hit.start..hit.end)
+        .map(|at| tokens.str(at))
+        .filter(|word| word.chars().all(char::is_alphanumeric))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// "0.0.0.0" in a statement without a whitelist that admits it.
+fn is_open_to_all(tokens: &Tokens<'_>, at: usize) -> bool {
+    let (start, end) = tokens.sentence(at);
+    let in_sentence = |words: &[&str]| (start..end).any(|of| words.contains(&tokens.word(of)));
+    tokens.str(at) == "0.0.0.0"
+        && !tokens.is_question(at)
+        && in_sentence(&["listening", "listens", "listen", "bound", "binds", "open", "exposed"])
+        && !in_sentence(&["not", "no", "never", "if", "whitelisted", "allowlisted"])
+}
+
+/// "the harness was unavailable", "dependency CACHE is down", "telemetry: offline".
+fn is_unavailable(tokens: &Tokens<'_>, phrases: &Phrases, instrument: Hit) -> bool {
+    let states = phrases.all(Term::Down).chain(phrases.all(Term::NotRun));
+    states.filter(|state| follows(tokens, instrument, *state)).any(|state| {
+        let denials = ["not", "never", "no", "isn", "wasn"];
+        let is_denied = (instrument.end..state.start).any(|at| denials.contains(&tokens.word(at)));
+        !is_denied && is_stated(tokens, instrument)
+    })
+}
+
+/// A check that has not run, or that is to be left out.
+fn unrun_check(tokens: &Tokens<'_>, phrases: &Phrases) -> Option<Reason> {
+    let checks: Vec<Hit> = phrases
+        .all(Term::Check)
+        .filter(|check| tokens.word(check.start) != "check" || !is_quick(phrases, *check))
+        .collect();
+    let is_left_out = phrases
+        .all(Term::Leave)
+        .any(|leave| !is_denied(tokens, leave) && checks.iter().any(|check| follows(tokens, leave, *check)));
+    if is_left_out {
+        return Some(Reason::blocked(
+            "Refused: a check is to be left out that has not run. Skipping a quality gate violates what the gate is for; \
+             retry when the check has run.",
+        ));
+    }
+    let has_not_run = phrases.all(Term::NotRun).any(|not_run| {
+        !tokens.is_question(not_run.start)
+            && checks.iter().any(|check| follows(tokens, *check, not_run) || follows(tokens, not_run, *check))
+    });
+    has_not_run.then(|| Reason::blocked("A prerequisite check has not run or is unavailable. Retry when it has."))
+}
+
+fn is_quick(phrases: &Phrases, check: Hit) -> bool {
+    phrases.all(Term::QuickCheck).any(|quick| quick.start <= check.start && check.end <= quick.end)
+}
+
+/// "Why did you return RED on the port scan?" An earlier finding stands until what it found is assessed again; an earlier
+/// approval is no evidence.
+fn earlier_verdict(tokens: &Tokens<'_>) -> Option<Reason> {
+    let given = (0..tokens.len()).find(|at| {
+        ["return", "returned", "give", "given", "gave", "say", "said", "rate", "rated"].contains(&tokens.word(*at))
+    })?;
+    let (start, end) = tokens.sentence(given);
+    let is_past = (start..given).any(|at| ["did", "have", "had", "was"].contains(&tokens.word(at)));
+    if !is_past || !tokens.is_question(given) {
+        return None;
+    }
+    match (given + 1..end).map(|at| tokens.word(at)).find(|word| ["red", "hold"].contains(word))? {
+        "red" => Some(Reason::fault(
+            "The earlier finding stands until it is fixed and assessed again. For a port scan it is a port that listens on \
+             all interfaces and is not in the whitelist: unauthorized external exposure.",
+        )),
+        _ => Some(Reason::blocked(
+            "The earlier finding stands until the check or dependency that it waits for is available.",
+        )),
+    }
+}

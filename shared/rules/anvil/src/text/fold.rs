@@ -1,0 +1,119 @@
+//! One spelling for everything: lower case, plain digits and signs, Greek letters without their twins.
+
+/// A folded text and where each of its bytes comes from.
+pub(super) struct Folded {
+    /// What is read.
+    pub(super) text: String,
+    /// The original byte offset of each byte of `text`, and its end.
+    origin: Vec<u32>,
+}
+
+impl Folded {
+    /// Folds a text. Only the first 4 GB could be mapped; a request is far shorter.
+    pub(super) fn of(original: &str) -> Self {
+        let mut folded =
+            Self { text: String::with_capacity(original.len()), origin: Vec::with_capacity(original.len()) };
+        let mut previous = ' ';
+        for (offset, character) in original.char_indices() {
+            let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+            if character.is_ascii() {
+                folded.push(character.to_ascii_lowercase(), offset);
+            } else {
+                let between_digits = previous.is_ascii_digit();
+                folded.push_unusual(character, between_digits, offset);
+            }
+            previous = character;
+        }
+        folded.origin.push(u32::try_from(original.len()).unwrap_or(u32::MAX));
+        folded
+    }
+
+    /// The original text of a folded range.
+    pub(super) fn original<'a>(&self, original: &'a str, start: usize, end: usize) -> &'a str {
+        let at = |index: usize| self.origin.get(index).map_or(original.len(), |offset| *offset as usize);
+        original.get(at(start)..at(end)).unwrap_or_default()
+    }
+
+    fn push(&mut self, character: char, offset: u32) {
+        self.text.push(character);
+        self.origin.resize(self.text.len(), offset);
+    }
+
+    fn push_unusual(&mut self, character: char, after_digit: bool, offset: u32) {
+        let plain = match character {
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' => return,
+            '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{ad}' | '\u{300}'..='\u{36f}' => return,
+            '\u{fe00}'..='\u{fe0f}' => return,
+            // Full-width forms.
+            '\u{ff01}'..='\u{ff5e}' => {
+                char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character).to_ascii_lowercase()
+            }
+            '\u{660}'..='\u{669}' => digit(character, 0x660),
+            '\u{6f0}'..='\u{6f9}' => digit(character, 0x6f0),
+            '\u{966}'..='\u{96f}' => digit(character, 0x966),
+            '\u{1d7ce}'..='\u{1d7ff}' => char::from(b'0' + ((u32::from(character) - 0x1d7ce) % 10) as u8),
+            '٫' => '.',
+            '·' if after_digit => '.',
+            '٪' => '%',
+            '−' | '‐' | '‑' | '‒' | '–' | '—' | '﹣' => '-',
+            '“' | '”' | '„' | '«' | '»' => '"',
+            '‘' | '’' => '\'',
+            '。' => '.',
+            '、' | '،' => ',',
+            '؟' => '?',
+            '∆' => 'δ',
+            'ϕ' | 'ɸ' => 'φ',
+            'ɣ' => 'γ',
+            'ß' => 's',
+            'ø' | 'Ø' => 'o',
+            _ if character.is_whitespace() && character != '\u{85}' && character != '\u{2028}' => ' ',
+            _ => match "àâäáãåçéèêëîïíìñôöóõòùûüúÿýÀÂÄÁÃÅÇÉÈÊËÎÏÍÌÑÔÖÓÕÒÙÛÜÚÝ".chars().position(|of| of == character)
+            {
+                Some(index) => {
+                    "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuy".chars().nth(index).unwrap_or(' ')
+                }
+                None => {
+                    for lower in character.to_lowercase() {
+                        self.push(lower, offset);
+                    }
+                    return;
+                }
+            },
+        };
+        self.push(plain, offset);
+    }
+}
+
+fn digit(character: char, zero: u32) -> char {
+    u8::try_from(u32::from(character) - zero).map_or(character, |value| char::from(b'0' + value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twins_become_one() {
+        for (written, read) in [
+            ("Φζ＝０．９７４", "φζ=0.974"),
+            ("Ω", "ω"),
+            ("∆Γ", "δγ"),
+            ("٠٫٩٧٤", "0.974"),
+            ("0·974 %", "0.974 %"),
+            ("Évaluer\u{200b}", "evaluer"),
+            ("E\u{301}", "e"),
+            ("Prüfung", "prufung"),
+        ] {
+            assert_eq!(Folded::of(written).text, read, "{written}");
+        }
+    }
+
+    #[test]
+    fn every_folded_range_leads_back() {
+        let original = "Is RÔUTＸ alive?";
+        let folded = Folded::of(original);
+        let start = folded.text.find("routx").unwrap();
+        assert_eq!(folded.original(original, start, start + 5), "RÔUTＸ");
+        assert_eq!(folded.original(original, 0, folded.text.len()), original);
+    }
+}

@@ -1,0 +1,83 @@
+//! Reads a request in words. It takes out what can be judged and leaves the rest: urgency, rank and demands reach no rule.
+
+mod figures;
+mod findings;
+mod fold;
+mod phrases;
+mod readings;
+mod resources;
+mod services;
+mod token;
+mod vocabulary;
+
+use crate::{
+    assessment::{Assessment, Mode, Reason},
+    facts::Facts,
+    kernel::Kernel,
+    load::judge_readings,
+};
+use fold::Folded;
+use phrases::Phrases;
+use services::Observed;
+use token::Tokens;
+use vocabulary::Term;
+
+/// Assesses a request: a status check gets one word, everything else every kernel and reason before the verdict.
+#[must_use]
+pub fn assess(text: &str, facts: &Facts) -> Assessment {
+    let folded = Folded::of(text);
+    let tokens = Tokens::of(&folded.text);
+    let phrases = Phrases::of(&tokens);
+    let observed = Observed::of(facts);
+    let original = |start, end| folded.original(text, start, end).to_owned();
+    let kernels = readings::find(&tokens);
+    let figures = figures::find(&tokens);
+    let has_figures = kernels.are_named || !figures.figures.are_empty() || figures.has_unusable;
+
+    if !has_figures {
+        if let Some(answer) = findings::about_the_gate(&phrases) {
+            return Assessment::of(Mode::Analysis, vec![answer]);
+        }
+        if let Some(asked) = services::quick_question(&tokens, &phrases, &observed, original) {
+            let reasons = services::judge_asked(&asked, &observed, &tokens, original);
+            return Assessment::of(Mode::Quick, reasons);
+        }
+    } else if kernels.readings.are_empty()
+        && figures.figures.are_empty()
+        && findings::asks_for_thresholds(&tokens, &phrases)
+    {
+        return Assessment::of(Mode::Analysis, vec![findings::thresholds()]);
+    }
+
+    let mut reasons = Vec::with_capacity(12);
+    if kernels.are_named {
+        reasons.extend(judge_readings(&kernels.readings));
+    } else {
+        reasons.push(Reason::note(format!("No values are given for {}.", Kernel::symbols())));
+    }
+    let is_forge = !figures.figures.loss.is_empty()
+        || !figures.figures.pairs.is_empty()
+        || !kernels.are_named && phrases.has(Term::Forge);
+    if is_forge || !figures.figures.smoke.is_empty() || figures.has_unusable {
+        reasons.extend(figures.figures.judge(is_forge));
+    }
+    let resources = resources::judge(&tokens);
+    let has_resources = !resources.is_empty();
+    reasons.extend(resources);
+    let (stated, named) = services::judge_stated(&tokens, &phrases, &observed, original);
+    let is_about_services = !stated.is_empty() || has_figures || is_forge || has_resources;
+    reasons.extend(stated);
+    reasons.extend(findings::stated(&tokens, &phrases, !figures.figures.smoke.is_empty(), is_about_services));
+    if !is_about_services {
+        reasons.extend(services::unobserved_subject(&tokens, &phrases, &observed, original));
+    }
+    if is_about_services || !named.is_empty() {
+        reasons.extend(observed.dead_dependencies(&named));
+    } else if !observed.is_empty() {
+        reasons.extend(services::judge_asked(&[], &observed, &tokens, original));
+    }
+    if phrases.has(Term::Pressure) {
+        reasons.push(Reason::note("Urgency, rank and demands decide nothing here."));
+    }
+    Assessment::of(Mode::Analysis, reasons)
+}

@@ -1,0 +1,65 @@
+//! Finds the vocabulary's phrases in a text.
+
+use super::token::{Kind, Tokens};
+use super::vocabulary::{List, Term, is_word, phrases, unspaced};
+
+/// A phrase in the text, as a range of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) term: Term,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// All phrases of a text, in its order.
+pub(super) struct Phrases(Vec<Hit>);
+
+impl Phrases {
+    pub(super) fn of(tokens: &Tokens<'_>) -> Self {
+        let mut hits = Vec::with_capacity(16);
+        let mut is_unspaced = false;
+        for at in 0..tokens.len() {
+            let word = tokens.word(at);
+            is_unspaced |= word.chars().next_back().is_some_and(|last| last >= '\u{3040}');
+            for (rest, term) in phrases(word) {
+                if let Some(end) = matched(tokens, at + 1, rest) {
+                    hits.push(Hit { term: *term, start: at, end });
+                }
+            }
+        }
+        if is_unspaced {
+            let found = unspaced().iter().filter(|(_, phrase)| tokens.text.contains(phrase));
+            hits.extend(found.map(|(term, _)| Hit { term: *term, start: tokens.len(), end: tokens.len() }));
+        }
+        Self(hits)
+    }
+
+    pub(super) fn all(&self, term: Term) -> impl Iterator<Item = Hit> + '_ {
+        self.0.iter().copied().filter(move |hit| hit.term == term)
+    }
+
+    pub(super) fn has(&self, term: Term) -> bool {
+        self.all(term).next().is_some()
+    }
+}
+
+/// The token behind the rest of a phrase, between whose words hyphens and apostrophes may stand.
+fn matched(tokens: &Tokens<'_>, from: usize, rest: &[&str]) -> Option<usize> {
+    let mut at = from;
+    for word in rest {
+        while matches!(tokens.kind(at), Some(Kind::Sign('-' | '\'' | '_'))) {
+            at += 1;
+        }
+        if tokens.str(at) != *word {
+            return None;
+        }
+        at += 1;
+    }
+    Some(at)
+}
+
+/// Whether a word denies the phrase: "no errors", "has not failed", within three words of its sentence.
+pub(super) fn is_denied(tokens: &Tokens<'_>, hit: Hit) -> bool {
+    let (start, _) = tokens.sentence(hit.start);
+    (hit.start.saturating_sub(3).max(start)..hit.start).any(|at| is_word(List::Negation, tokens.str(at)))
+}

@@ -1,0 +1,76 @@
+//! Shares of resources in use: each, the sum of one resource's users, and all together.
+
+use super::token::{Kind, Tokens};
+use crate::{assessment::Reason, load::COMBINED, measure::Measure};
+
+const RESOURCES: [(&str, &str); 9] = [
+    ("cpu", "CPU"),
+    ("memory", "memory"),
+    ("ram", "memory"),
+    ("disk", "disk"),
+    ("storage", "disk"),
+    ("gpu", "GPU"),
+    ("bandwidth", "bandwidth"),
+    ("swap", "swap"),
+    ("iops", "IOPS"),
+];
+
+/// Above this share a resource is degraded, whatever the others do.
+const HIGHEST_SHARE: Measure = Measure::thousandths(900);
+
+/// Judges the shares that the text gives, such as "CPU 85%" or "60% of memory".
+pub(super) fn judge(tokens: &Tokens<'_>) -> Vec<Reason> {
+    let mut used: Vec<(&str, Vec<Measure>)> = Vec::new();
+    for at in 0..tokens.len() {
+        let Some((_, name)) = RESOURCES.iter().find(|(word, _)| *word == tokens.word(at)) else { continue };
+        let Some(share) = share_at(tokens, at) else { continue };
+        match used.iter_mut().find(|(known, _)| known == name) {
+            Some((_, shares)) => shares.push(share),
+            None => used.push((name, vec![share])),
+        }
+    }
+    let mut reasons = Vec::new();
+    for (name, shares) in &used {
+        let sum: f64 = shares.iter().map(|share| share.to_f64()).sum();
+        let shown =
+            shares.iter().map(|share| format!("{:.0} %", share.to_f64() * 100.0)).collect::<Vec<_>>().join(" and ");
+        reasons.push(if sum > 1.0 && shares.len() > 1 {
+            Reason::fault(format!("The users of {name} need {shown}: each fits, together they do not."))
+        } else if sum > 1.0 {
+            Reason::fault(format!("The use of {name} is {shown}, more than there is."))
+        } else if sum > HIGHEST_SHARE.to_f64() {
+            Reason::caution(format!("The use of {name} is {shown}, above {:.0} %.", HIGHEST_SHARE.to_f64() * 100.0))
+        } else {
+            Reason::sound(format!("The use of {name} is {shown}."))
+        });
+    }
+    let mean = used.iter().flat_map(|(_, shares)| shares).map(|share| share.to_f64() / HIGHEST_SHARE.to_f64());
+    let mean = mean.sum::<f64>() / used.len().max(1) as f64;
+    if used.len() > 1 && mean >= COMBINED.mean {
+        reasons.push(Reason::caution(format!(
+            "Each resource may be within its limit, the combination is not: the mean load is {:.0} %.",
+            mean * 100.0
+        )));
+    }
+    reasons
+}
+
+/// "CPU (is at) 85 %" or "85 % (of the) CPU". Only percentages: other units say nothing without their limits.
+fn share_at(tokens: &Tokens<'_>, at: usize) -> Option<Measure> {
+    let mut behind = at + 1;
+    while behind < at + 5
+        && (matches!(tokens.kind(behind), Some(Kind::Sign('=' | ':')))
+            || ["is", "at", "usage", "use", "load", "utilisation", "utilization", "of"].contains(&tokens.word(behind)))
+    {
+        behind += 1;
+    }
+    if tokens.is_sign(behind + 1, '%') {
+        return tokens.decimal(behind).map(Measure::percent);
+    }
+    let mut before = at;
+    while before > 0 && at - before < 3 && ["of", "the", "its"].contains(&tokens.word(before - 1)) {
+        before -= 1;
+    }
+    let number = before.checked_sub(2).filter(|_| tokens.is_sign(before - 1, '%'))?;
+    tokens.decimal(number).map(Measure::percent)
+}

@@ -1,0 +1,182 @@
+//! Words, numbers and signs.
+
+use crate::measure::Measure;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Letters, with digits behind them: `routx2`.
+    Word,
+    /// Digits with at most one decimal sign, or an exponent.
+    Number,
+    /// Digits that run on into something else: `0.9.7`, `0.98x`.
+    Malformed,
+    /// Anything else, one character.
+    Sign(char),
+    /// End of a sentence.
+    Stop(char),
+}
+
+/// A piece of the folded text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// A folded text in tokens.
+pub(super) struct Tokens<'a> {
+    pub(super) text: &'a str,
+    list: Vec<Token>,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        let mut list = Vec::with_capacity(text.len() / 3 + 1);
+        let mut at = 0;
+        while let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) {
+            let next = text.get(at + character.len_utf8()..).and_then(|rest| rest.chars().next());
+            let (kind, length) = match character {
+                '\n' | '\r' | ';' | '!' | '?' => (Kind::Stop(character), character.len_utf8()),
+                '.' if !next.is_some_and(|next| next.is_ascii_digit()) => (Kind::Stop('.'), 1),
+                _ if character.is_whitespace() => {
+                    at += character.len_utf8();
+                    continue;
+                }
+                '0'..='9' | '.' => number(text, at),
+                _ if is_letter(character) => (Kind::Word, run(text, at, |of| is_letter(of) || of.is_numeric())),
+                _ => (Kind::Sign(character), character.len_utf8()),
+            };
+            list.push(Token { kind, start: at, end: at + length });
+            at += length;
+        }
+        Self { text, list }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<Token> {
+        self.list.get(index).copied()
+    }
+
+    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
+        self.list.get(index).map(|token| token.kind)
+    }
+
+    /// The text of a token; empty beyond the end.
+    pub(super) fn str(&self, index: usize) -> &'a str {
+        self.get(index).and_then(|token| self.text.get(token.start..token.end)).unwrap_or_default()
+    }
+
+    /// The text of a word, empty for anything else.
+    pub(super) fn word(&self, index: usize) -> &'a str {
+        if self.kind(index) == Some(Kind::Word) { self.str(index) } else { "" }
+    }
+
+    pub(super) fn is_sign(&self, index: usize, sign: char) -> bool {
+        self.kind(index) == Some(Kind::Sign(sign))
+    }
+
+    /// Whether nothing stands between a token and the next one.
+    pub(super) fn touches_next(&self, index: usize) -> bool {
+        matches!((self.get(index), self.get(index + 1)), (Some(one), Some(next)) if one.end == next.start)
+    }
+
+    /// The first token of the sentence that holds this one, and the one that ends it.
+    pub(super) fn sentence(&self, index: usize) -> (usize, usize) {
+        let is_stop = |token: &Token| matches!(token.kind, Kind::Stop(_));
+        let before = self.list.get(..index).unwrap_or_default();
+        let start = before.iter().rposition(is_stop).map_or(0, |stop| stop + 1);
+        let rest = self.list.get(index..).unwrap_or_default();
+        (start, rest.iter().position(is_stop).map_or(self.len(), |stop| index + stop))
+    }
+
+    /// Whether the sentence asks: it ends with a question mark.
+    pub(super) fn is_question(&self, index: usize) -> bool {
+        self.kind(self.sentence(index).1) == Some(Kind::Stop('?'))
+    }
+
+    /// A number as a decimal: a comma is its point.
+    pub(super) fn decimal(&self, index: usize) -> Option<Measure> {
+        let written = match self.kind(index) {
+            Some(Kind::Number) => self.str(index),
+            _ => return None,
+        };
+        if written.contains(',') { Measure::parse(&written.replace(',', ".")) } else { Measure::parse(written) }
+    }
+
+    /// A number as a count: a comma groups its thousands.
+    pub(super) fn count(&self, index: usize) -> Option<u64> {
+        match self.kind(index) {
+            Some(Kind::Number) => self.str(index).replace(',', "").parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+fn is_letter(character: char) -> bool {
+    character.is_alphabetic()
+}
+
+fn run(text: &str, at: usize, is_in: impl Fn(char) -> bool) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.find(|character: char| !is_in(character)).unwrap_or(rest.len())
+}
+
+fn number(text: &str, at: usize) -> (Kind, usize) {
+    let bytes = text.as_bytes();
+    let digits = |mut from: usize| {
+        while bytes.get(from).is_some_and(u8::is_ascii_digit) {
+            from += 1;
+        }
+        from
+    };
+    let is_digit = |from: usize| bytes.get(from).is_some_and(u8::is_ascii_digit);
+    let mut end = digits(at);
+    if matches!(bytes.get(end), Some(b'.' | b',')) && is_digit(end + 1) {
+        end = digits(end + 1);
+    }
+    if bytes.get(end) == Some(&b'e') {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        if is_digit(end + 1 + sign) {
+            end = digits(end + 1 + sign);
+        }
+    }
+    let runs_on = bytes.get(end) == Some(&b'.') && is_digit(end + 1);
+    let rest = text.get(end..).and_then(|rest| rest.chars().next());
+    if runs_on || rest.is_some_and(|next| is_letter(next) && next.is_ascii()) {
+        let length = run(text, at, |of| of.is_alphanumeric() || of == '.');
+        let stop = text.get(at..at + length).unwrap_or_default();
+        return (Kind::Malformed, stop.trim_end_matches('.').len());
+    }
+    (Kind::Number, end - at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<(Kind, &str)> {
+        let tokens = Tokens::of(text);
+        (0..tokens.len()).filter_map(|index| Some((tokens.kind(index)?, tokens.str(index)))).collect()
+    }
+
+    #[test]
+    fn numbers_end_where_a_sentence_does() {
+        assert_eq!(kinds("0.12."), [(Kind::Number, "0.12"), (Kind::Stop('.'), ".")]);
+        assert_eq!(kinds("0,974,0.5"), [(Kind::Number, "0,974"), (Kind::Sign(','), ","), (Kind::Number, "0.5")]);
+        assert_eq!(kinds("10.0.0.1"), [(Kind::Malformed, "10.0.0.1")]);
+        assert_eq!(kinds("0.98x 9e-1")[0], (Kind::Malformed, "0.98x"));
+        assert_eq!(kinds("9.74e-1 e")[0], (Kind::Number, "9.74e-1"));
+    }
+
+    #[test]
+    fn sentences_are_found_from_their_middle() {
+        let tokens = Tokens::of("ship it. is routx alive? now");
+        assert_eq!(tokens.sentence(4), (3, 6));
+        assert!(tokens.is_question(4) && !tokens.is_question(0));
+    }
+}
