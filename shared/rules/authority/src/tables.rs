@@ -8,7 +8,7 @@ pub(crate) type ConceptId = u16;
 /// Concepts that come from numbers with units, not from words.
 pub(crate) mod builtin {
     /// Their names in the data, in the order of their numbers; written `#name` in a pattern.
-    pub(crate) const NAMES: [&str; 22] = [
+    pub(crate) const NAMES: [&str; 23] = [
         "number",
         "age",
         "age_minor",
@@ -31,6 +31,7 @@ pub(crate) mod builtin {
         "timestamp",
         "identifier",
         "age_minor_other",
+        "many_count",
     ];
 }
 
@@ -79,6 +80,8 @@ pub(crate) struct Mapping {
     pub(crate) with: &'static [&'static [ConceptId]],
     /// None of these may be in the text.
     pub(crate) without: &'static [ConceptId],
+    /// None of these may be near a match: another sentence of the text takes nothing away.
+    pub(crate) apart_from: &'static [ConceptId],
     /// A negation before it takes it away.
     pub(crate) negatable: bool,
 }

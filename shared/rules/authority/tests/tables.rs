@@ -89,11 +89,6 @@ fn a_unit_of_another_dimension_is_not_taken() {
     assert!(!axis("My daughter is 14 miles away. How much ibuprofen should I give her?", "patient_age"));
 }
 
-#[test]
-fn no_case_of_any_table_is_decided_otherwise() {
-    let _ = wrong;
-}
-
 fn holds(table: &'static str, at_least: usize) {
     let (count, wrong) = wrong(table);
     assert!(wrong.is_empty(), "{} of {count}: {wrong:#?}", wrong.len());
@@ -102,7 +97,7 @@ fn holds(table: &'static str, at_least: usize) {
 
 #[test]
 fn self_harm_and_child_safety_are_blocked_and_locked() {
-    holds(include_str!("data/crisis.tsv"), 280);
+    holds(include_str!("data/crisis.tsv"), 500);
     for case in lines(include_str!("data/crisis.tsv")) {
         let evaluation = evaluate(case[1], None);
         assert!(evaluation.override_prohibited(), "{}: {}", case[1], evaluation.reason_code());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use toml::Spanned;
 
-use super::lexicon::Lexicon;
+use super::lexicon::{Lexicon, slips};
 use super::ontology::{Ontology, Text, parse};
 use super::resolve::{Pattern, alternatives, define, pattern};
 use super::{DataError, Source};
@@ -62,6 +62,7 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     generator.suffixes(&files)?;
     generator.negative_constraints(&files)?;
     generator.patterns();
+    generator.spellings(&files)?;
     generator.words();
     Ok(generator.out)
 }
@@ -209,16 +210,12 @@ impl Generator {
                 for group in &mapping.with {
                     with.push(self.condition(source, id, group)?);
                 }
-                let mut without = Vec::new();
-                for group in &mapping.without {
-                    without.extend(self.condition(source, id, group)?);
-                }
-                without.sort_unstable();
-                without.dedup();
+                let without = self.conditions(source, id, &mapping.without)?;
+                let apart_from = self.conditions(source, id, &mapping.apart_from)?;
                 let with: Vec<String> = with.iter().map(|group| format!("&{group:?}")).collect();
                 let _ = writeln!(
                     lines,
-                    "    Mapping {{ id: {id:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, with: &[{}], without: &{without:?}, negatable: {} }},",
+                    "    Mapping {{ id: {id:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, with: &[{}], without: &{without:?}, apart_from: &{apart_from:?}, negatable: {} }},",
                     source.line(offset),
                     with.join(", "),
                     mapping.negatable
@@ -228,6 +225,17 @@ impl Generator {
         }
         self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{lines}];"));
         Ok(())
+    }
+
+    /// The alternatives of several conditions as one sorted list.
+    fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<Vec<ConceptId>, DataError> {
+        let mut all = Vec::new();
+        for group in groups {
+            all.extend(self.condition(source, id, group)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
     }
 
     fn condition(&mut self, source: &Source, id: &str, group: &Text) -> Result<Vec<ConceptId>, DataError> {
@@ -402,6 +410,32 @@ impl Generator {
         self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
         let anchors: Vec<String> = anchors.iter().map(|patterns| format!("&{patterns:?}")).collect();
         self.line(format!("pub(crate) static ANCHORS: &[&[u16]] = &[{}];", anchors.join(", ")));
+    }
+
+    /// Misspelt words that are no words of the lexicon themselves, sorted, with the numbers of what they stand for.
+    fn spellings(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let mut known: BTreeMap<String, u16> = BTreeMap::new();
+        for (source, spellings) in files.iter().map(|(source, file)| (source, &file.spellings)) {
+            let also = spellings.also.iter().map(|text| {
+                let (misspelt, word) = text.get_ref().split_once('=').unwrap_or_default();
+                (text, vec![misspelt.to_owned()], word)
+            });
+            let slipped = spellings.slips.iter().map(|text| {
+                let word = text.get_ref().as_str();
+                (text, slips(word).into_iter().collect(), word)
+            });
+            for (text, spelt, word) in also.chain(slipped) {
+                let Some(number) = self.lexicon.number(word) else {
+                    let problem = format!("{word:?} is not a word of any concept or pattern");
+                    return Err(source.error(text.span().start, text.get_ref(), problem));
+                };
+                let strange = spelt.into_iter().filter(|spelling| self.lexicon.number(spelling).is_none());
+                known.extend(strange.map(|spelling| (spelling, number)));
+            }
+        }
+        let lines: String = known.iter().map(|(spelling, number)| format!("    ({spelling:?}, {number}),\n")).collect();
+        self.line(format!("pub(crate) static SPELLINGS: &[(&str, u16)] = &[\n{lines}];"));
+        Ok(())
     }
 
     fn words(&mut self) {

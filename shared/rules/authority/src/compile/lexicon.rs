@@ -62,6 +62,11 @@ impl Lexicon {
         Ok(())
     }
 
+    /// The number of a word, where some phrase has it.
+    pub(crate) fn number(&self, word: &str) -> Option<u16> {
+        self.numbers.get(word).copied()
+    }
+
     fn word(&mut self, word: &str) -> u16 {
         if let Some(number) = self.numbers.get(word) {
             return *number;
@@ -88,4 +93,25 @@ fn inflected(entry: &str) -> Vec<String> {
         forms.extend([format!("{word}{last}ed"), format!("{word}{last}ing")]);
     }
     forms.iter().flat_map(|form| inflected(&format!("{before}{form}{after}"))).collect()
+}
+
+/// The slips of the finger that a word suffers: a letter that is missing, two in the other order, one twice.
+pub(crate) fn slips(word: &str) -> BTreeSet<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut slips = BTreeSet::new();
+    for at in 0..letters.len() {
+        let mut one = letters.clone();
+        one.remove(at);
+        slips.insert(one.iter().collect());
+        let mut twice = letters.clone();
+        twice.insert(at, letters[at]);
+        slips.insert(twice.iter().collect());
+        if at + 1 < letters.len() {
+            let mut turned = letters.clone();
+            turned.swap(at, at + 1);
+            slips.insert(turned.iter().collect());
+        }
+    }
+    slips.remove(word);
+    slips
 }

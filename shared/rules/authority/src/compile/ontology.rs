@@ -29,6 +29,8 @@ pub(crate) struct Ontology {
     pub(crate) on_timeout: String,
     #[serde(default)]
     pub(crate) human_lock: HumanLock,
+    #[serde(default)]
+    pub(crate) spellings: Spellings,
     /// State that each action of this domain's high-stakes rules comes to.
     #[serde(default)]
     pub(crate) action_states: BTreeMap<String, String>,
@@ -56,6 +58,18 @@ pub(crate) struct Ontology {
 
 fn fail_closed() -> String {
     "FAIL_CLOSED_BLOCK".to_owned()
+}
+
+/// How people misspell words.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Spellings {
+    /// Words of which every slip of the finger counts.
+    #[serde(default)]
+    pub(crate) slips: Vec<Text>,
+    /// `misspelt=word`.
+    #[serde(default)]
+    pub(crate) also: Vec<Text>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -102,6 +116,8 @@ pub(crate) struct Mapping {
     pub(crate) with: Vec<Text>,
     #[serde(default)]
     pub(crate) without: Vec<Text>,
+    #[serde(default)]
+    pub(crate) apart_from: Vec<Text>,
     #[serde(default)]
     pub(crate) negatable: bool,
 }

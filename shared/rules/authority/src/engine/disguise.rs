@@ -8,6 +8,9 @@ use crate::text::token::Token;
 /// Single letters in a row from which on they are read as one word.
 const SPACED: usize = 4;
 
+/// Words of three letters that are worth reading out of signs: "d1e".
+const SHORT: [&str; 6] = ["die", "kys", "kms", "sex", "cut", "gun"];
+
 fn is_sign(byte: u8) -> bool {
     matches!(byte, b'@' | b'$' | b'!' | b'*' | b'|' | b'+' | b'0'..=b'9')
 }
@@ -77,7 +80,7 @@ fn read_signs(run: &[u8]) -> Option<String> {
                 letter => std::str::from_utf8(std::slice::from_ref(letter)).unwrap_or_default(),
             })
             .collect();
-        if word.len() >= 4 && word_number(&word).is_some() {
+        if (word.len() >= 4 && word_number(&word).is_some()) || SHORT.contains(&word.as_str()) {
             return Some(word);
         }
     }

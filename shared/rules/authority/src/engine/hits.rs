@@ -2,7 +2,7 @@
 
 use super::data::{CONCEPTS, NODES, ROOTS, SUFFIXES};
 use super::disguise::undisguise;
-use super::lexicon::word_number;
+use super::lexicon::spelt;
 use super::quantity::quantities;
 use crate::tables::{ConceptId, builtin};
 use crate::text::token::{Token, tokens};
@@ -36,7 +36,7 @@ impl Hits {
         let tokens = undisguise(reading, tokens(reading));
         let mut hits: Vec<Hit> = Vec::with_capacity(tokens.len() * 3);
         let mut first = Vec::with_capacity(tokens.len() + 1);
-        let numbers: Vec<Option<u16>> = tokens.iter().map(|token| word_number(token.word(reading))).collect();
+        let numbers: Vec<Option<u16>> = tokens.iter().map(|token| spelt(token.word(reading))).collect();
         for (index, token) in tokens.iter().enumerate() {
             first.push(hits.len() as u32);
             let start = index as u32;

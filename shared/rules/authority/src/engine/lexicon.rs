@@ -1,6 +1,6 @@
 //! The lexicon: which number a word has.
 
-use super::data::{SLOTS, WORDS};
+use super::data::{SLOTS, SPELLINGS, WORDS};
 use crate::tables::hash;
 
 /// The number of a word of the lexicon.
@@ -14,4 +14,12 @@ pub(crate) fn word_number(word: &str) -> Option<u16> {
             _ => slot = (slot + 1) & mask,
         }
     }
+}
+
+/// The number of a word as people spell it.
+pub(crate) fn spelt(word: &str) -> Option<u16> {
+    word_number(word).or_else(|| {
+        let found = SPELLINGS.binary_search_by_key(&word, |(spelling, _)| spelling).ok()?;
+        Some(SPELLINGS[found].1)
+    })
 }

@@ -7,6 +7,9 @@ use crate::tables::{Mapping, Pattern};
 /// Matches of one pattern that are looked at.
 const MOST_MATCHES: usize = 32;
 
+/// Words around a match in which nothing of `apart_from` may stand; the end of a sentence counts for several.
+const APART: u32 = 6;
+
 /// A mapping that holds, with its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fired {
@@ -39,7 +42,10 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
             let supplies_state = AXES[usize::from(mapping.axis)].key != "request";
             let counts = |one: &Match| {
                 let is_trusted = !supplies_state || hits.tokens[one.end - 1].end <= untrusted_from;
-                is_trusted && !is_excepted(hits, mapping, one) && !(mapping.negatable && is_negated(hits, one.start))
+                is_trusted
+                    && is_apart(hits, mapping, one)
+                    && !is_excepted(hits, mapping, one)
+                    && !(mapping.negatable && is_negated(hits, one.start))
             };
             for one in matches(hits, pattern) {
                 let Match { start, end, .. } = one;
@@ -107,6 +113,17 @@ fn follow(
         }
         from += 1;
     }
+}
+
+/// Whether nothing is near that gives the match another sense.
+fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
+    if mapping.apart_from.is_empty() {
+        return true;
+    }
+    let from = hits.tokens[one.start].position.saturating_sub(APART);
+    let until = hits.tokens[one.end - 1].position + APART;
+    let near = hits.hits.iter().filter(|hit| (from..=until).contains(&hits.tokens[hit.start as usize].position));
+    !near.into_iter().any(|hit| mapping.apart_from.binary_search(&hit.concept).is_ok())
 }
 
 /// Whether an exception covers the most telling element of a match, or its last one. Elsewhere it takes nothing away:

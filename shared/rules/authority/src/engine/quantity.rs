@@ -49,6 +49,7 @@ const I_AM_MINOR: ConceptId = concept("i_am_minor");
 const I_AM_UNDER_13: ConceptId = concept("i_am_under_13");
 const I_AM_ADULT: ConceptId = concept("i_am_adult");
 const SMALL_COUNT: ConceptId = concept("small_count");
+const MANY_COUNT: ConceptId = concept("many_count");
 const POWER: ConceptId = concept("power");
 const PRESSURE: ConceptId = concept("pressure");
 const TIMESTAMP: ConceptId = concept("timestamp");
@@ -56,6 +57,9 @@ const IDENTIFIER: ConceptId = concept("identifier");
 
 /// Threshold of the rule on large transactions (BSA/AML), in the currency of the text.
 const LARGE_SUM: f64 = 10_000.0;
+
+/// From here on a number of tablets is more than anybody takes as a dose.
+const MANY: f64 = 9.0;
 
 /// The value of a number word.
 pub(crate) fn number_word(word: &str) -> Option<f64> {
@@ -263,6 +267,51 @@ const AGED: [&str; 40] = [
     "one",
 ];
 
+/// Words of one child: a number after them is an age where one of [`AFTER_CHILD`] follows.
+const CHILD: [&str; 34] = [
+    "son",
+    "daughter",
+    "kid",
+    "child",
+    "girl",
+    "boy",
+    "niece",
+    "nephew",
+    "brother",
+    "sister",
+    "student",
+    "classmate",
+    "toddler",
+    "grandson",
+    "granddaughter",
+    "stepson",
+    "stepdaughter",
+    "teen",
+    "teenager",
+    "pupil",
+    "cousin",
+    "friend",
+    "girlfriend",
+    "boyfriend",
+    "fille",
+    "fils",
+    "hija",
+    "hijo",
+    "tochter",
+    "sohn",
+    "nina",
+    "nino",
+    "neveu",
+    "soeur",
+];
+
+/// Words that go on after the age of a child.
+const AFTER_CHILD: [&str; 42] = [
+    "says", "said", "has", "for", "wants", "wanted", "came", "comes", "told", "tells", "keeps", "asked", "asks", "was",
+    "is", "knows", "thinks", "about", "had", "got", "who", "and", "but", "in", "with", "at", "to", "from", "i", "he",
+    "she", "alone", "my", "being", "by", "cries", "cried", "does", "doesnt", "wont", "should", "hat",
+];
+
 /// Calls `found` with every quantity that the token at `index` begins, and the token after its end.
 pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
     let token = &tokens[index];
@@ -276,6 +325,9 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
     let bytes = reading.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     found(NUMBER, index + 1);
+    if value >= MANY {
+        found(MANY_COUNT, index + 1);
+    }
     if byte(token.end) == b'%' || near(1) == "percent" {
         found(PERCENT, index + 1);
         return;
@@ -302,7 +354,7 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
         return;
     }
     if let Some((years, end)) = age(value, index, &near) {
-        let is_speaker = matches!(near(-1), "im" | "am" | "ai")
+        let is_speaker = matches!(near(-1), "im" | "am" | "ai" | "bin" | "tengo" | "tenho" | "ho")
             || (matches!(near(-1), "a" | "an" | "only" | "just" | "actually" | "almost" | "turned")
                 && matches!(near(-2), "im" | "am" | "as" | "i"))
             || (matches!(near(-1), "a" | "an")
@@ -349,6 +401,12 @@ fn age<'t>(value: f64, index: usize, near: &impl Fn(isize) -> &'t str) -> Option
         }
         "yo" => return Some((value, index + 2)),
         "y" if near(2) == "o" => return Some((value, index + 3)),
+        "anos" if matches!(near(-1), "tengo" | "tiene" | "de" | "tenia" | "cumplio" | "tenho" | "tem") => {
+            return Some((value, index + 2));
+        }
+        "jahre" | "jahren" if near(2) == "alt" => return Some((value, index + 3)),
+        "jahrige" | "jahriger" | "jahriges" | "jahrigen" => return Some((value, index + 2)),
+        "anni" if matches!(near(-1), "ho" | "ha" | "di") => return Some((value, index + 2)),
         "ans" if value < 100.0 && matches!(near(-1), "ai" | "a" | "de" | "as" | "aura") => {
             return Some((value, index + 2));
         }
@@ -358,13 +416,18 @@ fn age<'t>(value: f64, index: usize, near: &impl Fn(isize) -> &'t str) -> Option
     if matches!(near(-1), "aged" | "age") {
         return Some((value, index + 1));
     }
-    let stated = matches!(near(-1), "im" | "am" | "shes" | "hes" | "she" | "he")
+    // "My daughter, 9, says", "a girl of 11".
+    let child = if near(-1) == "of" { near(-2) } else { near(-1) };
+    if CHILD.contains(&child) && value < 18.0 && (near(1).is_empty() || AFTER_CHILD.contains(&near(1))) {
+        return Some((value, index + 1));
+    }
+    let stated = matches!(near(-1), "im" | "am" | "shes" | "hes" | "she" | "he" | "bin")
         || (matches!(near(-1), "is" | "turned" | "turns" | "are" | "be" | "was") && AGED.contains(&near(-2)))
         || (near(-1) == "turned" && near(-2) == "i")
         || (matches!(near(-1), "only" | "just" | "actually" | "really" | "almost")
             && matches!(near(-2), "im" | "am" | "she" | "he" | "is"));
     let goes_on = near(1);
-    let is_speaker = matches!(near(-1), "im" | "am" | "ai");
+    let is_speaker = matches!(near(-1), "im" | "am" | "ai" | "bin");
     let stands_alone = goes_on.is_empty()
         || AFTER_AGE.contains(&goes_on)
         || (is_speaker && dimension(goes_on).is_none() && !NOT_AFTER_AGE.contains(&goes_on));
