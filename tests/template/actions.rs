@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Calls of our AWS adapters and the action that each needs: methods of a client, and the parts of a transaction.
-const CALLS: [(&str, &str); 29] = [
+const CALLS: [(&str, &str); 30] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
@@ -18,6 +18,7 @@ const CALLS: [(&str, &str); 29] = [
     ("query", "dynamodb:Query"),
     ("scan", "dynamodb:Scan"),
     ("get_object", "s3:GetObject"),
+    ("Bucket::get_version", "s3:GetObjectVersion"),
     ("put_object", "s3:PutObject"),
     ("head_bucket", "s3:ListBucket"),
     ("list_objects_v2", "s3:ListBucket"),
@@ -52,13 +53,12 @@ const BY_LAMBDA: [&str; 6] = [
 ];
 
 /// What operators do with their own rights, and no function.
-const BY_OPERATORS: [&str; 9] = [
+const BY_OPERATORS: [&str; 8] = [
     "cloudwatch:GetMetricStatistics",
     "dynamodb:DeleteItem",
     "dynamodb:Scan",
     "kms:GetPublicKey",
     "s3:DeleteObject",
-    "s3:ListBucketVersions",
     "sqs:GetQueueAttributes",
     "sqs:ListMessageMoveTasks",
     "sqs:StartMessageMoveTask",

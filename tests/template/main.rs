@@ -22,6 +22,7 @@ mod patch;
 mod permissions;
 mod privacy;
 mod routes;
+mod runbook;
 mod schedules;
 mod silence;
 mod storage;

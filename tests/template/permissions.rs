@@ -164,7 +164,8 @@ fn audit_is_append_only(template: &Template) -> Vec<String> {
         })
         .flat_map(|(id, statement)| list(&statement["Action"]).into_iter().map(move |action| (id, action)))
         .filter(|(_, action)| {
-            !["s3:PutObject", "s3:GetObject", "s3:ListBucket"].iter().any(|allowed| action == allowed)
+            let reading = ["s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:ListBucketVersions"];
+            ![&["s3:PutObject"][..], &reading[..]].concat().iter().any(|allowed| action == allowed)
         })
         .map(|(id, action)| format!("{id}: {action} on the audit log"))
         .collect()

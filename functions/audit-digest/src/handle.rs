@@ -9,7 +9,7 @@ use runtime::Error;
 
 /// The digest of this many objects is a megabyte, and this many digests are made well within the function's time-out.
 /// A record has some hundred bytes; a larger object than this is not a record.
-const LIMITS: Limits = Limits { entries: 5_000, documents: 20, bytes: 1_000_000 };
+const LIMITS: Limits = Limits { entries: 5_000, documents: 20, bytes: 1_000_000, rechecked: 5_000 };
 
 /// Digests what is new.
 ///

@@ -7,6 +7,7 @@
 mod batch;
 mod handle;
 mod notices;
+mod recheck;
 mod run;
 mod terms;
 

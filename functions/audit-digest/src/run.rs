@@ -2,39 +2,30 @@
 
 use crate::{
     batch::{Versions, collect},
-    terms::{Limits, Ports, RunError, Summary},
+    recheck::recheck,
+    terms::{AT_ONCE, Limits, Memory, Ports, RunError, Summary, alert},
 };
 use audit::{
     Notebook, Noted,
     digest::{sha256, sha256_raw},
 };
-use audit_verify::signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key};
+use audit_verify::{
+    recheck::names,
+    signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key},
+    stream::stream_of,
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
-    Alert,
     alert::Severity,
     ports::{StorageError, Versioned},
 };
 use futures_util::future::join_all;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::BTreeSet;
-
-/// Objects that are read, and messages that are removed, at once.
-const AT_ONCE: usize = 32;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects that one digest may leave to a later one because they cannot be read. Where there are more it is the store that
 /// cannot be read.
 const UNREADABLE: usize = 32;
-
-/// What the function remembers, away from the log and from the digests.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Memory {
-    /// The last digest.
-    pub head: Option<Head>,
-    /// The day (UTC) on which operators were last told of a head.
-    pub announced: Option<String>,
-}
 
 /// Digests what is new. Every run makes a digest, an empty one too: so a silence is told from an hour without sales.
 ///
@@ -48,15 +39,18 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
         memory = end_what_was_begun(ports, memory, &mut summary).await?;
         let batch = collect(ports, limits, &mut versions, &mut summary).await?;
         let head = memory.value.memory.head.clone();
-        let (entries, unread) = read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
-        let entries = entries.into_iter().map(|entry| versions.entry(entry)).collect();
+        let Read { entries, unread, overwritten } = read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
+        // Of what the bucket has kept the first version of, that is what is digested.
+        let entry = |entry: Entry| if overwritten.contains(&entry.key) { entry } else { versions.entry(entry) };
+        let entries = entries.into_iter().map(entry).collect();
         let left = batch.too_long(limits.bytes) + unread;
         summary.left += left as u64;
         let ours = Document::following(head.as_ref(), ports.bucket, ports.journal.clock.now(), entries);
         let stored = ports.digests.keep(&document_key(ours.sequence), &ours.bytes()).await?;
         summary.overtaken = stored != ours.bytes().as_bytes();
-        let document = if summary.overtaken { checked(ports, head.as_ref(), &stored).await? } else { ours };
-        memory = end(ports, memory, &stored, &document, left, &mut summary).await?;
+        let (document, overwritten) =
+            if summary.overtaken { checked(ports, head.as_ref(), &stored).await? } else { (ours, overwritten) };
+        memory = end(ports, memory, &stored, &document, Missed { left, overwritten }, &mut summary).await?;
         // Not what was collected but what is signed may be forgotten: the two differ where another run was quicker.
         let done = batch.done(&document.keys());
         for handles in done.chunks(AT_ONCE) {
@@ -67,6 +61,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
             break;
         }
     }
+    recheck(ports, memory, limits.rechecked).await?;
     Ok(summary)
 }
 
@@ -78,40 +73,69 @@ async fn end_what_was_begun(
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
-        let document = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
-        memory = end(ports, memory, &stored, &document, 0, summary).await?;
+        let (document, overwritten) = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
+        memory = end(ports, memory, &stored, &document, Missed { left: 0, overwritten }, summary).await?;
     }
     Ok(memory)
 }
 
 /// A stored digest that this run did not make: it must follow the head, and say what the log says. Where it vouches for
 /// no bytes it says nothing that could be wrong, and what was gone then may be back.
-async fn checked(ports: Ports<'_>, head: Option<&Head>, stored: &[u8]) -> Result<Document, RunError> {
+async fn checked(
+    ports: Ports<'_>,
+    head: Option<&Head>,
+    stored: &[u8],
+) -> Result<(Document, BTreeSet<String>), RunError> {
     let foreign = || RunError::Foreign(next(head));
     let document = Document::parse(stored).map_err(|_| foreign())?;
     let keys = document.keys().into_iter().map(str::to_owned).collect();
-    let (found, _) = read(ports, keys, 0).await?;
+    let Read { entries: found, overwritten, .. } = read(ports, keys, 0).await?;
     let agree = |(said, found): (&Entry, &Entry)| said == found || *said == Entry::of(&found.key, None);
     let is_true = found.len() == document.entries.len() && document.entries.iter().zip(&found).all(agree);
     let is_ours = document.follows(head, ports.bucket) && is_true;
-    if is_ours { Ok(document) } else { Err(foreign()) }
+    if is_ours { Ok((document, overwritten)) } else { Err(foreign()) }
 }
 
-/// The entries of these objects, in the order of their keys, and how many could not be read: no more than `tolerated`.
-async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Result<(Vec<Entry>, usize), StorageError> {
+/// What was read of some objects.
+struct Read {
+    /// In the order of their keys.
+    entries: Vec<Entry>,
+    /// How many could not be read.
+    unread: usize,
+    /// The keys of those that are not as they were first written. Their entries are of the first bytes: an earlier
+    /// digest may have vouched for these, and nobody shall ever vouch for the others.
+    overwritten: BTreeSet<String>,
+}
+
+/// Reads these objects; no more than `tolerated` may be unreadable.
+async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Result<Read, StorageError> {
+    let streams: BTreeSet<&str> = keys.iter().map(|key| stream_of(key)).collect();
+    let mut originals = BTreeMap::new();
+    for streams in streams.into_iter().collect::<Vec<_>>().chunks(AT_ONCE) {
+        let prefixes: Vec<String> = streams.iter().map(|stream| format!("{stream}/")).collect();
+        for found in join_all(prefixes.iter().map(|prefix| ports.log.originals(prefix))).await {
+            originals.extend(found?);
+        }
+    }
     let keys: Vec<String> = keys.into_iter().collect();
-    let (mut entries, mut unread) = (Vec::with_capacity(keys.len()), 0);
+    let mut all = Read { entries: Vec::with_capacity(keys.len()), unread: 0, overwritten: BTreeSet::new() };
     for keys in keys.chunks(AT_ONCE) {
         let read = join_all(keys.iter().map(|key| ports.log.object(key))).await;
         for (key, bytes) in keys.iter().zip(read) {
-            match bytes {
-                Ok(bytes) => entries.push(Entry::of(key, bytes.as_deref())),
-                Err(_) if unread < tolerated => unread += 1,
-                Err(error) => return Err(error),
+            match (bytes, originals.get(key)) {
+                (Ok(bytes), Some(original)) => {
+                    if bytes.as_ref() != Some(original) {
+                        all.overwritten.insert(key.clone());
+                    }
+                    all.entries.push(Entry::of(key, Some(original)));
+                }
+                (Ok(bytes), None) => all.entries.push(Entry::of(key, bytes.as_deref())),
+                (Err(_), _) if all.unread < tolerated => all.unread += 1,
+                (Err(error), _) => return Err(error),
             }
         }
     }
-    Ok((entries, unread))
+    Ok(all)
 }
 
 /// Signs a stored digest, unless it is signed already, and notes it as the head.
@@ -120,7 +144,7 @@ async fn end(
     memory: Versioned<Notebook<Memory>>,
     stored: &[u8],
     document: &Document,
-    left: usize,
+    missed: Missed,
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     let sequence = document.sequence;
@@ -138,36 +162,44 @@ async fn end(
     let signature = signature.ok_or(RunError::Foreign(sequence))?.signature;
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
-    let counts = Counts { entries: document.entries.len(), gone, left };
-    let noted = ports.journal.commit(memory, |memory: &mut Memory, now| note(memory, &head, counts, now)).await?;
+    let counts = Counts { entries: document.entries.len(), gone, missed };
+    let noted = ports.journal.commit(memory, |memory: &mut Memory, now| note(memory, &head, &counts, now)).await?;
     let (memory, ()) = noted.settle().await;
     summary.documents += 1;
     summary.entries += document.entries.len() as u64;
     Ok(memory)
 }
 
-/// What a digest names, what of it was no longer there as it had been written, and what it leaves to a later one.
-#[derive(Clone, Copy)]
+/// What a digest leaves to a later one, and what it names that was written over.
+struct Missed {
+    left: usize,
+    overwritten: BTreeSet<String>,
+}
+
+/// What a digest names, and what of it was no longer there as it had been written.
 struct Counts {
     entries: usize,
     gone: usize,
-    left: usize,
+    missed: Missed,
 }
 
 /// Notes the head, tells the log of it, and once a day the operators: their mailbox is out of everybody's reach who
 /// could set back table, log and digests together.
-fn note(memory: &mut Memory, head: &Head, counts: Counts, now: domain::Timestamp) -> Noted<()> {
-    let Counts { entries, gone, left } = counts;
+fn note(memory: &mut Memory, head: &Head, counts: &Counts, now: domain::Timestamp) -> Noted<()> {
+    let Counts { entries, gone, missed: Missed { left, overwritten } } = counts;
     let sequence = head.sequence;
     let mut alerts = Vec::new();
-    // Subjects of their own: none may hold back another, least of all the line that operators keep.
-    let alert =
-        |severity, subject: &str, detail: &str| Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", subject, detail);
-    if gone > 0 {
+    let alert = |severity, subject: &str, detail: &str| alert(severity, now, subject, detail);
+    if !overwritten.is_empty() {
+        let what = format!("written over: {} (digest {sequence}); oracle audit verify", names(overwritten));
+        alerts.push(alert(Severity::Critical, "overwritten", &what));
+        memory.recheck.known.extend(overwritten.iter().cloned());
+    }
+    if *gone > 0 {
         let what = "gone from the log or written over before they could be digested";
         alerts.push(alert(Severity::Critical, "gone", &format!("{gone} record(s) were {what} (digest {sequence})")));
     }
-    if left > 0 {
+    if *left > 0 {
         let what = "too long to be records, or cannot be read: they are in no digest";
         alerts.push(alert(
             Severity::Critical,
@@ -189,7 +221,7 @@ fn note(memory: &mut Memory, head: &Head, counts: Counts, now: domain::Timestamp
     }
     let facts = json!({
         "sequence": sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,
-        "left": left,
+        "left": left, "overwritten": overwritten.len(),
     });
     alerts.into_iter().fold(Noted::save(()).recording("log_digested", facts), Noted::alerting)
 }

@@ -1,7 +1,16 @@
 //! What one run works with: its ports and limits, and how it can end.
 
 use audit::{CommitError, FunctionJournal};
-use domain::ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, Meter, StorageError};
+use audit_verify::{recheck::Recheck, signed_digest::Head};
+use domain::{
+    Alert, Timestamp,
+    alert::Severity,
+    ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, Meter, StorageError},
+};
+use serde::{Deserialize, Serialize};
+
+/// Objects that are read, and messages that are removed, at once.
+pub(crate) const AT_ONCE: usize = 32;
 
 /// How much one run does.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +21,8 @@ pub(crate) struct Limits {
     pub documents: usize,
     /// The length of the longest object that is read.
     pub bytes: u64,
+    /// Objects of earlier digests that one run compares with them again.
+    pub rechecked: usize,
 }
 
 /// What the function needs from outside.
@@ -55,4 +66,21 @@ pub(crate) enum RunError {
     /// The place of the next digest is taken by something that this function did not put there.
     #[error("digest {0} is stored and is not ours to sign")]
     Foreign(u64),
+}
+
+/// What the function remembers, away from the log and from the digests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    /// The last digest.
+    pub head: Option<Head>,
+    /// The day (UTC) on which operators were last told of a head.
+    pub announced: Option<String>,
+    /// How far the log is compared again with what the digests said of it.
+    #[serde(default)]
+    pub recheck: Recheck,
+}
+
+/// An alert with a subject of its own: none may hold back another, least of all the line that operators keep.
+pub(crate) fn alert(severity: Severity, now: Timestamp, subject: &str, detail: &str) -> Alert {
+    Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", subject, detail)
 }

@@ -71,6 +71,10 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
         let secrets = renewed.map(|document| signing_secrets(&document)).unwrap_or_default();
         if signature::verify(header, body, &secrets, received_at).is_err() {
             tracing::warn!(%error, "signature refused");
+            // Anybody can send nonsense. What looks as Stripe's own does, and fits no secret, may be every sale from now on.
+            if is_mismatch {
+                ports.meter.record(&[Metric::SignatureRefused.once()], received_at);
+            }
             return Reply::error(400, "signature_invalid", "The signature does not match the body.");
         }
     }

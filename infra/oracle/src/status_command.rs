@@ -2,16 +2,21 @@
 
 use std::time::Duration;
 
+use audit::Notebook;
+use audit_verify::{
+    recheck::{self, Recheck},
+    signed_digest::{self, Head},
+};
 use clap::Args;
 use domain::{
     Timestamp,
     breaker::Breaker,
     open_work::Work,
-    ports::{Breakers, Clock},
+    ports::{Breakers, Clock, Notes},
 };
 use operations::list;
 use runtime::System;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
@@ -121,6 +126,10 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
             Err(error) => Check::new(format!("model {model}"), State::Unknown, error.to_string()),
         });
     }
+    checks.push(match remembered(deployed).await {
+        Ok(found) => log(&found),
+        Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
+    });
     let measurements = Measurements::of(deployed);
     checks.push(alarms(measurements.alarms(deployed.name()).await));
     for (name, output, longest) in SCHEDULED {
@@ -182,6 +191,36 @@ fn breaker(model: &str, breaker: &Breaker) -> Check {
         (Some(at), _) => Check::new(what, State::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
         (None, 0) => Check::new(what, State::Ok, "circuit closed"),
         (None, failures) => Check::new(what, State::Ok, format!("circuit closed, {failures} failure(s) in a row")),
+    }
+}
+
+/// As much of what audit-digest remembers as is shown here.
+#[derive(Default, Deserialize)]
+struct Remembered {
+    head: Option<Head>,
+    #[serde(default)]
+    recheck: Recheck,
+}
+
+async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
+    let unreadable = CommandError::unreadable_log;
+    let note = Notes::load(&deployed.sales, signed_digest::FUNCTION).await.map_err(unreadable)?;
+    let notebook = note.value.map(|document| serde_json::from_str::<Notebook<Remembered>>(&document)).transpose()?;
+    Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
+}
+
+/// When the log was last found to be as its digests say.
+fn log(Remembered { head, recheck }: &Remembered) -> Check {
+    let check = |state, detail: String| Check::new("audit log", state, detail);
+    let Some(head) = head else { return check(State::Unmeasured, "no digest was made yet".to_owned()) };
+    if !recheck.known.is_empty() {
+        let detail = format!("not as it was digested: {}; oracle audit verify", recheck::names(&recheck.known));
+        return check(State::Wrong, detail);
+    }
+    let digests = format!("digest {} made {}", head.sequence, minute(&head.made_at));
+    match recheck.sound_at {
+        Some(at) => check(State::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
+        None => check(State::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
     }
 }
 
@@ -261,6 +300,21 @@ mod tests {
         let failed = work(&[waiting(Work::Failed, false)]);
         assert_eq!(failed[0].state, State::Wrong);
         assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
+    }
+
+    #[test]
+    fn the_log_is_as_good_as_its_last_comparison() {
+        let head =
+            serde_json::json!({ "sequence": 3, "hash": "h", "signature": "s", "made_at": "2026-11-22T10:00:00.000Z" });
+        let head: Option<Head> = serde_json::from_value(head).ok();
+        let seen = |recheck: Recheck| log(&Remembered { head: head.clone(), recheck });
+        assert_eq!(log(&Remembered::default()).state, State::Unmeasured);
+        assert_eq!(seen(Recheck::default()).state, State::Unmeasured);
+        let sound = seen(Recheck { sound_at: Some(at(0)), ..Recheck::default() });
+        assert_eq!(sound.detail, "last found sound 1970-01-01 00:00; digest 3 made 2026-11-22 10:00");
+        let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
+        let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
+        assert_eq!((bad.state, bad.detail.contains("sale c3D4e5F6 record 3")), (State::Wrong, true), "{}", bad.detail);
     }
 
     #[test]

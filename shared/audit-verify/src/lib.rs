@@ -11,6 +11,7 @@ pub mod histogram;
 mod known;
 mod link;
 pub mod period;
+pub mod recheck;
 pub mod report;
 pub mod signed_digest;
 pub mod stream;

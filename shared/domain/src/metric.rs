@@ -12,6 +12,8 @@ pub const NAMESPACE: &str = "Oracle";
 pub enum Metric {
     /// A signed Stripe event could not be read: a sale may be in it.
     EventUnreadable,
+    /// The webhook refused a well-formed, fresh signature: the signing secret was rolled, or a stranger tries.
+    SignatureRefused,
     /// A session was completed without a payment.
     CompletedWithoutPayment,
     /// A customer could not be given a page to pay at.
@@ -92,8 +94,9 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::EventUnreadable,
+        Self::SignatureRefused,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
         Self::AlertUndelivered,
@@ -126,6 +129,7 @@ impl Metric {
     const fn row(self) -> (&'static str, Use, Unit) {
         match self {
             Self::EventUnreadable => ("EventUnreadable", Use::Event, Unit::Count),
+            Self::SignatureRefused => ("SignatureRefused", Use::Event, Unit::Count),
             Self::CompletedWithoutPayment => ("CompletedWithoutPayment", Use::Event, Unit::Count),
             Self::CheckoutUnavailable => ("CheckoutUnavailable", Use::Event, Unit::Count),
             Self::AlertUndelivered => ("AlertUndelivered", Use::Event, Unit::Count),

@@ -26,7 +26,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 54] = [
+pub const BOUNDARIES: [&str; 55] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -55,6 +55,7 @@ pub const BOUNDARIES: [&str; 54] = [
     "log.keys",
     "log.lines",
     "log.object",
+    "log.originals",
     "log.publish",
     "log_notices.receive",
     "log_notices.remove",
@@ -138,6 +139,8 @@ pub struct State {
     pub removed_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
+    /// The first lines of records that were written over since, by key.
+    pub log_originals: BTreeMap<String, String>,
     /// When a record came into the log: those that a test has put there itself came at the beginning of time.
     pub log_written_at: BTreeMap<String, i64>,
     /// What the records of the log count for, by key.

@@ -3,6 +3,7 @@
 use super::*;
 use async_trait::async_trait;
 use audit::{FunctionJournal, Record, Source, Status, chain};
+use audit_verify::signed_digest::Head;
 use audit_verify::{
     digests::{DigestChain, DigestReport, Digested},
     signed_digest::{Document, FUNCTION},
@@ -14,7 +15,7 @@ use domain::{
 };
 use testkit::{Fault, Plan, World, run as poll};
 
-const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000 };
+const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000, rechecked: 100 };
 
 fn ports(world: &World) -> Ports<'_> {
     let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
@@ -295,6 +296,59 @@ fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
     world.state().log_notices.insert("again".to_owned(), notice(&keys[0]));
     ran(&world);
     assert_eq!((compared(&world, &keys[0]), critical(&world, "written over")), (None, 0));
+}
+
+/// A record is written over after its digest: whether or not the bucket's message about it comes, operators hear of it by
+/// name, and no later digest vouches for the edited bytes. The original, put back, is recognised.
+#[test]
+fn a_record_that_is_written_over_after_its_digest_is_named_and_never_signed() {
+    for is_announced in [false, true] {
+        let world = world();
+        let keys = publish(&world, 2);
+        ran(&world);
+        let original = world.state().log.insert(keys[0].clone(), "forged".to_owned()).unwrap();
+        if is_announced {
+            world.state().log_originals.insert(keys[0].clone(), original.clone());
+            world.state().log_notices.insert("second".to_owned(), notice_of(&keys[0], 7, "2"));
+        }
+        ran(&world);
+        assert_eq!(critical(&world, "record 1"), 1, "announced: {is_announced}");
+        assert_eq!(compared(&world, &keys[0]), Some(audit_verify::finding::Damage::Edited));
+        ran(&world);
+        assert_eq!(critical(&world, "record 1"), 1, "operators know");
+        assert!(rechecked(&world).is_bad);
+        world.state().log.insert(keys[0].clone(), original);
+        ran(&world);
+        ran(&world);
+        assert_eq!(compared(&world, &keys[0]), None, "announced: {is_announced}");
+        let state = world.state();
+        assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("as its digest says again")).count(), 1);
+        drop(state);
+        assert!(!rechecked(&world).is_bad && rechecked(&world).known.is_empty());
+    }
+}
+
+/// A long log is compared in parts, and is sound only once all of it was.
+#[test]
+fn the_comparison_goes_on_where_the_last_run_ended() {
+    let world = world();
+    let limits = Limits { entries: 2, documents: 9, rechecked: 3, ..LIMITS };
+    (0..4).for_each(|_| drop(publish(&world, 2)));
+    let go = || {
+        world.state().hidden_log_notices.clear();
+        poll(run(ports(&world), limits)).unwrap().unwrap();
+    };
+    go();
+    assert_eq!(rechecked(&world).sound_at, None);
+    let next = rechecked(&world).next;
+    for _ in 0..9 {
+        go();
+    }
+    assert!(next > 1 && rechecked(&world).sound_at.is_some(), "{next}");
+}
+
+fn rechecked(world: &World) -> audit_verify::recheck::Recheck {
+    poll(async { ports(world).journal.load::<Memory>().await.unwrap().value.memory.recheck }).unwrap()
 }
 
 /// A run that dies with such a digest stored is followed by one that ends it.

@@ -101,6 +101,21 @@ fn a_payment_link_sale_is_an_order_too() {
     assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
 }
 
+/// A secret that was rolled at Stripe alone looks so; nonsense does not.
+#[test]
+fn a_fresh_signature_that_fits_no_secret_is_counted() {
+    let counted = |header: &str| {
+        let world = world();
+        let ports = ports(&world, &CONFIGURED);
+        let reply = run(receive(ports, Some(header), b"{}")).unwrap();
+        assert_eq!(reply.status(), 400, "{header}");
+        world.state().measurements.iter().filter(|it| it.metric == Metric::SignatureRefused).count()
+    };
+    let other = "0".repeat(64);
+    assert_eq!(counted(&format!("t=1763596800,v1={other}")), 1);
+    assert_eq!((counted("nonsense"), counted(&format!("v1={other}")), counted("t=1763596800,v1=x")), (0, 0, 0));
+}
+
 #[test]
 fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
     let mut unpaid = paid();

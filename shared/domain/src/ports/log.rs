@@ -3,6 +3,7 @@
 use super::StorageError;
 use crate::{SessionId, Timestamp, sale::AuditEntry};
 use async_trait::async_trait;
+use std::collections::BTreeMap;
 
 /// What became of an audit record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,11 @@ pub trait AuditObjects: Send + Sync {
     }
     /// The bytes of an object, if it is there.
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
+    /// The bytes with which the objects whose keys begin so were first written, of those that were written over since.
+    /// None where that cannot be known: a copy of the log has no versions.
+    async fn originals(&self, _prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
+        Ok(BTreeMap::new())
+    }
     /// Several objects by key, in their order. One that is gone since it was listed is left out.
     async fn objects(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, StorageError> {
         let mut found = Vec::with_capacity(keys.len());

@@ -14,7 +14,7 @@ use domain::{
     sale::AuditEntry,
 };
 use futures_util::future::try_join_all;
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -91,6 +91,35 @@ impl Bucket {
             Some(ListedObject { key: object.key?, written_at: Timestamp::from_millis(written_at) })
         };
         Ok(page.contents.unwrap_or_default().into_iter().filter_map(listed).collect())
+    }
+
+    /// The versions of the objects whose keys begin so, newest first, as key and id. Deletions are none.
+    async fn versions(&self, step: Step<'_>, prefix: &str) -> Result<Vec<(String, String)>, StorageError> {
+        let mut versions = Vec::new();
+        let mut from: Option<(Option<String>, Option<String>)> = None;
+        loop {
+            let list = || async {
+                let list = self.client().list_object_versions().bucket(&self.name).prefix(prefix);
+                let (key, version) = from.clone().unwrap_or_default();
+                Ok(list.set_key_marker(key).set_version_id_marker(version).send().await?)
+            };
+            let page = self.connection.call(step, list).await?;
+            let listed = page.versions.unwrap_or_default().into_iter();
+            versions.extend(listed.filter_map(|version| version.key.zip(version.version_id)));
+            if page.is_truncated != Some(true) {
+                return Ok(versions);
+            }
+            from = Some((page.next_key_marker, page.next_version_id_marker));
+        }
+    }
+
+    /// The bytes of one version of an object.
+    async fn get_version(&self, step: Step<'_>, key: &str, version: &str) -> Result<Vec<u8>, StorageError> {
+        let get = || async {
+            let get = self.client().get_object().bucket(&self.name).key(key).version_id(version);
+            Ok(get.send().await?.body.collect().await.map_err(Failure::other)?.to_vec())
+        };
+        self.connection.call(step, get).await
     }
 
     /// The texts of the objects whose keys begin so, in the order of their keys.
@@ -174,6 +203,21 @@ impl AuditObjects for S3AuditLog {
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         self.0.get(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, key).await
+    }
+
+    async fn originals(&self, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
+        let step = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
+        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        // The newest comes first.
+        for (key, version) in self.0.versions(step, prefix).await? {
+            versions.entry(key).or_default().push(version);
+        }
+        let mut originals = BTreeMap::new();
+        for (key, versions) in versions {
+            let [_, .., first] = versions.as_slice() else { continue };
+            originals.insert(key.clone(), Bucket::get_version(&self.0, step, &key, first).await?);
+        }
+        Ok(originals)
     }
 
     async fn objects(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, StorageError> {

@@ -11,6 +11,7 @@ use domain::{
     },
     sale::AuditEntry,
 };
+use std::collections::BTreeMap;
 
 #[async_trait]
 impl AuditLog for World {
@@ -50,6 +51,14 @@ impl AuditObjects for World {
             keys.take(PAGE).map(|key| ListedObject { key: key.clone(), written_at: written_at(key) }).collect()
         });
         read.await.map_err(|_| storage("log.keys"))
+    }
+
+    async fn originals(&self, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
+        let read = self.boundary("log.originals", |state| {
+            let found = state.log_originals.iter().filter(|(key, _)| key.starts_with(prefix));
+            found.map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes())).collect()
+        });
+        read.await.map_err(|_| storage("log.originals"))
     }
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {

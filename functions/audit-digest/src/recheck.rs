@@ -1,0 +1,73 @@
+//! Compares some of the log again with what its digests said of it: a record that is written over or deleted after its
+//! digest is noticed though the bucket's message about it was lost, and so is one that was put back.
+
+use crate::terms::{AT_ONCE, Memory, Ports, RunError, alert};
+use audit::{Notebook, Noted, digest::sha256};
+use audit_verify::{
+    recheck::{Compared, names},
+    signed_digest::{Document, Entry, document_key},
+};
+use domain::{
+    alert::Severity,
+    ports::{StorageError, Versioned},
+};
+use futures_util::future::join_all;
+use serde_json::json;
+
+/// Goes on where the last run ended, with about so many objects.
+pub(crate) async fn recheck(
+    ports: Ports<'_>,
+    memory: Versioned<Notebook<Memory>>,
+    most: usize,
+) -> Result<Versioned<Notebook<Memory>>, RunError> {
+    let Some(head) = memory.value.memory.head.as_ref().map(|head| head.sequence) else { return Ok(memory) };
+    let from = memory.value.memory.recheck.from(head, ports.journal.clock.now());
+    let (mut next, mut read, mut compared) = (from.next, 0, Compared::default());
+    while next <= head && read < most {
+        let stored = ports.digests.find(&document_key(next)).await?;
+        match stored.and_then(|stored| Document::parse(&stored).ok()) {
+            Some(document) => {
+                read += document.entries.len();
+                compare(ports, &document.entries, &mut compared).await?;
+            }
+            None => drop(compared.bad.insert(document_key(next))),
+        }
+        next += 1;
+    }
+    let note = |memory: &mut Memory, now| {
+        let mut recheck = from.clone();
+        // What another run has told of meanwhile is known too.
+        recheck.known.extend(memory.recheck.known.iter().cloned());
+        let told = recheck.take_in(&compared, next, head);
+        let facts = json!({
+            "digests": [from.next, next - 1], "objects": read, "bad": compared.bad.len(), "sound_at": recheck.sound_at,
+        });
+        memory.recheck = recheck;
+        let mut noted = Noted::save(()).recording("log_rechecked", facts);
+        if !told.bad.is_empty() {
+            let detail = format!("not as its digest says: {}; oracle audit verify", names(&told.bad));
+            noted = noted.alerting(alert(Severity::Critical, now, "tampered", &detail));
+        }
+        if !told.good_again.is_empty() {
+            let detail = format!("as its digest says again: {}", names(&told.good_again));
+            noted = noted.alerting(alert(Severity::Warn, now, "restored", &detail));
+        }
+        noted
+    };
+    let (memory, ()) = ports.journal.commit(memory, note).await?.settle().await;
+    Ok(memory)
+}
+
+async fn compare(ports: Ports<'_>, entries: &[Entry], compared: &mut Compared) -> Result<(), StorageError> {
+    for entries in entries.chunks(AT_ONCE) {
+        let read = join_all(entries.iter().map(|entry| ports.log.object(&entry.key))).await;
+        for (entry, bytes) in entries.iter().zip(read) {
+            // Where no bytes were vouched for there is nothing to compare with: that was told then.
+            let Some(signed) = &entry.sha256 else { continue };
+            let is_good = bytes?.is_some_and(|bytes| sha256(&bytes) == *signed);
+            let set = if is_good { &mut compared.good } else { &mut compared.bad };
+            set.insert(entry.key.clone());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The runbook has an entry for every alarm, with the command that the alarm's description names, and one for every
+//! drill.
+
+use crate::{
+    assert_rule,
+    model::{Template, root},
+    patch::{property, set},
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, fs};
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).expect("a file of the repository")
+}
+
+/// Each alarm of the table, with its command and what it says.
+fn rows(runbook: &str) -> BTreeMap<String, (String, String)> {
+    let cells = |line: &str| -> Option<(String, (String, String))> {
+        let mut cells = line.strip_prefix("| `")?.splitn(3, " | ");
+        let alarm = cells.next()?.trim_end_matches('`').to_owned();
+        let command = cells.next()?.trim_matches('`').to_owned();
+        Some((alarm, (command, cells.next()?.trim_end_matches(" |").to_owned())))
+    };
+    runbook.lines().filter_map(cells).collect()
+}
+
+/// As it reaches operators, with STACK for the stack's name.
+fn description(alarm: &Value) -> String {
+    let described = &alarm["Properties"]["AlarmDescription"];
+    let text = described.as_str().or_else(|| described["Fn::Sub"].as_str()).unwrap_or_default();
+    text.replace("${AWS::StackName}", "STACK")
+}
+
+fn every_alarm_has_its_entry(template: &Template) -> Vec<String> {
+    let mut rows = rows(&read("infra/runbook.md"));
+    let mut found = Vec::new();
+    for (id, alarm) in template.of_type("AWS::CloudWatch::Alarm") {
+        let description = description(alarm);
+        match rows.remove(id) {
+            None => found.push(format!("infra/runbook.md has no entry for {id}")),
+            Some((command, _)) if !description.ends_with(&format!("; {command}")) => {
+                found.push(format!("{id}: its description does not end with \"; {command}\": {description}"));
+            }
+            Some((_, text)) if text.len() < 10 => found.push(format!("{id}: the runbook does not say what to do")),
+            Some(_) => {}
+        }
+    }
+    found.extend(rows.into_keys().map(|id| format!("infra/runbook.md speaks of {id}, which is no alarm")));
+    found
+}
+
+#[test]
+fn every_alarm_names_a_command_and_has_an_entry_in_the_runbook() {
+    let rule = every_alarm_has_its_entry;
+    assert_rule(rule, set(&property("HeldAlarm", "AlarmDescription"), json!("held")), "HeldAlarm: its description");
+    let renamed = crate::patch::rename("/Resources/HeldAlarm", "KeptAlarm");
+    assert_rule(rule, renamed, "infra/runbook.md has no entry for KeptAlarm");
+}
+
+/// The commands of the entries are commands of the operator's command line.
+#[test]
+fn every_command_of_the_runbook_exists() {
+    let main = read("infra/oracle/src/main.rs");
+    let runbook = read("infra/runbook.md");
+    let commands: Vec<&str> = runbook
+        .split("`oracle ")
+        .skip(1)
+        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next())
+        .filter(|word| !word.is_empty())
+        .collect();
+    assert!(commands.len() > 30, "{}", commands.len());
+    for command in commands {
+        let variant: String =
+            command.chars().take(1).flat_map(char::to_uppercase).chain(command.chars().skip(1)).collect();
+        assert!(main.contains(&format!("    {variant}(")), "oracle {command}");
+    }
+}
