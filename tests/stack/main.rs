@@ -14,6 +14,7 @@ mod aws;
 mod cache_health;
 mod checkout;
 mod console;
+mod doctor;
 mod hardening;
 mod inbox;
 mod integrity;

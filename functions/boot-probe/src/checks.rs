@@ -2,6 +2,7 @@
 
 use crate::probe::Findings;
 use audit::AuditKeys;
+use doctor::Finding;
 use domain::{
     Secret,
     ports::{MailError, Mailbox, Payments},
@@ -26,6 +27,25 @@ impl Checks {
             let error = error.into();
             tracing::error!(name, error = %telemetry::chain(error.as_ref()), "misconfigured or not reachable");
             self.0.insert(name, error.to_string());
+        }
+    }
+}
+
+impl Checks {
+    /// Takes what is set up wrongly. What could not be looked at is left out: the vendor is down or refuses our key, which a
+    /// look of its own tells.
+    pub(crate) fn take(&mut self, found: Vec<Finding>) {
+        for Finding { subject, problem, remedy, is_unknown } in found {
+            if is_unknown {
+                tracing::warn!(subject, problem, "not looked at");
+                continue;
+            }
+            tracing::error!(subject, problem, "set up wrongly");
+            let text = self.0.entry(subject).or_default();
+            if !text.is_empty() {
+                text.push_str("; ");
+            }
+            text.push_str(&format!("{problem} ({remedy})"));
         }
     }
 }
@@ -83,6 +103,19 @@ mod tests {
         world.plan(Plan::at(0, Fault::Fail).and_at(1, Fault::Fail));
         assert!(run(stripe_answers(&world)).unwrap().is_err());
         assert!(run(mailbox_answers(&world)).unwrap().is_err());
+    }
+
+    #[test]
+    fn what_the_doctor_finds_is_told_with_its_remedy_and_what_he_could_not_see_is_not() {
+        let mut checks = Checks::default();
+        let mut found = doctor::account::topic("ops topic", 0, 0);
+        found.extend(doctor::account::concurrency(1, 1));
+        found.push(Finding::unknown("Gemini models", &std::io::Error::other("down"), "wait"));
+        checks.take(found);
+        assert_eq!(checks.0.keys().copied().collect::<Vec<_>>(), ["Lambda concurrency", "ops topic"]);
+        assert!(
+            checks.0["ops topic"].contains("nobody has subscribed") && checks.0["ops topic"].contains("(deploy with")
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::{
 use async_trait::async_trait;
 use aws::{DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
 use backend::{Backend, Bucket, QueueName, SecretName, Topic};
+use doctor::Vendors;
 use domain::{
     Timestamp,
     ports::{ModelError, Notes, SecretSource},
@@ -38,6 +39,7 @@ pub struct Targets {
     gemini: gemini::LazyClient,
     mailbox: graph::LazyClient,
     graph_secret: Arc<SecretDocument>,
+    site: String,
 }
 
 impl Targets {
@@ -72,6 +74,7 @@ impl Targets {
             gemini: quiet.gemini_within(MODEL_TIMEOUT)?,
             mailbox: quiet.mailbox_with(Arc::clone(&graph_secret), Arc::new(graph::NotKept))?,
             graph_secret,
+            site: quiet.site()?,
             reach: Reach::new(quiet.connection().clone()),
         })
     }
@@ -101,7 +104,13 @@ impl Targets {
         checks.look("Stripe", stripe_answers(&self.payments)).await;
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
+        checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);
         checks.0
+    }
+
+    fn accounts<'a>(&'a self, models: &'a [&'a str]) -> Vendors<'a> {
+        let Self { site, payments, gemini, mailbox, .. } = self;
+        Vendors { site, stripe: payments, gemini, models, mailbox }
     }
 
     /// The key is accepted and at least one model of the list is served; asking about a model costs nothing.

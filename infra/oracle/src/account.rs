@@ -1,6 +1,7 @@
 //! An AWS account, reached with the usual chain of credentials: environment, profiles of the shared files, web
 //! identity, container, instance. Only this command line has the chain; functions get their keys from Lambda.
 
+use crate::signed_call::SignedCalls;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 
@@ -81,6 +82,11 @@ impl Account {
         let stack = stacks.into_iter().next().ok_or_else(|| no_stack("the answer names no stack".into()))?;
         let outputs = stack.outputs.unwrap_or_default().into_iter();
         Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
+    }
+
+    /// Services of which only one call is made.
+    pub(crate) fn signed_calls(&self) -> SignedCalls<'_> {
+        SignedCalls { config: &self.config, credentials: &self.credentials, region: &self.region }
     }
 
     /// Alarms and measurements.

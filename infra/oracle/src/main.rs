@@ -13,6 +13,7 @@ mod crosscheck_command;
 mod deadletters_command;
 mod digest_reader;
 mod digests_command;
+mod doctor_command;
 mod filter_command;
 mod find_command;
 mod json_lines;
@@ -37,6 +38,7 @@ mod sale_name;
 mod secret_documents;
 mod secrets_command;
 mod show_command;
+mod signed_call;
 mod smoke_command;
 mod stack;
 mod status_command;
@@ -120,6 +122,14 @@ enum Command {
         after_help = "Examples:\n  oracle find --email buyer@example.com\n  oracle find --last4 4242 --amount 5.00 --since 3d\n\nExit code 1: Stripe knows no such paid session."
     )]
     Find(find_command::FindArguments),
+    /// Are the vendors' accounts and the AWS account set up as the stack needs? Says what to do where they are not.
+    ///
+    /// Stripe's webhook endpoint and payment links, the models, the mailbox's permissions, the topics' subscriptions, log
+    /// retention and Lambda's quota. Changes nothing.
+    #[command(
+        after_help = "Example:\n  oracle doctor --stack-name oracle\n\nExit code 1: something is not as it must be, or could not be looked at."
+    )]
+    Doctor(doctor_command::DoctorArguments),
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
     Show(show_command::ShowArguments),
@@ -228,6 +238,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::List(arguments) => return Ok(list_command::run(&arguments)?),
         Command::Find(arguments) => return Ok(find_command::run(&arguments)?),
         Command::Status(arguments) => return Ok(status_command::run(&arguments)?),
+        Command::Doctor(arguments) => return Ok(doctor_command::run(&arguments)?),
         Command::Queues(command) => return Ok(queues_command::run(&command)?),
         Command::Completions(arguments) => return Ok(pages_command::completions(&arguments, Arguments::command())?),
         Command::Man(arguments) => return Ok(pages_command::man(&arguments, Arguments::command())?),

@@ -4,12 +4,13 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use audit::{FunctionJournal, Journal};
 use aws::{
-    Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, S3AuditLog, S3Digests, S3Quarantine, SecretDocument,
-    SnsAlerts, SqsLogNotices, SqsQueue,
+    Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, Reach, S3AuditLog, S3Digests, S3Quarantine,
+    SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue,
 };
 use backend::Backend;
 use domain::{EmailAddress, ports::Notes};
@@ -59,6 +60,8 @@ pub(crate) struct Stack {
     stripe: Option<String>,
     /// The mailbox's look-alike and its login service, likewise.
     graph: Option<(String, String)>,
+    /// Gemini's look-alike, likewise.
+    gemini: Option<String>,
     outputs: BTreeMap<String, String>,
 }
 
@@ -115,6 +118,7 @@ impl Stack {
                     stripe: look_alike("stripe").then(|| format!("{}/stripe", file.sandbox)),
                     graph: look_alike("graph")
                         .then(|| (format!("{}/graph", file.sandbox), format!("{}/login", file.sandbox))),
+                    gemini: look_alike("gemini").then(|| format!("{}/gemini", file.sandbox)),
                     outputs: file.outputs,
                 }
             }
@@ -125,6 +129,7 @@ impl Stack {
                 endpoint: None,
                 stripe: None,
                 graph: None,
+                gemini: None,
                 outputs: stack.outputs.into_iter().map(|output| (output.output_key, output.output_value)).collect(),
             },
         })
@@ -297,6 +302,20 @@ impl Deployed {
                 self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
             )),
         }
+    }
+
+    /// The models' service, with the key that the stack's functions use.
+    pub(crate) fn gemini(&self) -> Result<gemini::LazyClient, StackError> {
+        let url = match &self.stack.gemini {
+            Some(url) => url.clone(),
+            None => self.environment.base_url("GEMINI_BASE_URL", gemini::BASE_URL)?,
+        };
+        Ok(gemini::LazyClient::new(url, Duration::from_secs(10), Arc::new(self.secret("gemini"))))
+    }
+
+    /// Looks at topics and the like.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach::new(self.connection.clone())
     }
 
     fn stripe_url(&self) -> Result<String, StackError> {

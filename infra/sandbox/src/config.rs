@@ -1,6 +1,6 @@
 //! What can be set at start and changed afterwards through /control/configure.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 /// Settings of a sandbox. `Default` gives the credentials named in the help text.
@@ -29,6 +29,12 @@ pub struct Config {
     pub graph_sender: String,
     /// Pauses in milliseconds before a failed webhook is delivered again; their number bounds the attempts.
     pub webhook_retry_pauses_ms: Vec<u64>,
+    /// The account's webhook endpoints, each with the fields that differ from a right one; `None` for the one of `site`.
+    pub stripe_webhook_endpoints: Option<Vec<Value>>,
+    /// The account's payment links, each with the fields that differ from an empty one.
+    pub stripe_payment_links: Vec<Value>,
+    /// What was consented to in the directory.
+    pub graph_scopes: Vec<String>,
 }
 
 impl Default for Config {
@@ -45,6 +51,9 @@ impl Default for Config {
             graph_refresh_token: "sandbox-refresh-token".to_owned(),
             graph_sender: "oracle@42sisters.ai".to_owned(),
             webhook_retry_pauses_ms: vec![1_000, 2_000, 4_000, 8_000, 16_000],
+            stripe_webhook_endpoints: None,
+            stripe_payment_links: Vec::new(),
+            graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
         }
     }
 }
@@ -75,6 +84,18 @@ pub struct ConfigChange {
     pub graph_sender: Option<String>,
     /// See [`Config::webhook_retry_pauses_ms`].
     pub webhook_retry_pauses_ms: Option<Vec<u64>>,
+    /// See [`Config::stripe_webhook_endpoints`]; null puts the one of `site` back.
+    #[serde(deserialize_with = "given")]
+    pub stripe_webhook_endpoints: Option<Option<Vec<Value>>>,
+    /// See [`Config::stripe_payment_links`].
+    pub stripe_payment_links: Option<Vec<Value>>,
+    /// See [`Config::graph_scopes`].
+    pub graph_scopes: Option<Vec<String>>,
+}
+
+/// A field that is there, if only as null.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Vec<Value>>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A setting that cannot be used.
@@ -107,6 +128,11 @@ impl ConfigChange {
             webhook_retry_pauses_ms: self
                 .webhook_retry_pauses_ms
                 .unwrap_or_else(|| current.webhook_retry_pauses_ms.clone()),
+            stripe_webhook_endpoints: self
+                .stripe_webhook_endpoints
+                .unwrap_or_else(|| current.stripe_webhook_endpoints.clone()),
+            stripe_payment_links: self.stripe_payment_links.unwrap_or_else(|| current.stripe_payment_links.clone()),
+            graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
         };
         changed.check()?;
         Ok(changed)

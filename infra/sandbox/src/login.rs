@@ -12,7 +12,6 @@ const ACCESS_TOKEN_LIFE: SignedDuration = SignedDuration::from_secs(3_599);
 /// An old refresh token stays valid this long after the last one was issued in its place.
 const REFRESH_TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(90 * 24);
 const GRAPH: &str = "https://graph.microsoft.com/";
-const CONSENTED: [&str; 2] = ["Mail.ReadWrite", "Mail.Send"];
 
 struct LoginError {
     status: u16,
@@ -123,7 +122,7 @@ fn route(state: &mut State, request: &Request, now: Timestamp) -> Result<Value, 
                     ),
                 ));
             }
-            let token = issue(state, CONSENTED.map(str::to_owned).to_vec(), now);
+            let token = issue(state, state.config.graph_scopes.clone(), now);
             Ok(json!({
                 "token_type": "Bearer",
                 "expires_in": ACCESS_TOKEN_LIFE.as_secs(),
@@ -155,7 +154,7 @@ fn refresh(state: &mut State, token: &str, scope: Option<&str>, now: Timestamp) 
             ));
         }
     }
-    let (scopes, offline) = scopes(scope)?;
+    let (scopes, offline) = scopes(scope, &state.config.graph_scopes)?;
     let access_token = issue(state, scopes.clone(), now);
     let granted: Vec<String> = scopes.iter().map(|scope| format!("{GRAPH}{scope}")).collect();
     let mut value = json!({
@@ -174,8 +173,8 @@ fn refresh(state: &mut State, token: &str, scope: Option<&str>, now: Timestamp) 
 }
 
 /// The scopes asked for, and whether a new refresh token is wanted. None named means all consented to.
-fn scopes(scope: Option<&str>) -> Result<(Vec<String>, bool), LoginError> {
-    let all = || CONSENTED.map(str::to_owned).to_vec();
+fn scopes(scope: Option<&str>, consented: &[String]) -> Result<(Vec<String>, bool), LoginError> {
+    let all = || consented.to_vec();
     let Some(scope) = scope else {
         return Ok((all(), true));
     };
@@ -190,8 +189,8 @@ fn scopes(scope: Option<&str>) -> Result<(Vec<String>, bool), LoginError> {
                 granted = all();
                 offline = true;
             }
-            _ => match CONSENTED.iter().find(|scope| scope.eq_ignore_ascii_case(short)) {
-                Some(scope) => granted.push((*scope).to_owned()),
+            _ => match consented.iter().find(|scope| scope.eq_ignore_ascii_case(short)) {
+                Some(scope) => granted.push(scope.clone()),
                 None => {
                     return Err(refused(
                         400,

@@ -81,7 +81,7 @@ fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         graph_client_secret: arguments.graph_client_secret,
         graph_refresh_token: arguments.graph_refresh_token,
         graph_sender: arguments.graph_sender,
-        webhook_retry_pauses_ms: None,
+        ..ConfigChange::default()
     };
     let config = change.apply(&Config::default())?;
     let identifiers = Identifiers::random()?;

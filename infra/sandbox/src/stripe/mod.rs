@@ -1,5 +1,7 @@
-//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds and promotion codes.
+//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds, promotion codes, webhook
+//! endpoints and payment links.
 
+mod account;
 mod charges;
 pub(crate) mod error;
 mod form;
@@ -89,6 +91,8 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["checkout", "sessions", id]) => sessions::retrieve(state, id, form, now),
         ("GET", ["checkout", "sessions", id, "line_items"]) => sessions::line_items(state, id, form),
         ("POST", ["checkout", "sessions", id, "expire"]) => sessions::expire(state, id, form, now),
+        ("GET", ["webhook_endpoints"]) => account::endpoints(state, form, now),
+        ("GET", ["payment_links"]) => account::links(state, form),
         ("GET", ["promotion_codes"]) => promotions::list(state, form),
         ("GET", ["promotion_codes", id]) => promotions::retrieve(state, id, form),
         ("GET", ["payment_intents", id]) => {

@@ -41,7 +41,7 @@ pub use digests::{KmsKey, S3Digests, SqsLogNotices};
 pub use memory_logs::DynamoMemoryLogs;
 pub use queue::SqsQueue;
 pub use queue_desk::{DeadMessage, Depth, Move, QueueDesk};
-pub use reach::Reach;
+pub use reach::{Reach, Subscriptions};
 pub use rotation::Rotation;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;

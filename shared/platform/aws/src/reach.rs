@@ -3,6 +3,15 @@
 use crate::{Connection, attempts::Step, storage};
 use domain::ports::StorageError;
 
+/// The subscriptions of a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subscriptions {
+    /// Those that get what is published.
+    pub confirmed: u64,
+    /// Those that somebody has yet to confirm.
+    pub pending: u64,
+}
+
 /// Looks at buckets, queues and topics.
 #[derive(Debug)]
 pub struct Reach(Connection);
@@ -44,20 +53,31 @@ impl Reach {
         self.0.call(step("queue look-up"), get).await
     }
 
-    /// Whether there is such a topic.
+    /// Whether there is such a topic, and somebody hears it: it takes every alert, whether or not.
     ///
     /// # Errors
     /// As [`Self::bucket`].
     pub async fn topic(&self, arn: &str) -> Result<(), StorageError> {
+        match self.subscriptions(arn).await?.confirmed {
+            0 => Err(storage("topic look-up", std::io::Error::other("nobody has subscribed"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many hear a topic.
+    ///
+    /// # Errors
+    /// As [`Self::bucket`].
+    pub async fn subscriptions(&self, arn: &str) -> Result<Subscriptions, StorageError> {
         let client = self.0.sns();
         let get = || async {
             let found = client.get_topic_attributes().topic_arn(arn).send().await?;
-            Ok(found.attributes.and_then(|mut all| all.remove("SubscriptionsConfirmed")))
+            let attributes = found.attributes.unwrap_or_default();
+            let count = |name: &str| attributes.get(name)?.parse().ok();
+            Ok((count("SubscriptionsConfirmed"), count("SubscriptionsPending")))
         };
-        // A topic takes every alert, and without a subscriber nobody hears of any.
-        match self.0.call(step("topic look-up"), get).await?.as_deref() {
-            Some("0") => Err(storage("topic look-up", std::io::Error::other("nobody has subscribed"))),
-            _ => Ok(()),
-        }
+        let (confirmed, pending) = self.0.call(step("topic look-up"), get).await?;
+        // One that does not say is not held to have none.
+        Ok(Subscriptions { confirmed: confirmed.unwrap_or(1), pending: pending.unwrap_or(0) })
     }
 }

@@ -1,0 +1,94 @@
+//! The AWS account: what a deployment leaves to it, judged on what was read.
+
+use crate::Finding;
+
+/// The queues beside orders: two messages of each are worked on at the same time.
+const OTHER_CONSUMERS: u64 = 4 * 2;
+
+/// For the functions behind the API and the schedules, beside the queues' consumers.
+const FOR_THE_SITE: u64 = 10;
+
+/// Whether somebody hears what a topic says.
+#[must_use]
+pub fn topic(subject: &'static str, confirmed: u64, pending: u64) -> Vec<Finding> {
+    let found = |problem: String, remedy: &str| Finding::new(subject, problem, remedy);
+    match (confirmed, pending) {
+        (0, 0) => vec![found(
+            "nobody has subscribed: alerts go nowhere".to_owned(),
+            "deploy with AlertEmail, or subscribe an address",
+        )],
+        (0, _) => vec![found(
+            "no subscription is confirmed: alerts go nowhere".to_owned(),
+            "open the mail of AWS and confirm",
+        )],
+        (_, 0) => Vec::new(),
+        (_, pending) => {
+            vec![found(format!("{pending} subscription(s) not confirmed"), "open the mail of AWS and confirm")]
+        }
+    }
+}
+
+/// Whether the log groups of a stack exist and end. `kept` is a group's name and its days, if it has an end.
+#[must_use]
+pub fn logs(kept: &[(String, Option<i64>)]) -> Vec<Finding> {
+    let subject = "log retention";
+    if kept.is_empty() {
+        return vec![Finding::new(subject, "the functions have no log groups", "deploy the stack again")];
+    }
+    let endless = kept.iter().filter(|(_, days)| days.is_none()).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+    if endless.is_empty() {
+        return Vec::new();
+    }
+    let problem = format!("kept for ever, and paid for: {}", endless.join(", "));
+    vec![Finding::new(
+        subject,
+        problem,
+        "deploy the stack again, or `aws logs put-retention-policy --retention-in-days 30`",
+    )]
+}
+
+/// Whether the account may run as many functions at the same time as the stack wants to.
+#[must_use]
+pub fn concurrency(limit: u64, orders: u64) -> Vec<Finding> {
+    let wanted = orders + OTHER_CONSUMERS + FOR_THE_SITE;
+    if limit >= wanted {
+        return Vec::new();
+    }
+    let problem = format!("{limit} functions may run at the same time, and the stack may want {wanted}");
+    let remedy = "ask for more (`aws service-quotas request-service-quota-increase --service-code lambda --quota-code \
+                  L-B99A9384 --desired-value 1000`); until then deploy with OrdersConcurrency=2";
+    vec![Finding::new("Lambda concurrency", problem, remedy)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(findings: &[Finding]) -> &str {
+        findings.first().map_or("", |finding| finding.problem.as_str())
+    }
+
+    #[test]
+    fn a_topic_that_nobody_hears_is_found() {
+        assert_eq!(topic("ops topic", 1, 0), []);
+        assert!(problem(&topic("ops topic", 0, 0)).contains("nobody has subscribed"));
+        assert!(problem(&topic("ops topic", 0, 1)).contains("no subscription is confirmed"));
+        assert!(problem(&topic("ops topic", 1, 2)).starts_with("2 subscription(s)"));
+    }
+
+    #[test]
+    fn logs_that_never_end_are_found() {
+        let group = |days| ("/aws/lambda/oracle-verdict".to_owned(), days);
+        assert_eq!(logs(&[group(Some(30))]), []);
+        assert!(problem(&logs(&[group(Some(30)), group(None)])).contains("/aws/lambda/oracle-verdict"));
+        assert!(problem(&logs(&[])).contains("no log groups"));
+    }
+
+    #[test]
+    fn a_quota_that_the_queues_use_up_is_found() {
+        assert_eq!(concurrency(1000, 20), []);
+        assert_eq!(concurrency(38, 20), []);
+        assert!(problem(&concurrency(37, 20)).contains("may want 38"));
+        assert!(problem(&concurrency(10, 2)).contains("10 functions"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Webhook endpoints and payment links against what the functions read.
+
+use crate::Finding;
+use domain::Tier;
+use std::collections::BTreeSet;
+use stripe::{API_VERSION, HANDLED, PaymentLink, WebhookEndpoint};
+
+pub(crate) const ENDPOINT: &str = "Stripe webhook endpoint";
+pub(crate) const LINKS: &str = "Stripe payment links";
+
+/// What is wrong with the endpoints of the account, for a site.
+pub(crate) fn endpoints(all: &[WebhookEndpoint], site: &str) -> Vec<Finding> {
+    let url = format!("{site}/api/webhook");
+    let found = |problem: String, remedy: String| Finding::new(ENDPOINT, problem, remedy);
+    let ours: Vec<&WebhookEndpoint> = all.iter().filter(|endpoint| endpoint.url == url).collect();
+    let Some(first) = ours.first() else {
+        let similar = all.iter().filter(|endpoint| endpoint.url.trim_end_matches('/').ends_with("/api/webhook"));
+        let similar: Vec<&str> = similar.map(|endpoint| endpoint.url.as_str()).collect();
+        let others = if similar.is_empty() { String::new() } else { format!("; there is {}", similar.join(", ")) };
+        let create = format!(
+            "create it in Stripe's dashboard with API version {API_VERSION} and the events {}, and store its signing \
+             secret with `oracle secrets set stripe-webhook`",
+            HANDLED.join(", ")
+        );
+        return vec![found(format!("there is none for {url}{others}"), create)];
+    };
+    let mut findings = Vec::new();
+    if ours.len() > 1 {
+        let problem = format!("{} endpoints have the address {url}: every event arrives as often", ours.len());
+        findings.push(found(problem, "delete all but one".to_owned()));
+    }
+    if !first.is_enabled {
+        findings
+            .push(found("it is disabled: no sale arrives".to_owned(), "enable it in Stripe's dashboard".to_owned()));
+    }
+    if first.api_version.as_deref() != Some(API_VERSION) {
+        let version = first.api_version.as_deref().unwrap_or("the account's default");
+        findings.push(found(
+            format!("its events have the API version {version}, and {API_VERSION} is read"),
+            format!("create another endpoint with API version {API_VERSION}, store its secret beside the old one, then delete the old endpoint"),
+        ));
+    }
+    let wanted: BTreeSet<String> = HANDLED.iter().map(|name| (*name).to_owned()).collect();
+    let everything = first.events.contains("*");
+    let missing: Vec<&str> = wanted.difference(&first.events).map(String::as_str).collect();
+    if !everything && !missing.is_empty() {
+        findings
+            .push(found(format!("it does not deliver {}", missing.join(", ")), "add these events to it".to_owned()));
+    }
+    let surplus: Vec<&str> = first.events.difference(&wanted).map(String::as_str).collect();
+    if !surplus.is_empty() {
+        let problem = format!("it delivers what nothing reads: {}", surplus.join(", "));
+        findings.push(found(problem, "select exactly the events of the deployment guide".to_owned()));
+    }
+    findings
+}
+
+/// What is wrong with the links that can be paid.
+pub(crate) fn links(all: &[PaymentLink], site: &str) -> Vec<Finding> {
+    let back = format!("{site}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}");
+    let mut findings = Vec::new();
+    for link in all {
+        let mut found = |problem: String, remedy: String| {
+            findings.push(Finding::new(LINKS, format!("{}: {problem}", link.id), remedy));
+        };
+        if !link.tier.as_deref().is_some_and(|tier| Tier::parse(tier).is_ok()) {
+            let keys = Tier::ALL.map(Tier::key).join(", ");
+            let tier = link.tier.as_deref().map_or("no tier".to_owned(), |tier| format!("the tier {tier:?}"));
+            found(
+                format!("its metadata has {tier}"),
+                format!("set the metadata `tier` to one of {keys}, or deactivate the link"),
+            );
+        }
+        if !link.asks_for_question {
+            found(
+                "customers can pay without asking anything".to_owned(),
+                "give it a required text field with the key `idea`".to_owned(),
+            );
+        }
+        if link.returns_to.as_deref() != Some(back.as_str()) {
+            found(
+                "customers do not come to their verdict's page after paying".to_owned(),
+                format!("let it redirect to {back}"),
+            );
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: &str = "https://oracle.example";
+
+    fn endpoint() -> WebhookEndpoint {
+        WebhookEndpoint {
+            url: format!("{SITE}/api/webhook"),
+            is_enabled: true,
+            api_version: Some(API_VERSION.to_owned()),
+            events: HANDLED.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn link() -> PaymentLink {
+        PaymentLink {
+            id: "plink_1".to_owned(),
+            tier: Some("full".to_owned()),
+            asks_for_question: true,
+            returns_to: Some(format!("{SITE}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}")),
+        }
+    }
+
+    fn told(findings: &[Finding], expected: &str) {
+        assert!(findings.iter().any(|it| it.problem.contains(expected)), "{expected}: {findings:?}");
+        assert!(findings.iter().all(|it| !it.remedy.is_empty()));
+    }
+
+    #[test]
+    fn an_endpoint_as_it_must_be_is_no_finding() {
+        let other = WebhookEndpoint { url: "https://shop.example/hook".to_owned(), ..endpoint() };
+        assert_eq!(endpoints(&[other, endpoint()], SITE), []);
+    }
+
+    #[test]
+    fn whatever_is_wrong_with_an_endpoint_is_told() {
+        told(&endpoints(&[], SITE), "there is none for https://oracle.example/api/webhook");
+        let elsewhere = WebhookEndpoint { url: "https://old.example/api/webhook".to_owned(), ..endpoint() };
+        told(&endpoints(&[elsewhere], SITE), "; there is https://old.example/api/webhook");
+        told(&endpoints(&[endpoint(), endpoint()], SITE), "2 endpoints have the address");
+        told(&endpoints(&[WebhookEndpoint { is_enabled: false, ..endpoint() }], SITE), "it is disabled");
+        for version in [None, Some("2020-08-27".to_owned())] {
+            told(&endpoints(&[WebhookEndpoint { api_version: version, ..endpoint() }], SITE), "API version");
+        }
+        let mut fewer = endpoint();
+        fewer.events.remove("charge.refunded");
+        told(&endpoints(&[fewer], SITE), "it does not deliver charge.refunded");
+        let mut more = endpoint();
+        more.events.insert("invoice.paid".to_owned());
+        told(&endpoints(&[more], SITE), "nothing reads: invoice.paid");
+        let all = WebhookEndpoint { events: ["*".to_owned()].into(), ..endpoint() };
+        assert_eq!(endpoints(&[all], SITE).len(), 1, "everything is surplus, and nothing is missing");
+    }
+
+    #[test]
+    fn whatever_is_wrong_with_a_link_is_told() {
+        assert_eq!(links(&[link()], SITE), []);
+        told(&links(&[PaymentLink { tier: None, ..link() }], SITE), "plink_1: its metadata has no tier");
+        told(&links(&[PaymentLink { tier: Some("gold".to_owned()), ..link() }], SITE), "the tier \"gold\"");
+        told(&links(&[PaymentLink { asks_for_question: false, ..link() }], SITE), "without asking anything");
+        told(&links(&[PaymentLink { returns_to: None, ..link() }], SITE), "do not come to their verdict's page");
+    }
+
+    /// The guide names what the doctor asks for.
+    #[test]
+    fn the_deployment_guide_lists_the_same_events() {
+        let guide = include_str!("../../../../infra/README.md");
+        for name in HANDLED {
+            assert!(guide.contains(name), "{name}");
+        }
+    }
+}

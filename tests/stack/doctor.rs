@@ -1,0 +1,95 @@
+//! `oracle doctor` on a deployed stack whose accounts are set up wrongly in every way that it knows.
+
+use crate::{operators::oracle, world::World};
+use serde_json::{Value, json};
+
+/// Findings of the local stack itself: nobody is subscribed to its topics, and the emulator has a quota of its own.
+const OF_THE_EMULATOR: [&str; 3] = ["ops topic", "critical topic", "Lambda concurrency"];
+
+fn examined(world: &World) -> (Option<i32>, Vec<Value>) {
+    let output = oracle(world, &["doctor", "--json"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let all: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    });
+    let findings = all["findings"].as_array().cloned().unwrap_or_default().into_iter();
+    let ours = findings.filter(|it| !OF_THE_EMULATOR.iter().any(|subject| it["subject"] == *subject));
+    (output.status.code(), ours.collect())
+}
+
+async fn with(world: &World, change: Value) -> Vec<Value> {
+    world.stack.control("configure", change).await;
+    let (code, found) = examined(world);
+    let right = json!({ "stripe_webhook_endpoints": null, "stripe_payment_links": [],
+        "graph_scopes": ["Mail.ReadWrite", "Mail.Send"] });
+    world.stack.control("configure", right).await;
+    assert_eq!(code, Some(1), "{found:?}");
+    assert!(found.iter().all(|it| it["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty())), "{found:?}");
+    found
+}
+
+fn told(found: &[Value], subject: &str, problem: &str) {
+    let is_told =
+        |it: &Value| it["subject"] == subject && it["problem"].as_str().is_some_and(|it| it.contains(problem));
+    assert!(found.iter().any(is_told), "{subject}: {problem}: {found:?}");
+}
+
+#[tokio::test]
+async fn accounts_as_they_must_be_are_no_finding() {
+    let world = World::alone().await;
+    assert_eq!(examined(&world).1, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn whatever_is_set_up_wrongly_is_found() {
+    let world = World::alone().await;
+    let url = format!("{}/api/webhook", world.stack.site);
+    let endpoint = "Stripe webhook endpoint";
+    let found = with(&world, json!({ "stripe_webhook_endpoints": [] })).await;
+    told(&found, endpoint, &format!("there is none for {url}"));
+    let found = with(&world, json!({ "stripe_webhook_endpoints": [
+        { "url": url, "status": "disabled", "api_version": "2020-08-27", "enabled_events": ["charge.refunded", "invoice.paid"] },
+        { "url": url },
+    ] }))
+    .await;
+    for problem in [
+        "2 endpoints",
+        "disabled",
+        "2020-08-27",
+        "does not deliver charge.dispute.closed",
+        "nothing reads: invoice.paid",
+    ] {
+        told(&found, endpoint, problem);
+    }
+    let found = with(&world, json!({ "stripe_payment_links": [{ "metadata": { "tier": "gold" } }] })).await;
+    for problem in ["the tier \"gold\"", "without asking anything", "verdict's page"] {
+        told(&found, "Stripe payment links", problem);
+    }
+    let found = with(&world, json!({ "graph_scopes": ["Mail.Send", "Files.Read.All"] })).await;
+    told(&found, "mailbox permissions", "not consented to: Mail.ReadWrite");
+    told(&found, "mailbox permissions", "without need: Files.Read.All");
+    world.stack.faults("gemini", json!([{ "status": 404 }])).await;
+    let (_, found) = examined(&world);
+    told(&found, "Gemini models", "is not served");
+}
+
+/// Right links are no finding, and a vendor that is down is said to be unknown.
+#[tokio::test]
+async fn a_link_as_the_guide_says_is_right_and_silence_is_not_health() {
+    let world = World::alone().await;
+    let link = json!({
+        "metadata": { "tier": "full" },
+        "custom_fields": [{ "key": "idea", "type": "text", "optional": false }],
+        "after_completion": { "type": "redirect", "redirect": {
+            "url": format!("{}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}", world.stack.site) } },
+    });
+    world.stack.control("configure", json!({ "stripe_payment_links": [link] })).await;
+    let (_, found) = examined(&world);
+    world.stack.control("configure", json!({ "stripe_payment_links": [] })).await;
+    assert_eq!(found, Vec::<Value>::new());
+    let down = json!({ "status": 400 });
+    world.stack.faults("stripe", json!([down, down])).await;
+    let (code, found) = examined(&world);
+    assert_eq!((code, found.len()), (Some(1), 2), "{found:?}");
+    assert!(found.iter().all(|it| it["unknown"] == true), "{found:?}");
+}
