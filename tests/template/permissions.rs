@@ -183,6 +183,37 @@ fn no_function_may_change_or_erase_the_audit_log() {
     );
 }
 
+/// Which key of Stripe a function gets. Whoever reads gets the one that only reads.
+const STRIPE_KEYS: [(&str, &str); 2] =
+    [("CheckoutFunction", "StripeCheckoutSecret"), ("DeadlinesFunction", "StripeRefundSecret")];
+
+/// Sees whether every secret is filled, and calls Stripe with the key that reads.
+const PROBES_SECRETS: &str = "BootProbeFunction";
+
+fn stripe_keys_are_apart(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, function) in template.functions().into_iter().filter(|(id, _)| *id != PROBES_SECRETS) {
+        let own =
+            STRIPE_KEYS.iter().find(|(function, _)| *function == id).map_or("StripeSecret", |(_, secret)| *secret);
+        let keys = ["StripeSecret", "StripeCheckoutSecret", "StripeRefundSecret"];
+        let given = handed(template, function);
+        found.extend(
+            keys.into_iter().filter(|key| given.contains(key) && *key != own).map(|key| format!("{id}: has {key}")),
+        );
+    }
+    found
+}
+
+#[test]
+fn each_function_has_the_key_of_stripe_for_its_work() {
+    let key = |function: &str, secret: &str| {
+        set(&property(function, "Environment/Variables/STRIPE_SECRET_ID"), json!({ "Fn::GetAtt": [secret, "Id"] }))
+    };
+    let rule = stripe_keys_are_apart;
+    assert_rule(rule, key("ResultFunction", "StripeRefundSecret"), "ResultFunction: has StripeRefundSecret");
+    assert_rule(rule, key("CheckoutFunction", "StripeSecret"), "CheckoutFunction: has StripeSecret");
+}
+
 /// The cache's counters move in one transaction with an entry of a session. Nothing says how DynamoDB evaluates the keys
 /// of a transaction for one of its actions, so the condition allows both.
 fn counters_move_with_entries(template: &Template) -> Vec<String> {

@@ -58,6 +58,17 @@ pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> 
     if found { Ok(()) } else { Err("no signing secret (whsec_…) is configured") }
 }
 
+/// The document holds a key of Stripe. It is not used: no call of those that the key is for would change nothing.
+pub(crate) fn has_stripe_key(document: &Secret) -> Result<(), &'static str> {
+    let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
+    let key = document["secret_key"].as_str().unwrap_or_default().trim();
+    if key.starts_with("sk_") || key.starts_with("rk_") {
+        Ok(())
+    } else {
+        Err("no key (rk_… or sk_…) is configured")
+    }
+}
+
 /// The document of audit keys holds the key in use.
 pub(crate) fn has_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Send + Sync>> {
     AuditKeys::parse(document)?.current()?;
@@ -88,8 +99,10 @@ mod tests {
         {
             assert!(has_signing_secret(&Secret::new(text)).is_err(), "{text}");
             assert!(has_audit_key(&Secret::new(text)).is_err(), "{text}");
+            assert!(has_stripe_key(&Secret::new(text)).is_err(), "{text}");
         }
         assert_eq!(has_signing_secret(&Secret::new(r#"{"signing_secrets":["whsec_1"]}"#)), Ok(()));
+        assert_eq!(has_stripe_key(&Secret::new(r#"{"secret_key":"rk_live_1"}"#)), Ok(()));
         let key = "0".repeat(64);
         assert!(has_audit_key(&Secret::new(format!(r#"{{"current":"v1","keys":{{"v1":"{key}"}}}}"#))).is_ok());
     }

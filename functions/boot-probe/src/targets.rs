@@ -1,7 +1,7 @@
 //! What is probed: every store, secret and vendor that the configuration names.
 
 use crate::{
-    checks::{Checks, has_audit_key, has_signing_secret, mailbox_answers, stripe_answers},
+    checks::{Checks, has_audit_key, has_signing_secret, has_stripe_key, mailbox_answers, stripe_answers},
     handle::{Ports, Probed},
     probe::{Findings, NOTE},
 };
@@ -32,6 +32,7 @@ pub struct Targets {
     buckets: [(&'static str, String); 3],
     queues: [(&'static str, String); 5],
     topics: [(&'static str, String); 2],
+    stripe_keys: [(&'static str, SecretDocument); 2],
     signing_secrets: SecretDocument,
     audit_keys: SecretDocument,
     payments: stripe::LazyClient,
@@ -67,6 +68,10 @@ impl Targets {
                 ("payments queue", quiet.queue_url(QueueName::Payments)?),
             ],
             topics: [("ops topic", quiet.topic(Topic::Ops)?), ("critical topic", quiet.topic(Topic::Critical)?)],
+            stripe_keys: [
+                ("Stripe key for checkout", quiet.secret(SecretName::StripeCheckout)?),
+                ("Stripe key for refunds", quiet.secret(SecretName::StripeRefund)?),
+            ],
             signing_secrets: quiet.secret(SecretName::StripeWebhook)?,
             audit_keys: quiet.secret(SecretName::Audit)?,
             payments: quiet.stripe()?,
@@ -96,6 +101,10 @@ impl Targets {
         }
         for (name, arn) in &self.topics {
             checks.look(name, self.reach.topic(arn)).await;
+        }
+        for (name, secret) in &self.stripe_keys {
+            let key = async { Ok::<_, Error>(has_stripe_key(&secret.document().await?)?) };
+            checks.look(name, key).await;
         }
         let signing = async { Ok::<_, Error>(has_signing_secret(&self.signing_secrets.document().await?)?) };
         checks.look("webhook secret", signing).await;

@@ -80,7 +80,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
         return Err(CommandError::Usage("a refund needs a reason: --reason".to_owned()));
     }
     let deployed = target.open()?;
-    let payments = deployed.payments()?;
+    let payments = deployed.refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let charged = wait(charges(&payments, &sessions))?;
     let ports = refund::Ports { journal: deployed.journal(), payments: &payments, ledger: &payments };

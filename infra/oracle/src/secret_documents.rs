@@ -9,8 +9,12 @@ use serde_json::{Map, Value, json};
 /// The secrets of a stack. Each is named STACK/NAME in Secrets Manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Name {
-    /// Stripe's secret or restricted key (sk_… or rk_…).
+    /// Stripe's restricted key (rk_…) that reads.
     Stripe,
+    /// Stripe's restricted key that creates sessions.
+    StripeCheckout,
+    /// Stripe's restricted key that gives money back.
+    StripeRefund,
     /// The signing secrets of the webhook endpoint (whsec_…), by commas or lines; two while one is being rolled.
     StripeWebhook,
     /// Stripe's test-mode key (sk_test_…) of the smoke test.
@@ -49,6 +53,8 @@ impl Name {
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Stripe => "stripe",
+            Self::StripeCheckout => "stripe-checkout",
+            Self::StripeRefund => "stripe-refund",
             Self::StripeWebhook => "stripe-webhook",
             Self::StripeSmoke => "stripe-smoke",
             Self::Gemini => "gemini",
@@ -65,7 +71,9 @@ impl Name {
             return Err(InvalidValue::Empty);
         }
         match self {
-            Self::Stripe => Ok(json!({ "secret_key": prefixed(value, &["sk_", "rk_"], "sk_ or rk_")? })),
+            Self::Stripe | Self::StripeCheckout | Self::StripeRefund => {
+                Ok(json!({ "secret_key": prefixed(value, &["sk_", "rk_"], "sk_ or rk_")? }))
+            }
             Self::StripeWebhook => {
                 let parts = value.split([',', '\n']).map(str::trim).filter(|part| !part.is_empty());
                 let secrets = parts.map(|part| prefixed(part, &["whsec_"], "whsec_")).collect::<Result<Vec<_>, _>>()?;

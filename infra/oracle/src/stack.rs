@@ -353,9 +353,18 @@ impl Deployed {
         SecretDocument::new(self.connection.clone(), format!("{}/{name}", self.stack.name))
     }
 
-    /// Stripe, with the key that the stack's functions use.
+    /// Stripe, with the key that reads.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
-        let secret = self.secret("stripe");
+        self.stripe("stripe")
+    }
+
+    /// Stripe, with the key that gives money back.
+    pub(crate) fn refunding(&self) -> Result<stripe::LazyClient, StackError> {
+        self.stripe("stripe-refund")
+    }
+
+    fn stripe(&self, secret: &str) -> Result<stripe::LazyClient, StackError> {
+        let secret = self.secret(secret);
         let base = self.stripe_url()?;
         let system = Arc::new(System);
         // Only a new session needs the site's address, and operators create none.

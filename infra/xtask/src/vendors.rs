@@ -85,6 +85,8 @@ impl Vendors {
         let sender = key("GRAPH_SENDER").unwrap_or_else(|| "oracle@42sisters.ai".to_owned());
         let secrets = [
             ("stripe", json!({ "secret_key": secret_key })),
+            ("stripe-checkout", json!({ "secret_key": secret_key })),
+            ("stripe-refund", json!({ "secret_key": secret_key })),
             ("stripe-webhook", json!({ "signing_secrets": [webhook_secret] })),
             ("stripe-smoke", json!({ "secret_key": smoke_key, "signing_secret": secrets.smoke_secret })),
             ("gemini", json!({ "api_key": gemini_key.unwrap_or_else(|| "sandbox-gemini-key".to_owned()) })),

@@ -33,8 +33,12 @@ pub enum Bucket {
 /// A secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretName {
-    /// Stripe's secret key.
+    /// Stripe's key of a function: one that may do what the function does.
     Stripe,
+    /// The key that creates sessions, to see that it is there.
+    StripeCheckout,
+    /// The key that gives money back, likewise.
+    StripeRefund,
     /// What Stripe signs its events with.
     StripeWebhook,
     /// The smoke test's key of Stripe's test mode, and what signs its event.
@@ -83,6 +87,8 @@ impl SecretName {
     const fn variable(self) -> &'static str {
         match self {
             Self::Stripe => "STRIPE_SECRET_ID",
+            Self::StripeCheckout => "STRIPE_CHECKOUT_SECRET_ID",
+            Self::StripeRefund => "STRIPE_REFUND_SECRET_ID",
             Self::StripeWebhook => "STRIPE_WEBHOOK_SECRET_ID",
             Self::StripeSmoke => "STRIPE_SMOKE_SECRET_ID",
             Self::Gemini => "GEMINI_SECRET_ID",
