@@ -39,6 +39,7 @@ enum NetworkSays {
 enum SiteSays {
     Fine,
     Sick,
+    CacheFailed,
     Unreachable,
     /// The order is taken and the sale ends in this way.
     NoVerdict,
@@ -143,6 +144,9 @@ impl Site for Pipeline {
         match self.says() {
             SiteSays::Unreachable => Err(Unreachable("refused".to_owned())),
             SiteSays::Sick => Ok(Reply { status: 503, body: json!({ "status": "failed" }) }),
+            SiteSays::CacheFailed => {
+                Ok(Reply { status: 503, body: json!({ "status": "failed", "service": "resonant" }) })
+            }
             SiteSays::Hangs => std::future::pending().await,
             _ => Ok(Reply { status: 200, body: json!({ "status": "resonant" }) }),
         }
@@ -310,6 +314,13 @@ fn without_a_verdict_the_stages_behind_it_are_tried_and_the_reason_is_told() {
     assert_eq!(report.took, Duration::ZERO, "nobody waits for what cannot come");
     assert_eq!(report.text("log").matches("RESULT: 4/10 PASS").count(), 1);
     assert_eq!((report.leftovers.as_slice(), report.warnings.len()), ([session()].as_slice(), 1));
+}
+
+#[test]
+fn figures_of_the_cache_are_a_warning_and_a_service_that_does_not_work_is_a_failure() {
+    let report = Pipeline::new(SiteSays::CacheFailed).run(&[]);
+    assert_eq!(words(&report)[1], "PASS");
+    assert!(report.text("log").contains("WARNING: the cache is failed"), "{}", report.text("log"));
 }
 
 /// Invariant 6: a pipeline that takes longer is degraded, and the test ends all the same.
