@@ -13,17 +13,10 @@ use serde_json::json;
 use simulator::Simulator;
 use std::collections::BTreeMap;
 
-/// USD per request, us-east-1 list prices of November 2026.
-const PRICES: [(&str, f64); 8] = [
-    ("api_gateway_request", 3.50e-6),
-    ("lambda_invocation", 0.20e-6),
-    ("lambda_gb_second", 16.6667e-6),
-    ("sqs_request", 0.40e-6),
-    ("dynamodb_write_unit", 0.625e-6),
-    ("dynamodb_read_unit", 0.125e-6),
-    ("s3_put", 5.0e-6),
-    ("s3_get", 0.4e-6),
-];
+#[path = "requests/month.rs"]
+mod month;
+#[path = "requests/prices.rs"]
+mod prices;
 
 /// The page asks every two seconds while the model takes about twelve.
 const PENDING_POLLS: f64 = 6.0;
@@ -76,7 +69,8 @@ fn main() {
         ("s3_put", calls("log.publish") + calls("archive.keep")),
         ("s3_get", calls("archive.find")),
     ]);
-    let price = |kind: &str| PRICES.iter().find(|(name, _)| *name == kind).map_or(0.0, |(_, price)| *price);
+    let prices = prices::Prices::read();
+    let price = |kind: &str| prices.usd(kind);
     let mut requests = 0.0;
     for (kind, count) in &counted {
         requests += count * price(kind);
@@ -93,4 +87,19 @@ fn main() {
         "{}",
         json!({ "name": "cost.compute", "value": per_thousand(compute), "unit": "USD per 1000 verdicts", "assumes": "12 s of model time at 512 MB" })
     );
+    let sale = month::Sale {
+        requests,
+        compute,
+        audit_bytes: state.log.values().map(String::len).sum::<usize>() as f64,
+        archive_bytes: verdict,
+        row_bytes: sale + verdict,
+        stripe_calls: 1.0 + calls("payments.session"),
+        s3_puts: counted["s3_put"],
+        waf_requests: http,
+    };
+    for sales in [1_000.0, 100_000.0, 10_000_000.0] {
+        for line in month::priced(&prices, &sale, sales) {
+            println!("{line}");
+        }
+    }
 }

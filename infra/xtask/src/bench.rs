@@ -3,6 +3,7 @@
 mod audit;
 pub(crate) mod corpus;
 mod forward;
+mod front_door;
 mod health;
 mod lambda;
 mod size;
@@ -26,11 +27,12 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 8] = [
+const ALL: [(&str, Run); 9] = [
     ("size", size::size),
     ("start", start::start),
     ("requests", forward::requests),
     ("health", health::health),
+    ("front-door", front_door::front_door),
     ("audit", audit::audit),
     ("filter", forward::filter),
     ("memory", forward::memory),

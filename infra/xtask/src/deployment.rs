@@ -91,3 +91,48 @@ pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Writes what `sam local --env-vars` reads: the variables of every function by its logical id, with this machine's address
+/// as a container reaches it.
+pub(crate) fn write_sam_environment(dir: &LocalDir) -> Result<ExitCode, Error> {
+    dir.stack()?;
+    let all = sam_environment(&read(dir)?.environments);
+    dir.write("sam-env.json", &all)?;
+    println!("{}", dir.file("sam-env.json").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sam_environment(
+    environments: &BTreeMap<String, BTreeMap<String, String>>,
+) -> BTreeMap<String, BTreeMap<String, String>> {
+    let reached = |value: &String| value.replace("127.0.0.1", "host.docker.internal");
+    let of = |variables: &BTreeMap<String, String>| {
+        variables.iter().map(|(name, value)| (name.clone(), reached(value))).collect()
+    };
+    environments.iter().map(|(name, variables)| (logical_id(name), of(variables))).collect()
+}
+
+/// `email-sender` is `EmailSenderFunction` in the template.
+fn logical_id(folder: &str) -> String {
+    let words = folder.split('-').map(|word| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+    });
+    words.collect::<String>() + "Function"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sam_finds_every_function_and_reaches_this_machine() {
+        let variables = BTreeMap::from([("AWS_ENDPOINT_URL".to_owned(), "http://127.0.0.1:4566".to_owned())]);
+        let all = sam_environment(&BTreeMap::from([("email-sender".to_owned(), variables)]));
+        assert_eq!(all["EmailSenderFunction"]["AWS_ENDPOINT_URL"], "http://host.docker.internal:4566");
+        let template = include_str!("../../../template.yaml");
+        for name in ["checkout", "email-retry", "audit-digest"] {
+            assert!(template.contains(&format!("\n  {}:\n", logical_id(name))), "{name}");
+        }
+    }
+}

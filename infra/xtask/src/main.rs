@@ -85,11 +85,17 @@ enum Command {
         #[command(flatten)]
         dir: Dir,
     },
-    /// Print the environment of a deployed function as KEY=VALUE lines
-    #[command(after_help = "Example: env $(cargo xtask env webhook) target/debug/webhook")]
+    /// Print the environment of a deployed function as KEY=VALUE lines, or write those of all for `sam local`
+    #[command(
+        after_help = "Example: env $(cargo xtask env webhook) target/debug/webhook\nExample: cargo xtask env --sam && sam local invoke VerdictFunction --env-vars target/local/sam-env.json --event events/verdict.json"
+    )]
     Env {
         /// The function: its folder's name under functions/
-        function: String,
+        #[arg(required_unless_present = "sam")]
+        function: Option<String>,
+        /// Write sam-env.json into the stack's directory: every function's variables, as a container reaches this machine
+        #[arg(long, conflicts_with_all = ["function", "json"])]
+        sam: bool,
         /// One JSON object instead of lines
         #[arg(long)]
         json: bool,
@@ -101,7 +107,7 @@ enum Command {
         after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here; a\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
-        /// One benchmark: size, start, requests, health, audit or filter (default: all)
+        /// One benchmark: size, start, requests, health, front-door, audit or filter (default: all)
         name: Option<String>,
     },
     /// Run the functions in simulated worlds, with crashes, lost replies and slow vendors, and check every promise
@@ -201,9 +207,10 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         Command::Demo { question, tier, email, json, dir } => {
             demo::demo(&LocalDir::new(dir.dir)?, &question, tier, &email, json)
         }
-        Command::Env { function, json, dir } => {
+        Command::Env { function: Some(function), json, dir, .. } => {
             deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
         }
+        Command::Env { function: None, dir, .. } => deployment::write_sam_environment(&LocalDir::new(dir.dir)?),
         Command::Layers { write } => {
             let root = local_dir::repository()?;
             let packages = layering::read(&root)?;

@@ -1,0 +1,84 @@
+//! A month at a number of sales: what it costs, and which limit is reached first.
+
+use crate::prices::{Prices, Quota};
+use serde_json::{Value, json};
+
+/// Months for which the log and the archive are kept: seven years.
+const KEPT_MONTHS: f64 = 84.0;
+const SECONDS_OF_MONTH: f64 = 30.0 * 86_400.0;
+/// The busiest minute of a month beside its average.
+const PEAK: f64 = 5.0;
+/// What the functions log of a sale: some twenty-five lines of 400 bytes.
+const LOG_BYTES: f64 = 10_000.0;
+/// Question, instructions and a Full Breakdown, thoughts included.
+const TOKENS: f64 = 4_000.0;
+/// Seconds for which a verdict takes an execution: the model's, and those of all other functions together.
+const GENERATING_SECONDS: f64 = 12.0;
+const OTHER_SECONDS: f64 = 2.0;
+/// What a stack has whether it sells or not: alarms, secrets and keys of template.yaml.
+const ALARMS: f64 = 77.0;
+const SECRETS: f64 = 8.0;
+const KEYS: f64 = 2.0;
+const GIGABYTE: f64 = 1e9;
+
+/// What one sale takes.
+pub(crate) struct Sale {
+    pub(crate) requests: f64,
+    pub(crate) compute: f64,
+    pub(crate) audit_bytes: f64,
+    pub(crate) archive_bytes: f64,
+    pub(crate) row_bytes: f64,
+    pub(crate) stripe_calls: f64,
+    pub(crate) s3_puts: f64,
+    pub(crate) waf_requests: f64,
+}
+
+fn cents(dollars: f64) -> f64 {
+    (dollars * 100.0).round() / 100.0
+}
+
+/// The lines of one month.
+pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
+    let usd = |name| prices.usd(name);
+    let gigabytes = |bytes: f64| bytes * sales / GIGABYTE;
+    let requests = sale.requests * sales + sale.waf_requests * sales * usd("waf_request");
+    let compute = sale.compute * sales;
+    let logs = gigabytes(LOG_BYTES) * usd("log_gb");
+    let fixed = ALARMS * usd("alarm_month")
+        + usd("dashboard_month")
+        + SECRETS * usd("secret_month")
+        + KEYS * usd("key_month")
+        + usd("firewall_month");
+    let stored = gigabytes(sale.audit_bytes + sale.archive_bytes) * usd("s3_gb_month")
+        + gigabytes(sale.row_bytes) * usd("dynamodb_gb_month");
+    let total = |months: f64| cents(requests + compute + logs + fixed + stored * months);
+    let name = |what: &str| format!("month.{sales}.{what}");
+    let mut lines = vec![json!({
+        "name": name("cost"), "value": total(1.0), "unit": "USD a month", "after_seven_years": total(KEPT_MONTHS),
+        "requests": cents(requests), "compute": cents(compute), "logs": cents(logs), "fixed": cents(fixed),
+        "storage_first_month": cents(stored), "storage_after_seven_years": cents(stored * KEPT_MONTHS),
+        "prices_as_of": prices.as_of,
+    })];
+    let mut used: Vec<(f64, &Quota)> = prices.quota.iter().map(|quota| (share(quota, sale, sales), quota)).collect();
+    used.sort_by(|a, b| b.0.total_cmp(&a.0));
+    lines.extend(used.iter().take(3).enumerate().map(|(rank, (share, quota))| {
+        json!({ "name": name(&format!("quota.{}", rank + 1)), "value": cents(share * 100.0), "unit": "% of the limit at peak",
+            "quota": quota.name, "reached_at": (sales / share).round(), "then": quota.then })
+    }));
+    lines
+}
+
+/// How much of a limit is used in the busiest minute.
+fn share(quota: &Quota, sale: &Sale, sales: f64) -> f64 {
+    let rate = sales / SECONDS_OF_MONTH * if quota.even { 1.0 } else { PEAK };
+    let each = match quota.of.as_str() {
+        "mails" | "checkouts" | "counter_writes" => 1.0,
+        "stripe_calls" => sale.stripe_calls,
+        "tokens" => TOKENS,
+        "generating" => GENERATING_SECONDS,
+        "executing" => GENERATING_SECONDS + OTHER_SECONDS,
+        "s3_puts" => sale.s3_puts,
+        other => panic!("prices.toml: nothing is known of {other}"),
+    };
+    rate * each / quota.per_second
+}
