@@ -6,6 +6,7 @@
 
 mod breaker;
 mod description;
+mod events;
 mod faults;
 mod filtering;
 mod front_door;

@@ -101,16 +101,26 @@ impl<'w> Deployment<'w> {
 
     /// POST /api/checkout.
     pub async fn checkout(&self, body: String) -> Reply {
+        self.purchase(Request::post("/api/checkout", body)).await
+    }
+
+    /// Any request to the checkout function.
+    pub async fn purchase(&self, request: Request) -> Reply {
         let world = self.world;
         let unknown_codes = &self.unknown_codes;
         let ports =
             checkout::Ports { payments: &self.ports, randomness: world, meter: world, clock: world, unknown_codes };
-        checkout::handle(ports, Request::post("/api/checkout", body)).await
+        checkout::handle(ports, request).await
     }
 
     /// POST /api/webhook, signed at `signed_at` with `secret`.
     pub async fn webhook(&self, secret: &str, signed_at: Timestamp, event: String) -> Reply {
         let signature = stripe::signature::sign(&Secret::new(secret), event.as_bytes(), signed_at);
+        self.receive(Request::post("/api/webhook", event).with_header("stripe-signature", &signature)).await
+    }
+
+    /// Any request to the webhook function.
+    pub async fn receive(&self, request: Request) -> Reply {
         let ports = webhook::Ports {
             signing_secrets: &self.signing,
             smoke_secret: &self.smoke,
@@ -120,12 +130,16 @@ impl<'w> Deployment<'w> {
             meter: self.world,
             clock: self.world,
         };
-        let request = Request::post("/api/webhook", event).with_header("stripe-signature", &signature);
         webhook::handle(ports, request).await
     }
 
     /// GET /api/verdict.
     pub async fn page(&self, session: &str) -> Reply {
+        self.result(Request::get("/api/verdict").with_query("session_id", session)).await
+    }
+
+    /// Any request to the result function.
+    pub async fn result(&self, request: Request) -> Reply {
         let ports = result::Ports {
             journal: self.journal(),
             notes: self.world,
@@ -137,7 +151,7 @@ impl<'w> Deployment<'w> {
             meter: self.world,
             asked: &self.asked,
         };
-        result::handle(ports, Request::get("/api/verdict").with_query("session_id", session)).await
+        result::handle(ports, request).await
     }
 
     /// One invocation for one message of a queue, as Lambda delivers it.

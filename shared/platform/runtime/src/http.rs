@@ -46,6 +46,14 @@ impl Request {
         self
     }
 
+    /// Reads an event of API Gateway, as the Lambda runtime hands it to a function.
+    ///
+    /// # Errors
+    /// When the text is no such event.
+    pub fn from_event(text: &str) -> Result<Self, serde_json::Error> {
+        lambda_http::request::from_str(text).map(Self::from_gateway)
+    }
+
     /// Takes what API Gateway delivers. Without a custom domain the stage is the first segment of every path.
     pub(crate) fn from_gateway(inner: lambda_http::Request) -> Self {
         let stage = match inner.request_context_ref() {
