@@ -1,0 +1,15 @@
+//! Payments in USDC over HTTP 402 (x402, versions 1 and 2, scheme `exact`) on Base and Base Sepolia.
+//!
+//! [`wire`] is what travels in headers and bodies. [`payment`] decides by itself whether a payment pays what we asked:
+//! it compares every field with our own requirement and recovers the signer, so that no facilitator has to be believed.
+//! [`transfer`] does the same for a transfer that is already on the chain. Nothing here does I/O or reads a clock.
+
+mod authorization;
+mod network;
+pub mod payment;
+pub mod transfer;
+pub mod wire;
+
+pub use alloy_primitives::{Address, B256};
+pub use authorization::Authorization;
+pub use network::Network;

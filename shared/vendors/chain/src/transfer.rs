@@ -1,0 +1,159 @@
+//! Whether a transaction that is already on the chain paid us: the direct way, by its hash.
+
+use crate::{network::Network, payment::Price};
+use alloy_primitives::{Address, B256, U64, U256, b256};
+use domain::Timestamp;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The event of an ERC-20 transfer: `Transfer(address,address,uint256)`.
+const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+
+/// So many blocks must have followed, the transaction's own among them.
+pub const CONFIRMATIONS: u64 = 10;
+
+/// An older transfer buys nothing: whose it was can no longer be told from habit.
+pub const OLDEST: Duration = Duration::from_secs(3600);
+
+/// A transaction's receipt, as `eth_getTransactionReceipt` gives it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "named as the node names them")]
+pub struct Receipt {
+    pub transaction_hash: B256,
+    pub block_hash: B256,
+    pub block_number: U64,
+    /// 1 for a transaction that did what it was to do.
+    pub status: U64,
+    pub logs: Vec<Log>,
+}
+
+/// One event of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs, reason = "named as the node names them")]
+pub struct Log {
+    pub address: Address,
+    pub topics: Vec<B256>,
+    pub data: alloy_primitives::Bytes,
+    /// Whether a reorganisation took it out.
+    #[serde(default)]
+    pub removed: bool,
+}
+
+/// A block, as `eth_getBlockByNumber` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs, reason = "named as the node names them")]
+pub struct Block {
+    pub hash: B256,
+    pub number: U64,
+    pub timestamp: U64,
+}
+
+/// What the node said, in one look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The number of the chain that the node follows.
+    pub chain_id: U64,
+    /// The newest block.
+    pub head: Block,
+    /// The transaction's receipt; `None` where the node knows none.
+    pub receipt: Option<Receipt>,
+    /// The block that the chain has at the receipt's number.
+    pub block: Option<Block>,
+}
+
+/// A transfer that pays a price: only [`check`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    transaction: B256,
+    from: Address,
+}
+
+impl Transfer {
+    /// The transaction, which may be used once.
+    #[must_use]
+    pub const fn transaction(&self) -> B256 {
+        self.transaction
+    }
+
+    /// Who paid.
+    #[must_use]
+    pub const fn from(&self) -> Address {
+        self.from
+    }
+
+    /// The transaction as the audit log has it: its first 12 characters (Audit Trail, x402 events).
+    #[must_use]
+    pub fn cut(transaction: &B256) -> String {
+        format!("{transaction:#x}").chars().take(12).collect()
+    }
+}
+
+/// Why a transaction does not pay the price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransferError {
+    /// The node follows another chain.
+    #[error("the node follows another chain")]
+    Chain,
+    /// The node does not know it, or the chain has dropped its block.
+    #[error("the transaction is not on the chain")]
+    Unknown,
+    /// Too few blocks have followed; it may be asked for again.
+    #[error("the transaction has {0} of {CONFIRMATIONS} confirmations")]
+    Unconfirmed(u64),
+    /// It failed.
+    #[error("the transaction failed")]
+    Failed,
+    /// It pays us no USDC.
+    #[error("the transaction transfers no USDC to us")]
+    NotToUs,
+    /// It pays another amount.
+    #[error("the transaction does not transfer the amount that is asked for")]
+    Amount,
+    /// It is older than [`OLDEST`].
+    #[error("the transaction is too old")]
+    TooOld,
+}
+
+/// Decides whether this transaction paid this price. One transfer of exactly the price counts, not a sum of several.
+///
+/// # Errors
+/// [`TransferError`], of which the payer may hear.
+pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> Result<Transfer, TransferError> {
+    if look.chain_id != U64::from(price.network.chain_id()) {
+        return Err(TransferError::Chain);
+    }
+    let receipt = look.receipt.as_ref().filter(|receipt| receipt.transaction_hash == *transaction);
+    let receipt = receipt.ok_or(TransferError::Unknown)?;
+    // The receipt may be of a block that a reorganisation dropped a moment ago.
+    let block = look.block.filter(|block| block.hash == receipt.block_hash && block.number == receipt.block_number);
+    let block = block.ok_or(TransferError::Unknown)?;
+    if receipt.status != U64::from(1) {
+        return Err(TransferError::Failed);
+    }
+    let to_us: Vec<_> = receipt.logs.iter().filter_map(|log| transfer(log, price.network, price.pay_to)).collect();
+    if to_us.is_empty() {
+        return Err(TransferError::NotToUs);
+    }
+    let (from, _) =
+        to_us.into_iter().find(|(_, value)| *value == U256::from(price.amount)).ok_or(TransferError::Amount)?;
+    let confirmations = look.head.number.saturating_sub(block.number).saturating_add(U64::from(1));
+    let confirmations = u64::try_from(confirmations).unwrap_or(u64::MAX);
+    if confirmations < CONFIRMATIONS || look.head.number < block.number {
+        return Err(TransferError::Unconfirmed(confirmations.min(CONFIRMATIONS - 1)));
+    }
+    let made = u64::try_from(block.timestamp).unwrap_or(0);
+    let now = u64::try_from(now.as_seconds()).unwrap_or(0);
+    if now.saturating_sub(made) > OLDEST.as_secs() {
+        return Err(TransferError::TooOld);
+    }
+    Ok(Transfer { transaction: *transaction, from })
+}
+
+/// Payer and value, where this event is a transfer of USDC to `pay_to`.
+fn transfer(log: &Log, network: Network, pay_to: Address) -> Option<(Address, U256)> {
+    let [event, from, to] = log.topics.as_slice() else { return None };
+    let is_ours = log.address == network.usdc() && *event == TRANSFER && !log.removed;
+    let is_to_us = *to == pay_to.into_word();
+    (is_ours && is_to_us && log.data.len() == 32).then(|| (Address::from_word(*from), U256::from_be_slice(&log.data)))
+}

@@ -1,0 +1,327 @@
+//! What travels: requirements, payments and settlements, as JSON and as base64 of JSON in headers.
+
+use crate::network::Network;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use base64::{
+    Engine,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+/// The header with which version 2 asks for a payment.
+pub const PAYMENT_REQUIRED: &str = "PAYMENT-REQUIRED";
+/// The header with which version 2 pays.
+pub const PAYMENT_SIGNATURE: &str = "PAYMENT-SIGNATURE";
+/// The header with which version 2 confirms.
+pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
+/// The header with which version 1 pays.
+pub const X_PAYMENT: &str = "X-PAYMENT";
+/// The header with which version 1 confirms.
+pub const X_PAYMENT_RESPONSE: &str = "X-PAYMENT-RESPONSE";
+
+/// The longest header that is read, in bytes. A payment has about 1,200.
+pub const LONGEST_HEADER: usize = 8 * 1024;
+
+/// What is for sale.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resource {
+    /// Where.
+    pub url: String,
+    /// What, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The media type of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+}
+
+/// One way to pay (version 2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Requirements {
+    /// How the amount is meant: we take `exact` only.
+    pub scheme: String,
+    /// CAIP-2.
+    pub network: String,
+    /// In the asset's smallest unit, in decimal digits.
+    pub amount: String,
+    /// The asset's contract.
+    pub asset: Address,
+    /// Who is paid.
+    pub pay_to: Address,
+    /// How long the payer may have to wait.
+    pub max_timeout_seconds: u64,
+    /// What the payer needs for the signature.
+    #[serde(default)]
+    pub extra: Extra,
+}
+
+/// The name and version under which the asset's contract checks signatures (EIP-712).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extra {
+    /// The name.
+    #[serde(default)]
+    pub name: String,
+    /// The version.
+    #[serde(default)]
+    pub version: String,
+}
+
+/// The request for a payment (version 2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentRequired {
+    /// 2.
+    pub x402_version: u8,
+    /// Why it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What is for sale.
+    pub resource: Resource,
+    /// The ways to pay.
+    pub accepts: Vec<Requirements>,
+    /// Protocol extensions, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extensions: Map<String, Value>,
+}
+
+/// The request for a payment (version 1), in the body of the reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentRequiredV1 {
+    /// 1.
+    pub x402_version: u8,
+    /// Why it is asked for.
+    pub error: String,
+    /// The ways to pay.
+    pub accepts: Vec<RequirementsV1>,
+}
+
+/// One way to pay (version 1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequirementsV1 {
+    /// `exact`.
+    pub scheme: String,
+    /// A name, as in `base-sepolia`.
+    pub network: String,
+    /// In the asset's smallest unit, in decimal digits.
+    pub max_amount_required: String,
+    /// Where.
+    pub resource: String,
+    /// What, for people.
+    pub description: String,
+    /// The media type of the answer.
+    pub mime_type: String,
+    /// Who is paid.
+    pub pay_to: Address,
+    /// How long the payer may have to wait.
+    pub max_timeout_seconds: u64,
+    /// The asset's contract.
+    pub asset: Address,
+    /// What the payer needs for the signature.
+    pub extra: Extra,
+}
+
+impl RequirementsV1 {
+    /// The same way to pay in the words of version 1; `None` for a network that has no name there.
+    #[must_use]
+    pub fn of(requirements: &Requirements, resource: &Resource) -> Option<Self> {
+        Some(Self {
+            scheme: requirements.scheme.clone(),
+            network: Network::parse(&requirements.network)?.name().to_owned(),
+            max_amount_required: requirements.amount.clone(),
+            resource: resource.url.clone(),
+            description: resource.description.clone().unwrap_or_default(),
+            mime_type: resource.mime_type.clone().unwrap_or_default(),
+            pay_to: requirements.pay_to,
+            max_timeout_seconds: requirements.max_timeout_seconds,
+            asset: requirements.asset,
+            extra: requirements.extra.clone(),
+        })
+    }
+}
+
+/// A payment in either version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PaymentPayload {
+    /// Version 1.
+    V1(Box<PayloadV1>),
+    /// Version 2.
+    V2(Box<PayloadV2>),
+}
+
+/// A payment (version 1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PayloadV1 {
+    /// 1.
+    pub x402_version: u8,
+    /// `exact`.
+    pub scheme: String,
+    /// A name, as in `base-sepolia`.
+    pub network: String,
+    /// What was signed.
+    pub payload: SignedAuthorization,
+}
+
+/// A payment (version 2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PayloadV2 {
+    /// 2.
+    pub x402_version: u8,
+    /// What the payer believes to buy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<Resource>,
+    /// The way of paying that the payer chose.
+    pub accepted: Requirements,
+    /// What was signed.
+    pub payload: SignedAuthorization,
+    /// Protocol extensions, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extensions: Map<String, Value>,
+}
+
+/// A signature, and what it was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedAuthorization {
+    /// 65 bytes.
+    pub signature: Bytes,
+    /// What was signed.
+    pub authorization: AuthorizationFields,
+}
+
+/// An authorization as it travels: numbers are decimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "named as EIP-3009 names them")]
+pub struct AuthorizationFields {
+    pub from: Address,
+    pub to: Address,
+    pub value: String,
+    pub valid_after: String,
+    pub valid_before: String,
+    pub nonce: B256,
+}
+
+/// How a payment ended, as the payer learns it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SettlementResponse {
+    /// Whether the transfer was made.
+    pub success: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_reason: Option<String>,
+    /// The transaction; empty without one.
+    pub transaction: String,
+    /// The network, in the words of the payment's version.
+    pub network: String,
+    /// Who paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payer: Option<Address>,
+}
+
+/// Why a header cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HeaderError {
+    /// It is longer than [`LONGEST_HEADER`].
+    #[error("the header has more than {LONGEST_HEADER} bytes")]
+    TooLong,
+    /// It is not base64.
+    #[error("the header is not base64")]
+    Base64(#[from] base64::DecodeError),
+    /// It is not what belongs there.
+    #[error("the header's JSON is not a payment: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is a version that we do not speak.
+    #[error("x402 version {0} is not spoken here: 1 and 2 are")]
+    Version(u64),
+}
+
+/// Clients differ in whether they pad.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// A header's value of this content.
+///
+/// # Errors
+/// Where the content has no JSON, which none of this module's types is without.
+pub fn encode(content: &impl Serialize) -> Result<String, serde_json::Error> {
+    Ok(STANDARD.encode(serde_json::to_vec(content)?))
+}
+
+/// The content of a header.
+///
+/// # Errors
+/// [`HeaderError`]
+pub fn decode<T: DeserializeOwned>(header: &str) -> Result<T, HeaderError> {
+    if header.len() > LONGEST_HEADER {
+        return Err(HeaderError::TooLong);
+    }
+    Ok(serde_json::from_slice(&LENIENT.decode(header.trim())?)?)
+}
+
+impl PaymentPayload {
+    /// The payment in a header, whichever version it is.
+    ///
+    /// # Errors
+    /// [`HeaderError`]
+    pub fn decode(header: &str) -> Result<Self, HeaderError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Versioned {
+            x402_version: u64,
+        }
+        match decode::<Versioned>(header)?.x402_version {
+            1 => Ok(Self::V1(Box::new(decode(header)?))),
+            2 => Ok(Self::V2(Box::new(decode(header)?))),
+            other => Err(HeaderError::Version(other)),
+        }
+    }
+
+    /// What was signed.
+    #[must_use]
+    pub const fn signed(&self) -> &SignedAuthorization {
+        match self {
+            Self::V1(payload) => &payload.payload,
+            Self::V2(payload) => &payload.payload,
+        }
+    }
+}
+
+/// A number of decimal digits, without sign, space or leading zero: one text for each number.
+pub(crate) fn number(digits: &str) -> Option<U256> {
+    let is_canonical = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
+    (is_canonical && !digits.is_empty()).then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_text() {
+        assert_eq!(number("50000"), Some(U256::from(50_000)));
+        assert_eq!(number("0"), Some(U256::ZERO));
+        for text in ["", "00", "050000", "+5", "-5", " 5", "5 ", "0x5", "5e3", "5.0", "٥"] {
+            assert_eq!(number(text), None, "{text:?}");
+        }
+        assert_eq!(number(&"9".repeat(78)), None);
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_read_says_why() {
+        let error = |header: &str| PaymentPayload::decode(header).err().map(|error| error.to_string());
+        assert_eq!(error(&"a".repeat(9_000)), Some("the header has more than 8192 bytes".to_owned()));
+        assert_eq!(error("{}"), Some("the header is not base64".to_owned()));
+        let three = STANDARD.encode(r#"{"x402Version":3}"#);
+        assert_eq!(error(&three), Some("x402 version 3 is not spoken here: 1 and 2 are".to_owned()));
+        assert!(error(&STANDARD.encode("{}")).is_some_and(|why| why.contains("x402Version")));
+    }
+}

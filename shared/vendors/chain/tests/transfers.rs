@@ -1,0 +1,109 @@
+//! Transactions against prices: what pays, and every way in which one does not.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use alloy_primitives::{Address, B256, address, b256};
+use chain::{
+    Network,
+    payment::Price,
+    transfer::{Look, Transfer, TransferError, check},
+};
+use domain::Timestamp;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const TRANSACTION: B256 = b256!("8f3b2c1a4d5e00000000000000000000000000000000000000000000000000aa");
+const BLOCK: B256 = b256!("00000000000000000000000000000000000000000000000000000000000000b1");
+const PAY_TO: Address = address!("209693Bc6afc0C5328bA36FaF03C514EF312287C");
+const PAYER: Address = address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+const MADE: u64 = 1_740_672_000;
+
+/// What a node says of a transaction of 0.05 USDC in block 100, whose chain has ten blocks since.
+fn said() -> Value {
+    json!({
+        "chain_id": "0x2105",
+        "head": { "hash": B256::ZERO, "number": "0x6d", "timestamp": "0x67bff000" },
+        "receipt": {
+            "transactionHash": TRANSACTION, "blockHash": BLOCK, "blockNumber": "0x64", "status": "0x1",
+            "logs": [{
+                "address": Network::Base.usdc(),
+                "topics": [
+                    "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+                    PAYER.into_word(), PAY_TO.into_word(),
+                ],
+                "data": format!("0x{:064x}", 50_000),
+            }],
+        },
+        "block": { "hash": BLOCK, "number": "0x64", "timestamp": format!("{MADE:#x}") },
+    })
+}
+
+fn look(said: &Value) -> Look {
+    Look {
+        chain_id: serde_json::from_value(said["chain_id"].clone()).unwrap(),
+        head: serde_json::from_value(said["head"].clone()).unwrap(),
+        receipt: serde_json::from_value(said["receipt"].clone()).unwrap(),
+        block: serde_json::from_value(said["block"].clone()).unwrap(),
+    }
+}
+
+fn judge(said: &Value, age: u64) -> Result<Transfer, TransferError> {
+    let price = Price { network: Network::Base, amount: 50_000, pay_to: PAY_TO, timeout: Duration::from_secs(60) };
+    let now = Timestamp::from_millis(i64::try_from((MADE + age) * 1000).unwrap());
+    check(&look(said), &TRANSACTION, &price, now)
+}
+
+#[test]
+fn a_transfer_of_the_price_to_us_pays() {
+    let transfer = judge(&said(), 60).unwrap();
+    assert_eq!((transfer.transaction(), transfer.from()), (TRANSACTION, PAYER));
+    assert!(judge(&said(), 3600).is_ok());
+    assert_eq!(Transfer::cut(&TRANSACTION), "0x8f3b2c1a4d");
+}
+
+#[test]
+fn whatever_else_a_transaction_did_is_refused_by_name() {
+    let with = |pointer: &str, value: Value| {
+        let mut said = said();
+        *said.pointer_mut(pointer).unwrap() = value;
+        said
+    };
+    let one_more = |count: u64| json!(format!("{count:#x}"));
+    let cases = [
+        (with("/chain_id", json!("0x1")), TransferError::Chain),
+        (with("/receipt", Value::Null), TransferError::Unknown),
+        (with("/receipt/transactionHash", json!(B256::ZERO)), TransferError::Unknown),
+        // The chain has another block at that height, or none any more.
+        (with("/block/hash", json!(B256::ZERO)), TransferError::Unknown),
+        (with("/block", Value::Null), TransferError::Unknown),
+        (with("/receipt/status", json!("0x0")), TransferError::Failed),
+        (with("/receipt/logs", json!([])), TransferError::NotToUs),
+        (with("/receipt/logs/0/address", json!(PAYER)), TransferError::NotToUs),
+        (with("/receipt/logs/0/topics/0", json!(B256::ZERO)), TransferError::NotToUs),
+        (with("/receipt/logs/0/topics/2", json!(PAYER.into_word())), TransferError::NotToUs),
+        (with("/receipt/logs/0/data", json!("0xc350")), TransferError::NotToUs),
+        (with("/receipt/logs/0/data", json!(format!("0x{:064x}", 49_999))), TransferError::Amount),
+        (with("/receipt/logs/0/data", json!(format!("0x{:064x}", 50_001))), TransferError::Amount),
+        (with("/head/number", one_more(108)), TransferError::Unconfirmed(9)),
+        (with("/head/number", one_more(100)), TransferError::Unconfirmed(1)),
+        (with("/head/number", one_more(99)), TransferError::Unconfirmed(1)),
+    ];
+    for (said, error) in cases {
+        assert_eq!(judge(&said, 60), Err(error), "{said:#}");
+    }
+    assert_eq!(judge(&said(), 3601), Err(TransferError::TooOld));
+    let mut removed = said();
+    removed["receipt"]["logs"][0]["removed"] = json!(true);
+    assert_eq!(judge(&removed, 60), Err(TransferError::NotToUs));
+}
+
+/// Two transfers do not add up to a price, and one of several that is the price counts.
+#[test]
+fn one_transfer_is_the_price() {
+    let mut said = said();
+    let mut half: Value = said["receipt"]["logs"][0].clone();
+    half["data"] = json!(format!("0x{:064x}", 25_000));
+    said["receipt"]["logs"] = json!([half, half]);
+    assert_eq!(judge(&said, 60), Err(TransferError::Amount));
+    said["receipt"]["logs"][1]["data"] = json!(format!("0x{:064x}", 50_000));
+    assert!(judge(&said, 60).is_ok());
+}
