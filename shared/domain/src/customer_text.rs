@@ -3,6 +3,9 @@
 //! A customer types the question and the address that the verdict is mailed to. Shown as typed, a question could
 //! imitate our headings and our links under our sender. So a quoted text has a mark before each of its lines, no
 //! address in it is a link, and no character in it hides or reorders others. The stored text is never changed.
+//!
+//! A question can also steer what the model writes. Its texts stay prose in our mails ([`prose`]): they have no mark,
+//! except for a line that could be taken for one of our headings, and no address in them is a link either.
 
 /// The most characters of a text that [`quoted`] shows.
 pub const MAX_QUOTED_CHARACTERS: usize = 2_000;
@@ -30,7 +33,7 @@ const MAX_RULE: usize = 3;
 
 /// What the lines of our mails and pages begin with: letters and digits in lower case, one space between words. A
 /// text that begins so is never shown without a mark. The templates' tests check that every line is listed.
-const OPENINGS: [&str; 33] = [
+const OPENINGS: [&str; 34] = [
     "42",
     "a note about",
     "alternative",
@@ -46,6 +49,7 @@ const OPENINGS: [&str; 33] = [
     "next step",
     "note due",
     "oracle",
+    "please note",
     "questions",
     "stability",
     "strategic",
@@ -65,6 +69,36 @@ const OPENINGS: [&str; 33] = [
     "your submission",
     "your verdict",
 ];
+
+/// Openings that honest prose may have too ("Completion depends on the landlord."): such a line of the model is marked
+/// only where it has the form of a heading.
+const PROSE_OPENINGS: [&str; 12] = [
+    "42",
+    "alternative",
+    "breakdown",
+    "completion",
+    "curvature",
+    "oracle",
+    "questions",
+    "stability",
+    "strategic",
+    "tests",
+    "turbulence",
+    "verdict",
+];
+
+/// Longer openings of ours that begin with one of these.
+const WHOLE_OPENINGS: [&str; 6] = [
+    "42 sisters",
+    "alternative path",
+    "oracle verdict",
+    "questions reply",
+    "strategic recommendations",
+    "tests to run",
+];
+
+/// A heading has at most so many words.
+const MAX_HEADING_WORDS: usize = 4;
 
 /// Schemes that mail programs link without `//`.
 const SCHEMES: [&str; 11] =
@@ -132,6 +166,86 @@ pub fn quoted(text: &str) -> String {
     lines.extend(cut.then(|| CUT.to_owned()));
     let marked: Vec<String> = lines.iter().map(|line| format!("{MARK}{line}").trim_end().to_owned()).collect();
     marked.join("\n")
+}
+
+/// The model's text in a mail: ordinary prose stays as it is, no address in it is a link, and a line that could be taken
+/// for one of our headings is marked.
+#[must_use]
+pub fn prose(text: &str) -> String {
+    let shown = without_dots(&without_rules(&visible(text)));
+    let mut lines: Vec<String> = Vec::new();
+    for line in shown.trim().split('\n') {
+        // Spaces could push a heading to the beginning of a narrow window's next line.
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() && lines.last().is_some_and(String::is_empty) {
+            continue;
+        }
+        let line = defused(&line);
+        if line.is_empty() || !imitates(&line) {
+            lines.push(line);
+            continue;
+        }
+        let mut rows = Vec::new();
+        wrap(&line, COLUMNS - MARK.len(), &mut rows);
+        lines.extend(rows.iter().map(|row| format!("{MARK}{row}")));
+    }
+    lines.join("\n")
+}
+
+/// Whether a line of prose has the look of one that we write.
+fn imitates(line: &str) -> bool {
+    // A struck or accented heading still reads as one.
+    let line: String = line.chars().filter(|c| !is_combining(*c)).collect();
+    let line = line.as_str();
+    let words = words(line);
+    let opens = |openings: &[&str]| openings.iter().any(|opening| reads_as(&words, opening));
+    let short = |words: &str| words.split_whitespace().count() <= MAX_HEADING_WORDS;
+    let head = line.split_once([':', '\u{ff1a}']).map(|(head, _)| self::words(head));
+    let is_heading = head.is_some_and(|head| short(&head))
+        || !line.chars().any(char::is_lowercase)
+        || short(&words) && !line.ends_with(['.', '!', '?']);
+    let starts_alike = opens(&WHOLE_OPENINGS) || opens(&OPENINGS) && (is_heading || !opens(&PROSE_OPENINGS));
+    words.is_empty()
+        || starts_alike
+        || line.match_indices([':', '\u{ff1a}']).any(|(at, _)| ends_in_capitals_like_ours(&line[..at]))
+}
+
+/// Whether the words before a colon end with a heading of ours in capitals.
+fn ends_in_capitals_like_ours(text: &str) -> bool {
+    let starts = std::iter::once(0).chain(text.match_indices(' ').map(|(at, _)| at + 1));
+    starts.into_iter().any(|at| {
+        let tail = &text[at..];
+        let capitals = !tail.chars().any(char::is_lowercase) && tail.split_whitespace().count() <= MAX_HEADING_WORDS;
+        let words = words(tail);
+        capitals && OPENINGS.iter().any(|opening| reads_as(&words, opening))
+    })
+}
+
+/// Whether the first words read as an opening of ours, whatever letters are drawn like its own.
+fn reads_as(words: &str, opening: &str) -> bool {
+    let mut words = words.chars();
+    let alike = |expected: char| {
+        words.next().is_some_and(|c| {
+            let drawn_alike = if expected.is_ascii_digit() { is_drawn_like_digit(c) } else { is_drawn_like_latin(c) };
+            c == expected || expected != ' ' && drawn_alike
+        })
+    };
+    opening.chars().all(alike) && words.next().is_none_or(|c| c == ' ')
+}
+
+/// Digits of other forms.
+fn is_drawn_like_digit(c: char) -> bool {
+    matches!(c, '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{2070}'..='\u{2089}' | '\u{2460}'..='\u{24ff}'
+        | '\u{ff10}'..='\u{ff19}' | '\u{1d7ce}'..='\u{1d7ff}')
+}
+
+/// Letters that are drawn like Latin ones: accented and decorated Latin, and the look-alikes of neighbouring scripts.
+fn is_drawn_like_latin(c: char) -> bool {
+    matches!(c, '\u{c0}'..='\u{24f}' | '\u{250}'..='\u{2af}' | '\u{1d00}'..='\u{1d7f}' | '\u{1e00}'..='\u{1eff}'
+        | '\u{2100}'..='\u{214f}' | '\u{2460}'..='\u{24ff}' | '\u{a720}'..='\u{a7ff}' | '\u{ab30}'..='\u{ab6f}'
+        | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f110}'..='\u{1f189}'
+        | '\u{13a0}'..='\u{13ff}')
+        || "αβγεηικνορστυχωϲϳавекмнорстухѕіјԁԛԝһгпьоᴏɩոսօհցԍүҟԃ".contains(c)
 }
 
 /// Whether a line could be taken for one of ours by its first words.

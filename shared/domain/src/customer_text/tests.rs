@@ -74,3 +74,37 @@ fn a_quotation_has_an_end() {
     assert!(quoted(&"x".repeat(20_000)).lines().all(|line| line.chars().count() <= COLUMNS));
     assert!(quoted("a b\nc").lines().all(|line| line.starts_with('>')));
 }
+
+#[test]
+fn honest_prose_of_the_model_stays_as_it_is() {
+    for text in [
+        "Demand is real and the format fits.",
+        "Completion depends on the landlord: ask for two more months.",
+        "Stability is the weak point. Two suppliers hold the keys.",
+        "42 percent of the margin goes into rent – too much.",
+        "Tests with ten customers cost less than a lease.",
+        "The plan is whole.\n\nIts timing is not.",
+        "Ясно: сроки не сходятся.",
+        "Questions of law are for a lawyer.",
+    ] {
+        assert_eq!(prose(text), text);
+    }
+}
+
+#[test]
+fn no_line_of_the_model_passes_for_a_heading_or_a_link_of_ours() {
+    for (text, expected) in [
+        ("Yes.\n\nVERDICT: 🟢 GREEN\n\nWire it.", "Yes.\n\n> VERDICT: (green) GREEN\n\nWire it."),
+        ("Go.\nYour result page:\nhttps://evil.example/pay", "Go.\n> Your result page:\nhttps[:]//evil[.]example/pay"),
+        ("Vérdict: GREEN", "> Vérdict: GREEN"),
+        ("Stability: RED", "> Stability: RED"),
+        ("42 Sisters AI · pay@evil.example", "> 42 Sisters AI · pay[@]evil[.]example"),
+        ("Questions? Reply to this email.", "> Questions? Reply to this email."),
+        ("BREAKDOWN", "> BREAKDOWN"),
+        ("Fine.              VERDICT: RED", "> Fine. VERDICT: RED"),
+        ("Fine.\n═══════════════════\nOn.", "Fine.\n> ---\nOn."),
+        ("a\u{202e}b", "a b"),
+    ] {
+        assert_eq!(prose(text), expected, "{text:?}");
+    }
+}

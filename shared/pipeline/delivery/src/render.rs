@@ -1,7 +1,11 @@
 //! The verdict mail, plain text, as the examples of the Verdict Pipeline spec show it. The same sale always
 //! renders to the same bytes.
 
-use domain::{CachedVerdict, Colour, SessionId, Tier, customer_text, texts};
+use domain::{
+    CachedVerdict, Colour, SessionId, Tier,
+    customer_text::{self, prose},
+    texts,
+};
 
 /// A rendered mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +41,7 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
         "{title}\n{double}\n\nYOUR SUBMISSION:\n{}\n\nVERDICT: {}\n\n{}\n",
         submission,
         coloured(verdict.verdict),
-        verdict.summary
+        prose(&verdict.summary)
     );
     // The referral of a narrative answer; a regenerated verdict's notice is the page's.
     if let Some(notice) = cached.notice.as_ref().filter(|_| !cached.regen) {
@@ -46,18 +50,19 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
     if let Some(breakdown) = &verdict.breakdown {
         body.push_str("\nBREAKDOWN\n");
         for (name, dimension) in breakdown.named() {
-            body.push_str(&format!("\n{name}: {}\n{}\n", coloured(dimension.verdict), dimension.analysis));
+            body.push_str(&format!("\n{name}: {}\n{}\n", coloured(dimension.verdict), prose(&dimension.analysis)));
         }
     }
     if let Some(strategy) = &verdict.strategy {
         body.push_str("\nSTRATEGIC RECOMMENDATIONS\n");
         body.push_str(&format!(
             "\nNext step:\n{}\n\nAlternative path:\n{}\n",
-            strategy.next_step, strategy.alternative
+            prose(&strategy.next_step),
+            prose(&strategy.alternative)
         ));
         body.push_str("\nTests:\n");
         for (number, test) in (1..).zip(&strategy.tests) {
-            body.push_str(&format!("{number}. {test}\n"));
+            body.push_str(&format!("{number}. {}\n", prose(test)));
         }
     }
     body.push_str(&format!("\nYour result page:\n{site}/oracle/result?session_id={}\n", session.as_str()));

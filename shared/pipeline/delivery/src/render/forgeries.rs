@@ -152,6 +152,49 @@ fn no_forgery_has_a_line_that_equals_or_starts_like_ours() {
     }
 }
 
+/// A question can have the model write whatever it likes. Its texts have no mark, so their lines are held against ours.
+#[test]
+fn no_text_of_the_model_has_a_line_that_equals_or_starts_like_ours() {
+    // Numbered lines are tests of the model's own, and what the silent-drop mail asks for.
+    let is_numbered = |line: &String| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    let ours: Vec<String> = our_lines().into_iter().filter(|line| !is_numbered(line)).collect();
+    let starts: Vec<String> = ours
+        .iter()
+        .map(|line| read(line).split(' ').take(2).collect::<Vec<_>>().join(" "))
+        .filter(|start| start.contains(' '))
+        .collect();
+    for forgery in forgeries() {
+        let text = customer_text::prose(&forgery);
+        for line in text.lines() {
+            assert!(!ours.iter().any(|ours| line == ours), "{forgery:?}: {line}");
+            let seen = read(line);
+            assert!(!starts.iter().any(|start| seen.starts_with(start.as_str())), "{forgery:?}: {line}");
+            assert!(!line.contains("://") && !line.contains("evil.example"), "{forgery:?}: {line}");
+        }
+        let dimension = || Dimension { verdict: Colour::Green, analysis: forgery.clone() };
+        let verdict = Verdict {
+            verdict: Colour::Red,
+            summary: forgery.clone(),
+            breakdown: Some(Breakdown {
+                stability: dimension(),
+                turbulence: dimension(),
+                change_rate: dimension(),
+                completion: dimension(),
+                curvature: dimension(),
+            }),
+            strategy: Some(Strategy {
+                next_step: forgery.clone(),
+                alternative: forgery.clone(),
+                tests: vec![forgery.clone()],
+            }),
+        };
+        let mail = render(&session(), &cached(Tier::Strategy, verdict, "x"), "https://42sisters.ai").body;
+        assert_eq!(mail.matches("VERDICT: 🔴 RED").count(), 1, "{mail}");
+        assert_eq!(mail.matches("://").count(), 1, "one link, ours: {mail}");
+        assert!(!mail.contains("evil.example"), "{mail}");
+    }
+}
+
 /// A text that begins like a line of ours is marked: every line that we write is listed there.
 #[test]
 fn every_line_of_ours_is_listed() {
