@@ -15,6 +15,7 @@ mod cache_health;
 mod checkout;
 mod console;
 mod doctor;
+mod erasure;
 mod hardening;
 mod inbox;
 mod integrity;

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Calls of our AWS adapters and the action that each needs: methods of a client, and the parts of a transaction.
-const CALLS: [(&str, &str); 30] = [
+const CALLS: [(&str, &str); 31] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
     ("Update::builder", "dynamodb:UpdateItem"),
     ("Delete::builder", "dynamodb:DeleteItem"),
+    ("delete_item", "dynamodb:DeleteItem"),
     ("query", "dynamodb:Query"),
     ("scan", "dynamodb:Scan"),
     ("get_object", "s3:GetObject"),
@@ -23,7 +24,7 @@ const CALLS: [(&str, &str); 30] = [
     ("head_bucket", "s3:ListBucket"),
     ("list_objects_v2", "s3:ListBucket"),
     ("list_object_versions", "s3:ListBucketVersions"),
-    ("delete_object", "s3:DeleteObject"),
+    ("delete_object", "s3:DeleteObjectVersion"),
     ("send_message", "sqs:SendMessage"),
     ("receive_message", "sqs:ReceiveMessage"),
     ("delete_message", "sqs:DeleteMessage"),
@@ -53,12 +54,9 @@ const BY_LAMBDA: [&str; 6] = [
 ];
 
 /// What operators do with their own rights, and no function.
-const BY_OPERATORS: [&str; 8] = [
+const BY_OPERATORS: [&str; 5] = [
     "cloudwatch:GetMetricStatistics",
-    "dynamodb:DeleteItem",
-    "dynamodb:Scan",
     "kms:GetPublicKey",
-    "s3:DeleteObject",
     "sqs:GetQueueAttributes",
     "sqs:ListMessageMoveTasks",
     "sqs:StartMessageMoveTask",

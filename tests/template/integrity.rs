@@ -229,6 +229,7 @@ fn kinds() -> Vec<Body> {
         },
         Body::PaymentChange { payment, change: PaymentChange::Refunded, amount_total, currency: currency.clone() },
         Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
+        Body::Erasure { removed: vec!["archive"] },
         Body::AmountDiffers { amount_total, currency, price: 500 },
     ];
     for body in &all {
@@ -242,6 +243,7 @@ fn kinds() -> Vec<Body> {
             | Body::Refund { .. }
             | Body::PaymentChange { .. }
             | Body::CustomerReply { .. }
+            | Body::Erasure { .. }
             | Body::AmountDiffers { .. } => {}
         }
     }

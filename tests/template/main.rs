@@ -13,6 +13,7 @@ mod capacity;
 mod dashboard;
 mod delivery;
 mod deployments;
+mod erasure;
 mod expand;
 mod integrity;
 mod limits;

@@ -34,7 +34,8 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
         Fulfilment::Ready { .. }
         | Fulfilment::Unusable { .. }
         | Fulfilment::InReview { .. }
-        | Fulfilment::Failed { .. } => None,
+        | Fulfilment::Failed { .. }
+        | Fulfilment::Erased { .. } => None,
     };
     let mails = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
         Mail::Ordered | Mail::Sending { .. } => {

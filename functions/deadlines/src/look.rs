@@ -9,7 +9,7 @@ use domain::{
     message::Message,
     money::Authorisation,
     open_work::{OpenWork, Work},
-    ports::{Ledger, Meter, OpenSales, Payments, Queue, StorageError, Versioned},
+    ports::{Ledger, Meter, OpenSales, Payments, Queue, SaleData, SaleMails, StorageError, Versioned},
     sale::Event,
     words::InvalidWords,
 };
@@ -28,6 +28,8 @@ pub struct Ports<'a> {
     pub notices: &'a dyn Queue,
     pub mails: &'a dyn Queue,
     pub retries: &'a dyn Queue,
+    pub data: &'a dyn SaleData,
+    pub sale_mails: &'a dyn SaleMails,
     pub meter: &'a dyn Meter,
 }
 
@@ -127,6 +129,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     let Some(open) = sale.value.due_work(journal.clock.now()) else { return Ok(()) };
     match open.work {
         Work::InFlight => chase(ports, sale).await,
+        Work::Erasure => erase(ports, session).await,
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_held(ports, sale).await,
         Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
@@ -138,6 +141,14 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
 /// Whether the customer has a verdict, although a later one is held.
 const fn is_served(sale: &Sale) -> bool {
     matches!(sale.mail(), Mail::Sent { .. })
+}
+
+/// Removes what is kept of an erased sale once more, and what its money still waits for is not kept waiting by it.
+async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
+    let erasing = erasure::Ports { journal: ports.journal, data: ports.data, mails: ports.sale_mails };
+    let erased = erasure::carry_out(erasing, session).await;
+    refund::carry_out(refund_ports(ports), session).await?;
+    erased.map(drop)
 }
 
 const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
@@ -185,7 +196,7 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Failed => "there is no verdict: try again or refund it",
         Work::DeadLetter => "its mail was given up: send it on its way again",
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
-        Work::InFlight | Work::Refund => return Change::nothing(()),
+        Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
     };
     match sale.remind(now) {
         Ok(_) => Change::save(()).alerting(escalation(sale, open, what, now)),

@@ -9,6 +9,7 @@ fn main() -> Result<(), Error> {
         let backend = Backend::of_process()?;
         let settings = Settings::from_environment(backend.environment())?;
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
+        let (data, mailbox) = (backend.sale_data()?, backend.mailbox()?);
         let ports = Ports {
             journal: stores.journal(),
             open: &stores.sales,
@@ -18,6 +19,8 @@ fn main() -> Result<(), Error> {
             notices: &backend.queue(QueueName::Notices)?,
             mails: &backend.queue(QueueName::Mails)?,
             retries: &backend.queue(QueueName::MailRetries)?,
+            data: &data,
+            sale_mails: &mailbox,
             meter: &System,
         };
         serve::events(|_| async move { handle(ports, settings).await.complete() }).await

@@ -146,11 +146,11 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
     }
 }
 
-/// Whether the customer has the verdict, or the money is elsewhere.
+/// Whether the customer has the verdict, was forgotten as asked, or the money is elsewhere.
 fn has_ended(sale: &Sale) -> bool {
     let delivered = matches!(sale.fulfilment(), Fulfilment::Ready { .. })
         && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress);
-    delivered || !sale.is_money_kept()
+    delivered || sale.is_erased() || !sale.is_money_kept()
 }
 
 /// Tells operators, and puts the session where its webhook would have put it.

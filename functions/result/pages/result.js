@@ -29,6 +29,7 @@
   const PROBLEMS = {
     402: "The payment is not complete",
     404: "There is no verdict at this address",
+    410: "This verdict was erased",
     500: "We could not produce your verdict",
     503: "Not available right now",
   };
@@ -73,10 +74,10 @@
     setText("problem-title", title);
     setText("problem-sentence", sentence);
     // An address somebody made up is not repeated on our page, nor a whole id: it opens the verdict.
-    const known = status !== 404 && SESSION_ID.test(sessionId);
+    const known = status !== 404 && status !== 410 && SESSION_ID.test(sessionId);
     byId("problem-reference").hidden = !known;
     setText("problem-id", known ? sessionId.slice(-REFERENCE_CHARACTERS) : "");
-    byId("again").hidden = status === 404;
+    byId("again").hidden = status === 404 || status === 410;
     show("problem", title, `${title}. ${sentence}`);
   };
 

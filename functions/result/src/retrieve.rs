@@ -71,6 +71,7 @@ impl Retrieval<'_> {
             }
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => self.failed(),
+            Fulfilment::Erased { .. } => erased(),
         }
     }
 
@@ -313,6 +314,10 @@ fn unpaid() -> Reply {
 fn busy() -> Reply {
     Reply::error(429, "busy", "Too many requests at the moment. This page asks again by itself.")
         .header("retry-after", "20")
+}
+
+fn erased() -> Reply {
+    Reply::error(410, "erased", texts::ERASED)
 }
 
 fn temporarily_unavailable() -> Reply {

@@ -136,6 +136,7 @@ fn state(sale: &Sale) -> String {
         (Fulfilment::Failed { reason, .. }, _) => format!("failed: {reason}"),
         (Fulfilment::Unusable { .. }, _) => "no usable tier or question".to_owned(),
         (Fulfilment::InReview { gate, .. }, _) => format!("held at gate {gate}"),
+        (Fulfilment::Erased { at, .. }, _) => format!("erased {}", minute(&at.to_iso())),
         (Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }, _) => "being made".to_owned(),
     }
 }

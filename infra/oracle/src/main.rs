@@ -14,6 +14,7 @@ mod deadletters_command;
 mod digest_reader;
 mod digests_command;
 mod doctor_command;
+mod erase_command;
 mod filter_command;
 mod find_command;
 mod json_lines;
@@ -177,6 +178,15 @@ enum Command {
         after_help = "Examples:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n  oracle reattempt --failed-since 2h --reason-like 503 --dry-run\n  oracle reattempt --failed-since 2h --by dana --reason 'the model is back' --wait\n\nExit code 1: refused."
     )]
     Reattempt(reattempt_command::ReattemptArguments),
+    /// Erase what is kept of a sale, because its customer asks for it.
+    ///
+    /// Ends whatever is pending and removes verdict, archived verdict, submission, held payloads, dead letters, and the
+    /// mailbox's drafts, sent mails and replies. The page answers 410 from then on. The audit log stays: it holds digests
+    /// and no text. Stripe keeps what it has: see to that there.
+    #[command(
+        after_help = "Example:\n  oracle erase cs_live_abc123 --dry-run\n  oracle erase cs_live_abc123 --by dana --reason 'request of 2026-11-20'\n\nExit code 1: refused, or there is no such sale."
+    )]
+    Erase(erase_command::EraseArguments),
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  oracle completions bash > ~/.local/share/bash-completion/completions/oracle")]
     Completions(pages_command::CompletionsArguments),
@@ -250,6 +260,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),
+        Command::Erase(arguments) => return Ok(erase_command::run(&arguments)?),
         Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
         Command::Secrets(command) => return Ok(secrets_command::run(&command)?),
         Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),

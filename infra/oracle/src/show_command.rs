@@ -112,6 +112,8 @@ fn fulfilment(fulfilment: &Fulfilment) -> String {
         Fulfilment::InReview { gate, at } => format!("held at gate {gate} {at}"),
         Fulfilment::Failed { reason, at } => format!("failed {at}: {reason}"),
         Fulfilment::Unusable { at } => format!("no usable tier or question {at}"),
+        Fulfilment::Erased { at, removed_at: None, .. } => format!("erased {at}, and looked for once more soon"),
+        Fulfilment::Erased { at, removed_at: Some(removed_at), .. } => format!("erased {at}, all of it {removed_at}"),
     }
 }
 

@@ -280,6 +280,13 @@ impl Deployed {
         Ok(S3Quarantine::new(self.connection.clone(), self.stack.output("QuarantineBucket")?))
     }
 
+    /// What the stores keep of a sale.
+    pub(crate) fn sale_data(&self) -> Result<aws::StoredSaleData, StackError> {
+        let sales = DynamoSales::new(self.connection.clone(), self.stack.output("TableName")?, Arc::new(System));
+        let (archive, quarantine) = (self.stack.output("ArchiveBucket")?, self.stack.output("QuarantineBucket")?);
+        Ok(aws::StoredSaleData::new(sales, archive, quarantine))
+    }
+
     /// The mailbox, with the consent that the stack's functions use.
     pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
         let secret = self.secret("graph");

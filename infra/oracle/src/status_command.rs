@@ -171,7 +171,7 @@ const fn command(work: Work) -> &'static str {
         Work::DeadLetter => "oracle deadletters list",
         Work::Refund | Work::Unusable => "oracle refunds list",
         Work::Reply => "oracle replies list",
-        Work::UnknownMail | Work::InFlight => "oracle list",
+        Work::UnknownMail | Work::InFlight | Work::Erasure => "oracle list",
     }
 }
 

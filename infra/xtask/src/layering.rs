@@ -96,7 +96,7 @@ impl Layer {
 }
 
 /// Crates of a layer that is not pure which are pure all the same.
-const ALSO_PURE: [&str; 4] = ["gates", "operations", "prompt", "refund"];
+const ALSO_PURE: [&str; 5] = ["erasure", "gates", "operations", "prompt", "refund"];
 
 /// Crates that may use less than their layer, and why.
 const NARROWER: [(&str, &[Layer], &str); 5] = [

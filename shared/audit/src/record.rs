@@ -143,6 +143,11 @@ pub enum Body {
         /// Whether it came from the address that the sale's mails went to; nothing where none went.
         from_buyer: Option<bool>,
     },
+    /// Everything that was kept of the sale is removed. The log keeps its records: they hold no text and no address.
+    Erasure {
+        /// The stores that were emptied of it.
+        removed: Vec<&'static str>,
+    },
     /// Another amount than the tier's price was paid: a promotion code, or a mistake in the account.
     AmountDiffers {
         /// What was charged, in the currency's smallest unit.

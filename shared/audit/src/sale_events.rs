@@ -3,6 +3,7 @@
 use crate::{Body, Record, Source, Status, digest::sha256};
 use domain::{
     Timestamp,
+    erasure::Store,
     mail::{Found, Letter, Next, Progress},
     message::OrderedBy,
     money::{Authorisation, RefundStep},
@@ -211,6 +212,11 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
             context
                 .record(Body::CustomerReply { message: message_digest(&reply.message), from_buyer: reply.from_buyer }),
         ),
+        Event::Erased(operator) => records.push(context.operator(operator, "erase")),
+        Event::ErasureFinished => {
+            let removed = Store::ALL.map(Store::as_str).to_vec();
+            records.push(context.record(Body::Erasure { removed }));
+        }
         Event::RepliesSettled(operator, _) => records.push(context.operator(operator, "settle replies")),
     }
     records

@@ -1,6 +1,7 @@
 //! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
 //! ones that fail, duplicate and crash on purpose.
 
+mod erasure;
 mod log;
 mod mail;
 mod memory;
@@ -10,6 +11,7 @@ mod payments;
 mod sales;
 
 pub use crate::cache_entries::CacheEntries;
+pub use erasure::{SaleData, SaleMails};
 pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,
     Quarantine,

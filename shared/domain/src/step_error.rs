@@ -1,7 +1,7 @@
 //! Why a step did not finish: one type for the handlers, with a code that says what follows.
 
 use crate::{
-    ports::{PaymentError, QueueError, StorageError},
+    ports::{MailError, PaymentError, QueueError, StorageError},
     words::InvalidWords,
 };
 use std::{borrow::Cow, error::Error, fmt};
@@ -13,6 +13,8 @@ pub enum ErrorCode {
     Contended,
     /// A store failed.
     Storage,
+    /// The mailbox did not do what was asked.
+    Mailbox,
     /// A queue did not take a message.
     Queue,
     /// The payment provider could not be reached, or its answer was lost.
@@ -47,6 +49,7 @@ impl ErrorCode {
         match self {
             Self::Contended => "contended",
             Self::Storage => "storage",
+            Self::Mailbox => "mailbox",
             Self::Queue => "queue",
             Self::PaymentUnavailable => "payment_unavailable",
             Self::PaymentRefused => "payment_refused",
@@ -64,6 +67,7 @@ impl ErrorCode {
         match self {
             Self::Contended
             | Self::Storage
+            | Self::Mailbox
             | Self::Queue
             | Self::PaymentUnavailable
             | Self::ModelNotReady
@@ -77,7 +81,7 @@ impl ErrorCode {
     #[must_use]
     pub const fn effect(self) -> Effect {
         match self {
-            Self::Storage | Self::Queue | Self::PaymentUnavailable => Effect::Unknown,
+            Self::Storage | Self::Mailbox | Self::Queue | Self::PaymentUnavailable => Effect::Unknown,
             Self::Contended
             | Self::PaymentRefused
             | Self::ModelNotReady
@@ -136,6 +140,12 @@ impl Error for StepError {
 impl From<StorageError> for StepError {
     fn from(error: StorageError) -> Self {
         ErrorCode::Storage.of(error)
+    }
+}
+
+impl From<MailError> for StepError {
+    fn from(error: MailError) -> Self {
+        ErrorCode::Mailbox.of(error)
     }
 }
 

@@ -6,6 +6,10 @@ pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sist
 /// The verdict cannot be produced now (Gemini Timeout, circuit open).
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
+/// The sale was erased at its customer's wish.
+pub const ERASED: &str = "As you asked, we have erased your verdict and your submission. There is nothing left to \
+    show here.";
+
 /// Shown above a regenerated verdict that may differ from the mailed one: the spec's note (Regen Consistency,
 /// tertiary output), with the last sentence made fit for a page.
 pub const REGENERATED_NOTICE: &str = "NOTE: Due to a technical condition, the verdict on your results page may \

@@ -13,6 +13,7 @@ pub mod inbox;
 pub mod memory;
 mod ports;
 pub mod sale;
+mod traces;
 mod unread;
 pub mod world;
 

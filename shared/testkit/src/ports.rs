@@ -1,5 +1,6 @@
 //! The ports, on a [`World`].
 
+mod erasure;
 mod log;
 mod sales;
 mod vendors;

@@ -26,7 +26,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 55] = [
+pub const BOUNDARIES: [&str; 59] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -75,6 +75,10 @@ pub const BOUNDARIES: [&str; 55] = [
     "queue.hide",
     "queue.send",
     "secrets.document",
+    "sale_data.kept",
+    "sale_data.remove",
+    "sale_mails.of_sale",
+    "sale_mails.remove",
     "store.all",
     "store.load",
     "store.load_with_verdict",
@@ -195,6 +199,8 @@ pub struct State {
     pub sent: Vec<(Draft, Delivered)>,
     /// When each of them was sent.
     pub sent_at: Vec<i64>,
+    /// Drafts, sent mails and messages that were removed from the mailbox; what customers have of them stays theirs.
+    pub removed_mails: BTreeSet<String>,
     /// How long the sent items lag behind, in milliseconds.
     pub sent_items_lag: i64,
     /// Unread messages.

@@ -53,6 +53,8 @@ struct Seen {
     /// Whether a refund was ever authorised, and when the money was first known to be gone.
     authorised: bool,
     gone_since: Option<i64>,
+    /// When the sale was erased.
+    erased_since: Option<i64>,
     /// How often operators count as reminded.
     reminders: usize,
     /// How many records tell of a silent drop.
@@ -191,6 +193,7 @@ impl Checker {
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
         let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
         Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;
+        self.not_forgotten(session, invocation, "the model is asked")?;
         let calls = invocation.asked;
         Rule::Model.require(calls <= 3, || format!("call {calls} in one invocation"))?;
         Rule::Model.require(!invocation.answered, || "asked again after a reply that is final".to_owned())?;
@@ -205,6 +208,13 @@ impl Checker {
         Rule::Claims.require(claimed, || "the model is asked without a claim".to_owned())
     }
 
+    /// Whoever begins after a sale was erased does nothing about it.
+    fn not_forgotten(&self, session: &SessionId, invocation: &Invocation, what: &str) -> Checked {
+        let erased_since = self.seen.get(session).and_then(|seen| seen.erased_since);
+        let late = erased_since.is_some_and(|since| since < invocation.began);
+        Rule::Forgotten.require(!late, || format!("{what} after the sale was erased"))
+    }
+
     /// A draft went out.
     fn sent(&self, state: &State, customer: &Customer, session: &SessionId, invocation: &Invocation) -> Checked {
         let Some((draft, letter)) = state.sent.iter().rev().find(|(_, letter)| letter.session == *session) else {
@@ -216,6 +226,7 @@ impl Checker {
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
         let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
         Rule::Money.require(!late, || "a mail went out after the money had gone back".to_owned())?;
+        self.not_forgotten(session, invocation, "a mail went out")?;
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "a mail for an unpaid session".to_owned())?;
         Rule::NothingBlocked.require(is_clean(&letter.body) && is_clean(&letter.subject), || {
             "a mail with a blocked term went out".to_owned()
@@ -224,6 +235,10 @@ impl Checker {
         let Some((sale, _)) = state.sales.get(session) else {
             return Err(Rule::States.broken("a mail without a sale"));
         };
+        if sale.is_erased() {
+            // Its worker had begun before: the sale forgets drafts as everything else.
+            return Ok(());
+        }
         let recorded = match sale.letter(kind) {
             Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => {
                 progress.draft.as_ref() == Some(draft)
@@ -325,6 +340,11 @@ impl Checker {
     pub(crate) fn page(state: &State, customer: &Customer, asked_at: i64, reply: &Reply) -> Checked {
         let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
         Rule::NothingBlocked.require(is_clean(reply.body()), || "a page shows a blocked term".to_owned())?;
+        if let Some(Fulfilment::Erased { at, .. }) = sale.map(Sale::fulfilment) {
+            let known = at.as_millis() < asked_at;
+            let says_so = matches!(reply.status(), 410 | 503);
+            Rule::Forgotten.require(says_so || !known, || format!("an erased page answers {}", reply.status()))?;
+        }
         let paid = customer.paid_at.is_some();
         match reply.status() {
             200 => {
@@ -344,13 +364,19 @@ impl Checker {
             }
             500 => {
                 let ended = sale.is_some_and(|sale| {
-                    matches!(sale.fulfilment(), Fulfilment::Failed { .. } | Fulfilment::Unusable { .. })
-                        || *sale.money() != Money::Kept
+                    matches!(
+                        sale.fulfilment(),
+                        Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } | Fulfilment::Erased { .. }
+                    ) || *sale.money() != Money::Kept
                 });
                 Rule::Page.require(ended, || "a page tells of a failure that there is not".to_owned())
             }
             // An operator's decision may have come while the page was being answered.
             202 | 404 | 503 => Ok(()),
+            410 => {
+                let erased = sale.is_some_and(Sale::is_erased);
+                Rule::Forgotten.require(erased, || "a page says that it was erased".to_owned())
+            }
             other => Err(Rule::Page.broken(format!("a page answers {other}"))),
         }
     }
@@ -359,6 +385,8 @@ impl Checker {
     pub(crate) fn at_rest(&self, state: &State) -> Checked {
         let mut keys = BTreeSet::new();
         for (session, (sale, _)) in &state.sales {
+            let left = if sale.is_erased() { state.traces(session, "") } else { Vec::new() };
+            Rule::Forgotten.require(left.is_empty(), || format!("erased, and still in: {}", left.join(", ")))?;
             let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
             let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.prefix());
             let alerts = state.alerts.iter().chain(&state.logged_alerts).filter(|alert| reminds(&alert.line)).count();

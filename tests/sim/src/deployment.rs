@@ -249,6 +249,8 @@ impl<'w> Deployment<'w> {
             notices: &self.notices,
             mails: &self.mails,
             retries: &self.retries,
+            data: self.world,
+            sale_mails: self.world,
             meter: self.world,
         };
         let settings = deadlines::Settings { refund_held, most: 50, share: Duration::from_secs(20) };

@@ -32,6 +32,8 @@ pub enum End {
     Disputed,
     /// Given up by a queue, behind an alarm.
     DeadLetter,
+    /// Erased, as the customer asked.
+    Erased,
     /// Never paid.
     NotPaid,
 }
@@ -106,6 +108,10 @@ impl Case<'_> {
     }
 
     fn end(&self) -> Result<End, Violation> {
+        if let Fulfilment::Erased { removed_at, .. } = self.sale.fulfilment() {
+            let open = || Rule::EndsInTime.broken("erased, and not everything is removed");
+            return removed_at.map(|_| End::Erased).ok_or_else(open);
+        }
         match self.sale.money() {
             Money::Kept => {}
             Money::Refunded { .. } => return Ok(End::Refunded),
@@ -125,6 +131,7 @@ impl Case<'_> {
             }
             Fulfilment::Ordered { .. } => Err(self.left("the verdict is ordered, and nothing more")),
             Fulfilment::Generating { .. } => Err(self.left("the verdict is still being made")),
+            Fulfilment::Erased { .. } => Ok(End::Erased),
         }
     }
 

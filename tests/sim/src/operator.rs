@@ -2,7 +2,7 @@
 
 use crate::{cast::replacement, deployment::Deployment};
 use domain::{SessionId, Submission, Tier};
-use operations::{Operator, quarantine, reattempt, redrive, refunds};
+use operations::{Operator, erase, quarantine, reattempt, redrive, refunds};
 
 /// What an operator decides about a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,7 @@ pub(crate) enum Decision {
     Resubmit,
     Redrive,
     Refund,
+    Erase,
 }
 
 /// How an operator's command ended.
@@ -65,6 +66,10 @@ pub(crate) async fn decide(
         Decision::Redrive => {
             let ports = redrive::Ports { journal, retries: &deployment.retries };
             answered(redrive::redrive(ports, &operator, &session).await, redrive::RedriveError::is_refusal)
+        }
+        Decision::Erase => {
+            let ports = erasure::Ports { journal, data: world, mails: world };
+            answered(erase::erase(ports, &operator, &session).await, erase::EraseError::is_refusal)
         }
         Decision::Refund => {
             let ports = refund::Ports { journal, payments: ports, ledger: ports };

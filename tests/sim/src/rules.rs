@@ -45,6 +45,8 @@ pub enum Rule {
     Queues,
     /// No address and no question in alerts, logs or queues.
     Private,
+    /// Who asked to be forgotten is: nothing is made, sent or shown any more, and no store keeps anything.
+    Forgotten,
 }
 
 /// A rule that did not hold.

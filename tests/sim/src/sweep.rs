@@ -97,6 +97,12 @@ pub fn scenarios() -> Vec<Scenario> {
             it.customer.answer = Answer::Rejected;
             it.decision = Some((Decision::Refund, 4 * MINUTE));
         }),
+        with("a customer who asks to be forgotten at once", &[End::Erased, End::Delivered], |it| {
+            it.decision = Some((Decision::Erase, 2 * MINUTE));
+        }),
+        with("a customer who asks to be forgotten later", &[End::Erased, End::Delivered], |it| {
+            it.decision = Some((Decision::Erase, 40 * MINUTE));
+        }),
         with("a customer's bank", &[End::Disputed], |it| {
             it.customer.afterwards = Afterwards::Dispute(PaymentChange::DisputeOpened);
         }),

@@ -55,6 +55,8 @@ fn ports(world: &World) -> Ports<'_> {
         notices: world,
         mails: world,
         retries: world,
+        data: world,
+        sale_mails: world,
         meter: world,
     }
 }
@@ -254,19 +256,9 @@ fn a_run_is_bounded_and_the_most_urgent_come_first() {
             .map(|number| sale(number).with("waiting_since", START.plus(Duration::from_secs(10 - u64::from(number))))),
     );
     world.advance(HOUR);
-    let ports = Ports {
-        journal: Journal { store: &world, log: &world, alerts: &world, clock: &world },
-        open: &world,
-        payments: &world,
-        ledger: &world,
-        orders: &world,
-        notices: &world,
-        mails: &world,
-        retries: &world,
-        meter: &world,
-    };
     let report =
-        testkit::run(run(ports, Settings { refund_held: true, most: 1, share: Duration::from_secs(20) })).unwrap();
+        testkit::run(run(ports(&world), Settings { refund_held: true, most: 1, share: Duration::from_secs(20) }))
+            .unwrap();
     assert_eq!(report.due, 1);
     assert_eq!(world.state().queue[0].0.session_id(), Some(&session(5).id));
 }
@@ -322,4 +314,26 @@ fn a_kind_of_work_that_hangs_leaves_time_for_the_others() {
     assert!(report.left > 20 && report.failed > 0, "{report:?}");
     let orders = world.state().queue.iter().filter(|(sent, _)| matches!(sent, Message::Order { .. })).count();
     assert_eq!(orders, 1, "the lost order was sent again all the same");
+}
+
+#[test]
+fn an_erasure_is_finished_once_no_worker_can_write_any_more_and_its_refund_does_not_wait_for_it() {
+    let authorisation = Authorisation::parse("dana", "asked for it").unwrap();
+    let refund = Money::RefundAuthorised { authorisation, at: START };
+    let erased = Fulfilment::Erased { at: START, replies: Vec::new(), removed_at: None };
+    let world = world([sale(1).with("fulfilment", erased).with("money", refund)]);
+    world.state().submissions.insert(
+        session(1).id,
+        domain::Submission { tier: domain::Tier::Quick, query: domain::Query::parse("Zanzibar?").unwrap() },
+    );
+    let look = |world: &World| looked(world, true).unwrap();
+    assert_eq!(look(&world).due, 0);
+    world.advance(Duration::from_secs(15 * 60));
+    world.plan(Plan::none().whenever("sale_mails.of_sale", Fault::Fail));
+    assert_eq!(look(&world).failed, 1);
+    assert!(world.state().submissions.is_empty(), "one store that fails keeps no other from being emptied");
+    assert_eq!(world.state().refunds.len(), 1);
+    world.plan(Plan::none());
+    assert_eq!(look(&world).failed, 0);
+    assert_eq!(world.state().sales[&session(1).id].0.open_work(), None);
 }

@@ -86,7 +86,7 @@ fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {
             let value = options.select(message);
             Ok(Reply::json(200, entity(state, value)))
         }
-        ("DELETE", ["messages", id]) => {
+        ("DELETE", ["messages", id]) | ("POST", ["messages", id, "permanentDelete"]) => {
             mailbox::delete(state, id)?;
             Ok(Reply::empty(204))
         }

@@ -59,6 +59,8 @@ struct Condition {
 /// The options of one call.
 pub(crate) struct Options {
     conditions: Vec<Condition>,
+    /// The extended property that a message must have, with its value.
+    having: Option<(String, String)>,
     select: Option<Vec<&'static str>>,
     /// The extended property that is to be shown.
     expand: Option<String>,
@@ -105,7 +107,10 @@ impl Options {
                 ))
             })
         };
-        let conditions = request.query_value("$filter").map_or(Ok(Vec::new()), parse_filter)?;
+        let filter = request.query_value("$filter");
+        let having = filter.and_then(parse_having).transpose()?;
+        let filter = filter.filter(|_| having.is_none());
+        let conditions = filter.map_or(Ok(Vec::new()), parse_filter)?;
         let select = request
             .query_value("$select")
             .map(|names| {
@@ -116,6 +121,7 @@ impl Options {
         let (order_by, ascending) = order(request.query_value("$orderby"), &conditions)?;
         Ok(Self {
             conditions,
+            having,
             select,
             expand: request.query_value("$expand").map(parse_expand).transpose()?,
             top: number("$top", DEFAULT_PAGE, 1..=LARGEST_PAGE)?,
@@ -155,6 +161,11 @@ impl Options {
         let mut found: Vec<&Value> = messages
             .into_iter()
             .filter(|message| self.conditions.iter().all(|condition| condition.holds(message)))
+            .filter(|message| {
+                self.having.as_ref().is_none_or(|(id, value)| {
+                    expanded(message, id).is_some_and(|property| property["value"] == value.as_str())
+                })
+            })
             .collect();
         // Oldest first as kept; a stable sort keeps that order among equals.
         found.sort_by(|a, b| text_of(&a[self.order_by]).cmp(&text_of(&b[self.order_by])));
@@ -185,6 +196,24 @@ fn parse_expand(text: &str) -> Result<String, GraphError> {
     let id =
         text.strip_prefix("singleValueExtendedProperties($filter=id eq '").and_then(|rest| rest.strip_suffix("')"));
     extended_property(id.ok_or_else(|| GraphError::bad(format!("Parsing OData Select and Expand failed: '{text}'.")))?)
+}
+
+/// `singleValueExtendedProperties/any(ep:ep/id eq '…' and ep/value eq '…')`: the only filter by a collection.
+fn parse_having(text: &str) -> Option<Result<(String, String), GraphError>> {
+    let start = "singleValueExtendedProperties/any(";
+    let inside =
+        text.get(..start.len()).filter(|head| head.eq_ignore_ascii_case(start)).map(|_| &text[start.len()..])?;
+    let invalid = || GraphError::bad(format!("Invalid filter clause: syntax error in '{text}'."));
+    let parse = || {
+        let (variable, condition) = inside.strip_suffix(')')?.split_once(':')?;
+        let found = tokens(condition)?;
+        let [id, eq, id_value, and, value, eq_too, text] = found.as_slice() else { return None };
+        let named = |token: &str, property: &str| token == format!("{}/{property}", variable.trim());
+        let words = eq == "eq" && eq_too == "eq" && and == "and" && named(id, "id") && named(value, "value");
+        words.then(|| Some((literal("id", id_value)?, literal("value", text)?))).flatten()
+    };
+    let Some((Value::String(id), Value::String(value))) = parse() else { return Some(Err(invalid())) };
+    Some(extended_property(&id).map(|id| (id, value)))
 }
 
 fn text_of(value: &Value) -> String {

@@ -213,6 +213,10 @@ pub enum Event {
     },
     /// An operator is done with this many replies.
     RepliesSettled(Operator, usize),
+    /// An operator decided that the sale is erased: nothing is made, sent or shown any more.
+    Erased(Operator),
+    /// Everything that was kept of the sale is removed.
+    ErasureFinished,
     /// Messages were sent again because nothing had happened; how often by now.
     Chased(u32),
     /// Operators were reminded that a sale waits for a human.

@@ -212,6 +212,8 @@ fn steps() -> Vec<Step> {
             sale.is_money_kept() && sale.settle_mails(&operator(), Found::NotSent, NOW).is_ok()
         }),
         step("settle_replies", Human, &[Attention], |sale| sale.settle_replies(&operator(), NOW).is_ok()),
+        step("erase", Human, EVERYWHERE, |sale| sale.erase(&operator(), NOW).is_ok()),
+        step("erasure_finished", Refund, EVERYWHERE, |sale| sale.erasure_finished(NOW).is_ok()),
         step("remove_from_cache", Human, &[Delivery], |sale| sale.remove_from_cache(&operator()).is_ok()),
     ];
     for change in [
@@ -283,6 +285,10 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
         | Fulfilment::InReview { at, .. }
         | Fulfilment::Failed { at, .. }
         | Fulfilment::Unusable { at } => *at = LONG_AGO,
+        Fulfilment::Erased { at, removed_at, .. } => {
+            *at = LONG_AGO;
+            *removed_at = removed_at.map(|_| LONG_AGO);
+        }
     }
     for letter in Letter::ALL {
         match sale.letter_mut(letter) {
@@ -420,11 +426,11 @@ fn note(row: &mut BTreeSet<(&'static str, &'static str, &'static str)>, before: 
 fn has_ended(sale: &Sale) -> bool {
     let delivered =
         matches!(sale.fulfilment, Fulfilment::Ready { .. }) && matches!(sale.mail, Mail::Sent { .. } | Mail::NoAddress);
-    sale.open_work().is_none() && (delivered || !sale.is_money_kept() || sale.smoke)
+    sale.open_work().is_none() && (delivered || sale.is_erased() || !sale.is_money_kept() || sale.smoke)
 }
 
 fn is_machines_work(sale: &Sale) -> bool {
-    sale.open_work().is_some_and(|open| matches!(open.work, Work::InFlight | Work::Refund))
+    sale.open_work().is_some_and(|open| matches!(open.work, Work::InFlight | Work::Refund | Work::Erasure))
 }
 
 /// The states from which these steps lead to one of `ends`.

@@ -101,7 +101,8 @@ impl Sale {
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }
             | Fulfilment::Failed { .. }
-            | Fulfilment::Unusable { .. } => return Claim::Done,
+            | Fulfilment::Unusable { .. }
+            | Fulfilment::Erased { .. } => return Claim::Done,
         }
         self.smoke = smoke;
         self.fulfilment = Fulfilment::Generating { owner: owner.to_owned(), lease_until: now.plus(lease) };
@@ -322,7 +323,8 @@ impl Sale {
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }
             | Fulfilment::Failed { .. }
-            | Fulfilment::Unusable { .. } => false,
+            | Fulfilment::Unusable { .. }
+            | Fulfilment::Erased { .. } => false,
         }
     }
 

@@ -43,6 +43,7 @@
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
 //! | payment_changed | payment-events | | | kept, refund authorised → disputed; disputed → kept; disputed → refund authorised; disputed, kept, refund authorised → refunded |
+//! | erasure_finished | deadlines, operator | | | |
 //! | refund_answered | deadlines, operator | | | refund authorised → refunded |
 //! | refund_answered (not yet) | deadlines, operator | | | |
 //! | refund_authorised | deadlines, operator | | | kept → refund authorised |
@@ -52,6 +53,7 @@
 //! | replied | inbox-watch | | | |
 //! | append_record, keep_alerts | every function | | | |
 //! | outbox_mut | every function | | | |
+//! | erase | operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | free | operator | in review → ready; in review → unusable | held, ordered → not ordered; held, not ordered → ordered; sending → retrying | |
 //! | reattempt | operator | failed, unusable → ordered | | |
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |
@@ -63,6 +65,7 @@
 
 mod attention;
 mod decisions;
+mod erasure;
 mod event;
 mod fulfilment;
 mod letters;
@@ -74,6 +77,7 @@ mod replies;
 
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 pub use decisions::NewVerdict;
+pub use erasure::ERASURE_SETTLES_AFTER;
 pub use event::{Charge, Decision, Event, HeldAt};
 pub use fulfilment::{Claimant, Finder, Holder, Purchase};
 pub use letters::Rendered;
@@ -130,6 +134,16 @@ pub enum Fulfilment {
         /// When it was noticed.
         at: Timestamp,
     },
+    /// The customer asked to be forgotten: nothing is made, sent or shown any more.
+    Erased {
+        /// When that was decided.
+        at: Timestamp,
+        /// The mailbox's ids of the customer's replies, by which they are removed; none once they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        replies: Vec<String>,
+        /// When everything was removed; `None` while a worker that began before may still write something.
+        removed_at: Option<Timestamp>,
+    },
 }
 
 impl Fulfilment {
@@ -143,6 +157,7 @@ impl Fulfilment {
             Self::InReview { .. } => "in review",
             Self::Failed { .. } => "failed",
             Self::Unusable { .. } => "unusable",
+            Self::Erased { .. } => "erased",
         }
     }
 }

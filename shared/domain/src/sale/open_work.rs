@@ -5,7 +5,7 @@ use crate::{
     Sale, Timestamp,
     mail::{Letter, Mail},
     money::Money,
-    sale::Fulfilment,
+    sale::{ERASURE_SETTLES_AFTER, Fulfilment},
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -30,12 +30,15 @@ pub enum Work {
     Refund,
     /// The customer has written back: an operator reads it and does what it asks for.
     Reply,
+    /// The customer asked to be forgotten: what is kept is removed once more when no worker can write any more.
+    Erasure,
 }
 
 impl Work {
     /// Every kind, in the order in which they are looked at: what concerns money comes first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Refund,
+        Self::Erasure,
         Self::Review,
         Self::Reply,
         Self::Unusable,
@@ -61,6 +64,7 @@ impl Work {
             Self::UnknownMail => "unknown_mail",
             Self::Refund => "refund",
             Self::Reply => "reply",
+            Self::Erasure => "erasure",
         }
     }
 
@@ -70,6 +74,7 @@ impl Work {
             // Longer than the longest lease and the longest visibility time-out.
             Self::InFlight => 20 * 60,
             Self::Refund => 10 * 60,
+            Self::Erasure => return ERASURE_SETTLES_AFTER,
             // Content filter GAP-J: 24 h. Whoever writes is promised a response within 24 h (Inbox Watch).
             Self::Review | Self::Failed | Self::DeadLetter | Self::UnknownMail | Self::Reply => 24 * 3600,
             // Silent Drop, output 3: 72 h without a reply.
@@ -124,6 +129,9 @@ impl Sale {
             // Its test is over in a minute and has told what there was to tell; only its records are still owed.
             return (!self.outbox.is_empty()).then_some((Work::InFlight, self.changed_at));
         }
+        if let Fulfilment::Erased { at, removed_at: None, .. } = &self.fulfilment {
+            return Some((Work::Erasure, *at));
+        }
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
@@ -161,7 +169,8 @@ impl Sale {
             Fulfilment::Ordered { .. }
             | Fulfilment::Generating { .. }
             | Fulfilment::Ready { .. }
-            | Fulfilment::InReview { .. } => {}
+            | Fulfilment::InReview { .. }
+            | Fulfilment::Erased { .. } => {}
         }
         let mut wanted = Letter::ALL.into_iter().filter(|letter| self.wants(*letter));
         wanted.find_map(|letter| match self.letter(letter) {
@@ -182,7 +191,7 @@ impl Sale {
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => true,
                 Fulfilment::Ready { archived, .. } => !archived || self.mail == Mail::NotOrdered,
                 Fulfilment::Unusable { .. } => self.notice == Mail::NotOrdered,
-                Fulfilment::InReview { .. } | Fulfilment::Failed { .. } => false,
+                Fulfilment::InReview { .. } | Fulfilment::Failed { .. } | Fulfilment::Erased { .. } => false,
             }
     }
 
@@ -194,7 +203,8 @@ impl Sale {
             Fulfilment::Ready { at, .. }
             | Fulfilment::InReview { at, .. }
             | Fulfilment::Failed { at, .. }
-            | Fulfilment::Unusable { at } => *at,
+            | Fulfilment::Unusable { at }
+            | Fulfilment::Erased { at, .. } => *at,
         };
         let due = Letter::ALL.into_iter().filter_map(|letter| match self.letter(letter) {
             Mail::Retrying { due, .. } => Some(*due),

@@ -1,6 +1,6 @@
 //! What customers write back.
 
-use super::{Event, Refused, Sale};
+use super::{Event, Fulfilment, Refused, Sale};
 use crate::{
     Timestamp,
     inbox::{MAX_REPLIES, Reply},
@@ -11,8 +11,11 @@ impl Sale {
     /// Notes a reply, once. The oldest settled one makes room; where none is settled, the sale does not keep it.
     ///
     /// # Errors
-    /// [`Refused`] when the reply is known.
+    /// [`Refused`] when the reply is known, or the sale is erased.
     pub fn replied(&mut self, reply: Reply) -> Result<Event, Refused> {
+        if matches!(self.fulfilment, Fulfilment::Erased { .. }) {
+            return Err(self.refuse("replied to"));
+        }
         if self.replies.iter().any(|known| known.message == reply.message) {
             return Err(Refused { from: "replied to by this message", to: "replied to by it again" });
         }

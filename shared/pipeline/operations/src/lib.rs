@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod desk;
+pub mod erase;
 pub mod list;
 pub mod quarantine;
 pub mod reattempt;

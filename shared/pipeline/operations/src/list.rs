@@ -190,6 +190,7 @@ fn detail_of(sale: &Sale, work: Work) -> String {
             "the customer was asked".to_owned()
         }
         Fulfilment::Unusable { .. } => format!("the customer was not asked: mail {}", mail_state(sale.notice())),
+        Fulfilment::Erased { .. } => "decided: what is kept is removed once more".to_owned(),
         Fulfilment::Ordered { .. } => "ordered".to_owned(),
         Fulfilment::Generating { .. } => "its worker is silent".to_owned(),
         Fulfilment::Ready { archived: false, .. } => "not archived".to_owned(),

@@ -81,7 +81,8 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
         Fulfilment::Ordered { .. }
         | Fulfilment::Generating { .. }
         | Fulfilment::Ready { .. }
-        | Fulfilment::InReview { .. } => Err(ReattemptError::NotOpen),
+        | Fulfilment::InReview { .. }
+        | Fulfilment::Erased { .. } => Err(ReattemptError::NotOpen),
     }
 }
 

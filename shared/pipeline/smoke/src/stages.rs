@@ -130,6 +130,7 @@ fn made_no_verdict(sale: &Versioned<Sale>) -> Option<Failure> {
         }
         Fulfilment::InReview { gate, .. } => Some(Failure::new(format!("held by the content filter at gate {gate}"))),
         Fulfilment::Unusable { .. } => Some(Failure::new("the session was found unusable")),
+        Fulfilment::Erased { .. } => Some(Failure::new("the sale was erased")),
         Fulfilment::Ordered { .. } if sale.value.unavailable_until().is_some() => {
             Some(Failure::new("Gemini is not asked: its circuit is open"))
         }

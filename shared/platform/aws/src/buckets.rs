@@ -74,6 +74,19 @@ impl Bucket {
         }
     }
 
+    /// Removes every version of the objects whose keys begin so. Returns how many there were.
+    pub(crate) async fn remove_versions(&self, step: Step<'_>, prefix: &str) -> Result<u64, StorageError> {
+        let history = self.history(step, prefix).await?;
+        for (key, version, _) in &history {
+            let delete = || async {
+                self.client().delete_object().bucket(&self.name).key(key).version_id(version).send().await?;
+                Ok(())
+            };
+            self.connection.call(step, delete).await?;
+        }
+        Ok(history.len() as u64)
+    }
+
     /// One page of the objects whose keys begin so and come after `after`, in order.
     pub(crate) async fn page(
         &self,
@@ -95,8 +108,20 @@ impl Bucket {
 
     /// The versions of the objects whose keys begin so, newest first, as key and id. Deletions are none.
     async fn versions(&self, step: Step<'_>, prefix: &str) -> Result<Vec<(String, String)>, StorageError> {
-        let mut versions = Vec::new();
+        let versions = self.history(step, prefix).await?.into_iter();
+        Ok(versions.filter(|(.., is_deletion)| !is_deletion).map(|(key, id, _)| (key, id)).collect())
+    }
+
+    /// The versions and deletions of the objects whose keys begin so, as key and id, and whether it is a deletion.
+    pub(crate) async fn history(
+        &self,
+        step: Step<'_>,
+        prefix: &str,
+    ) -> Result<Vec<(String, String, bool)>, StorageError> {
+        let mut history = Vec::new();
         let mut from: Option<(Option<String>, Option<String>)> = None;
+        // A bucket that never had versions names each object's only one "null".
+        let id = |id: Option<String>| id.unwrap_or_else(|| "null".to_owned());
         loop {
             let list = || async {
                 let list = self.client().list_object_versions().bucket(&self.name).prefix(prefix);
@@ -104,10 +129,12 @@ impl Bucket {
                 Ok(list.set_key_marker(key).set_version_id_marker(version).send().await?)
             };
             let page = self.connection.call(step, list).await?;
-            let listed = page.versions.unwrap_or_default().into_iter();
-            versions.extend(listed.filter_map(|version| version.key.zip(version.version_id)));
+            let versions = page.versions.unwrap_or_default().into_iter();
+            history.extend(versions.filter_map(|version| Some((version.key?, id(version.version_id), false))));
+            let deletions = page.delete_markers.unwrap_or_default().into_iter();
+            history.extend(deletions.filter_map(|marker| Some((marker.key?, id(marker.version_id), true))));
             if page.is_truncated != Some(true) {
-                return Ok(versions);
+                return Ok(history);
             }
             from = Some((page.next_key_marker, page.next_version_id_marker));
         }

@@ -126,7 +126,7 @@ impl CacheEntries for DynamoSales {
 }
 
 /// Whether a verdict's item has anything that could be taken out.
-fn holds_something(item: &Item) -> bool {
+pub(crate) fn holds_something(item: &Item) -> bool {
     item.contains_key("document") || item.contains_key(BYTES)
 }
 

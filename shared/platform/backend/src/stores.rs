@@ -4,7 +4,7 @@ use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
 use audit::{FunctionJournal, Journal};
 use aws::{
     DynamoSales, KmsKey, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
-    SqsLogNotices, SqsQueue,
+    SqsLogNotices, SqsQueue, StoredSaleData,
 };
 use runtime::System;
 use std::sync::Arc;
@@ -90,6 +90,14 @@ impl Backend {
     /// As [`Self::journal`].
     pub fn quarantine(&self) -> Result<S3Quarantine, BackendError> {
         Ok(S3Quarantine::new(self.connection.clone(), self.bucket(Bucket::Quarantine)?))
+    }
+
+    /// What the stores keep of a sale.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn sale_data(&self) -> Result<StoredSaleData, BackendError> {
+        Ok(StoredSaleData::new(self.sales()?, self.bucket(Bucket::Archive)?, self.bucket(Bucket::Quarantine)?))
     }
 
     /// Digests of the audit log.

@@ -172,7 +172,8 @@ impl Mailbox for World {
         let read = self.boundary("mailbox.was_sent", |state| {
             let known_until = state.now - state.sent_items_lag;
             let sent = state.sent.iter().zip(&state.sent_at).filter(|(_, at)| **at <= known_until);
-            sent.into_iter().any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id)
+            let mut there = sent.filter(|((sent, _), _)| !state.removed_mails.contains(&sent.id));
+            there.any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id)
         });
         read.await.map_err(|_| MailError::Unavailable(503))
     }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use domain::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails},
     sale::Draft,
 };
 use reqwest::{
@@ -191,6 +191,22 @@ impl Client {
         Ok(latest.map(|(_, session)| session))
     }
 
+    /// The ids of a list of messages, and their conversations, all its pages together.
+    async fn belonging(&self, path: &str) -> Result<(BTreeSet<String>, BTreeSet<String>), MailError> {
+        let (mut url, mut ids, mut conversations) = (self.at(path), BTreeSet::new(), BTreeSet::new());
+        for _ in 0..inbox::MOST_PAGES {
+            let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("of_sale", "") };
+            let page = self.told(&call, inbox::belonging).await.map_err(no_mailbox)?;
+            ids.extend(page.ids);
+            conversations.extend(page.conversations);
+            match page.next {
+                Some(next) => url = self.ours(next)?,
+                None => break,
+            }
+        }
+        Ok((ids, conversations))
+    }
+
     /// Creates a draft of this message.
     async fn draft(&self, body: &str) -> Result<Draft, MailError> {
         let (method, url) = (Method::POST, self.at("/messages"));
@@ -276,6 +292,34 @@ impl Inbox for Client {
 
     async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
         self.draft(&message::acknowledgement(mail).to_string()).await
+    }
+}
+
+#[async_trait]
+impl SaleMails for Client {
+    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
+        let (mut ids, conversations) = self.belonging(&inbox::of_sale(session)).await?;
+        for conversation in conversations {
+            ids.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
+        }
+        for id in known {
+            if self.about(id, "of_sale", "id", LASTING_IDS, inbox::incoming).await?.is_some() {
+                ids.insert(id.clone());
+            }
+        }
+        Ok(ids.into_iter().collect())
+    }
+
+    /// Not a deletion, which moves a message into a folder where it can be read for weeks.
+    async fn remove(&self, id: &str) -> Result<(), MailError> {
+        let Some(id) = encode::segment(id) else { return Ok(()) };
+        let (method, url) = (Method::POST, self.at(&format!("/messages/{id}/permanentDelete")));
+        let prefer = Some(LASTING_IDS);
+        let call = Call { operation: "permanent_delete", method, url, prefer, body: None, changes: false };
+        match self.call(&call).await {
+            Ok(_) | Err(MailError::NoSuchDraft) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 

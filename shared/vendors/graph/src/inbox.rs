@@ -44,6 +44,41 @@ pub(crate) fn answered(message: &Incoming) -> Vec<String> {
     conversation.into_iter().chain(named).collect()
 }
 
+/// Messages of the whole mailbox that bear a sale's id, and all of a conversation. The property is documented as a
+/// filter of lists, not as something that lists tell.
+pub(crate) fn of_sale(session: &SessionId) -> String {
+    let (property, value) = (encode::literal(SESSION_PROPERTY), encode::literal(session.as_str()));
+    format!(
+        "/messages?$filter=singleValueExtendedProperties/any(ep:ep/id%20eq%20{property}%20and%20ep/value%20eq%20{value})\
+         &$select=id,conversationId&$top={PAGE}"
+    )
+}
+
+/// Messages of the whole mailbox that belong to a conversation.
+pub(crate) fn of_conversation(conversation: &str) -> String {
+    let conversation = encode::literal(conversation);
+    format!("/messages?$filter=conversationId%20eq%20{conversation}&$select=id,conversationId&$top={PAGE}")
+}
+
+/// Messages in Graph's reply: their ids and conversations.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Belonging {
+    pub(crate) ids: Vec<String>,
+    pub(crate) conversations: Vec<String>,
+    /// The address of the next page.
+    pub(crate) next: Option<String>,
+}
+
+pub(crate) fn belonging(reply: &[u8]) -> Option<Belonging> {
+    let reply: Value = serde_json::from_slice(reply).ok()?;
+    let messages = reply["value"].as_array()?;
+    Some(Belonging {
+        ids: messages.iter().filter_map(|message| text(message, "id")).collect(),
+        conversations: messages.iter().filter_map(|message| text(message, "conversationId")).collect(),
+        next: text(&reply, "@odata.nextLink"),
+    })
+}
+
 fn sent_where(property: &str, value: &str) -> String {
     format!(
         "/mailFolders/sentitems/messages?$filter={property}%20eq%20{}&$select=sentDateTime\

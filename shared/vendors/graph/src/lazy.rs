@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use domain::{
     EmailAddress, MadeFromSecret, RenewableSecret, Secret, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails},
     renewable::{Made, NotMade},
     sale::Draft,
 };
@@ -194,6 +194,27 @@ impl Mailbox for LazyClient {
         let outcome = client.discard_draft(draft).await;
         match self.other_than(&client, is_refused(&outcome)).await {
             Some(client) => client.discard_draft(draft).await,
+            None => outcome,
+        }
+    }
+}
+
+#[async_trait]
+impl SaleMails for LazyClient {
+    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
+        let client = self.client().await?;
+        let outcome = client.of_sale(session, known).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.of_sale(session, known).await,
+            None => outcome,
+        }
+    }
+
+    async fn remove(&self, id: &str) -> Result<(), MailError> {
+        let client = self.client().await?;
+        let outcome = client.remove(id).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.remove(id).await,
             None => outcome,
         }
     }

@@ -28,6 +28,14 @@ impl Checker {
         }
         let step = Step { state, customer, session, old: &old, new, clocks_are_right };
         let added = step.records()?;
+        if new.is_erased() {
+            step.erased(added)?;
+            seen.erased_since = seen.erased_since.or(Some(state.now));
+            seen.sale = Some(new.clone());
+            seen.gone_since = if *new.money() == Money::Kept { None } else { seen.gone_since.or(Some(state.now)) };
+            seen.authorised |= matches!(new.money(), Money::RefundAuthorised { .. });
+            return Ok(());
+        }
         step.fulfilment(seen, added)?;
         for letter in Letter::ALL {
             step.mail(letter, seen, added)?;
@@ -68,6 +76,18 @@ impl<'a> Step<'a> {
             Rule::Recorded.require(kept, || "a record was dropped before it was published".to_owned())?;
         }
         Ok(outbox.get(outbox.len() - added..).unwrap_or_default())
+    }
+
+    /// Decided by an operator, on record; from then on only the money changes, and the end of the erasure is on record.
+    fn erased(&self, added: &[AuditEntry]) -> Checked {
+        if !self.old.is_erased() {
+            Rule::States.require(self.customer.operated, || "erased, and nobody decided it".to_owned())?;
+            return Self::recorded(added, "\"action\":\"erase\"");
+        }
+        self.money(added)?;
+        let removed = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Erased { removed_at: Some(_), .. });
+        Rule::Forgotten.require(removed(self.new) || !removed(self.old), || "removed, and then not".to_owned())?;
+        if removed(self.new) == removed(self.old) { Ok(()) } else { Self::recorded(added, "\"event\":\"erasure\"") }
     }
 
     fn fulfilment(&self, seen: &mut Seen, added: &[AuditEntry]) -> Checked {
@@ -311,6 +331,7 @@ const fn word(fulfilment: &Fulfilment) -> &'static str {
         Fulfilment::InReview { .. } => "in review",
         Fulfilment::Failed { .. } => "failed",
         Fulfilment::Unusable { .. } => "unusable",
+        Fulfilment::Erased { .. } => "erased",
     }
 }
 

@@ -73,7 +73,10 @@ impl Simulator<'_> {
             self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(sale.session_id()))
         };
         let machines = |sale: &Sale| {
-            paid(sale) && matches!(sale.open_work(), Some(OpenWork { work: OpenKind::InFlight | OpenKind::Refund, .. }))
+            paid(sale) && {
+                let by_machines = [OpenKind::InFlight, OpenKind::Refund, OpenKind::Erasure];
+                sale.open_work().is_some_and(|open| by_machines.contains(&open.work))
+            }
         };
         self.tasks.is_empty()
             && self.queues.iter().all(Queue::is_empty)
@@ -136,7 +139,10 @@ impl Simulator<'_> {
                 Some(OpenKind::InFlight) if anything < 30 => self.random.pick(&[Decision::Refund, Decision::Redrive]),
                 _ => None,
             };
-            if let Some(decision) = decision.filter(|_| anything < 70) {
+            let is_known = self.is_known(number);
+            let decision =
+                if anything >= 96 && is_known { Some(Decision::Erase) } else { decision.filter(|_| anything < 70) };
+            if let Some(decision) = decision {
                 self.in_a_while(0, What::Decide { customer: number, decision, attempt: 1 });
             }
         }
@@ -144,6 +150,13 @@ impl Simulator<'_> {
         if self.now() + again < self.horizon {
             self.in_a_while(again, What::OperatorsLook);
         }
+    }
+
+    /// Whether the customer has paid and there is a sale of it.
+    fn is_known(&self, number: usize) -> bool {
+        let customer = self.customers.get(number).filter(|customer| customer.paid_at.is_some());
+        let session = customer.and_then(|customer| customer.session.as_ref());
+        session.is_some_and(|session| self.world.state().sales.contains_key(session))
     }
 
     pub(super) fn decide(&mut self, number: usize, decision: Decision, attempt: u32) {

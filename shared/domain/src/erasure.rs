@@ -1,0 +1,144 @@
+//! Where personal data of a sale lies, and what erasure makes of it: the one list.
+//!
+//! A resource of the template that keeps anything is in [`PLACES`], or a test of the template fails. What the sale's own
+//! record keeps is decided in [`crate::Sale::erase`], which does not compile when a field is left out.
+
+use serde::Serialize;
+
+/// A store that erasure empties of one sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Store {
+    /// The sale's items in the table, other than its own record: the cached verdict, corrupt entries that were set aside,
+    /// what an operator submitted. Whatever else is ever put into the sale's partition is removed with them.
+    Table,
+    /// The archived verdict, all its versions.
+    Archive,
+    /// Dead letters, all their versions.
+    DeadLetters,
+    /// Payloads that the content filter held.
+    Quarantine,
+    /// Drafts, sent mails and the customer's replies in the mailbox.
+    Mailbox,
+}
+
+impl Store {
+    /// Every store.
+    pub const ALL: [Self; 5] = [Self::Table, Self::Archive, Self::DeadLetters, Self::Quarantine, Self::Mailbox];
+
+    /// Its name in the audit log and for operators.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Archive => "archive",
+            Self::DeadLetters => "dead letters",
+            Self::Quarantine => "quarantine",
+            Self::Mailbox => "mailbox",
+        }
+    }
+}
+
+/// What erasure makes of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is emptied of the sale.
+    Emptied(&'static [Store]),
+    /// It never holds a text or an address: what it holds instead.
+    HoldsNone(&'static str),
+    /// It forgets by itself: when.
+    Expires(&'static str),
+    /// A human erases it there: how.
+    ByHand(&'static str),
+}
+
+/// Somewhere that something of a sale is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Resources of the template by their names (a star stands for a beginning), or a vendor.
+    pub names: &'static [&'static str],
+    /// What erasure makes of it.
+    pub fate: Fate,
+}
+
+impl Place {
+    /// Whether a resource of the template is this place.
+    #[must_use]
+    pub fn covers(&self, resource: &str) -> bool {
+        let is_this = |name: &&str| match name.strip_prefix('*') {
+            Some(end) => resource.ends_with(end),
+            None => *name == resource,
+        };
+        self.names.iter().any(|name| is_this(&name))
+    }
+}
+
+/// Every place.
+pub const PLACES: &[Place] = &[
+    Place { names: &["Table"], fate: Fate::Emptied(&[Store::Table]) },
+    Place { names: &["ArchiveBucket"], fate: Fate::Emptied(&[Store::Archive, Store::DeadLetters]) },
+    Place { names: &["QuarantineBucket"], fate: Fate::Emptied(&[Store::Quarantine]) },
+    Place { names: &["the mailbox"], fate: Fate::Emptied(&[Store::Mailbox]) },
+    Place {
+        names: &["AuditBucket"],
+        fate: Fate::HoldsNone("the chained log: session ids, truncated and keyed digests, terms and offsets"),
+    },
+    Place { names: &["DigestsBucket"], fate: Fate::HoldsNone("signed digests of the log") },
+    Place { names: &["AnalyticsBucket"], fate: Fate::Expires("answers about the log are removed after 30 days") },
+    Place {
+        names: &["OrdersQueue", "EmailQueue", "EmailRetryQueue", "NoticesQueue", "PaymentsQueue", "LogNoticesQueue"],
+        fate: Fate::HoldsNone("session ids, payment ids and times"),
+    },
+    Place {
+        names: &[
+            "OrdersDeadLetters",
+            "EmailDeadLetters",
+            "EmailRetryDeadLetters",
+            "NoticesDeadLetters",
+            "PaymentsDeadLetters",
+            "LogNoticesDeadLetters",
+        ],
+        fate: Fate::HoldsNone("session ids, payment ids and times"),
+    },
+    Place {
+        names: &["OpsTopic", "CriticalTopic", "AlertDeadLetters"],
+        fate: Fate::HoldsNone("alerts: references and times"),
+    },
+    Place { names: &["*Log"], fate: Fate::HoldsNone("twelve characters of a session id, times and codes") },
+    Place {
+        names: &["the table's point-in-time recovery"],
+        fate: Fate::Expires("earlier states of the table can be brought back for 35 days"),
+    },
+    Place {
+        names: &["operators' own mailboxes"],
+        fate: Fate::ByHand("lines about incoming mail name the sender and the subject"),
+    },
+    Place {
+        names: &["Stripe"],
+        fate: Fate::ByHand("the session has the question and the address: redact the customer in the dashboard"),
+    },
+];
+
+/// What the operator is told to see to by hand.
+pub fn by_hand() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PLACES.iter().filter_map(|place| match place.fate {
+        Fate::ByHand(how) => Some((*place.names.first()?, how)),
+        Fate::Emptied(_) | Fate::HoldsNone(_) | Fate::Expires(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_store_belongs_to_one_place() {
+        let emptied = PLACES.iter().flat_map(|place| match place.fate {
+            Fate::Emptied(stores) => stores.to_vec(),
+            _ => Vec::new(),
+        });
+        let mut emptied: Vec<Store> = emptied.collect();
+        emptied.sort();
+        assert_eq!(emptied, Store::ALL);
+    }
+}

@@ -1,0 +1,276 @@
+use super::*;
+use crate::testing::{FAULTS, at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+use crate::{quarantine, reattempt, redrive, settle};
+use domain::{
+    CachedVerdict, Query, Submission, Tier, Verdict,
+    inbox::{Arrival, Incoming, Reply},
+    mail::{Draft, Mail, Progress},
+    ports::{DeadLetters, Quarantine, Queue, VerdictArchive},
+    sale::ERASURE_SETTLES_AFTER,
+};
+use serde_json::json;
+use testkit::{Plan, World, inbox::Unread, run, sale::WithField, world::Delivered};
+
+/// What the customer wrote. Nothing may have it afterwards.
+const NEEDLE: &str = "Zanzibar";
+
+fn ports(world: &World) -> Ports<'_> {
+    Ports { journal: journal(world), data: world, mails: world }
+}
+
+fn other() -> SessionId {
+    SessionId::parse("cs_test_otherSale01").unwrap()
+}
+
+fn cached() -> CachedVerdict {
+    let verdict: Verdict =
+        serde_json::from_value(json!({ "verdict": "GREEN", "summary": format!("Go to {NEEDLE}.") })).unwrap();
+    CachedVerdict::first(Tier::Quick, &Query::parse(format!("Move to {NEEDLE}?")).unwrap(), verdict, at(-500))
+}
+
+fn letter(of: &SessionId) -> Delivered {
+    let (to, subject) = ("someone@example.com".to_owned(), "Your 42 Sisters AI Verdict".to_owned());
+    Delivered { session: of.clone(), to, subject, body: format!("On {NEEDLE}") }
+}
+
+fn draft(id: &str) -> Draft {
+    Draft { id: id.to_owned(), internet_message_id: format!("<{id}@mail>") }
+}
+
+/// A world in which every store keeps something of a sale in this state, and of another sale too.
+fn full(sale: &Sale) -> World {
+    let world = world_with(sale.clone());
+    let mut state = world.state();
+    for of in [&session(), &other()] {
+        let text = if *of == session() { cached() } else { CachedVerdict { query: "Stay?".into(), ..other_verdict() } };
+        state.cache_verdict(of, &text, at(-400));
+        state.archive.insert(of.clone(), text);
+        state.quarantine.push((of.clone(), "{}".to_owned()));
+        state.dead_letters.insert(format!("{}/verdict-1", of.as_str()), "{}".to_owned());
+        let query = Query::parse(if *of == session() { NEEDLE } else { "Stay?" }).unwrap();
+        state.submissions.insert(of.clone(), Submission { tier: Tier::Quick, query });
+        let (id, sent) = (draft(&format!("draft-{}", of.reference())), draft(&format!("sent-{}", of.reference())));
+        let mail = if *of == session() { letter(of) } else { Delivered { body: "Stay.".into(), ..letter(of) } };
+        state.drafts.insert(id.id.clone(), (id, mail.clone()));
+        state.sent.push((sent, mail));
+        state.sent_at.push(0);
+        let message = Incoming {
+            sender: "someone@example.com".into(),
+            subject: if *of == session() { format!("Re: {NEEDLE}") } else { "Re: staying".to_owned() },
+            conversation: Some(format!("conversation-{}", of.reference())),
+            headers: Vec::new(),
+        };
+        let id = format!("reply-{}", of.reference());
+        state.inbox.push(Unread { arrival: Arrival { received_at: None, id }, message });
+        state.conversations.insert(format!("conversation-{}", of.reference()), of.clone());
+    }
+    let raw = json!({ "summary": NEEDLE }).to_string();
+    state.quarantine.push((session(), raw));
+    drop(state);
+    world
+}
+
+fn other_verdict() -> CachedVerdict {
+    let verdict = serde_json::from_value(json!({ "verdict": "RED", "summary": "Stay." })).unwrap();
+    CachedVerdict::first(Tier::Quick, &Query::parse("Stay?").unwrap(), verdict, at(-500))
+}
+
+fn hashed() -> Sale {
+    let reply = Reply { message: "reply-elsewhere".into(), at: at(-50), from_buyer: Some(true), settled_at: None };
+    sale().with("query_hash", "abc").with("email_tag", "v1:def").with("replies", vec![reply])
+}
+
+/// A sale at every point of its life.
+fn lives() -> Vec<Sale> {
+    let generating = Fulfilment::Generating { owner: "m".into(), lease_until: at(100) };
+    let progress = Progress { draft: Some(draft("draft-x")), ..Progress::default() };
+    let sending = Mail::Sending { owner: "m".into(), lease_until: at(60), progress: progress.clone() };
+    vec![
+        hashed(),
+        hashed().with("fulfilment", Fulfilment::Ordered { at: at(-1) }).with("mail", Mail::NotOrdered),
+        hashed().with("fulfilment", generating).with("mail", Mail::NotOrdered),
+        hashed().with("fulfilment", Fulfilment::Ready { at: at(-1), archived: false }).with("mail", Mail::NotOrdered),
+        hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) }),
+        hashed().with("fulfilment", Fulfilment::Failed { reason: "QUOTA".into(), at: at(-1) }),
+        hashed().with("fulfilment", Fulfilment::Unusable { at: at(-1) }).with("mail", Mail::NotOrdered),
+        hashed().with("mail", sending),
+        hashed().with("mail", Mail::Retrying { due: at(60), progress: progress.clone() }),
+        hashed().with("mail", Mail::Dead { at: at(-1), progress }),
+        hashed().with("mail", Mail::Unknown { at: at(-1) }),
+        hashed().with("money", Money::Refunded { at: at(-1) }),
+    ]
+}
+
+async fn go(world: &World) -> Result<Erased, EraseError> {
+    erase(ports(world), &operator(), &session()).await
+}
+
+/// The deadlines function looks once no worker can write any more.
+fn settled(world: &World) -> Outcome {
+    world.advance(ERASURE_SETTLES_AFTER);
+    run(erasure::carry_out(ports(world), &session())).unwrap().unwrap()
+}
+
+fn traces(world: &World) -> Vec<&'static str> {
+    world.state().traces(&session(), NEEDLE)
+}
+
+#[test]
+fn at_every_point_of_its_life_a_sale_is_forgotten_whole_and_no_other_sale_is_touched() {
+    for life in lives() {
+        let world = full(&life);
+        assert!(traces(&world).len() >= 8, "{:?}", traces(&world));
+        let mail = world.state().sent.len();
+        let erased = run(go(&world)).unwrap().unwrap();
+        assert_eq!(
+            erased.removed,
+            BTreeMap::from([("archive", 1), ("dead letters", 1), ("mailbox", 3), ("quarantine", 2), ("table", 2),]),
+            "{life:?}"
+        );
+        assert_eq!(traces(&world), [""; 0], "{life:?}");
+        let left = world.state().traces(&other(), "");
+        assert!(left.len() >= 7, "{left:?}");
+        assert_eq!(world.state().sent.len(), mail, "what the customer received stays theirs");
+        assert_eq!(stored(&world).money(), life.money());
+        assert!(matches!(settled(&world), Outcome::Finished(_)));
+        assert_eq!((stored(&world).open_work(), traces(&world).len()), (None, 0));
+        assert_eq!(decisions(&world).len(), 1);
+        let lines: String = world.state().log.values().cloned().collect();
+        assert!(lines.contains("\"action\":\"erase\"") && lines.contains("\"event\":\"erasure\""), "{lines}");
+    }
+}
+
+#[test]
+fn whatever_breaks_repeating_the_command_or_waiting_forgets_all_of_it() {
+    for life in lives() {
+        let fresh = || -> &'static World { Box::leak(Box::new(full(&life))) };
+        whatever_breaks(fresh, go, |world, what| {
+            assert!(matches!(settled(world), Outcome::Finished(_)), "{what}");
+            assert_eq!((traces(world), decisions(world).len()), (Vec::new(), 1), "{what}");
+        });
+        // Nobody repeats it: the deadlines function finds a sale that is to be erased, or one that nobody decided about.
+        let clean = full(&life);
+        run(go(&clean)).unwrap().unwrap();
+        for boundary in 0..clean.passed() {
+            for fault in FAULTS {
+                let world = full(&life);
+                world.plan(Plan::at(boundary, fault));
+                drop(run(go(&world)));
+                world.plan(Plan::none());
+                let decided = stored(&world).is_erased();
+                let outcome = settled(&world);
+                let what = format!("{fault:?} at {boundary}: {outcome:?}");
+                assert_eq!(matches!(outcome, Outcome::Finished(_)), decided, "{what}");
+                assert_eq!(traces(&world).is_empty(), decided, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_every_effect_of_the_last_look_is_followed_by_another_look() {
+    let last = |world: &World| run(erasure::carry_out(ports(world), &session()));
+    let decided = || {
+        let world = full(&hashed());
+        run(go(&world)).unwrap().unwrap();
+        world.advance(ERASURE_SETTLES_AFTER);
+        world.plan(Plan::none());
+        world
+    };
+    let clean = decided();
+    last(&clean).unwrap().unwrap();
+    for boundary in 0..clean.passed() {
+        for fault in FAULTS {
+            let world = decided();
+            world.plan(Plan::at(boundary, fault));
+            drop(last(&world));
+            world.plan(Plan::none());
+            last(&world).unwrap().unwrap();
+            let what = format!("{fault:?} at {boundary}");
+            assert_eq!((traces(&world), stored(&world).open_work()), (Vec::new(), None), "{what}");
+            let ends = world.state().log.values().filter(|line| line.contains("\"event\":\"erasure\"")).count();
+            assert_eq!(ends, 1, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_a_worker_that_had_begun_before_still_writes_is_removed_in_the_end() {
+    let world = full(&hashed());
+    run(go(&world)).unwrap().unwrap();
+    run(async {
+        VerdictArchive::keep(&world, &session(), &cached()).await.unwrap();
+        Quarantine::hold(&world, &session(), at(1), NEEDLE).await.unwrap();
+        DeadLetters::keep(&world, &session(), Letter::Verdict, at(1), NEEDLE).await.unwrap();
+    });
+    assert_eq!(traces(&world), ["archive", "quarantine", "dead letters"]);
+    let Outcome::Settling(..) = run(erasure::carry_out(ports(&world), &session())).unwrap().unwrap() else {
+        panic!("finished while a worker may still write");
+    };
+    assert_eq!(stored(&world).open_work().map(|open| open.due), Some(at(15 * 60)));
+    assert!(matches!(settled(&world), Outcome::Finished(_)));
+    assert_eq!(traces(&world), [""; 0]);
+}
+
+#[test]
+fn a_second_erasure_changes_nothing() {
+    let world = full(&hashed());
+    run(go(&world)).unwrap().unwrap();
+    assert!(run(go(&world)).unwrap().unwrap().decided_before);
+    settled(&world);
+    let sale = stored(&world);
+    let log = world.state().log.clone();
+    assert_eq!(run(go(&world)).unwrap().unwrap().removed, BTreeMap::new());
+    assert_eq!(stored(&world), sale);
+    assert_eq!(world.state().log, log);
+}
+
+#[test]
+fn no_decision_of_an_operator_brings_an_erased_sale_back() {
+    let world = full(&hashed());
+    run(go(&world)).unwrap().unwrap();
+    let queue = &world as &dyn Queue;
+    let (journal, submission) =
+        (journal(&world), Submission { tier: Tier::Quick, query: Query::parse("Again?").unwrap() });
+    let again = reattempt::Ports { journal, submissions: &world, orders: queue };
+    let held = quarantine::Ports {
+        journal,
+        quarantine: &world,
+        payments: &world,
+        submissions: &world,
+        orders: queue,
+        retries: queue,
+        notices: queue,
+    };
+    let retries = redrive::Ports { journal, retries: queue };
+    run(async {
+        let operator = operator();
+        assert!(reattempt::reattempt(again, &operator, &session(), Some(&submission)).await.unwrap_err().is_refusal());
+        assert!(quarantine::approve(held, &operator, &session()).await.unwrap_err().is_refusal());
+        assert!(redrive::redrive(retries, &operator, &session()).await.is_ok_and(|letters| letters.is_empty()));
+        let settled = settle::settle(retries, &operator, &session(), settle::Found::NotSent).await;
+        assert!(settled.is_ok_and(|letters| letters.is_empty()));
+    });
+    assert!(stored(&world).is_erased() && world.state().queue.is_empty() && traces(&world).is_empty());
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let world = full(&hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) }));
+    let before = (stored(&world), traces(&world));
+    let plan = run(plan(ports(&world), &session())).unwrap().unwrap();
+    assert_eq!((plan.verdict, plan.owed, plan.removes["quarantine"]), ("in review", true, 2));
+    assert_eq!(plan.ends, ["the verdict is held for review", "replies that nobody has read yet: 1"]);
+    assert_eq!((stored(&world), traces(&world)), before);
+}
+
+#[test]
+fn what_no_customer_owns_and_what_has_no_reason_is_refused() {
+    let world = full(&hashed().with("smoke", true));
+    assert!(run(go(&world)).unwrap().unwrap_err().is_refusal());
+    let world = full(&hashed());
+    let silent = Operator::parse("dana", None).unwrap();
+    assert!(run(erase(ports(&world), &silent, &session())).unwrap().unwrap_err().is_refusal());
+    assert!(run(erase(ports(&world), &operator(), &other())).unwrap().unwrap_err().is_refusal());
+    assert!(!stored(&world).is_erased());
+}

@@ -1,0 +1,116 @@
+//! What the table and the buckets keep of one sale, counted and removed.
+
+use crate::{
+    DynamoSales,
+    attempts::Step,
+    buckets::Bucket,
+    cache_entries::holds_something,
+    items::{Item, SALE, VERDICT, key, partition, text},
+};
+use async_trait::async_trait;
+use domain::{
+    SessionId,
+    erasure::Store,
+    ports::{CacheEntries, SaleData, StorageError},
+};
+
+/// The stores of a stack that erasure empties.
+pub struct StoredSaleData {
+    sales: DynamoSales,
+    archive: Bucket,
+    quarantine: Bucket,
+}
+
+/// Where a store keeps a sale.
+enum Lies<'a> {
+    Table,
+    Bucket(&'a Bucket, String),
+    /// Not here.
+    Elsewhere,
+}
+
+impl StoredSaleData {
+    /// The table, and the buckets of archived verdicts and of held payloads.
+    #[must_use]
+    pub fn new(sales: DynamoSales, archive: String, quarantine: String) -> Self {
+        let bucket = |name| Bucket::new(sales.connection().clone(), name);
+        Self { archive: bucket(archive), quarantine: bucket(quarantine), sales }
+    }
+
+    fn find(&self, store: Store, session: &SessionId) -> Lies<'_> {
+        let session = session.as_str();
+        match store {
+            Store::Table => Lies::Table,
+            Store::Archive => Lies::Bucket(&self.archive, format!("verdicts/{session}.json")),
+            Store::DeadLetters => Lies::Bucket(&self.archive, format!("dead-letters/{session}/")),
+            Store::Quarantine => Lies::Bucket(&self.quarantine, format!("held/{session}/")),
+            Store::Mailbox => Lies::Elsewhere,
+        }
+    }
+
+    /// Every item of the sale other than its own record, without places that are empty already.
+    async fn items(&self, session: &SessionId) -> Result<Vec<Item>, StorageError> {
+        let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
+        let (mut items, mut from): (Vec<Item>, Option<Item>) = (Vec::new(), None);
+        loop {
+            let query = || async {
+                let query = self.sales.client().query().table_name(self.sales.table());
+                let query = query.key_condition_expression("pk = :pk").consistent_read(true);
+                let query = query.expression_attribute_values(":pk", partition(session));
+                Ok(query.set_exclusive_start_key(from.clone()).send().await?)
+            };
+            let page = self.sales.connection().call(step, query).await?;
+            items.extend(page.items.unwrap_or_default());
+            from = page.last_evaluated_key;
+            if from.is_none() {
+                break;
+            }
+        }
+        items.retain(|item| match text(item, "sk") {
+            Some(SALE) | None => false,
+            Some(VERDICT) => holds_something(item),
+            Some(_) => true,
+        });
+        Ok(items)
+    }
+
+    async fn remove_items(&self, session: &SessionId) -> Result<u64, StorageError> {
+        let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.prefix() };
+        let items = self.items(session).await?;
+        for sort in items.iter().filter_map(|item| text(item, "sk")) {
+            if sort == VERDICT {
+                // The counters of the cache move with it; an empty place stays, by which nobody is alerted.
+                CacheEntries::remove(&self.sales, session).await?;
+                continue;
+            }
+            let delete = || async {
+                let delete = self.sales.client().delete_item().table_name(self.sales.table());
+                delete.set_key(Some(key(session, sort))).send().await?;
+                Ok(())
+            };
+            self.sales.connection().call(step, delete).await?;
+        }
+        Ok(items.len() as u64)
+    }
+}
+
+#[async_trait]
+impl SaleData for StoredSaleData {
+    async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
+        let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
+        match self.find(store, session) {
+            Lies::Table => Ok(self.items(session).await?.len() as u64),
+            Lies::Bucket(bucket, prefix) => Ok(bucket.history(step, &prefix).await?.len() as u64),
+            Lies::Elsewhere => Ok(0),
+        }
+    }
+
+    async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
+        let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.prefix() };
+        match self.find(store, session) {
+            Lies::Table => self.remove_items(session).await,
+            Lies::Bucket(bucket, prefix) => bucket.remove_versions(step, &prefix).await,
+            Lies::Elsewhere => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What is kept of one sale, in a [`World`].
+
+use super::storage;
+use crate::world::{State, World};
+use async_trait::async_trait;
+use domain::{
+    SessionId,
+    erasure::Store,
+    ports::{MailError, SaleData, SaleMails, StorageError},
+};
+
+fn kept(state: &State, store: Store, session: &SessionId) -> u64 {
+    let dead = |key: &&String| key.contains(session.as_str());
+    let count = match store {
+        Store::Table => {
+            usize::from(state.cache.contains_key(session)) + usize::from(state.submissions.contains_key(session))
+        }
+        Store::Archive => usize::from(state.archive.contains_key(session)),
+        Store::DeadLetters => state.dead_letters.keys().filter(dead).count(),
+        Store::Quarantine => state.quarantine.iter().filter(|(held, _)| held == session).count(),
+        Store::Mailbox => mails(state, session, &[]).len(),
+    };
+    count as u64
+}
+
+fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
+    let drafts = state.drafts.values().filter(|(_, letter)| letter.session == *session).map(|(draft, _)| &draft.id);
+    let sent = state.sent.iter().filter(|(_, letter)| letter.session == *session).map(|(draft, _)| &draft.id);
+    let answers = state.inbox.iter().filter(|unread| {
+        let conversation = unread.message.conversation.as_ref();
+        let linked = conversation.and_then(|id| state.conversations.get(id)) == Some(session);
+        linked || known.contains(&unread.arrival.id)
+    });
+    let found = drafts.chain(sent).chain(answers.map(|unread| &unread.arrival.id));
+    found.filter(|id| !state.removed_mails.contains(*id)).cloned().collect()
+}
+
+#[async_trait]
+impl SaleData for World {
+    async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
+        let read = self.boundary("sale_data.kept", |state| kept(state, store, session));
+        read.await.map_err(|_| storage("sale_data.kept"))
+    }
+
+    async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
+        let write = self.boundary("sale_data.remove", |state| {
+            let count = kept(state, store, session);
+            match store {
+                Store::Table => {
+                    state.uncache(session);
+                    state.submissions.remove(session);
+                }
+                Store::Archive => drop(state.archive.remove(session)),
+                Store::DeadLetters => state.dead_letters.retain(|key, _| !key.contains(session.as_str())),
+                Store::Quarantine => state.quarantine.retain(|(held, _)| held != session),
+                Store::Mailbox => {}
+            }
+            count
+        });
+        write.await.map_err(|_| storage("sale_data.remove"))
+    }
+}
+
+#[async_trait]
+impl SaleMails for World {
+    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
+        let read = self.boundary("sale_mails.of_sale", |state| mails(state, session, known));
+        read.await.map_err(|_| MailError::Unavailable(503))
+    }
+
+    async fn remove(&self, id: &str) -> Result<(), MailError> {
+        let write = self.boundary("sale_mails.remove", |state| {
+            state.drafts.remove(id);
+            state.inbox.retain(|unread| unread.arrival.id != id);
+            state.removed_mails.insert(id.to_owned());
+        });
+        write.await.map_err(|_| MailError::Unavailable(503))
+    }
+}

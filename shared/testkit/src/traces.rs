@@ -1,0 +1,108 @@
+//! What a [`State`] keeps of one sale's customer.
+//!
+//! Every field of the state is named here, so that a store which is added to the world does not compile before somebody
+//! has decided whether erasure must empty it.
+
+use crate::world::State;
+use domain::SessionId;
+
+impl State {
+    /// The stores that have something of a sale, or a text that says `needle`, other than what an erasure leaves: its
+    /// money's books at Stripe, what the customer has received, and what operators were told.
+    #[must_use]
+    pub fn traces(&self, session: &SessionId, needle: &str) -> Vec<&'static str> {
+        let Self {
+            sales,
+            cache,
+            cache_index,
+            archive,
+            log,
+            quarantine,
+            queue,
+            outgoing,
+            submissions,
+            dead_letters,
+            notes,
+            alerts,
+            held_back_alerts,
+            logged_alerts,
+            drafts,
+            sent,
+            removed_mails,
+            inbox,
+            conversations,
+            // Of the sale: its number and no text.
+            corrupt_entries: _,
+            removed_entries: _,
+            strange_rows: _,
+            // Of no sale.
+            now: _,
+            skew: _,
+            random: _,
+            corrupt_cache: _,
+            cache_totals: _,
+            corrections: _,
+            log_written_at: _,
+            log_measurements: _,
+            log_originals: _,
+            log_notices: _,
+            hidden_log_notices: _,
+            digests: _,
+            signed: _,
+            hidden: _,
+            breakers: _,
+            suppression: _,
+            measurements: _,
+            promotion_codes: _,
+            mailbox_says: _,
+            mail_calls: _,
+            sent_at: _,
+            sent_items_lag: _,
+            acknowledgements: _,
+            paused: _,
+            boundaries: _,
+            crossings: _,
+            // Stripe's.
+            refunds: _,
+            refund_status: _,
+            given_back: _,
+            sessions: _,
+            smoke_sessions: _,
+            created: _,
+            // The model's, which keeps none of it.
+            answers: _,
+            model: _,
+            prompts: _,
+            // Operators' own: a line names a sender, and is read in their mailboxes.
+            broadcasts: _,
+        } = self;
+        let says = |text: &str| !needle.is_empty() && text.contains(needle);
+        let shows = |thing: &dyn std::fmt::Debug| says(&format!("{thing:?}"));
+        let in_mailbox = |(draft, letter): &&(domain::sale::Draft, crate::world::Delivered)| {
+            (letter.session == *session || shows(letter)) && !removed_mails.contains(&draft.id)
+        };
+        let answers = inbox.iter().any(|unread| {
+            let conversation = unread.message.conversation.as_ref();
+            conversation.and_then(|id| conversations.get(id)) == Some(session) || says(&unread.message.subject)
+        });
+        let row = sales.get(session).is_some_and(|(sale, _)| {
+            !sale.is_erased() || sale.query_hash().is_some() || sale.email_tag().is_some() || !sale.replies().is_empty()
+        });
+        let found = [
+            ("sale", row || sales.values().any(|(sale, _)| shows(sale))),
+            ("cache", cache.contains_key(session) || cache_index.contains_key(session) || shows(cache)),
+            ("archive", archive.contains_key(session) || shows(archive)),
+            ("quarantine", quarantine.iter().any(|(held, text)| held == session || says(text))),
+            ("submissions", submissions.contains_key(session) || shows(submissions)),
+            ("dead letters", dead_letters.keys().any(|key| key.contains(session.as_str())) || shows(dead_letters)),
+            ("drafts", drafts.values().any(|draft| in_mailbox(&draft))),
+            ("sent mails", sent.iter().any(|mail| in_mailbox(&mail))),
+            ("replies", answers),
+            ("log", shows(log)),
+            ("queues", shows(queue) || shows(outgoing)),
+            ("notes", shows(notes)),
+            ("alerts", shows(alerts) || shows(held_back_alerts) || shows(logged_alerts)),
+        ];
+        found.into_iter().filter(|(_, found)| *found).map(|(name, _)| name).collect()
+    }
+}

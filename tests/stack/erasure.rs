@@ -1,0 +1,91 @@
+//! The right to be forgotten, on a deployed stack: afterwards no store has anything of the customer, and nothing that
+//! still arrives brings the sale back.
+
+use crate::{
+    operators::{decide, oracle},
+    world::{Sale, World},
+};
+use domain::erasure::Store;
+use serde_json::{Value, json};
+
+/// What a dry run counts.
+fn kept(world: &World, sale: &Sale) -> Value {
+    let output = oracle(world, &["erase", &sale.session, "--dry-run", "--json"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    let plan: Value = serde_json::from_str(&text).expect("JSON");
+    plan["plan"]["removes"].clone()
+}
+
+/// Where the question, the address or anything under the session's name still lies, the log and its row apart.
+async fn traces(world: &World, sale: &Sale) -> Vec<String> {
+    let mut found = Vec::new();
+    for item in world.aws.table().await {
+        if item.contains(sale.mark()) || item.contains(&sale.email) {
+            found.push(item);
+        }
+    }
+    for bucket in ["ArchiveBucket", "QuarantineBucket"] {
+        found.extend(world.aws.keys(bucket, &sale.session).await);
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
+    let world = World::alone().await;
+    let (sale, other) = (world.buy("strategy").await, world.buy("quick").await);
+    world.delivered(&sale).await;
+    world.delivered(&other).await;
+    let before = kept(&world, &sale);
+    for store in [Store::Table, Store::Archive, Store::Mailbox] {
+        assert_eq!(before[store.as_str()], 1, "{before}");
+    }
+    assert!(!traces(&world, &sale).await.is_empty());
+    let (code, text) = decide(&world, &["erase", &sale.session[sale.session.len() - 8..]]);
+    assert_eq!(code, Some(0), "{text}");
+    let after = kept(&world, &sale);
+    assert!(Store::ALL.iter().all(|store| after[store.as_str()] == 0), "{after}");
+    assert_eq!(traces(&world, &sale).await, [""; 0]);
+    let gone = world.verdict(&sale.session).await;
+    assert_eq!((gone.status, &gone.json()["code"]), (410, &json!("erased")));
+    let records = world.records(&sale.session).await;
+    assert!(records.iter().any(|record| record["action"] == "erase" && record["by"] == "dana"), "{records:?}");
+    // A late webhook, and everything that looks after sales.
+    let object = world.stripe_session(&sale.session).await;
+    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
+    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
+    for function in ["DeadlinesFunctionName", "ReconcileFunctionName"] {
+        world.aws.invoke(function, &json!({})).await;
+    }
+    for arguments in [["reattempt", &sale.session], ["erase", &sale.session]] {
+        decide(&world, &arguments);
+    }
+    world.drained().await;
+    assert_eq!(world.verdict(&sale.session).await.status, 410);
+    assert_eq!((traces(&world, &sale).await.len(), world.mails(&sale.email).await.len()), (0, 1));
+    assert_eq!(world.model_calls(&sale).await, 1);
+    // Fifteen minutes later the deadlines function looks once more, and that is the end.
+    let long_ago = |item: &mut std::collections::HashMap<String, _>, document: &mut Value| {
+        document["fulfilment"]["at"] = json!(0);
+        item.insert("due".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("0".to_owned()));
+    };
+    world.aws.change_sale(&sale.session, long_ago).await;
+    world.aws.invoke("DeadlinesFunctionName", &json!({})).await;
+    let row = world.aws.document(&sale.session, "SALE").await.expect("a row");
+    assert!(row["fulfilment"]["removed_at"].is_i64(), "{row}");
+    assert!(world.records(&sale.session).await.iter().any(|record| record["event"] == "erasure"));
+    assert_eq!(world.verdict(&other.session).await.status, 200, "no other sale is touched");
+}
+
+#[tokio::test]
+async fn a_held_verdict_is_forgotten_with_its_payload() {
+    let world = World::alone().await;
+    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
+    let sale = world.buy("quick").await;
+    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    assert_eq!(kept(&world, &sale)["quarantine"], 1);
+    let (code, text) = decide(&world, &["erase", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!((world.verdict(&sale.session).await.status, traces(&world, &sale).await.len()), (410, 0));
+}

@@ -1,0 +1,61 @@
+//! The right to be forgotten: every place that keeps anything is one that erasure knows, and only erasure removes archived
+//! verdicts.
+
+use crate::{
+    assert_rule,
+    model::{Template, list, target},
+    patch::{property, set},
+};
+use domain::erasure::PLACES;
+use serde_json::json;
+
+/// Kinds of resources that keep data which functions write.
+const KEEPERS: [&str; 8] = [
+    "AWS::DynamoDB::Table",
+    "AWS::S3::Bucket",
+    "AWS::SQS::Queue",
+    "AWS::SNS::Topic",
+    "AWS::Logs::LogGroup",
+    "AWS::ElastiCache::CacheCluster",
+    "AWS::RDS::DBInstance",
+    "AWS::Kinesis::Stream",
+];
+
+fn every_keeper_is_known(template: &Template) -> Vec<String> {
+    let known = |id: &str| PLACES.iter().any(|place| place.covers(id));
+    let kept = KEEPERS.into_iter().flat_map(|kind| template.of_type(kind));
+    kept.filter(|(id, _)| !known(id)).map(|(id, _)| format!("{id}: erasure does not know what it keeps")).collect()
+}
+
+#[test]
+fn erasure_knows_every_place_that_keeps_anything() {
+    let rule = every_keeper_is_known;
+    let bucket = json!({ "Type": "AWS::S3::Bucket" });
+    assert_rule(rule, set("/Resources/TranscriptsBucket", bucket), "TranscriptsBucket: erasure does not know");
+    let queue = json!({ "Type": "AWS::SQS::Queue" });
+    assert_rule(rule, set("/Resources/WishesQueue", queue), "WishesQueue: erasure does not know");
+}
+
+fn archive_is_removed_by_erasure_alone(template: &Template) -> Vec<String> {
+    let policy = template.resource("ArchiveBucketPolicy");
+    let statements = list(&policy["Properties"]["PolicyDocument"]["Statement"]);
+    let refuses = statements.iter().any(|statement| {
+        let removers = list(&statement["Condition"]["ArnNotEquals"]["aws:PrincipalArn"]);
+        let roles: Vec<&str> = removers.into_iter().filter_map(target).collect();
+        statement["Action"] == "s3:DeleteObject*" && roles == ["DeadlinesRole", "ErasureRole"]
+    });
+    if refuses { Vec::new() } else { vec!["ArchiveBucketPolicy: others than erasure may remove verdicts".to_owned()] }
+}
+
+#[test]
+fn nobody_but_erasure_removes_an_archived_verdict() {
+    let statement = property("ArchiveBucketPolicy", "PolicyDocument/Statement/2");
+    let removers = format!("{statement}/Condition/ArnNotEquals/aws:PrincipalArn");
+    assert_rule(archive_is_removed_by_erasure_alone, set(&removers, json!([])), "others than erasure");
+    let anybody = json!("s3:GetObject");
+    assert_rule(
+        archive_is_removed_by_erasure_alone,
+        set(&format!("{statement}/Action"), anybody),
+        "others than erasure",
+    );
+}
