@@ -8,22 +8,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Ended;
 use crate::json_lines::{LinesError, answer_lines};
+use crate::{anvil_corpus, anvil_endpoint, anvil_evidence, anvil_report};
 
 #[derive(Subcommand)]
 pub(crate) enum AnvilCommand {
-    /// Assess requests in words, one JSON object a line.
+    /// Assess requests in words, one JSON object a line; or what was observed of a stack, a deployment, ...
     ///
     /// Reads {"id","text","facts"?: {"services"?: {NAME: "alive"|"dead"}}} lines from standard input and writes
     /// {"id","mode","verdict","text","reasons"} lines: mode is quick or analysis, the verdict GREEN, AMBER, RED, NULL or
     /// HOLD. No network, no model.
     #[command(
-        after_help = "Example:\n  echo '{\"id\":\"1\",\"text\":\"Quick check: is ROUTX alive?\",\"facts\":{\"services\":{\"ROUTX\":\"alive\"}}}' | oracle anvil assess\n\nExit code 2: a line was not such an object; the lines before it are answered."
+        after_help = "Example:\n  echo '{\"id\":\"1\",\"text\":\"Quick check: is ROUTX alive?\",\"facts\":{\"services\":{\"ROUTX\":\"alive\"}}}' | oracle anvil assess\n\nExit code 2: a line was not such an object; the lines before it are answered.",
+        args_conflicts_with_subcommands = true
     )]
     Assess(AssessArguments),
+    /// Try a model that is to speak as the gate does: T1 to T5 and 200 more questions.
+    #[command(
+        after_help = "Example:\n  oracle anvil smoke --endpoint http://127.0.0.1:11434 --model anvil:latest\n\nExit code 1: not every answer passed."
+    )]
+    Smoke(anvil_endpoint::SmokeArguments),
+    /// What models are trained with: lint, add, freeze, diff.
+    #[command(subcommand, after_help = "Example:\n  oracle anvil corpus lint draft.jsonl")]
+    Corpus(anvil_corpus::CorpusCommand),
+    /// The last verdicts with their evidence, and each kernel against its threshold over time.
+    #[command(after_help = "Example:\n  oracle anvil report --ledger verdicts.jsonl --html gate.html")]
+    Report(anvil_report::ReportArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct AssessArguments {
+    #[command(subcommand)]
+    subject: Option<anvil_evidence::Subject>,
     /// JSON lines are the output with and without this; every command takes it.
     #[arg(long)]
     json: bool,
@@ -53,9 +68,15 @@ pub(crate) fn run(
     output: impl Write,
 ) -> Result<Ended, Box<dyn std::error::Error>> {
     match command {
-        AnvilCommand::Assess(_) => assess_lines(input, output)?,
+        AnvilCommand::Assess(AssessArguments { subject: Some(subject), .. }) => Ok(anvil_evidence::run(subject)?),
+        AnvilCommand::Assess(_) => {
+            assess_lines(input, output)?;
+            Ok(Ended::Done)
+        }
+        AnvilCommand::Smoke(arguments) => Ok(anvil_endpoint::smoke(arguments)?),
+        AnvilCommand::Corpus(command) => Ok(anvil_corpus::run(command)?),
+        AnvilCommand::Report(arguments) => Ok(anvil_report::run(arguments)?),
     }
-    Ok(Ended::Done)
 }
 
 fn assess_lines(input: impl BufRead, output: impl Write) -> Result<(), LinesError> {

@@ -2,6 +2,10 @@
 
 mod account;
 mod anvil_command;
+mod anvil_corpus;
+mod anvil_endpoint;
+mod anvil_evidence;
+mod anvil_report;
 mod audit_command;
 mod audit_report;
 mod authority_command;

@@ -257,7 +257,7 @@ fn bars(parts: Vec<(String, u64)>) -> String {
     html
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

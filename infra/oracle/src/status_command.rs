@@ -107,6 +107,22 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
 }
 
+/// The stack's name, and how everything in it stands, for the quality gate.
+pub(crate) fn standings(target: &Target) -> Result<(String, Vec<anvil::evidence::Check>), CommandError> {
+    use anvil::evidence::{Check, Standing};
+    let deployed = target.open()?;
+    let checks = wait(async { Ok(looked_at(&deployed, System.now()).await) })?;
+    let standing = |state| match state {
+        State::Ok => Standing::Ok,
+        State::Unmeasured => Standing::Unmeasured,
+        State::Waiting => Standing::Waiting,
+        State::Unknown => Standing::Unknown,
+        State::Wrong => Standing::Wrong,
+    };
+    let checks = checks.into_iter().map(|check| Check { state: standing(check.state), what: check.what });
+    Ok((deployed.name().to_owned(), checks.collect()))
+}
+
 async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     let mut checks = Vec::new();
     match list::everything(deployed.lists(), now).await {

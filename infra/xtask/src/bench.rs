@@ -37,6 +37,7 @@ const ALL: [(&str, Run); 9] = [
     ("filter", forward::filter),
     ("memory", forward::memory),
     ("authority", forward::authority),
+    ("anvil", forward::anvil),
 ];
 
 /// Runs one benchmark, or all.

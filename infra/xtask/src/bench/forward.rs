@@ -20,6 +20,12 @@ pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
     run(bench, "authority", cargo().args(example))
 }
 
+/// The quality gate's rule and its reading of texts.
+pub(super) fn anvil(bench: &Bench) -> Result<(), Error> {
+    let example = ["run", "--quiet", "--release", "--locked", "--package", "anvil", "--example", "anvil_bench"];
+    run(bench, "anvil", cargo().args(example))
+}
+
 /// The content filter beside its peers: times, then false hits on documentation that is fetched for it.
 pub(super) fn filter(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "filter", "--example", "bench"];

@@ -219,3 +219,12 @@ impl Assessment {
 
 /// What is asked for where nothing is given, in the specification's words.
 pub(crate) const NOTHING_GIVEN: &str = "kernel values, service status, or specific component to assess";
+
+/// A name as an answer shows it: short, and never a word that could be taken for a verdict.
+pub(crate) fn shown_name(name: &str) -> String {
+    let words: Vec<&str> = name.split(|of: char| !of.is_alphanumeric()).collect();
+    if words.iter().any(|word| Verdict::is_verdict_word(word)) || name.trim().is_empty() {
+        return "the named one".to_owned();
+    }
+    name.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|of| !of.is_control()).take(60).collect()
+}

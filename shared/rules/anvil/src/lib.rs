@@ -13,11 +13,14 @@
 //! ```
 
 mod assessment;
+pub mod brain;
+pub mod evidence;
 mod facts;
 mod forge;
 mod kernel;
 mod load;
 mod measure;
+mod narrative;
 mod text;
 
 pub use assessment::{Assessment, Effect, Mode, Reason, Verdict};
@@ -26,4 +29,5 @@ pub use forge::{ForgeFigures, ForgeLimits, SmokeScore};
 pub use kernel::{Bound, Kernel};
 pub use load::{COMBINED, CombinedLimits, Readings, judge_readings};
 pub use measure::Measure;
+pub use narrative::{Narrative, Story};
 pub use text::assess;

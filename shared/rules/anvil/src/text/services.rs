@@ -6,7 +6,7 @@ use super::{
     vocabulary::{List, Term, is_word},
 };
 use crate::{
-    assessment::{Reason, Verdict},
+    assessment::{Reason, Verdict, shown_name},
     facts::{Facts, ServiceState},
 };
 use std::collections::BTreeMap;
@@ -146,15 +146,6 @@ impl<'a> Observed<'a> {
 
 fn unknown(name: &str) -> Reason {
     Reason::missing(format!("The status of {name} is not known."), format!("the status of {name}"))
-}
-
-/// A name as an answer shows it: short, and never a word that could be taken for a verdict.
-fn shown_name(name: &str) -> String {
-    let words: Vec<&str> = name.split(|of: char| !of.is_alphanumeric()).collect();
-    if words.iter().any(|word| Verdict::is_verdict_word(word)) || name.trim().is_empty() {
-        return "the named service".to_owned();
-    }
-    name.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|of| !of.is_control()).take(60).collect()
 }
 
 /// What a simple status check asks about; `None` if the text is no such check.

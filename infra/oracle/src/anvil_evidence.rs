@@ -1,0 +1,285 @@
+//! `oracle anvil assess stack|deploy|config|forge|spec`: assessments of what was observed, bound to it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anvil::evidence::{Compliance, Configuration, Deployment, Evidence, Forge, KernelValues, Rule, Stack};
+use anvil::{Assessment, Effect, Kernel, Narrative, Story, Verdict};
+use authority::{BindingError, Category, Evidence as Observed, EvidenceBinding, EvidenceOperation};
+use clap::{Args, Subcommand};
+use domain::ports::Clock;
+use filter::{Filter, Outcome};
+use runtime::System;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    anvil_endpoint::{NarratorArguments, narrate},
+    command::{CommandError, Ended, Target},
+    output, status_command,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Subject {
+    /// A running stack: everything that `oracle status` looks at.
+    #[command(
+        after_help = "Example:\n  oracle anvil assess stack --stack-name oracle\n\nExit code 1: it may not ship (RED, NULL, HOLD)."
+    )]
+    Stack {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        keeping: Keeping,
+    },
+    /// A deployment: smoke test, alarms, what the template's changes remove, the canary's figures.
+    #[command(after_help = "Example:\n  oracle anvil assess deploy deployment.json\n\nExit code 1: it may not ship.")]
+    Deploy(Document),
+    /// A configuration: ports, permissions, public exposure, the secrets' age.
+    #[command(
+        after_help = "Example:\n  oracle anvil assess config configuration.json\n\nExit code 1: it may not ship."
+    )]
+    Config(Document),
+    /// A forge's report: loss, smoke score, corpus.
+    #[command(after_help = "Example:\n  oracle anvil assess forge report.json\n\nExit code 1: it may not ship.")]
+    Forge(Document),
+    /// The specification's rules against the places that keep them.
+    #[command(after_help = "Example:\n  oracle anvil assess spec --repository .\n\nExit code 1: it may not ship.")]
+    Spec {
+        /// The repository whose infra/spec/rules.toml is meant.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        repository: PathBuf,
+        /// Write one JSON object instead of text for people.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        keeping: Keeping,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct Document {
+    /// What was observed, as JSON. What is left out counts as not observed.
+    file: PathBuf,
+    /// Write one JSON object instead of text for people.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    keeping: Keeping,
+}
+
+/// Where the verdict goes, and who tells its story.
+#[derive(Args)]
+pub(crate) struct Keeping {
+    /// Add the verdict to this file, one JSON object a line, for `oracle anvil report`.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    narrator: NarratorArguments,
+}
+
+/// A verdict as the ledger keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) at: String,
+    pub(crate) subject: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) text: String,
+    #[serde(default)]
+    pub(crate) reasons: Vec<Told>,
+    #[serde(default)]
+    pub(crate) kernels: KernelValues,
+    #[serde(default)]
+    pub(crate) narrative: String,
+    /// Fingerprints of what was observed.
+    #[serde(default)]
+    pub(crate) evidence: Value,
+}
+
+/// A reason as the ledger keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    pub(crate) effect: Effect,
+    pub(crate) text: String,
+}
+
+/// Assesses one subject. Exit code 1 unless it may ship.
+pub(crate) fn run(subject: &Subject) -> Result<Ended, CommandError> {
+    match subject {
+        Subject::Stack { target, keeping } => {
+            let (name, checks) = status_command::standings(target)?;
+            conclude(&format!("the stack {name}"), &Stack { checks }, target.json, keeping)
+        }
+        Subject::Deploy(document) => of_document::<Deployment>("the deployment", document),
+        Subject::Config(document) => of_document::<Configuration>("the configuration", document),
+        Subject::Forge(document) => of_document::<Forge>("the forge", document),
+        Subject::Spec { repository, json, keeping } => {
+            conclude("the specification's rules", &compliance(repository)?, *json, keeping)
+        }
+    }
+}
+
+fn of_document<T: Evidence + DeserializeOwned>(subject: &str, document: &Document) -> Result<Ended, CommandError> {
+    let file = document.file.display();
+    let text = fs::read_to_string(&document.file);
+    let text = text.map_err(|error| CommandError::failed(&format!("{file} cannot be read"), error))?;
+    let observed: T = serde_json::from_str(&text)
+        .map_err(|error| CommandError::failed(&format!("{file} is not what is observed of {subject}"), error))?;
+    conclude(subject, &observed, document.json, &document.keeping)
+}
+
+fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keeping) -> Result<Ended, CommandError> {
+    let assessment = observed.assess();
+    let binding = bind(subject, &serde_json::to_value(observed)?);
+    let binding = binding.map_err(|error| CommandError::failed("the evidence cannot be bound", error))?;
+    let story = Story::of(subject, &assessment);
+    let told = narrate(&keeping.narrator, &story.prompt());
+    let narrative = story.told(told, |text| Filter::embedded().check(text).outcome == Outcome::Pass);
+    let entry = entry(subject, &assessment, observed.kernels(), &narrative, &binding)?;
+    if let Some(ledger) = &keeping.ledger {
+        append(ledger, &entry)?;
+    }
+    if json {
+        output::print_json(&entry)?;
+    } else {
+        output::print(&format!("{}\n\n{}\n", entry.text, entry.narrative))?;
+    }
+    Ok(if assessment.verdict().may_ship() { Ended::Done } else { Ended::Nothing })
+}
+
+fn entry(
+    subject: &str,
+    assessment: &Assessment,
+    kernels: KernelValues,
+    narrative: &Narrative,
+    binding: &EvidenceBinding,
+) -> Result<Entry, CommandError> {
+    let reasons = assessment.reasons().iter();
+    Ok(Entry {
+        at: System.now().to_iso(),
+        subject: subject.to_owned(),
+        verdict: assessment.verdict(),
+        text: assessment.text(),
+        reasons: reasons.map(|reason| Told { effect: reason.effect(), text: reason.text().to_owned() }).collect(),
+        kernels,
+        narrative: narrative.text().to_owned(),
+        evidence: serde_json::to_value(binding)?,
+    })
+}
+
+fn append(ledger: &Path, entry: &Entry) -> Result<(), CommandError> {
+    let line = serde_json::to_string(entry)? + "\n";
+    let file = fs::OpenOptions::new().create(true).append(true).open(ledger);
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .map_err(|error| CommandError::failed(&format!("{} cannot be written", ledger.display()), error))
+}
+
+/// Binds a verdict to what was observed: fingerprints of its form, its content and the moment's values. A verdict is a
+/// figure from data: the gate's operation is `calculate`.
+fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingError> {
+    let empty = Map::new();
+    let fields = observed.as_object().unwrap_or(&empty);
+    let kinds: BTreeMap<&String, &str> = fields.iter().map(|(name, value)| (name, kind(value))).collect();
+    let count = |value: &Value| value.as_array().map_or(1, Vec::len);
+    let rows: usize = fields.values().filter(|value| !value.is_null()).map(count).sum();
+    let missing: Vec<&String> = fields.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name).collect();
+    let thresholds = Kernel::ALL.map(|kernel| format!("{} {}", kernel.symbol(), kernel.threshold()));
+    let names: Vec<&String> = fields.keys().collect();
+    let schema = json!({ "tables": [subject], "columns": names, "types": kinds, "constraints": thresholds });
+    let sample = json!({ "row_count": rows, "nullability": missing, "rows": observed });
+    let state = json!({ "values": observed, "cache": "none", "connection": subject });
+    let observations = [
+        (Category::Schema, schema, format!("{} fields and the kernels' thresholds", names.len())),
+        (Category::DataSample, sample, format!("{rows} observations, {} not made", missing.len())),
+        (Category::StateSnapshot, state, "the values at the moment of the verdict".to_owned()),
+    ];
+    let mut evidence = BTreeMap::new();
+    for (category, observation, summary) in observations {
+        evidence.insert(category, Observed::observe(category, &observation, &summary)?);
+    }
+    EvidenceBinding::new(EvidenceOperation::Calculate, evidence)
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[derive(Deserialize)]
+struct RuleList {
+    specification: Vec<Specification>,
+}
+
+#[derive(Deserialize)]
+struct Specification {
+    name: String,
+    rules: Vec<ListedRule>,
+}
+
+#[derive(Deserialize)]
+struct ListedRule {
+    rule: String,
+    kept: Vec<String>,
+}
+
+fn compliance(repository: &Path) -> Result<Compliance, CommandError> {
+    let path = repository.join("infra/spec/rules.toml");
+    let failed = |error: std::io::Error| CommandError::failed(&format!("{} cannot be read", path.display()), error);
+    let text = fs::read_to_string(&path).map_err(failed)?;
+    let list: RuleList = toml::from_str(&text)
+        .map_err(|error| CommandError::failed(&format!("{} is no list of rules", path.display()), error))?;
+    let rules = list.specification.into_iter().flat_map(|specification| {
+        let Specification { name, rules } = specification;
+        rules.into_iter().map(move |rule| (name.clone(), rule))
+    });
+    let rules = rules.map(|(name, listed)| {
+        let lost: Vec<String> = listed.kept.iter().filter(|place| !repository.join(place).exists()).cloned().collect();
+        Rule { rule: format!("{name}, {}", listed.rule), kept: listed.kept.len(), lost }
+    });
+    Ok(Compliance { rules: rules.collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_bound_to_exactly_what_was_observed() {
+        let of = |document: &str| {
+            let observed: Forge = serde_json::from_str(document).unwrap();
+            serde_json::to_value(bind("the forge", &serde_json::to_value(observed).unwrap()).unwrap()).unwrap()
+        };
+        let bound = of(r#"{"loss":0.378}"#);
+        assert_eq!(bound["operation"], "calculate");
+        let fingerprint = |value: &Value| value["evidence"]["data_sample"]["fingerprint"].as_str().unwrap().to_owned();
+        assert_eq!(fingerprint(&bound).len(), 64);
+        assert_eq!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.378,"pairs":null}"#)));
+        assert_ne!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.379}"#)));
+        let text = bound.to_string();
+        assert!(!text.contains("0.378"), "a binding holds no raw data: {text}");
+    }
+
+    #[test]
+    fn this_repository_keeps_what_it_says_it_keeps() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let compliance = compliance(&root).unwrap();
+        assert!(compliance.rules.len() > 100);
+        assert!(compliance.assess().verdict().may_ship(), "{}", compliance.assess().text());
+    }
+
+    #[test]
+    fn an_older_ledger_stays_readable() {
+        let line = r#"{"at":"2026-11-22T10:00:00.000Z","subject":"the forge","verdict":"RED","text":"Verdict: RED."}"#;
+        let entry: Entry = serde_json::from_str(line).unwrap();
+        assert_eq!((entry.verdict, entry.reasons.len()), (Verdict::Red, 0));
+    }
+}

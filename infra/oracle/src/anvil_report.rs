@@ -1,0 +1,196 @@
+//! `oracle anvil report --html`: the last verdicts with their evidence, and each kernel against its threshold over time.
+
+use std::{fmt::Write, fs, path::PathBuf};
+
+use anvil::{Bound, Kernel};
+use clap::Args;
+use domain::ports::Clock;
+use runtime::System;
+
+use crate::{
+    anvil_evidence::Entry,
+    command::{CommandError, Ended},
+    output::{self, Row},
+    report_page::escaped,
+};
+
+const STYLE: &str = include_str!("report_page.css");
+
+/// Verdicts that a report shows, the last ones.
+const SHOWN: usize = 50;
+
+/// The chart's size in its own units.
+const WIDE: f64 = 880.0;
+const HIGH: f64 = 150.0;
+const AXIS: f64 = 60.0;
+
+#[derive(Args)]
+pub(crate) struct ReportArguments {
+    /// The ledger that `oracle anvil assess … --ledger` writes.
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+    /// Write a page that needs nothing else.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
+    /// Write one JSON object a verdict instead of text for people.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reports the last verdicts.
+pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
+    let shown = arguments.ledger.display();
+    let failed = |error| CommandError::failed(&format!("{shown} cannot be read"), error);
+    let text = fs::read_to_string(&arguments.ledger).map_err(failed)?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let entry = serde_json::from_str(line);
+        entries
+            .push(entry.map_err(|error| CommandError::failed(&format!("{shown}:{}: no verdict", index + 1), error))?);
+    }
+    let last = &entries[entries.len().saturating_sub(SHOWN)..];
+    if let Some(file) = &arguments.html {
+        let failed = |error| CommandError::failed(&format!("{} cannot be written", file.display()), error);
+        fs::write(file, page(last, &System.now().to_iso())).map_err(failed)?;
+    } else if arguments.json {
+        for entry in last {
+            output::print_json(entry)?;
+        }
+    } else {
+        let rows: Vec<Row> = last.iter().rev().map(row).collect();
+        output::print(&output::table(&["AT (UTC)", "SUBJECT", "VERDICT"], &rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn row(entry: &Entry) -> Row {
+    let cells = vec![output::minute(&entry.at), output::printable(&entry.subject), entry.verdict.to_string()];
+    Row { cells, below: String::new() }
+}
+
+/// The page; the newest verdict first.
+fn page(entries: &[Entry], made_at: &str) -> String {
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <title>Quality gate</title><style>{STYLE}</style></head><body><main><header><h1>Quality gate</h1>\
+         <p>{} verdicts · made {}</p></header>\n",
+        entries.len(),
+        escaped(made_at)
+    );
+    for kernel in Kernel::ALL {
+        let values: Vec<(&str, f64)> =
+            entries.iter().filter_map(|entry| Some((entry.at.as_str(), *entry.kernels.get(&kernel)?))).collect();
+        let title = format!("{} {}", kernel.symbol(), kernel.threshold());
+        let _ = writeln!(html, "<section><h2>{}</h2>{}</section>", escaped(&title), chart(kernel, &values));
+    }
+    for entry in entries.iter().rev() {
+        let _ = write!(
+            html,
+            "<section><h2>{} · {}</h2><p>{} UTC</p><p>{}</p><ul>",
+            entry.verdict,
+            escaped(&entry.subject),
+            escaped(&output::minute(&entry.at)),
+            escaped(&entry.narrative)
+        );
+        for reason in &entry.reasons {
+            let _ = write!(html, "<li>{}</li>", escaped(&reason.text));
+        }
+        html.push_str("</ul><details><summary>Evidence</summary><table>");
+        for (category, bound) in entry.evidence["evidence"].as_object().into_iter().flatten() {
+            let of = |name: &str| escaped(bound[name].as_str().unwrap_or_default());
+            let _ = write!(
+                html,
+                "<tr><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
+                escaped(category),
+                of("summary"),
+                of("fingerprint").get(..12).unwrap_or_default()
+            );
+        }
+        html.push_str("</table></details></section>\n");
+    }
+    if entries.is_empty() {
+        html.push_str("<p class=\"none\">No verdict yet.</p>");
+    }
+    html.push_str("</main></body></html>\n");
+    html
+}
+
+/// One kernel's values in their order, with its threshold as a line. The scale holds both.
+fn chart(kernel: Kernel, values: &[(&str, f64)]) -> String {
+    if values.is_empty() {
+        return "<p class=\"none\">Not measured.</p>".to_owned();
+    }
+    let limit = kernel.bound().limit().to_f64();
+    let all = || values.iter().map(|(_, value)| *value).chain([limit]).filter(|value| value.is_finite());
+    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    let margin = ((high - low) * 0.15).max(0.01);
+    let (low, high) = (low - margin, high + margin);
+    let y = |value: f64| HIGH - (value - low) / (high - low) * HIGH;
+    let step = (WIDE - AXIS) / values.len() as f64;
+    let x = |index: usize| AXIS + step * (index as f64 + 0.5);
+    let at_limit = y(limit);
+    let (top, height) = match kernel.bound() {
+        Bound::AtLeast(_) => (0.0, at_limit),
+        Bound::AtMost(_) => (at_limit, HIGH - at_limit),
+    };
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {WIDE} {HIGH}\" width=\"100%\" role=\"img\" aria-label=\"{} over time\">\
+         <rect x=\"{AXIS}\" y=\"{top:.1}\" width=\"{}\" height=\"{height:.1}\" fill=\"var(--full)\" fill-opacity=\".12\"/>\
+         <line x1=\"{AXIS}\" x2=\"{WIDE}\" y1=\"{at_limit:.1}\" y2=\"{at_limit:.1}\" style=\"stroke:var(--warn)\"/>\
+         <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{limit}</text>",
+        kernel.symbol(),
+        WIDE - AXIS,
+        AXIS - 8.0,
+        at_limit + 4.0
+    );
+    let points: Vec<String> =
+        values.iter().enumerate().map(|(index, (_, value))| format!("{:.1},{:.1}", x(index), y(*value))).collect();
+    let _ = write!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"var(--bar)\"/>", points.join(" "));
+    for (index, (at, value)) in values.iter().enumerate() {
+        let is_within = anvil::Measure::from_f64(*value).is_some_and(|value| kernel.bound().admits(value));
+        let colour = if is_within { "var(--full)" } else { "var(--warn)" };
+        let _ = write!(
+            svg,
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"><title>{} · {value}</title></circle>",
+            x(index),
+            y(*value),
+            escaped(&output::minute(at))
+        );
+    }
+    svg + "</svg>"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Vec<Entry> {
+        let line = |day: u32, value: f64| {
+            let text = format!(
+                r#"{{"at":"2026-11-{day:02}T10:00:00.000Z","subject":"<b>the forge</b>","verdict":"GREEN","text":"Verdict: GREEN.",
+                "kernels":{{"phi_zeta":{value}}},"reasons":[{{"effect":"sound","text":"Φζ {value}."}}],
+                "evidence":{{"evidence":{{"schema":{{"summary":"s","fingerprint":"{}"}}}}}}}}"#,
+                "a".repeat(64)
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        vec![line(20, 0.98), line(21, 0.95), line(22, 0.974)]
+    }
+
+    #[test]
+    fn a_page_draws_each_kernel_against_its_threshold_and_escapes_what_it_shows() {
+        let html = page(&entries(), "2026-11-22T10:00:00.000Z");
+        assert!(html.contains("&lt;b&gt;the forge") && !html.contains("<b>"));
+        assert_eq!(html.matches("<circle").count(), 3);
+        assert_eq!(html.matches("r=\"4\" fill=\"var(--warn)\"").count(), 1, "one value is beyond the threshold");
+        assert_eq!(html.matches("Not measured.").count(), 4);
+        assert!(html.contains(">0.974</text>") && html.contains("<code>aaaaaaaaaaaa</code>"));
+        assert!(!html.contains("<script") && !html.contains("http"));
+    }
+
+    #[test]
+    fn an_empty_ledger_is_a_page_too() {
+        assert!(page(&[], "now").contains("No verdict yet."));
+    }
+}

@@ -1,0 +1,177 @@
+//! The pairs that a model is trained with, and what is wrong with them.
+
+use super::{
+    scorer::{Expectation, spellings},
+    suite::{dual_mode, specified},
+};
+use crate::{
+    assess,
+    assessment::{Mode, Verdict},
+    facts::Facts,
+    kernel::Kernel,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A question and the answer that is to be learnt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// What it teaches, such as `identity` or `quick`.
+    pub category: String,
+    /// The question.
+    pub input: String,
+    /// The answer.
+    pub response: String,
+    /// What is observed beside the question.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+}
+
+/// Limits of a corpus.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// One-word answers may be this share of all: at 32 % version 1 learnt that every answer is one word.
+    pub one_word_share: f64,
+    /// Analyses of five kernels that end in GREEN: version 3 had 4 and gave RED for sound kernels.
+    pub fewest_green_kernel_pairs: usize,
+    /// Pairs that say who it is: version 1 had 8.
+    pub fewest_identity_pairs: usize,
+    /// Two questions with this share of words in common are the same question.
+    pub same_words: f64,
+}
+
+/// The rules that version 4 was queued with.
+pub const LIMITS: Limits =
+    Limits { one_word_share: 0.28, fewest_green_kernel_pairs: 15, fewest_identity_pairs: 8, same_words: 0.95 };
+
+/// What is wrong with a corpus.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub enum Finding {
+    /// Too many answers are one word.
+    OneWordShare { one_word: usize, of: usize },
+    /// Too few analyses of sound kernels.
+    GreenKernelPairs { found: usize },
+    /// Too few pairs that say who it is.
+    IdentityPairs { found: usize },
+    /// The same question twice, by its number.
+    NearDuplicate { first: usize, second: usize },
+    /// A question of the smoke tests: a model that learnt it by heart would pass.
+    Leak { pair: usize, case: String },
+    /// An answer whose verdict the rules do not give.
+    WrongVerdict { pair: usize, says: String, rules: Verdict },
+    /// An answer with no verdict, or several.
+    NoVerdict { pair: usize },
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OneWordShare { one_word, of } => {
+                let share = *one_word as f64 * 100.0 / (*of).max(1) as f64;
+                write!(
+                    formatter,
+                    "{one_word} of {of} answers are one word ({share:.1} %, at most {:.0} %)",
+                    LIMITS.one_word_share * 100.0
+                )
+            }
+            Self::GreenKernelPairs { found } => {
+                write!(
+                    formatter,
+                    "{found} analyses of five sound kernels, at least {}",
+                    LIMITS.fewest_green_kernel_pairs
+                )
+            }
+            Self::IdentityPairs { found } => {
+                write!(formatter, "{found} identity pairs, at least {}", LIMITS.fewest_identity_pairs)
+            }
+            Self::NearDuplicate { first, second } => write!(formatter, "pairs {first} and {second} ask the same"),
+            Self::Leak { pair, case } => write!(formatter, "pair {pair} is the smoke test {case}"),
+            Self::WrongVerdict { pair, says, rules } => {
+                write!(formatter, "pair {pair} answers {says}, the rules say {rules}")
+            }
+            Self::NoVerdict { pair } => write!(formatter, "pair {pair} does not answer with one verdict"),
+        }
+    }
+}
+
+fn is_one_word(response: &str) -> bool {
+    Verdict::is_verdict_word(response.trim().trim_end_matches('.'))
+}
+
+/// The words of a question, numbers included, in any order and case.
+fn words(text: &str) -> BTreeSet<String> {
+    text.split(|of: char| of.is_whitespace() || matches!(of, ',' | ';' | ':' | '?' | '!'))
+        .map(|word| word.trim_matches('.').to_lowercase())
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+fn is_same(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    let common = one.intersection(other).count();
+    let all = one.len() + other.len() - common;
+    all > 0 && common as f64 / all as f64 >= LIMITS.same_words
+}
+
+/// Everything that is wrong with a corpus; pairs are counted from 1.
+#[must_use]
+pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let one_word = pairs.iter().filter(|pair| is_one_word(&pair.response)).count();
+    if one_word as f64 > pairs.len() as f64 * LIMITS.one_word_share {
+        findings.push(Finding::OneWordShare { one_word, of: pairs.len() });
+    }
+    let green = Expectation::every_kernel(Verdict::Green);
+    let found =
+        pairs.iter().filter(|pair| green.judge(&pair.response).is_ok() && names_all_kernels(&pair.input)).count();
+    if found < LIMITS.fewest_green_kernel_pairs {
+        findings.push(Finding::GreenKernelPairs { found });
+    }
+    let found = pairs.iter().filter(|pair| Expectation::Identity.judge(&pair.response).is_ok()).count();
+    if found < LIMITS.fewest_identity_pairs {
+        findings.push(Finding::IdentityPairs { found });
+    }
+    let asked: Vec<BTreeSet<String>> = pairs.iter().map(|pair| words(&pair.input)).collect();
+    for (second, other) in asked.iter().enumerate() {
+        let same = asked.iter().take(second).position(|one| is_same(one, other));
+        // The same question with other facts has another answer: that is what it teaches.
+        if let Some(first) = same.filter(|first| pairs[*first].facts == pairs[second].facts) {
+            findings.push(Finding::NearDuplicate { first: first + 1, second: second + 1 });
+        }
+    }
+    let smoke: Vec<(String, BTreeSet<String>)> =
+        specified().into_iter().chain(dual_mode()).map(|case| (case.id, words(&case.prompt))).collect();
+    for (index, one) in asked.iter().enumerate() {
+        if let Some((case, _)) = smoke.iter().find(|(_, other)| is_same(one, other)) {
+            findings.push(Finding::Leak { pair: index + 1, case: case.clone() });
+        }
+    }
+    findings.extend(pairs.iter().enumerate().filter_map(|(index, pair)| label(index + 1, pair)));
+    findings
+}
+
+fn names_all_kernels(input: &str) -> bool {
+    Kernel::ALL.into_iter().all(|kernel| spellings(kernel).iter().any(|name| input.contains(name)))
+}
+
+/// An answer whose verdict is not that of the rules. Conversations about the gate itself are not judged by them.
+fn label(number: usize, pair: &Pair) -> Option<Finding> {
+    if ["identity", "meta", "interaction", "governance"].contains(&pair.category.as_str()) {
+        return None;
+    }
+    let mut said: Vec<&str> = pair
+        .response
+        .split(|of: char| !of.is_alphanumeric())
+        .filter(|word| Verdict::ALL.iter().any(|of| of.as_str() == *word))
+        .collect();
+    said.dedup();
+    let [says] = said.as_slice() else { return Some(Finding::NoVerdict { pair: number }) };
+    let ruled = assess(&pair.input, &pair.facts);
+    let is_one_word_rightly = (ruled.mode() == Mode::Quick) == is_one_word(&pair.response);
+    (ruled.verdict().as_str() != *says || !is_one_word_rightly).then(|| Finding::WrongVerdict {
+        pair: number,
+        says: pair.response.clone(),
+        rules: ruled.verdict(),
+    })
+}

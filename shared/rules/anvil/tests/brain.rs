@@ -1,0 +1,117 @@
+//! The rules behind the model's smoke tests, and what a lucky word gets there.
+
+use anvil::{
+    Verdict, assess,
+    brain::{
+        corpus::{Finding, LIMITS, Pair, lint},
+        suite::{Case, dual_mode, heard, specified, told},
+    },
+};
+
+fn suite() -> Vec<Case> {
+    specified().into_iter().chain(dual_mode()).collect()
+}
+
+fn passed(answer: impl Fn(&Case) -> String) -> (usize, usize) {
+    let count = |cases: Vec<Case>| cases.iter().filter(|case| case.expected.judge(&answer(case)).is_ok()).count();
+    (count(specified()), count(dual_mode()))
+}
+
+#[test]
+fn the_rules_pass_every_smoke_test() {
+    assert_eq!((specified().len(), dual_mode().len()), (5, 200));
+    let failed: Vec<String> = suite()
+        .iter()
+        .filter_map(|case| {
+            let answer = assess(&case.prompt, &heard(&told(&case.facts))).text();
+            let shortfall = case.expected.judge(&answer).err()?;
+            Some(format!("{}: {} | {answer} | {shortfall}", case.id, case.prompt))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn no_constant_answer_gets_far() {
+    for verdict in Verdict::ALL {
+        let (specified, more) = passed(|_| verdict.to_string());
+        assert!(specified <= 1 && more <= 16, "{verdict}: {specified}/5, {more}/200");
+    }
+    // The right answer to another question.
+    for other in suite() {
+        let answer = assess(&other.prompt, &other.facts).text();
+        let (specified, more) = passed(|_| answer.clone());
+        assert!(specified <= 2 && more <= 20, "{}: {specified}/5, {more}/200", other.id);
+    }
+}
+
+#[test]
+fn one_mode_alone_fails() {
+    let (t, d) = passed(|case| assess(&case.prompt, &case.facts).verdict().to_string());
+    assert!(t <= 1 && d < 60, "single words: {t}/5, {d}/200");
+    let (t, d) = passed(|case| assess(&format!("Assess with reasons: {}", case.prompt), &case.facts).text());
+    assert!(t <= 4 && d < 160, "always reasons: {t}/5, {d}/200");
+}
+
+#[test]
+fn no_two_smoke_tests_are_the_same() {
+    let mut asked: Vec<(String, String)> =
+        suite().iter().map(|case| (case.prompt.clone(), told(&case.facts))).collect();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), 205);
+}
+
+fn expansion() -> Vec<Pair> {
+    include_str!("../data/corpus/v2-expansion.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_expansion_of_version_2_is_written_as_planned() {
+    let pairs = expansion();
+    let of = |category: &str| pairs.iter().filter(|pair| pair.category == category).count();
+    assert_eq!(pairs.len(), 30);
+    assert_eq!([of("analysis"), of("quick"), of("null"), of("red")], [10, 10, 5, 5]);
+    // Alone it cannot keep the rules about a whole corpus; everything else it keeps.
+    let about_the_whole = |finding: &Finding| {
+        matches!(
+            finding,
+            Finding::OneWordShare { .. } | Finding::GreenKernelPairs { .. } | Finding::IdentityPairs { .. }
+        )
+    };
+    let findings: Vec<String> =
+        lint(&pairs).iter().filter(|finding| !about_the_whole(finding)).map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "{findings:#?}");
+}
+
+/// The plan counts 68 one-word pairs of 239 and leaves out the ten that it adds itself.
+#[test]
+fn version_2_as_planned_has_too_many_single_words() {
+    assert!(f64::from(68) / 239.0 > LIMITS.one_word_share && f64::from(68 + 10) / 239.0 > 0.32);
+}
+
+#[test]
+fn every_rule_of_the_corpus_finds_its_fault() {
+    let pair = |category: &str, input: &str, response: &str| Pair {
+        category: category.to_owned(),
+        input: input.to_owned(),
+        response: response.to_owned(),
+        facts: anvil::Facts::default(),
+    };
+    let found = |pairs: &[Pair]| lint(pairs).iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let orphic = found(&[pair("quick", "Is X1 alive?", "NULL."), pair("quick", "Is X2 alive?", "NULL.")]);
+    assert!(
+        orphic.contains("2 of 2 answers are one word")
+            && orphic.contains("0 analyses")
+            && orphic.contains("0 identity")
+    );
+    let twice = found(&[
+        pair("null", "Evaluate the whole platform.", "NULL — nothing is given."),
+        pair("null", "evaluate the whole platform", "NULL — nothing is given."),
+    ]);
+    assert!(twice.contains("pairs 1 and 2 ask the same"), "{twice}");
+    assert!(found(&[pair("identity", "Who are you?", "ANVIL")]).contains("pair 1 is the smoke test T1"));
+    let wrong = found(&[pair("analysis", "Loss 0.9, smoke 1/5, 300 pairs.", "All fine. Verdict: GREEN.")]);
+    assert!(wrong.contains("the rules say RED"), "{wrong}");
+    assert!(found(&[pair("analysis", "Loss 0.9, smoke 1/5, 300 pairs.", "GREEN or RED?")]).contains("one verdict"));
+}
