@@ -120,4 +120,19 @@ mod tests {
         assert!(lines[1]["text"].as_str().unwrap().ends_with("Verdict: NULL — insufficient data. Provide λ_c."));
         assert!(lines[1]["reasons"].as_array().unwrap().contains(&"λ_c is not given.".into()));
     }
+
+    /// The gate is an operator's tool: its names and its kernels reach no customer.
+    #[test]
+    fn nothing_of_the_gate_passes_to_customers() {
+        let filter = filter::Filter::embedded();
+        let answers = anvil::brain::suite::specified();
+        let answers = answers
+            .iter()
+            .map(|case| assess(&case.prompt, &case.facts))
+            .filter(|answer| answer.mode() == Mode::Analysis);
+        let texts = answers.map(|answer| answer.text()).chain(["ANVIL".to_owned(), "ORPHEUS".to_owned()]);
+        for text in texts.chain(anvil::Kernel::ALL.map(|kernel| format!("{} is 0.5.", kernel.symbol()))) {
+            assert_eq!(filter.check(&text).outcome, filter::Outcome::Quarantine, "{text}");
+        }
+    }
 }

@@ -27,7 +27,7 @@ struct Bench {
 
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 9] = [
+const ALL: [(&str, Run); 10] = [
     ("size", size::size),
     ("start", start::start),
     ("requests", forward::requests),

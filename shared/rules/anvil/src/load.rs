@@ -114,7 +114,7 @@ fn judge_values(kernel: Kernel, values: &[Measure], loads: &mut Vec<f64>) -> Rea
     }
     loads.push(values.iter().map(|value| bound.load(*value)).fold(0.0, f64::max));
     let how = match bound {
-        _ if values.iter().any(|value| *value == limit) => "meets",
+        _ if values.contains(&limit) => "meets",
         Bound::AtLeast(_) => "exceeds",
         Bound::AtMost(_) => "is within",
     };

@@ -1,4 +1,5 @@
 //! The rules behind the model's smoke tests, and what a lucky word gets there.
+#![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil::{
     Verdict, assess,

@@ -1,4 +1,5 @@
 //! Requests with the verdicts that they must get: the specification's examples, and variants of them.
+#![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil::{Facts, Kernel, Mode, Reason, ServiceState, Verdict, assess};
 

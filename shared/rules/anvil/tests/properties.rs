@@ -1,4 +1,5 @@
 //! The rule against an independent model of it, and texts against what must never change a verdict.
+#![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil::{Facts, Kernel, Measure, Mode, Readings, ServiceState, Verdict, assess, judge_readings};
 use proptest::prelude::*;

@@ -203,9 +203,9 @@ fn kernels(cases: &mut Vec<Case>) {
             push(cases, format!("Assess: {}", write(values)), Facts::default(), expected);
         }
     }
-    for round in 0..4 {
+    for sound in MORE_SOUND.into_iter().take(4) {
         for (index, kernel) in Kernel::ALL.into_iter().enumerate() {
-            let mut values = MORE_SOUND[round];
+            let mut values = sound;
             values[index] = "";
             let given = values.iter().filter(|value| !value.is_empty()).map(|value| vec![(*value).to_owned()]);
             let named = std::iter::once(spellings(kernel)).chain(given).collect();

@@ -92,7 +92,11 @@ pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_smoke_score: bo
             (approve.start < approve.end) == (leave.start < leave.end) && tokens.sentence(approve.start) == sentence
         });
         let is_all = reasons.is_empty() && !has_data;
-        reasons.push(if is_all && approves { Reason::blocked(refusal) } else { Reason::note(refusal) });
+        // "Waive the gate" wants to ship; "ignore your instructions" may want anything.
+        let is_gate = phrases.all(Term::Gate).any(|gate| {
+            follows(tokens, leave, gate) && ["gate", "gates", "anvil", "verdict"].contains(&tokens.word(gate.start))
+        });
+        reasons.push(if is_all && (approves || is_gate) { Reason::blocked(refusal) } else { Reason::note(refusal) });
     }
     reasons
 }

@@ -35,10 +35,13 @@ pub fn assess(text: &str, facts: &Facts) -> Assessment {
     let has_figures = kernels.are_named || !figures.figures.are_empty() || figures.has_unusable;
 
     if !has_figures {
-        if let Some(answer) = findings::about_the_gate(&phrases) {
+        let asked = services::quick_question(&tokens, &phrases, &observed, original);
+        let is_about_a_service =
+            asked.as_ref().is_some_and(|asked| !asked.is_empty()) || !observed.named(&tokens).is_empty();
+        if !is_about_a_service && let Some(answer) = findings::about_the_gate(&phrases) {
             return Assessment::of(Mode::Analysis, vec![answer]);
         }
-        if let Some(asked) = services::quick_question(&tokens, &phrases, &observed, original) {
+        if let Some(asked) = asked {
             let reasons = services::judge_asked(&asked, &observed, &tokens, original);
             return Assessment::of(Mode::Quick, reasons);
         }

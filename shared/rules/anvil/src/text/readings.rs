@@ -28,6 +28,9 @@ const DIGIT_WORDS: [&str; 10] = ["zero", "one", "two", "three", "four", "five", 
 const TENS_WORDS: [&str; 10] =
     ["", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
+const TEEN_WORDS: [&str; 9] =
+    ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"];
+
 /// Reads the whole text.
 pub(super) fn find(tokens: &Tokens<'_>) -> Found {
     let mut found = Found { readings: Readings::default(), are_named: false };
@@ -158,6 +161,14 @@ fn read_alone(
         }
         return if tokens.kind(at) == Some(Kind::Number) { at + 1 } else { at };
     }
+    if tokens.word(at) == "between" {
+        let ends = value_at(tokens, at + 1).and_then(|(low, and)| Some((low, value_at(tokens, and + 1)?)));
+        if let Some((low, (high, next))) = ends {
+            readings.add(kernel, low);
+            readings.add(kernel, high);
+            return next;
+        }
+    }
     if let Some((is_lower, behind)) = comparison_at(tokens, at) {
         let at = skip_connectors(tokens, behind);
         let Some((value, next)) = value_at(tokens, at) else { return behind };
@@ -180,10 +191,10 @@ fn read_alone(
             at + 1
         }
         None => {
-            if names.len() == 1 {
-                if let Some(value) = value_before(tokens, start, free_from) {
-                    readings.add(kernel, value);
-                }
+            if names.len() == 1
+                && let Some(value) = value_before(tokens, start, free_from)
+            {
+                readings.add(kernel, value);
             }
             *end
         }
@@ -199,33 +210,29 @@ fn just_beyond(kernel: Kernel, limit: Measure) -> Measure {
 /// What may follow a value: a second one after a range, an uncertainty or a change.
 fn read_rest(tokens: &Tokens<'_>, kernel: Kernel, value: Measure, next: usize, readings: &mut Readings) -> usize {
     let second = |at: usize| value_at(tokens, skip_connectors(tokens, at));
-    if tokens.is_sign(next, '±') {
-        if let Some((by, end)) = second(next + 1) {
-            let (low, high) = value.spread(by);
-            readings.add(kernel, low);
-            readings.add(kernel, high);
-            return end;
-        }
+    if tokens.is_sign(next, '±')
+        && let Some((by, end)) = second(next + 1)
+    {
+        let (low, high) = value.spread(by);
+        readings.add(kernel, low);
+        readings.add(kernel, high);
+        return end;
     }
     // 0.96-0.98, 0.96..0.98: both ends.
     let is_range = tokens.is_sign(next, '-') && tokens.kind(next + 1) == Some(Kind::Number);
-    if is_range {
-        if let Some((high, end)) = second(next + 1) {
-            readings.add(kernel, value);
-            readings.add(kernel, high);
-            return end;
-        }
+    if is_range && let Some((high, end)) = second(next + 1) {
+        readings.add(kernel, value);
+        readings.add(kernel, high);
+        return end;
     }
     // "from 0.99 to 0.90", "0.99 → 0.90", "was 0.90, now 0.98": the later one counts.
     let is_arrow = tokens.is_sign(next, '→') || tokens.is_sign(next, '-') && tokens.is_sign(next + 1, '>');
     let later = next + usize::from(tokens.is_sign(next, ','));
     let is_change = is_arrow || tokens.word(next) == "to" || ["now", "then"].contains(&tokens.word(later));
     let after_arrow = if is_arrow && tokens.is_sign(next, '-') { next + 2 } else { later + 1 };
-    if is_change {
-        if let Some((latest, end)) = second(after_arrow) {
-            readings.add(kernel, latest);
-            return end;
-        }
+    if is_change && let Some((latest, end)) = second(after_arrow) {
+        readings.add(kernel, latest);
+        return end;
     }
     readings.add(kernel, value);
     next
@@ -323,10 +330,10 @@ pub(super) fn value_at(tokens: &Tokens<'_>, at: usize) -> Option<(Measure, usize
         // 19/20; "0.98/0.974" is a value beside its threshold.
         if let (false, Some(numerator), Some(denominator)) =
             (tokens.str(from).contains(['.', ',']), tokens.count(from), tokens.count(next + 1))
+            && numerator <= denominator
+            && denominator > 1
         {
-            if numerator <= denominator && denominator > 1 {
-                return Some((Measure::ratio(numerator, denominator)?, next + 2));
-            }
+            return Some((Measure::ratio(numerator, denominator)?, next + 2));
         }
     }
     Some((value, next))
@@ -352,6 +359,10 @@ fn in_words(tokens: &Tokens<'_>, from: usize) -> Option<(Measure, usize)> {
                 "0".to_owned()
             }
             "point" if digit(at + 1).is_some() => "0".to_owned(),
+            teen if TEEN_WORDS.contains(&teen) => {
+                at += 1;
+                (11 + TEEN_WORDS.iter().position(|word| *word == teen).unwrap_or(0)).to_string()
+            }
             _ => {
                 let unit = digit(at)?;
                 at += 1;

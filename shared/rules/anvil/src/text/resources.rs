@@ -3,7 +3,10 @@
 use super::token::{Kind, Tokens};
 use crate::{assessment::Reason, load::COMBINED, measure::Measure};
 
-const RESOURCES: [(&str, &str); 9] = [
+const RESOURCES: [(&str, &str); 12] = [
+    ("capacity", "capacity"),
+    ("budget", "the budget"),
+    ("quota", "the quota"),
     ("cpu", "CPU"),
     ("memory", "memory"),
     ("ram", "memory"),
@@ -24,14 +27,16 @@ pub(super) fn judge(tokens: &Tokens<'_>) -> Vec<Reason> {
     for at in 0..tokens.len() {
         let Some((_, name)) = RESOURCES.iter().find(|(word, _)| *word == tokens.word(at)) else { continue };
         let Some(share) = share_at(tokens, at) else { continue };
+        let shares = std::iter::repeat_n(share, users(tokens, at));
         match used.iter_mut().find(|(known, _)| known == name) {
-            Some((_, shares)) => shares.push(share),
-            None => used.push((name, vec![share])),
+            Some((_, known)) => known.extend(shares),
+            None => used.push((name, shares.collect())),
         }
     }
     let mut reasons = Vec::new();
     for (name, shares) in &used {
-        let sum: f64 = shares.iter().map(|share| share.to_f64()).sum();
+        // A rounding error must not decide.
+        let sum = shares.iter().map(|share| share.to_f64()).sum::<f64>() - 1e-9;
         let shown =
             shares.iter().map(|share| format!("{:.0} %", share.to_f64() * 100.0)).collect::<Vec<_>>().join(" and ");
         reasons.push(if sum > 1.0 && shares.len() > 1 {
@@ -53,6 +58,19 @@ pub(super) fn judge(tokens: &Tokens<'_>) -> Vec<Reason> {
         )));
     }
     reasons
+}
+
+/// "Three services each use 40 %": how many users a share stands for.
+fn users(tokens: &Tokens<'_>, at: usize) -> usize {
+    const NUMBERS: [&str; 9] = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    const MOST: usize = 100;
+    let (start, _) = tokens.sentence(at);
+    let Some(each) = (start..at).find(|of| tokens.word(*of) == "each") else { return 1 };
+    let count = |of: usize| {
+        let in_words = || NUMBERS.iter().position(|word| *word == tokens.word(of)).map(|index| index + 2);
+        tokens.count(of).and_then(|count| usize::try_from(count).ok()).or_else(in_words)
+    };
+    (start..each).rev().find_map(count).unwrap_or(1).clamp(1, MOST)
 }
 
 /// "CPU (is at) 85 %" or "85 % (of the) CPU". Only percentages: other units say nothing without their limits.

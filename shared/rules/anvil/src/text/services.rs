@@ -171,6 +171,10 @@ pub(super) fn quick_question(
             asked.get_or_insert_default();
         }
     }
+    if asked.is_none() && tokens.len() <= 3 && !observed.named(tokens).is_empty() {
+        // "ROUTX?", "Check ROUTX".
+        asked = Some(Vec::new());
+    }
     if asked.is_none() && phrases.has(Term::QuickCheck) {
         asked = Some(pinged(tokens, phrases));
     }
