@@ -214,6 +214,47 @@ fn each_function_has_the_key_of_stripe_for_its_work() {
     assert_rule(rule, key("CheckoutFunction", "StripeSecret"), "CheckoutFunction: has StripeSecret");
 }
 
+/// A function reaches the partitions it is named for and no others: sales, alerts, and a note of its own. What is not named
+/// is refused, so that a new kind of item is nobody's until somebody names it.
+fn partitions_are_named(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, function) in template.functions() {
+        let id = target(&function["Properties"]["Role"]).unwrap_or_default();
+        for statement in statements(template.resource(id)) {
+            let on_table = list(&statement["Resource"]).into_iter().any(|it| it["Fn::GetAtt"][0] == "Table");
+            let acts = list(&statement["Action"]).into_iter().any(|action| action.to_string().contains("dynamodb:"));
+            if !on_table || !acts {
+                continue;
+            }
+            let keys = list(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
+            let is_kind = |key: &&Value| {
+                let key = key.as_str().unwrap_or_default();
+                key == "CACHE"
+                    || ["SESSION#*", "ALERT#*", "BREAKER#*"].contains(&key)
+                    || key.starts_with("NOTE#") && !key.contains('*')
+            };
+            if keys.is_empty() || !keys.iter().all(is_kind) {
+                found.push(format!("{id}: does not name the partitions it reaches"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_function_names_the_partitions_it_reaches() {
+    let rule = partitions_are_named;
+    let but = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": ["NOTE#audit-digest"] } });
+    let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "BREAKER#*", "ALERT#*"] } });
+    assert_rule(rule, replace("/Resources/VerdictRole", own, but), "VerdictRole: does not name");
+    assert_rule(rule, replace("/Resources/VerdictRole", json!("BREAKER#*"), json!("*")), "VerdictRole: does not name");
+    assert_rule(
+        rule,
+        replace("/Resources/InboxWatchRole", json!("NOTE#inbox-watch"), json!("NOTE#*")),
+        "InboxWatchRole",
+    );
+}
+
 /// The cache's counters move in one transaction with an entry of a session. Nothing says how DynamoDB evaluates the keys
 /// of a transaction for one of its actions, so the condition allows both.
 fn counters_move_with_entries(template: &Template) -> Vec<String> {
