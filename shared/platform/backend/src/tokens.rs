@@ -3,13 +3,22 @@
 use async_trait::async_trait;
 use aws::{Rotation, SecretDocument, SnsAlerts};
 use domain::{
-    Alert, Channel, Secret,
+    Alert, Channel, Secret, Timestamp,
     ports::{Alerts, Clock},
 };
 use runtime::{System, telemetry};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-/// Stores each new token in the mailbox's secret.
+/// Every cold start of a mail function brings a new token, and Secrets Manager keeps a hundred versions that are younger than a
+/// day. The stored token is valid for 90 days, so one that is younger than this is as good as the new one.
+const YOUNG: Duration = Duration::from_secs(12 * 3600);
+
+/// Whether the stored token is to be replaced. One of unknown age is.
+fn is_due(written_at: Option<Timestamp>, now: Timestamp) -> bool {
+    written_at.is_none_or(|written_at| now.since(written_at) >= YOUNG)
+}
+
+/// Stores a new token in the mailbox's secret where the stored one is no longer young.
 pub(crate) struct StoredTokens {
     pub(crate) secret: Arc<SecretDocument>,
     pub(crate) alerts: SnsAlerts,
@@ -18,6 +27,10 @@ pub(crate) struct StoredTokens {
 #[async_trait]
 impl graph::RefreshTokenStore for StoredTokens {
     async fn rotated(&self, new: Secret) {
+        if !is_due(self.secret.written_at(), System.now()) {
+            tracing::info!("the stored refresh token is young, and stays");
+            return;
+        }
         match self.secret.rotate_field("refresh_token", &new).await {
             Ok(Rotation::Stored) => tracing::info!("a new refresh token is stored"),
             // Each token is valid for 90 days, so the one that another process stored is as good.
@@ -30,5 +43,18 @@ impl graph::RefreshTokenStore for StoredTokens {
                 self.alerts.raise(Alert { channel: Channel::Critical, line }).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_young_token_stays() {
+        let now = Timestamp::from_seconds(1_000_000);
+        let written = |hours: i64| is_due(Some(Timestamp::from_seconds(1_000_000 - hours * 3600)), now);
+        assert_eq!((written(0), written(11), written(12), written(2000)), (false, false, true, true));
+        assert!(is_due(None, now));
     }
 }
