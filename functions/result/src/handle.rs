@@ -39,7 +39,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
 
 /// `/result/ID` is the short form of the result page's address (Product Tiers, cache entry).
 fn redirect(path: &str) -> Option<Reply> {
-    let id = SessionId::parse(path.strip_prefix("/result/")?).ok()?;
+    let id = SessionId::parse(path.strip_prefix("/result/")?).ok().filter(SessionId::looks_issued)?;
     Some(Reply::redirect(format!("/oracle/result?session_id={}", id.as_str())))
 }
 
