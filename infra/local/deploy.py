@@ -274,6 +274,13 @@ def environments(stack_resources, template, client):
     return found
 
 
+def subscribe(outputs, address, sns):
+    """Subscribes the sandbox's page of alerts to both topics, unless it is subscribed already."""
+    for name, output in [("ops", "OpsTopicArn"), ("critical", "CriticalTopicArn")]:
+        if address and output in outputs:
+            sns.subscribe(TopicArn=outputs[output], Protocol="http", Endpoint=f"{address}/{name}")
+
+
 def main():
     request = json.load(sys.stdin)
     session = boto3.Session(
@@ -302,6 +309,7 @@ def main():
     resources = cloudformation.describe_stack_resources(StackName=request["stack"])["StackResources"]
     complete(resources, template, client)
     fill(request["secrets"], request["stack"], client)
+    subscribe(outputs, request.get("alerts"), client("sns"))
     access = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",

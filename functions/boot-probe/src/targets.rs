@@ -52,6 +52,7 @@ impl Targets {
         let alerts = backend.alerts()?;
         let quiet = backend.silent_with(PATIENCE);
         let graph_secret = Arc::new(quiet.secret(SecretName::Graph)?);
+        let mailbox = quiet.mailbox_with(Arc::clone(&graph_secret), alerts.clone())?;
         Ok(Self {
             alerts,
             table: quiet.sales()?,
@@ -77,7 +78,7 @@ impl Targets {
             payments: quiet.stripe()?,
             models: quiet.models()?,
             gemini: quiet.gemini_within(MODEL_TIMEOUT)?,
-            mailbox: quiet.mailbox_with(Arc::clone(&graph_secret), Arc::new(graph::NotKept))?,
+            mailbox,
             graph_secret,
             site: quiet.site()?,
             reach: Reach::new(quiet.connection().clone()),

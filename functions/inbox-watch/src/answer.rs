@@ -19,6 +19,8 @@ pub(crate) enum Unanswered {
     Automatic,
     /// Its sender is no address.
     NoAddress,
+    /// The mailbox does not vouch for its sender: an acknowledgement would go to somebody who may have written nothing.
+    Unauthenticated,
 }
 
 impl Unanswered {
@@ -29,6 +31,7 @@ impl Unanswered {
             Self::NoReply => "skipped_no_reply",
             Self::Automatic => "skipped_automatic",
             Self::NoAddress => "skipped_no_address",
+            Self::Unauthenticated => "skipped_unauthenticated",
         }
     }
 }

@@ -1,32 +1,53 @@
 //! A reply to one of a sale's mails, on that sale (Silent Drop, GAP-SD-09).
 
 use crate::{error::WatchError, trouble::alert, watch::Watch};
-use audit::{Change, Context, FunctionJournal, Journal, sale_events::message_digest};
+use audit::{Change, Context, FunctionJournal, Journal, Noted, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, Timestamp,
     alert::Severity,
-    inbox::{Incoming, Reply},
+    inbox::{INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
     sale::Event,
 };
+use serde_json::json;
 
 impl Watch<'_> {
-    /// Puts a reply on the sale that it belongs to, if to any.
-    pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<(), WatchError> {
-        let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(()) };
+    /// Puts a reply on the sale that it belongs to. Whether it belongs to one.
+    pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<bool, WatchError> {
+        let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(false) };
         let Some(sale) = self.ports.store.load(&session).await? else {
             tracing::warn!(session = session.prefix(), "a reply to a mail of a sale that is not known");
-            return Ok(());
+            return Ok(false);
         };
-        let FunctionJournal { log, alerts, clock, .. } = self.ports.journal;
-        let journal = Journal { store: self.ports.store, log, alerts, clock };
+        let journal = self.sales();
         let reply = |sale: &mut Sale, now| {
-            // With the key that the sale's tag was made with: it may have been rotated since.
+            // With the key that the sale's tag was made with: it may have been rotated since. Whoever writes under the
+            // buyer's address without being vouched for is not the buyer.
             let buyer = sale.email_tag();
-            let from_buyer = buyer.and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
-            replied(sale, id, from_buyer, now)
+            let is_same = buyer.and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
+            replied(sale, id, is_same.map(|same| same && is_authenticated(message)), now)
         };
         journal.commit(sale, reply).await?.settle().await;
+        Ok(true)
+    }
+
+    /// Puts a message that answers no mail of ours on the list of inquiries.
+    pub(crate) async fn inquire(&self, id: &str, sender: &EmailAddress) -> Result<(), WatchError> {
+        let journal = FunctionJournal { function: INQUIRIES, ..self.ports.journal };
+        let notebook = journal.load::<Inquiries>().await?;
+        let sender = self.ports.audit_key.email_tag(sender);
+        let note = |inquiries: &mut Inquiries, now| {
+            if !inquiries.note(Inquiry { message: id.to_owned(), at: now, sender: sender.clone() }) {
+                return Noted::nothing(());
+            }
+            Noted::save(()).recording("inquiry", json!({ "message": message_digest(id), "sender": sender }))
+        };
+        journal.commit(notebook, note).await?.settle().await;
         Ok(())
+    }
+
+    fn sales(&self) -> Journal<'_> {
+        let FunctionJournal { log, alerts, clock, .. } = self.ports.journal;
+        Journal { store: self.ports.store, log, alerts, clock }
     }
 }
 

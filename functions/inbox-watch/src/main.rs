@@ -9,7 +9,8 @@ fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
         let settings = &Settings::from_environment(backend.environment())?;
-        let (stores, mailbox) = (backend.journal()?, backend.mailbox()?);
+        let stores = backend.journal()?;
+        let mailbox = backend.mailbox_storing_tokens(stores.alerts.clone())?;
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),
             store: &stores.sales,

@@ -86,6 +86,8 @@ pub(crate) struct Answer {
 pub(crate) struct Memory {
     /// When it began; nothing before the first run.
     pub(crate) seeded_at: Option<Timestamp>,
+    /// Whether what somebody has read counts as what nobody has. A memory from before knows only of the others.
+    by_time: bool,
     run: Option<Run>,
     /// Messages that were taken up, ascending.
     pub(crate) seen: Vec<Key>,
@@ -160,9 +162,24 @@ impl Memory {
         }
         // Every other decision relies on the order, and nobody vouches for what is stored.
         self.trim();
+        self.count_by_time();
         self.wait_until = None;
         self.run = Some(Run { id: id.to_owned(), until: now.plus(lease) });
         if self.seeded_at.is_some() { Begun::Go } else { Begun::Seed }
+    }
+
+    /// What was read before messages were told apart by their time alone is not new now: everything up to the last one
+    /// that was taken up counts as seen, or up to the first run where there was none.
+    fn count_by_time(&mut self) {
+        let Some(seeded_at) = self.seeded_at.filter(|_| !self.by_time) else { return };
+        self.by_time = true;
+        let whole_second = format!("{}Z", seeded_at.to_iso().get(..19).unwrap_or_default());
+        let first_run = || {
+            let received_at = ReceivedAt::parse(whole_second).ok()?;
+            Some(Key { received_at, message: String::new() })
+        };
+        let last = self.seen.last().cloned().or_else(first_run);
+        self.floor = self.floor.take().max(last);
     }
 
     /// Whether this run still has the right to work: one that outlived its lease may have been followed by another.
@@ -177,9 +194,10 @@ impl Memory {
         self.answered.retain(|_, at| at.plus(COOLDOWN) > now);
     }
 
-    /// Takes the unread messages, newest first, as seen, without doing anything about them (Inbox Watch, invariant 2).
+    /// Takes the messages, newest first, as seen, without doing anything about them (Inbox Watch, invariant 2).
     pub(crate) fn seed(&mut self, unread: &Arrivals, now: Timestamp) {
         self.seeded_at = Some(now);
+        self.by_time = true;
         for arrival in &unread.messages {
             self.remember(arrival);
         }
@@ -190,15 +208,15 @@ impl Memory {
         }
     }
 
-    /// From when on unread messages are to be listed.
+    /// From when on messages are to be listed.
     pub(crate) fn since(&self) -> ReceivedAt {
         self.floor.as_ref().map_or_else(ReceivedAt::earliest, |floor| floor.received_at.clone())
     }
 
-    /// Takes up the unread messages that are new, oldest first, as far as there is room. Returns how many.
+    /// Takes up the messages that are new, oldest first, as far as there is room. Returns how many.
     pub(crate) fn take(&mut self, unread: &Arrivals) -> usize {
         if !unread.more {
-            // What is not unread any more does not come again.
+            // What is not in the inbox any more does not come again.
             let listed: BTreeSet<String> = unread.messages.iter().map(|arrival| digest(&arrival.id)).collect();
             self.undated.retain(|message| listed.contains(message));
         }

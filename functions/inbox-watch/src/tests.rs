@@ -52,13 +52,19 @@ impl Pause for NoLimit {
     }
 }
 
+/// What the mailbox writes above the headers of a message whose sender it vouches for.
+fn vouched(sender: &str) -> Vec<(String, String)> {
+    let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
+    vec![("Authentication-Results".to_owned(), format!("spf=pass; dmarc=pass action=none header.from={domain}"))]
+}
+
 fn unread(id: &str, second: u32, sender: &str) -> Unread {
     let received_at = ReceivedAt::parse(format!("2027-01-15T08:00:{second:02}Z")).ok();
     let message = Incoming {
         sender: sender.to_owned(),
         subject: "Hello".to_owned(),
         conversation: Some(format!("conversation of {id}")),
-        headers: Vec::new(),
+        headers: vouched(sender),
     };
     Unread { arrival: Arrival { received_at, id: id.to_owned() }, message }
 }
@@ -120,6 +126,53 @@ fn told_of(world: &World, words: &str) -> usize {
 fn told_and_sent(world: &World) -> (usize, usize) {
     let state = world.state();
     (state.broadcasts.len(), state.sent.len())
+}
+
+/// Anybody can write under anybody's address: an acknowledgement to that address would be spam of ours, and its reply
+/// to a sale's mail is not the buyer's.
+#[test]
+fn a_sender_that_nobody_vouches_for_is_told_and_listed_and_not_acknowledged() {
+    let world = replied();
+    world.state().inbox[0].message.headers.clear();
+    world.state().inbox.push(Unread { ..unread("m2", 2, "stranger@example.com") });
+    world.state().inbox[1].message.headers = vouched("someone@other.example");
+    look(&world, "a").unwrap().unwrap();
+    assert_eq!(told_and_sent(&world), (2, 0));
+    assert_eq!(outcomes(&world), ["skipped_unauthenticated", "skipped_unauthenticated"]);
+    let state = world.state();
+    assert_eq!(state.sales[&session()].0.replies()[0].from_buyer, Some(false));
+    assert!(state.notes["inquiries"].0.contains("\"message\":\"m2\""));
+}
+
+/// Whatever breaks, a message that is no reply is on the list of inquiries once, without its address.
+#[test]
+fn a_message_that_is_no_reply_is_an_inquiry_once() {
+    let fresh = || {
+        let world = replied();
+        world.state().inbox[0] = unread("m2", 2, "stranger@example.com");
+        world.state().conversations.clear();
+        world
+    };
+    let clean = fresh();
+    let before = clean.passed();
+    look(&clean, "a").unwrap().unwrap();
+    let boundaries = clean.passed() - before;
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let world = fresh();
+            world.plan(Plan::at(world.passed() + boundary, fault));
+            let _ = look(&world, "a");
+            world.plan(Plan::none());
+            for id in ["b", "c", "d"] {
+                let _ = look(&world, id);
+            }
+            let state = world.state();
+            let note = &state.notes["inquiries"].0;
+            let what = format!("{fault:?} at {boundary}: {note}");
+            assert_eq!(note.matches("\"message\":\"m2\"").count(), 1, "{what}");
+            assert!(!note.contains('@') && note.contains(&tag("v1", "stranger@example.com")), "{what}");
+        }
+    }
 }
 
 #[test]
@@ -411,8 +464,8 @@ impl<'w> Watched<'w> {
 
 #[async_trait]
 impl Inbox for Watched<'_> {
-    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        self.world.unread(since, order, most).await
+    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
+        self.world.arrived(since, order, most).await
     }
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
         self.world.message(id).await

@@ -1,7 +1,7 @@
 //! One run: what is new in the inbox, message by message.
 
 use crate::{
-    answer,
+    answer::{self, Unanswered},
     error::WatchError,
     memory::{AtHand, Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
     trouble::{alert, changed, trouble},
@@ -10,7 +10,7 @@ use audit::{AuditKey, AuditKeys, CommitError, FunctionJournal, Notebook, Noted};
 use domain::{
     Alert, EmailAddress, Timestamp,
     alert::Severity,
-    inbox::{Order, ReceivedAt},
+    inbox::{Order, ReceivedAt, is_authenticated},
     ports::{Broadcast, Inbox, Mailbox, Pause, SaleStore, Versioned},
 };
 use runtime::within;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The name of the function's memory and of its stream in the log.
 pub const FUNCTION: &str = "inbox-watch";
 
-/// So many unread messages are listed: those that may have been seen, and room for new ones behind them, so that
+/// So many messages are listed: those that may have been seen, and room for new ones behind them, so that
 /// every run gets to something new if there is anything.
 const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
 
@@ -127,16 +127,16 @@ impl Watch<'_> {
         noted.await?.ok_or(WatchError::Overtaken)
     }
 
-    /// The first run, or one without a memory: what is unread is taken as seen, nobody is answered, and that is said
+    /// The first run, or one without a memory: what is there is taken as seen, nobody is answered, and that is said
     /// (Inbox Watch, invariant 2, FM-2, FM-3, G7).
     async fn seed(&mut self) -> Result<(), WatchError> {
         let since = ReceivedAt::earliest();
-        let unread = self.ports.inbox.unread(&since, Order::NewestFirst, MOST_SEEN).await?;
+        let unread = self.ports.inbox.arrived(&since, Order::NewestFirst, MOST_SEEN).await?;
         let (count, more) = (unread.messages.len(), unread.more);
         let seed = |memory: &mut Memory, now| {
             memory.seed(&unread, now);
             let or_more = if more { " or more" } else { "" };
-            let detail = format!("first run: {count}{or_more} unread message(s) taken as seen, nobody is answered");
+            let detail = format!("first run: {count}{or_more} message(s) taken as seen, nobody is answered");
             Noted::save(()).recording("inbox_seeded", json!({ "unread": count, "more": more })).alerting(alert(
                 Severity::Warn,
                 now,
@@ -153,7 +153,7 @@ impl Watch<'_> {
     /// Takes up what is new, and works on what is at hand.
     async fn look(&mut self, until: Timestamp) -> Result<(), WatchError> {
         let since = self.notebook.value.memory.since();
-        let unread = self.ports.inbox.unread(&since, Order::OldestFirst, MOST_LISTED).await?;
+        let unread = self.ports.inbox.arrived(&since, Order::OldestFirst, MOST_LISTED).await?;
         self.report.looked = true;
         self.report.new = self.note(|memory, _| Noted::save(memory.take(&unread))).await?;
         let at_hand: Vec<String> = self.notebook.value.memory.at_hand.iter().map(|it| it.id.clone()).collect();
@@ -199,8 +199,11 @@ impl Watch<'_> {
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
         // A person's only: that somebody is out of office is no work for an operator.
-        if !at_hand.unlinked {
-            self.link(id, &message, &address).await?;
+        if !at_hand.unlinked && !self.link(id, &message, &address).await? {
+            self.inquire(id, &address).await?;
+        }
+        if !is_authenticated(&message) {
+            return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
         let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
         match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, now))).await? {

@@ -7,6 +7,7 @@ use runtime::System;
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
+    inquiries_command,
     output::{self, minute},
 };
 
@@ -18,11 +19,24 @@ pub(crate) struct ListArguments {
 
 pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let everything = async {
+    let (rows, inquiries) = wait(async {
         let rows = list::everything(deployed.lists(), System.now()).await;
-        rows.map_err(|error| CommandError::failed("the lists cannot be read", error))
-    };
-    print(&wait(everything)?, arguments.target.json)
+        let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
+        let inquiries = inquiries_command::waiting(&deployed, Some(&rows)).await?;
+        Ok((rows, inquiries))
+    })?;
+    if arguments.target.json {
+        let rows = rows.iter().map(serde_json::to_value).chain(inquiries.iter().map(serde_json::to_value));
+        output::print_json(&rows.collect::<Result<Vec<_>, _>>()?)?;
+        return Ok(Ended::Done);
+    }
+    if !rows.is_empty() || inquiries.is_empty() {
+        print(&rows, false)?;
+    }
+    if !inquiries.is_empty() {
+        output::print(&inquiries_command::table(&inquiries, output::width()))?;
+    }
+    Ok(Ended::Done)
 }
 
 /// Prints rows, as a table or as a JSON array.

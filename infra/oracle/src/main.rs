@@ -13,6 +13,7 @@ mod bulk;
 mod cache_command;
 mod command;
 mod command_error;
+mod correspondence;
 mod crosscheck_command;
 mod deadletters_command;
 mod digest_reader;
@@ -21,6 +22,7 @@ mod doctor_command;
 mod erase_command;
 mod filter_command;
 mod find_command;
+mod inquiries_command;
 mod json_lines;
 mod known_findings;
 mod list_command;
@@ -111,8 +113,8 @@ enum Command {
     Anvil(anvil_command::AnvilCommand),
     /// List everything that waits for a human, most urgent first.
     ///
-    /// Held, unusable and failed sales, dead letters, mails that may have gone, refunds that are not confirmed, and
-    /// what machines ought to have finished by now. An exclamation mark stands where the due time is past.
+    /// Held, unusable and failed sales, dead letters, mails that may have gone, refunds that are not confirmed, inquiries,
+    /// and what machines ought to have finished by now. An exclamation mark stands where the due time is past.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
     List(list_command::ListArguments),
     /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
@@ -153,6 +155,9 @@ enum Command {
     /// What customers have written back to a sale's mails: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle replies list")]
     Replies(replies_command::RepliesCommand),
+    /// What people have written that answers no mail of ours: list, show, settle.
+    #[command(subcommand, after_help = "Example:\n  oracle inquiries list")]
+    Inquiries(inquiries_command::InquiriesCommand),
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
@@ -261,6 +266,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
+        Command::Inquiries(command) => return Ok(inquiries_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),

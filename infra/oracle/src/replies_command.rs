@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
-use domain::{customer_text, inbox::Correspondence, ports::Clock};
+use domain::ports::Clock;
 use operations::{
     list,
     replies::{self, RepliesError, Shown},
@@ -13,8 +13,7 @@ use serde_json::json;
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
-    list_command,
-    output::{self, printable},
+    correspondence, list_command, output,
     sale_name::{self, SaleName},
 };
 
@@ -109,20 +108,7 @@ fn for_people(shown: &[Shown]) -> String {
             None => "the buyer's address is not known",
         };
         let _ = writeln!(text, "{}  {who}", reply.at.to_iso());
-        match says {
-            None => text.push_str("  the mailbox does not have it any more\n"),
-            Some(Correspondence { sender, subject, text: body }) => {
-                let _ = writeln!(
-                    text,
-                    "  from     {}\n  subject  {}\n",
-                    printable(sender),
-                    customer_text::defused_line(subject, usize::MAX)
-                );
-                for line in customer_text::visible(body).lines() {
-                    let _ = writeln!(text, "  {}", customer_text::defused_line(line, usize::MAX));
-                }
-            }
-        }
+        text.push_str(&correspondence::for_people(says.as_ref()));
         text.push('\n');
     }
     text
@@ -154,7 +140,10 @@ fn failed(error: RepliesError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Timestamp, inbox::Reply};
+    use domain::{
+        Timestamp,
+        inbox::{Correspondence, Reply},
+    };
 
     #[test]
     fn a_reply_cannot_move_the_terminals_cursor_and_says_who_wrote() {

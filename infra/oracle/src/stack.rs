@@ -227,6 +227,11 @@ impl Deployed {
         Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
+    /// A stream that belongs to no sale.
+    pub(crate) fn function_journal(&self, function: &'static str) -> FunctionJournal<'_> {
+        FunctionJournal { function, notes: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
     /// Records a decision that belongs to no sale. Nothing is done where that fails.
     pub(crate) async fn record(
         &self,
@@ -234,14 +239,7 @@ impl Deployed {
         action: &'static str,
         facts: &Value,
     ) -> Result<(), CommandError> {
-        let journal = FunctionJournal {
-            function: desk::STREAM,
-            notes: &self.sales,
-            log: &self.log,
-            alerts: &self.alerts,
-            clock: &System,
-        };
-        let recorded = desk::record(journal, operator, action, facts).await;
+        let recorded = desk::record(self.function_journal(desk::STREAM), operator, action, facts).await;
         recorded.map_err(|error| CommandError::failed("the decision is not on record, and nothing was done", error))
     }
 

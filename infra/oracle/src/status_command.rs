@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
+    inquiries_command,
     measurements::{Alarms, Measurements, Runs},
     output::{self, minute},
     queues_command,
@@ -127,7 +128,12 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     let mut checks = Vec::new();
     match list::everything(deployed.lists(), now).await {
         Ok(rows) => {
-            checks.extend(work(&rows.iter().map(|row| (row.work, row.since.as_str(), row.overdue)).collect::<Vec<_>>()))
+            checks
+                .extend(work(&rows.iter().map(|row| (row.work, row.since.as_str(), row.overdue)).collect::<Vec<_>>()));
+            checks.push(match inquiries_command::waiting(deployed, Some(&rows)).await {
+                Ok(waiting) => inquiries(waiting.len(), waiting.iter().filter(|it| it.overdue).count()),
+                Err(error) => Check::new("inquiries", State::Unknown, error.to_string()),
+            });
         }
         Err(error) => checks.push(Check::new("open work", State::Unknown, error.to_string())),
     }
@@ -189,6 +195,15 @@ const fn command(work: Work) -> &'static str {
         Work::Reply => "oracle replies list",
         Work::UnknownMail | Work::InFlight | Work::Erasure => "oracle list",
     }
+}
+
+fn inquiries(count: usize, overdue: usize) -> Check {
+    let state = match (count, overdue) {
+        (0, _) => return Check::new("inquiries", State::Ok, "none"),
+        (_, 0) => State::Waiting,
+        _ => State::Wrong,
+    };
+    Check::new("inquiries", state, format!("{count}, {overdue} overdue: oracle inquiries list"))
 }
 
 fn dead_letters(rows: &[queues_command::Row]) -> Check {

@@ -77,6 +77,7 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
             ok(shared.lock().calls.list(target))
         }
         ("GET", ["mails"]) => ok(Value::Array(shared.lock().mailbox.accepted.clone())),
+        ("GET", ["alerts"]) => ok(Value::Array(shared.lock().alerts.clone())),
         ("GET", ["deliveries"]) => ok(Value::Array(shared.lock().deliveries.clone())),
         ("POST", ["inbox"]) => {
             let message: NewMessage = body(request)?;
@@ -252,8 +253,13 @@ impl NewMessage {
         if let Some(id) = self.internet_message_id {
             fields.insert("internetMessageId".to_owned(), json!(id));
         }
-        let mut headers: Vec<Value> =
-            self.headers.into_iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+        // The mailbox's own judgement stands above what came with the message.
+        let judged = self.headers.keys().any(|name| name.eq_ignore_ascii_case("authentication-results"));
+        let domain = address.rsplit_once('@').map_or("", |(_, domain)| domain);
+        let vouched = format!("spf=pass smtp.mailfrom={domain};dmarc=pass action=none header.from={domain}");
+        let judgement = (!judged).then(|| json!({"name": "Authentication-Results", "value": vouched}));
+        let given = self.headers.into_iter().map(|(name, value)| json!({"name": name, "value": value}));
+        let mut headers: Vec<Value> = judgement.into_iter().chain(given).collect();
         let mut conversation = self.conversation_id;
         if let Some(mail) = self.in_reply_to {
             let mut accepted = state.mailbox.accepted.iter();

@@ -1,6 +1,7 @@
 //! Look-alikes of Stripe, Gemini and Microsoft Graph over HTTP, as strict as the vendors,
 //! with faults on request, a hosted pay page and a mailbox page.
 
+mod alerts;
 mod calls;
 mod config;
 mod control;

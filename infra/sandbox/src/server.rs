@@ -16,7 +16,7 @@ use crate::faults::{Action, Fault};
 use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
 use crate::target::Target;
-use crate::{control, gemini, graph, login, pages, stripe};
+use crate::{alerts, control, gemini, graph, login, pages, stripe};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -66,6 +66,8 @@ async fn respond(shared: &Arc<Shared>, request: &Request) -> Result<Reply, Cut> 
         [] | ["mailbox"] if request.method != hyper::Method::GET => Ok(Reply::empty(405)),
         [] => Ok(Reply::html(200, pages::index())),
         ["mailbox"] => Ok(Reply::html(200, pages::mailbox(&shared.lock()))),
+        ["alerts"] if request.method == hyper::Method::GET => Ok(Reply::html(200, pages::alerts(&shared.lock()))),
+        ["alerts", topic] => Ok(alerts::receive(shared, request, topic).await),
         ["control", rest @ ..] => Ok(control::handle(shared, request, rest).await),
         ["stripe", "pay", session] => Ok(pages::pay(shared, request, session).await),
         [name, ..] => match Target::from_name(name) {

@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) calls: Calls,
     /// Every attempt to deliver a webhook.
     pub(crate) deliveries: Vec<Value>,
+    /// What the stack's topics told, oldest first.
+    pub(crate) alerts: Vec<Value>,
 }
 
 impl State {
@@ -50,6 +52,7 @@ impl State {
             faults: Faults::default(),
             calls: Calls::default(),
             deliveries: Vec::new(),
+            alerts: Vec::new(),
         })
     }
 
@@ -65,6 +68,7 @@ impl State {
         self.faults = Faults::default();
         self.calls.clear();
         self.deliveries.clear();
+        self.alerts.clear();
     }
 }
 

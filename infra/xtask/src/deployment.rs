@@ -24,18 +24,26 @@ pub(crate) struct Deployment {
     environments: BTreeMap<String, BTreeMap<String, String>>,
 }
 
+/// Where the emulator is, and the sandbox, whose page of alerts subscribes to the topics.
+#[derive(Clone, Copy)]
+pub(crate) struct Addresses<'a> {
+    pub(crate) emulator: &'a str,
+    pub(crate) sandbox: &'a str,
+}
+
 /// Packages, uploads and deploys, and fills the stack's secrets; does little when nothing changed.
 pub(crate) fn deploy(
     dir: &LocalDir,
     supervisor: &Supervisor,
     environment: &Environment,
-    endpoint: &str,
+    addresses: Addresses<'_>,
     built: &Built,
     parameters: &BTreeMap<String, String>,
     secrets: &BTreeMap<String, Value>,
 ) -> Result<Deployment, Error> {
     let request = json!({
-        "endpoint": endpoint,
+        "endpoint": addresses.emulator,
+        "alerts": format!("{}/alerts", addresses.sandbox),
         "region": REGION,
         "stack": STACK,
         "template": dir.root().join("template.yaml"),

@@ -1,7 +1,7 @@
 //! `up` and `down`: a whole stack started in order, watched over, and stopped without a trace.
 
 use crate::{
-    deployment,
+    deployment::{self, Addresses},
     error::Error,
     front_door,
     functions::{self, Built},
@@ -254,7 +254,8 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
     supervisor.record()?;
     let deployment = step("deploying template.yaml", || {
         let parameters = parameters(&vendors, options, &site, &sandbox);
-        deployment::deploy(dir, supervisor, &environment, &endpoint, &built, &parameters, &vendors.secrets)
+        let addresses = Addresses { emulator: &endpoint, sandbox: &sandbox };
+        deployment::deploy(dir, supervisor, &environment, addresses, &built, &parameters, &vendors.secrets)
     })?;
     let api = deployment
         .outputs
@@ -289,7 +290,8 @@ fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode
     let (environment, built) = prepare(&supervisor, options)?;
     stack.outputs = step("deploying template.yaml", || {
         let parameters = parameters(&vendors, options, &stack.site, &stack.sandbox);
-        deployment::deploy(dir, &supervisor, &environment, &stack.aws_endpoint, &built, &parameters, &vendors.secrets)
+        let addresses = Addresses { emulator: &stack.aws_endpoint, sandbox: &stack.sandbox };
+        deployment::deploy(dir, &supervisor, &environment, addresses, &built, &parameters, &vendors.secrets)
     })?
     .outputs;
     configure_sandbox(&stack.sandbox, &stack.site, &vendors)?;
@@ -335,9 +337,10 @@ fn announce(stack: &StackFile, begin: Instant) {
         real => format!("real: {}; the others are the sandbox's", real.join(", ")),
     };
     eprintln!(
-        "\nready after {:.1} s; {vendors}\n\n  site     {}\n  mailbox  {}/mailbox\n  AWS      {}\n\n  cargo xtask demo \"Should I open a second bakery?\"\n  cargo xtask down",
+        "\nready after {:.1} s; {vendors}\n\n  site     {}\n  mailbox  {}/mailbox\n  alerts   {}/alerts\n  AWS      {}\n\n  cargo xtask demo \"Should I open a second bakery?\"\n  cargo xtask down",
         begin.elapsed().as_secs_f64(),
         stack.site,
+        stack.sandbox,
         stack.sandbox,
         stack.aws_endpoint
     );

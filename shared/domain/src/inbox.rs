@@ -2,6 +2,7 @@
 
 use crate::{EmailAddress, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// When the mailbox received a message, as it writes it: `2026-04-16T10:00:00Z`. Such texts sort as the moments do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,7 +54,7 @@ impl From<ReceivedAt> for String {
     }
 }
 
-/// An unread message as a list names it.
+/// A message as a list names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
     /// When the mailbox received it; nothing where it does not say, or not in its usual form (Inbox Watch, FM-5).
@@ -62,7 +63,7 @@ pub struct Arrival {
     pub id: String,
 }
 
-/// Unread messages, as far as they were read.
+/// Messages, as far as they were listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
     /// The messages in the order that was asked for.
@@ -71,13 +72,96 @@ pub struct Arrivals {
     pub more: bool,
 }
 
-/// In which order unread messages are listed.
+/// In which order messages are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The one received first comes first.
     OldestFirst,
     /// The one received last comes first.
     NewestFirst,
+}
+
+/// Whether the mailbox vouches for a message's sender: the domain of its address says so (DMARC).
+///
+/// The mailbox writes its judgement above all headers that came with the message, so only the first
+/// Authentication-Results counts; a sender can write others below. Comments in it are the sender's to influence.
+#[must_use]
+pub fn is_authenticated(message: &Incoming) -> bool {
+    let mut headers = message.headers.iter();
+    let Some((_, results)) = headers.find(|(name, _)| name.eq_ignore_ascii_case("authentication-results")) else {
+        return false;
+    };
+    let Some((_, domain)) = message.sender.rsplit_once('@') else { return false };
+    let results = without_comments(results).to_lowercase();
+    let mut judged = results.split(';').map(str::trim).filter(|result| result.starts_with("dmarc="));
+    let Some(result) = judged.next() else { return false };
+    let mut words = result.split_whitespace();
+    let passed = words.next() == Some("dmarc=pass");
+    let from = words.find_map(|word| word.strip_prefix("header.from="));
+    passed && judged.next().is_none() && from == Some(domain.to_lowercase().as_str())
+}
+
+/// The text without what is in parentheses, which may be nested.
+fn without_comments(text: &str) -> String {
+    let mut depth = 0_usize;
+    let outside = text.chars().filter(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => {
+                depth = depth.saturating_sub(1);
+                return false;
+            }
+            _ => {}
+        }
+        depth == 0
+    });
+    outside.collect()
+}
+
+/// A message of a person that answers none of our mails: somebody reads it and answers, within the time that its
+/// acknowledgement promises. No text and no address is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquiry {
+    /// The mailbox's id of the message, by which its text is fetched when somebody reads it.
+    pub message: String,
+    /// When it was found.
+    pub at: Timestamp,
+    /// Keyed hash of the sender's address: that of the sales whose mails go there.
+    pub sender: String,
+}
+
+/// The name of the notebook and of the stream of inquiries.
+pub const INQUIRIES: &str = "inquiries";
+
+/// The acknowledgement promises an answer within this time (Inbox Watch, AUTORESPONSE).
+pub const ANSWERED_WITHIN: Duration = Duration::from_secs(24 * 3600);
+
+/// So many inquiries wait at once; the inbox has the others.
+pub const MAX_INQUIRIES: usize = 300;
+
+/// The inquiries that wait, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquiries {
+    /// Those that nobody has answered.
+    pub open: Vec<Inquiry>,
+}
+
+impl Inquiries {
+    /// Notes an inquiry, once; `false` where it is there already, or there is no room.
+    pub fn note(&mut self, inquiry: Inquiry) -> bool {
+        let is_new = self.open.iter().all(|known| known.message != inquiry.message) && self.open.len() < MAX_INQUIRIES;
+        if is_new {
+            self.open.push(inquiry);
+        }
+        is_new
+    }
+
+    /// Takes one off the list by its message; `false` where it is not there.
+    pub fn settle(&mut self, message: &str) -> bool {
+        let before = self.open.len();
+        self.open.retain(|inquiry| inquiry.message != message);
+        self.open.len() < before
+    }
 }
 
 /// A message without its body. It holds an address and somebody's words, so it cannot be printed.
@@ -135,6 +219,44 @@ pub const MAX_REPLIES: usize = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn authenticated(sender: &str, headers: &[(&str, &str)]) -> bool {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        is_authenticated(&Incoming { sender: sender.into(), subject: String::new(), conversation: None, headers })
+    }
+
+    #[test]
+    fn only_the_mailboxs_own_judgement_vouches_for_a_sender() {
+        const PASS: &str = "spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=example.com; dkim=pass (signature was \
+             verified) header.d=example.com;dmarc=pass action=none header.from=example.com;compauth=pass reason=100";
+        let name = "Authentication-Results";
+        assert!(authenticated("buyer@Example.com", &[("Received", "x"), (name, PASS)]));
+        assert!(authenticated("buyer@example.com", &[("authentication-results", PASS), (name, "dmarc=fail")]));
+        for (sender, value) in [
+            ("buyer@other.example", PASS),
+            ("buyer@example.com", "spf=pass; dmarc=none action=none header.from=example.com"),
+            ("buyer@example.com", "dmarc=bestguesspass action=none header.from=example.com"),
+            ("buyer@example.com", "dmarc=pass action=none"),
+            ("buyer@example.com", "spf=fail smtp.mailfrom=x (; dmarc=pass header.from=example.com)"),
+            ("buyer@example.com", "dmarc=fail header.from=example.com; dmarc=pass header.from=example.com"),
+            ("nobody", PASS),
+        ] {
+            assert!(!authenticated(sender, &[(name, value)]), "{sender} {value}");
+        }
+        assert!(!authenticated("buyer@example.com", &[(name, "dmarc=fail"), (name, PASS)]), "a sender's own, below");
+        assert!(!authenticated("buyer@example.com", &[("Authentication-Results-Original", PASS)]));
+        assert!(!authenticated("buyer@example.com", &[]));
+    }
+
+    #[test]
+    fn an_inquiry_is_noted_and_settled_once() {
+        let at = Timestamp::from_seconds(0);
+        let inquiry = |id: usize| Inquiry { message: format!("m{id}"), at, sender: "tag".into() };
+        let mut inquiries = Inquiries::default();
+        assert!(inquiries.note(inquiry(1)) && !inquiries.note(inquiry(1)));
+        assert!(inquiries.settle("m1") && !inquiries.settle("m1"));
+        assert_eq!((0..999).filter(|id| inquiries.note(inquiry(*id))).count(), MAX_INQUIRIES);
+    }
 
     #[test]
     fn times_have_one_form() {

@@ -16,8 +16,8 @@ fn unavailable<T>(_: T) -> MailError {
 
 #[async_trait]
 impl Inbox for World {
-    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        let read = self.boundary("inbox.unread", |state| {
+    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
+        let read = self.boundary("inbox.arrived", |state| {
             let late = |arrival: &&Arrival| arrival.received_at.as_ref().is_none_or(|received| received >= since);
             let mut messages: Vec<_> = state.inbox.iter().map(|unread| &unread.arrival).filter(late).cloned().collect();
             messages.sort_by(|a, b| a.received_at.cmp(&b.received_at));

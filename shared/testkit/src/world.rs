@@ -48,7 +48,7 @@ pub const BOUNDARIES: [&str; 59] = [
     "inbox.create_acknowledgement",
     "inbox.message",
     "inbox.sale_of",
-    "inbox.unread",
+    "inbox.arrived",
     "ledger.paid_since",
     "ledger.refund",
     "ledger.session_of",

@@ -34,6 +34,24 @@ fn finish_all(memory: &mut Memory) {
     }
 }
 
+/// A memory from before messages were told apart by time alone knows nothing of those that somebody had read: none of
+/// them is new now, and what comes from here on is.
+#[test]
+fn a_memory_that_knew_unread_messages_only_goes_on_by_time() {
+    let mut memory = seeded();
+    memory.take(&arrivals(vec![arrival(50, "seen")]));
+    finish_all(&mut memory);
+    memory.end(at(1), None);
+    memory.by_time = false;
+    assert_eq!(memory.begin("b", at(200), LEASE), Begun::Go);
+    assert_eq!(memory.since(), received(50));
+    let listed = arrivals(vec![arrival(40, "read long ago"), arrival(50, "seen"), arrival(60, "new")]);
+    assert_eq!((memory.take(&listed), memory.at_hand[0].id.as_str()), (1, "new"));
+    let mut empty = Memory { seeded_at: Some(at(1_776_297_610)), ..Memory::default() };
+    assert_eq!(empty.begin("b", at(1_776_297_700), LEASE), Begun::Go);
+    assert_eq!(empty.take(&arrivals(vec![arrival(0, "older"), arrival(30_000, "new")])), 1);
+}
+
 #[test]
 fn one_run_at_a_time_and_a_dead_one_is_followed() {
     let mut memory = seeded();
@@ -68,7 +86,8 @@ fn the_list_keeps_the_newest_500_and_forgets_none() {
 #[test]
 fn a_stored_list_that_is_too_long_is_cut_at_the_next_run() {
     let key = |second| Key { received_at: received(second), message: digest("m") };
-    let mut memory = Memory { seeded_at: Some(at(0)), seen: (0..600).rev().map(key).collect(), ..Memory::default() };
+    let mut memory =
+        Memory { seeded_at: Some(at(0)), by_time: true, seen: (0..600).rev().map(key).collect(), ..Memory::default() };
     memory.begin("a", at(1), LEASE);
     assert_eq!((memory.seen.len(), &memory.seen[0]), (MOST_SEEN, &key(100)));
     assert_eq!(memory.take(&arrivals(vec![arrival(50, "x"), arrival(550, "m"), arrival(550, "y")])), 1);

@@ -1,8 +1,10 @@
 //! Pages for people: plain HTML without scripts, made to be read at 360 px.
 
+mod alerts;
 mod mailbox;
 mod pay;
 
+pub(crate) use alerts::alerts;
 pub(crate) use mailbox::mailbox;
 pub(crate) use pay::pay;
 

@@ -182,3 +182,18 @@ async fn the_pages_are_there_and_escape_what_they_show() {
     assert_eq!(read(world.client.get(world.url("/nothing"))).await.0, 404);
     assert_eq!(world.control("nothing", json!({})).await.0, 404);
 }
+
+#[tokio::test]
+async fn what_the_topics_tell_is_kept_and_shown() {
+    let world = world().await;
+    let message = json!({"Type": "Notification", "Message": "[ORACLE-X] WARN | a < b", "Subject": null});
+    let (status, _) = read(world.client.post(world.url("/alerts/ops")).json(&message)).await;
+    assert_eq!(status, 200);
+    let (status, _) = read(world.client.post(world.url("/alerts/ops")).json(&json!({"Type": "Other"}))).await;
+    assert_eq!(status, 400);
+    let alerts = world.look("alerts").await;
+    assert_eq!((&alerts[0]["topic"], &alerts[0]["line"]), (&json!("ops"), &json!("[ORACLE-X] WARN | a < b")));
+    let (_, page) = read(world.client.get(world.url("/alerts"))).await;
+    let page = page.as_str().unwrap();
+    assert!(page.contains("1 alert") && page.contains("a &lt; b") && page.contains("not evaluated"), "{page}");
+}

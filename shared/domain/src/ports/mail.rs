@@ -105,8 +105,8 @@ pub trait Mailbox: Send + Sync {
 /// invariant 8).
 #[async_trait]
 pub trait Inbox: Send + Sync {
-    /// The unread messages that were received at `since` or later, at most `most`.
-    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
+    /// The messages that were received at `since` or later, read by somebody or not, at most `most`.
+    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
     /// A message without its body; nothing where it is not there (any more).
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
     /// A message as an operator reads it.

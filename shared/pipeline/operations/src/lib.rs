@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod desk;
 pub mod erase;
+pub mod inquiries;
 pub mod list;
 pub mod quarantine;
 pub mod reattempt;

@@ -40,6 +40,9 @@ pub struct Row {
     /// Whether a decision about the money is open: try again, or give it back.
     #[serde(skip)]
     pub(crate) undecided: bool,
+    /// Keyed hash of the buyer's address.
+    #[serde(skip)]
+    pub email_tag: Option<String>,
 }
 
 /// Everything that waits for a human, most urgent first: every list, and of what machines work on only what is
@@ -138,6 +141,7 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
         tier: sale.tier(),
         detail: detail(sale, open.work),
         replies: sale.waiting_replies().count(),
+        email_tag: sale.email_tag().map(str::to_owned),
         undecided: *sale.money() == Money::Kept
             && matches!(sale.fulfilment(), Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }),
     })

@@ -93,14 +93,15 @@ impl Wired {
     pub fn new(backend: &Backend) -> Result<Self, Error> {
         let site = backend.site()?;
         let http = reqwest::Client::builder().timeout(SITE_TIMEOUT).redirect(reqwest::redirect::Policy::none());
+        let stores = backend.journal()?;
         Ok(Self {
             addresses: vec![site.clone(), backend.graph_url()?],
             smoke_secret: backend.secret(SecretName::StripeSmoke)?,
             gemini_secret: backend.secret(SecretName::Gemini)?,
             site: HttpSite { http: http.build()?, base_url: site },
-            mailbox: backend.mailbox()?,
+            mailbox: backend.mailbox_storing_tokens(stores.alerts.clone())?,
             checkout: backend.stripe_test_mode()?,
-            stores: backend.journal()?,
+            stores,
         })
     }
 

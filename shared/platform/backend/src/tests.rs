@@ -53,7 +53,9 @@ const CLIENTS: [(&str, &[&str], Build); 13] = [
     ("stripe's test mode", &["STRIPE_SMOKE_SECRET_ID", "SITE_URL"], |backend| backend.stripe_test_mode().map(drop)),
     ("gemini", &["GEMINI_SECRET_ID"], |backend| backend.gemini().map(drop)),
     ("models", &["GEMINI_MODEL"], |backend| backend.models().map(drop)),
-    ("mailbox", &["GRAPH_SECRET_ID", "GRAPH_SENDER"], |backend| backend.mailbox().map(drop)),
+    ("mailbox", &["GRAPH_SECRET_ID", "GRAPH_SENDER", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"], |backend| {
+        backend.mailbox_storing_tokens(backend.alerts()?).map(drop)
+    }),
 ];
 
 #[test]

@@ -57,24 +57,12 @@ impl Backend {
         Ok(ModelList::parse(&self.required("GEMINI_MODEL")?)?)
     }
 
-    /// The mailbox, for functions that use it rarely: a refresh token that the login service replaces is used until
-    /// the process ends and stored by nobody.
-    ///
-    /// # Errors
-    /// As [`Self::stripe`].
-    pub fn mailbox(&self) -> Result<graph::LazyClient, BackendError> {
-        let secret = Arc::new(self.secret(SecretName::Graph)?);
-        self.mailbox_with(secret, Arc::new(graph::NotKept))
-    }
-
     /// The mailbox, whose replaced refresh tokens are stored in its secret (Email Retry, INV-07).
     ///
     /// # Errors
     /// As [`Self::stripe`].
     pub fn mailbox_storing_tokens(&self, alerts: SnsAlerts) -> Result<graph::LazyClient, BackendError> {
-        let secret = Arc::new(self.secret(SecretName::Graph)?);
-        let tokens = StoredTokens { secret: Arc::clone(&secret), alerts };
-        self.mailbox_with(secret, Arc::new(tokens))
+        self.mailbox_with(Arc::new(self.secret(SecretName::Graph)?), alerts)
     }
 
     /// The address of the mailbox's service.
@@ -90,6 +78,24 @@ impl Backend {
     /// # Errors
     /// As [`Self::stripe`].
     pub fn mailbox_with(
+        &self,
+        secret: Arc<SecretDocument>,
+        alerts: SnsAlerts,
+    ) -> Result<graph::LazyClient, BackendError> {
+        let tokens = Arc::new(StoredTokens { secret: Arc::clone(&secret), alerts });
+        self.mailbox_of(secret, tokens)
+    }
+
+    /// The mailbox, for functions that use it rarely and may not write its secret: a refresh token that the login service
+    /// replaces is used until the process ends. Those that look into the mailbox all day store one.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn mailbox(&self) -> Result<graph::LazyClient, BackendError> {
+        self.mailbox_of(Arc::new(self.secret(SecretName::Graph)?), Arc::new(graph::NotKept))
+    }
+
+    fn mailbox_of(
         &self,
         secret: Arc<SecretDocument>,
         tokens: Arc<dyn graph::RefreshTokenStore>,

@@ -256,8 +256,8 @@ const LASTING_IDS_AND_TEXT: &str = r#"IdType="ImmutableId", outlook.body-content
 
 #[async_trait]
 impl Inbox for Client {
-    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        let mut url = self.at(&inbox::unread(since, order, most));
+    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
+        let mut url = self.at(&inbox::arrived(since, order, most));
         let mut found = Arrivals::default();
         loop {
             let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("unread", "") };

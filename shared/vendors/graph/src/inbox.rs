@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Messages a page.
 const PAGE: usize = 50;
 
-/// A page of unread messages.
+/// A page of messages.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) messages: Vec<Arrival>,
@@ -18,14 +18,14 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// The first page of unread messages. What is sorted by has to be filtered by first: Graph refuses the call otherwise.
-pub(crate) fn unread(since: &ReceivedAt, order: Order, most: usize) -> String {
+/// The first page of messages. What is sorted by has to be filtered by first: Graph refuses the call otherwise.
+pub(crate) fn arrived(since: &ReceivedAt, order: Order, most: usize) -> String {
     let direction = match order {
         Order::OldestFirst => "asc",
         Order::NewestFirst => "desc",
     };
     format!(
-        "/mailFolders/inbox/messages?$filter=receivedDateTime%20ge%20{}%20and%20isRead%20eq%20false\
+        "/mailFolders/inbox/messages?$filter=receivedDateTime%20ge%20{}\
          &$orderby=receivedDateTime%20{direction}&$select=id,receivedDateTime&$top={}",
         since.as_str(),
         PAGE.min(most.max(1)),

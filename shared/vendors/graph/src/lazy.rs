@@ -105,11 +105,11 @@ const fn is_refused<T>(outcome: &Result<T, MailError>) -> bool {
 
 #[async_trait]
 impl Inbox for LazyClient {
-    async fn unread(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
+    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
         let client = self.client().await?;
-        let outcome = client.unread(since, order, most).await;
+        let outcome = client.arrived(since, order, most).await;
         match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.unread(since, order, most).await,
+            Some(client) => client.arrived(since, order, most).await,
             None => outcome,
         }
     }

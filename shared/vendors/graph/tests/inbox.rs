@@ -35,7 +35,7 @@ async fn every_question_is_asked_as_graph_reads_it() {
     .await;
     let client = parts(&server.url).client;
     let since = ReceivedAt::parse("2026-04-16T09:00:00Z").unwrap();
-    let unread = client.unread(&since, Order::OldestFirst, 1000).await.unwrap();
+    let unread = client.arrived(&since, Order::OldestFirst, 1000).await.unwrap();
     assert_eq!((unread.messages.len(), unread.more), (2, false));
     let message = client.message("A/1").await.unwrap().unwrap();
     assert_eq!((message.sender.as_str(), message.conversation.as_deref()), ("a@example.com", Some("c'1")));
@@ -50,8 +50,8 @@ async fn every_question_is_asked_as_graph_reads_it() {
     assert_eq!(
         lines,
         [
-            "GET /mailFolders/inbox/messages?$filter=receivedDateTime%20ge%202026-04-16T09:00:00Z%20and%20isRead%20eq\
-             %20false&$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=50 HTTP/1.1",
+            "GET /mailFolders/inbox/messages?$filter=receivedDateTime%20ge%202026-04-16T09:00:00Z\
+             &$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=50 HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,conversationId,internetMessageHeaders HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,body HTTP/1.1",
             "GET /mailFolders/sentitems/messages?$filter=conversationId%20eq%20%27c%27%271%27&$select=sentDateTime\
@@ -110,7 +110,7 @@ async fn a_next_page_elsewhere_is_not_asked_for() {
     let page = r#"{"value":[],"@odata.nextLink":"https://evil.example/v1.0/users/x/messages"}"#;
     let server = Server::start([json(200, TOKEN), json(200, page)]).await;
     let client = parts(&server.url).client;
-    let unread = client.unread(&ReceivedAt::earliest(), Order::NewestFirst, 10).await;
+    let unread = client.arrived(&ReceivedAt::earliest(), Order::NewestFirst, 10).await;
     assert!(matches!(unread, Err(MailError::Unavailable(200))));
     assert_eq!(server.seen().len(), 2);
 }
@@ -119,7 +119,7 @@ async fn a_next_page_elsewhere_is_not_asked_for() {
 async fn no_more_pages_are_asked_for_than_are_wanted() {
     let page = r#"{"value":[{"id":"A"},{"id":"B"},{"id":"C"}],"@odata.nextLink":"https://evil.example/"}"#;
     let server = Server::start([json(200, TOKEN), json(200, page)]).await;
-    let unread = parts(&server.url).client.unread(&ReceivedAt::earliest(), Order::NewestFirst, 2).await.unwrap();
+    let unread = parts(&server.url).client.arrived(&ReceivedAt::earliest(), Order::NewestFirst, 2).await.unwrap();
     assert_eq!((unread.messages.len(), unread.more), (2, true));
     assert!(server.seen()[1].line.contains("desc") && server.seen()[1].line.ends_with("$top=2 HTTP/1.1"));
 }
@@ -132,12 +132,12 @@ async fn refusals_say_how_long_to_wait_and_what_is_gone() {
         (server, client)
     };
     let (_server, client) = first(json_with(429, "Retry-After: 90\r\n", "{}")).await;
-    let unread = client.unread(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
+    let unread = client.arrived(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
     assert!(matches!(unread, Err(MailError::Throttled(wait)) if wait == Duration::from_secs(90)));
     let (_server, client) = first(json(404, "{}")).await;
     assert!(client.message("A").await.unwrap().is_none());
     let (_server, client) = first(json(404, "{}")).await;
-    let unread = client.unread(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
+    let unread = client.arrived(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
     assert!(matches!(unread, Err(MailError::Forbidden(404))), "a folder is never missing: the mailbox is");
     let (_server, client) = first(json(200, "{}")).await;
     assert!(matches!(client.sale_of(&reply()).await, Err(MailError::Unavailable(200))));

@@ -1,0 +1,152 @@
+//! Messages of people that answer no mail of ours: listed with the open sales of their address, read on demand, and
+//! settled by an operator.
+
+use crate::{Operator, list::Row};
+use audit::{CommitError, FunctionJournal, Noted, sale_events::message_digest};
+use domain::{
+    Timestamp,
+    inbox::{ANSWERED_WITHIN, INQUIRIES, Inquiries, Inquiry},
+    ports::StorageError,
+};
+use serde::Serialize;
+use serde_json::json;
+
+/// Why an inquiry was neither listed nor settled.
+#[derive(Debug, thiserror::Error)]
+pub enum InquiryError {
+    /// No inquiry of this name waits.
+    #[error("no such inquiry waits")]
+    None,
+    /// The table failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The list could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// One inquiry of the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its name here: the digest that stands for the message in the log, cut down.
+    pub inquiry: String,
+    /// Always "inquiry", as sales name their work.
+    pub work: &'static str,
+    /// When it was found, UTC.
+    pub since: String,
+    /// When the answer is due, UTC.
+    pub due: String,
+    /// Whether that is past.
+    pub overdue: bool,
+    /// The open sales whose mails go to the same address, by reference.
+    pub sales: Vec<String>,
+    /// The mailbox's id of the message.
+    #[serde(skip)]
+    pub message: String,
+}
+
+fn name_of(message: &str) -> String {
+    message_digest(message).chars().take(12).collect()
+}
+
+/// The inquiries that wait, oldest first. `open` are the sales that wait for somebody.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn waiting(journal: FunctionJournal<'_>, open: &[Row], now: Timestamp) -> Result<Vec<Waiting>, StorageError> {
+    let inquiries = FunctionJournal { function: INQUIRIES, ..journal }.load::<Inquiries>().await?;
+    let waiting = |inquiry: &Inquiry| {
+        let due = inquiry.at.plus(ANSWERED_WITHIN);
+        let same = |row: &&Row| row.email_tag.as_deref() == Some(inquiry.sender.as_str());
+        Waiting {
+            inquiry: name_of(&inquiry.message),
+            work: "inquiry",
+            since: inquiry.at.to_iso(),
+            due: due.to_iso(),
+            overdue: due <= now,
+            sales: open.iter().filter(same).map(|row| row.session_id.reference().to_owned()).collect(),
+            message: inquiry.message.clone(),
+        }
+    };
+    Ok(inquiries.value.memory.open.iter().map(waiting).collect())
+}
+
+/// Notes that an operator has answered an inquiry.
+///
+/// # Errors
+/// [`InquiryError`].
+pub async fn settle(journal: FunctionJournal<'_>, operator: &Operator, name: &str) -> Result<(), InquiryError> {
+    let journal = FunctionJournal { function: INQUIRIES, ..journal };
+    let inquiries = journal.load::<Inquiries>().await?;
+    let settle = |inquiries: &mut Inquiries, _| {
+        let named = inquiries.open.iter().find(|inquiry| name_of(&inquiry.message) == name);
+        let Some(message) = named.map(|inquiry| inquiry.message.clone()) else { return Noted::nothing(false) };
+        let facts = json!({
+            "message": message_digest(&message), "by": operator.name(), "reason": operator.reason(),
+        });
+        inquiries.settle(&message);
+        Noted::save(true).requiring("inquiry_settled", facts)
+    };
+    let (_, settled) = journal.commit(inquiries, settle).await?.settle().await;
+    if settled { Ok(()) } else { Err(InquiryError::None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        list,
+        testing::{at, operator, sale, world_with},
+    };
+    use domain::sale::Fulfilment;
+    use testkit::{World, run, sale::WithField};
+
+    fn journal(world: &World) -> FunctionJournal<'_> {
+        FunctionJournal { function: INQUIRIES, notes: world, log: world, alerts: world, clock: world }
+    }
+
+    /// The customer of a failed sale writes "I got nothing", and a stranger asks for something.
+    fn world() -> World {
+        let failed = Fulfilment::Failed { reason: "503".into(), at: at(-50) };
+        let world = world_with(sale().with("fulfilment", failed).with("email_tag", Some("tag-of-buyer".to_owned())));
+        let note = |inquiries: &mut Inquiries, now| {
+            for (message, sender) in [("m1", "tag-of-buyer"), ("m2", "tag-of-stranger")] {
+                inquiries.note(Inquiry { message: message.into(), at: now, sender: sender.into() });
+            }
+            Noted::save(())
+        };
+        let noted = async {
+            let loaded = journal(&world).load::<Inquiries>().await.unwrap();
+            journal(&world).commit(loaded, note).await.unwrap().settle().await;
+        };
+        run(noted).unwrap();
+        world
+    }
+
+    fn listed(world: &World, seconds: i64) -> Vec<Waiting> {
+        let ports = list::Ports { open: world, store: world };
+        let open = run(list::everything(ports, at(0))).unwrap().unwrap();
+        run(waiting(journal(world), &open, at(seconds))).unwrap().unwrap()
+    }
+
+    #[test]
+    fn an_inquiry_is_due_in_a_day_and_names_the_open_sales_of_its_address() {
+        let world = world();
+        let waiting = listed(&world, 0);
+        assert_eq!(waiting.iter().map(|it| it.sales.len()).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!((waiting[0].sales[0].as_str(), waiting[0].overdue), ("c3D4e5F6", false));
+        assert!(listed(&world, 24 * 3600)[0].overdue && !listed(&world, 24 * 3600 - 1)[0].overdue);
+    }
+
+    #[test]
+    fn an_inquiry_is_settled_once_and_on_record() {
+        let world = world();
+        let name = listed(&world, 0)[0].inquiry.clone();
+        run(settle(journal(&world), &operator(), &name)).unwrap().unwrap();
+        assert_eq!(listed(&world, 0).len(), 1);
+        let again = run(settle(journal(&world), &operator(), &name)).unwrap();
+        assert!(matches!(again, Err(InquiryError::None)));
+        let log: String = world.state().log.values().cloned().collect();
+        assert!(log.contains("inquiry_settled") && log.contains("\"by\":\"dana\""), "{log}");
+    }
+}
