@@ -126,7 +126,9 @@ async fn health_says_whether_sales_can_be_read() {
     assert_eq!((reply.status, &health["service"]), (200, &json!("resonant")));
     // Degraded where a test of the cache's health looked minutes ago and nobody has since.
     assert!(["resonant", "degraded"].iter().any(|status| health["status"] == *status), "{health}");
-    let names: Vec<&String> = health.as_object().expect("an object").keys().collect();
+    // A build that nobody attested says so besides.
+    let names: Vec<&String> =
+        health.as_object().expect("an object").keys().filter(|name| *name != "authority_suite").collect();
     assert_eq!(names, ["service", "status", "timestamp"], "the figures are not public: {health}");
     assert!(health["timestamp"].is_string(), "{health}");
 }

@@ -1,15 +1,10 @@
 //! The authority gate before a purchase: what it says of a question, as replies of the API.
 
 use authority::{Contact, Evaluation, State, evaluate};
-use domain::Query;
+use domain::{Query, texts};
 use runtime::http::Reply;
 use serde_json::{Value, json};
 
-/// Answers a possible self-harm disclosure: the specification's text (Appendix F, "Minor Self-Harm Signal"), with the
-/// resources of the evaluation in place of its US ones. Contains no sales language.
-const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
-                      deserve support right now. Please reach out to one of these. If you're in immediate danger, \
-                      please call your local emergency number.";
 const BLOCKED: &str = "A verdict from us could do harm here, so we do not give one, and nothing was charged. Please ask \
                        somebody who can look at the whole situation.";
 const SPECIFICATION: &str =
@@ -31,7 +26,7 @@ pub(crate) fn refusal(evaluation: &Evaluation) -> Option<Reply> {
         State::AmbiguousMapping => ("ambiguous", AMBIGUOUS),
         State::RequiresOracleVerification => ("needs_verification", VERIFICATION),
         State::Unresolvable => ("unresolvable", UNRESOLVABLE),
-        State::Blocked if is_crisis(evaluation) => ("blocked", CRISIS),
+        State::Blocked if evaluation.is_crisis() => ("blocked", texts::CRISIS),
         State::Blocked => ("blocked", BLOCKED),
     };
     let body = json!({
@@ -40,8 +35,8 @@ pub(crate) fn refusal(evaluation: &Evaluation) -> Option<Reply> {
         "missing_axes": evaluation.missing_axes(),
         "questions": evaluation.questions(),
         "resources": contacts(evaluation),
-        "suggested_actions": if is_crisis(evaluation) { &[] } else { evaluation.suggested_actions() },
-        "crisis": is_crisis(evaluation),
+        "suggested_actions": if evaluation.is_crisis() { &[] } else { evaluation.suggested_actions() },
+        "crisis": evaluation.is_crisis(),
     });
     Some(Reply::json(REFUSED, &body))
 }
@@ -91,9 +86,4 @@ pub(crate) fn log(evaluation: &Evaluation) {
 
 fn contacts(evaluation: &Evaluation) -> Vec<Contact> {
     evaluation.resources()
-}
-
-/// Whether the evaluation found a possible self-harm disclosure.
-fn is_crisis(evaluation: &Evaluation) -> bool {
-    matches!(evaluation.reason_code(), "suicidal_ideation" | "imminent_harm_signal_minor")
 }

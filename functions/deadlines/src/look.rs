@@ -131,10 +131,16 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::InFlight => chase(ports, sale).await,
         Work::Erasure => erase(ports, session).await,
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
-        Work::Review if settings.refund_held && !is_served(&sale.value) => refund_held(ports, sale).await,
-        Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
-            remind(ports, sale).await
-        }
+        Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
+        // Nothing switches this off: what must not be answered is not kept.
+        Work::Declined => refund_by_policy(ports, sale).await,
+        Work::Review
+        | Work::Declined
+        | Work::Reply
+        | Work::Unusable
+        | Work::Failed
+        | Work::DeadLetter
+        | Work::UnknownMail => remind(ports, sale).await,
     }
 }
 
@@ -190,6 +196,7 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
     let what = match open.work {
         Work::Review => "held by the content filter: approve, replace or refund it",
+        Work::Declined => "the authority gate lets nobody answer it: approve it (oracle authority queue), or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
@@ -211,16 +218,23 @@ fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert 
 }
 
 /// The policy as the authorisation in the log names it.
-fn policy() -> Result<Authorisation, InvalidWords> {
-    Authorisation::parse("policy quarantine-24h", "held by the content filter for 24 hours without a decision")
+fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
+    match work {
+        Work::Declined => Authorisation::parse("policy authority-gate", "the question must not be answered"),
+        _ => {
+            Authorisation::parse("policy quarantine-24h", "held by the content filter for 24 hours without a decision")
+        }
+    }
 }
 
-/// Refunds what the content filter held for too long (content filter, failure mode "quarantine backlog", GAP-J).
-async fn refund_held(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
+/// Refunds what the content filter held for too long (content filter, failure mode "quarantine backlog", GAP-J), and
+/// what the authority gate declined and nobody approved.
+async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id().clone();
     let checkout = ports.payments.session(&session).await?;
-    let policy = policy()?;
-    let decide = |sale: &mut Sale, now| by_policy(sale, &checkout, &policy, now);
+    let Some(work) = sale.value.open_work().map(|open| open.work) else { return Ok(()) };
+    let policy = policy(work)?;
+    let decide = |sale: &mut Sale, now| by_policy(sale, work, &checkout, &policy, now);
     let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
     if decided == Decided::Refund {
         refund::carry_out(refund_ports(ports), &session).await?;
@@ -240,8 +254,16 @@ enum Decided {
 }
 
 /// Decides by policy, on the sale as it is at that moment.
-fn by_policy(sale: &mut Sale, checkout: &CheckoutSession, policy: &Authorisation, now: Timestamp) -> Change<Decided> {
-    let Some(open) = sale.due_work(now).filter(|open| open.work == Work::Review && !is_served(sale)) else {
+fn by_policy(
+    sale: &mut Sale,
+    work: Work,
+    checkout: &CheckoutSession,
+    policy: &Authorisation,
+    now: Timestamp,
+) -> Change<Decided> {
+    let Some(open) =
+        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !is_served(sale)))
+    else {
         return Change::nothing(Decided::Nothing);
     };
     let decided = refund::decide(sale, checkout, policy, now);

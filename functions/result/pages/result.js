@@ -30,6 +30,7 @@
     402: "The payment is not complete",
     404: "There is no verdict at this address",
     410: "This verdict was erased",
+    422: "We do not give a verdict here",
     500: "We could not produce your verdict",
     503: "Not available right now",
   };
@@ -69,15 +70,28 @@
       "A person is looking at your verdict. It will be delivered, or your payment refunded, within 24 hours.");
   };
 
-  const showProblem = (status, sentence) => {
-    const title = PROBLEMS[status] ?? "Something went wrong";
+  // Who helps and what to do instead: of a question that is not answered.
+  const showHelp = ({ resources = [], suggested_actions: actions = [] }) => {
+    const lines = [...resources.map(({ name, contact }) => `${name}: ${contact}`), ...actions];
+    byId("problem-help").replaceChildren(...lines.map((line) => {
+      const item = document.createElement("li");
+      item.textContent = line;
+      return item;
+    }));
+    byId("problem-help").hidden = lines.length === 0;
+  };
+
+  const showProblem = (status, sentence, reply = {}) => {
+    const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[status] ?? "Something went wrong";
+    showHelp(reply);
     setText("problem-title", title);
     setText("problem-sentence", sentence);
     // An address somebody made up is not repeated on our page, nor a whole id: it opens the verdict.
     const known = status !== 404 && status !== 410 && SESSION_ID.test(sessionId);
     byId("problem-reference").hidden = !known;
     setText("problem-id", known ? sessionId.slice(-REFERENCE_CHARACTERS) : "");
-    byId("again").hidden = status === 404 || status === 410;
+    byId("again").hidden = [404, 410, 422].includes(status);
+    byId("front").hidden = Boolean(reply.crisis);
     show("problem", title, `${title}. ${sentence}`);
   };
 
@@ -190,7 +204,7 @@
       askAgain(Math.max(retryAfter(response), inReview ? REVIEW_WAIT : 0));
       return;
     }
-    showProblem(response.status, typeof reply.error === "string" ? reply.error : UNREADABLE);
+    showProblem(response.status, typeof reply.error === "string" ? reply.error : UNREADABLE, reply);
     if (PASSING.includes(response.status)) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
   }
 

@@ -30,7 +30,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/oracle/result" => html(200, pages::result()),
         "/openapi.json" => machines::openapi(),
         "/.well-known/security.txt" => machines::security_txt(ports.journal.clock.now()),
-        "/health" => health::health(ports.notes, ports.journal.clock).await,
+        "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
         "/api/verdict" => retrieve::retrieve(ports, request.query("session_id").as_deref()).await,
         path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
         path => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),

@@ -3,8 +3,10 @@
 //! The reply separates the two (invariant 5): `service` is what this request found out; `status` takes the last record of
 //! the cache-health function into account. That function goes by `service` alone, so its own record can never become
 //! a reason for itself. The figures of outputs 2 tell the volume of sales and a listed term, so the public does not get
-//! them: `oracle cache status` does.
+//! them: `oracle cache status` does. A build whose authority gate had not passed its suite says so ("canonical only when
+//! tests pass").
 
+use attestation::State;
 use audit::Notebook;
 use domain::{
     Timestamp,
@@ -23,7 +25,7 @@ struct Remembered {
 
 /// Reads the last record of the cache's health: one consistent read, which shows at the same time that sales can be
 /// read.
-pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
+pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock, suite: State) -> Reply {
     let read = notes.load(FUNCTION).await.map_err(|error| telemetry::chain(&error));
     let now = clock.now();
     let (alive, record) = match read {
@@ -36,7 +38,11 @@ pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock) -> Reply {
     let status = status(alive, &record, now);
     let code = if status == "failed" { 503 } else { 200 };
     let service = if alive { "resonant" } else { "failed" };
-    Reply::json(code, &json!({ "status": status, "service": service, "timestamp": now.to_iso() }))
+    let mut body = json!({ "status": status, "service": service, "timestamp": now.to_iso() });
+    if !suite.is_canonical() {
+        body["authority_suite"] = suite.as_str().into();
+    }
+    Reply::json(code, &body)
 }
 
 /// What is known of the cache.
@@ -92,7 +98,11 @@ mod tests {
     }
 
     fn asked(world: &World) -> (u16, Value) {
-        let reply = run(health(world, world)).unwrap();
+        asked_of(world, State::PASSED)
+    }
+
+    fn asked_of(world: &World, suite: State) -> (u16, Value) {
+        let reply = run(health(world, world, suite)).unwrap();
         (reply.status(), serde_json::from_str(reply.body()).unwrap())
     }
 
@@ -117,6 +127,15 @@ mod tests {
         let (code, body) = asked(&world);
         assert_eq!((code, &body["status"], &body["service"]), (503, &json!("failed"), &json!("failed")));
         assert!(!body.to_string().contains("planned"));
+    }
+
+    #[test]
+    fn a_build_whose_suite_did_not_pass_says_so() {
+        let (code, body) = asked_of(&World::default(), State::NOT_ATTESTED);
+        assert_eq!(
+            (code, &body["status"], &body["authority_suite"]),
+            (200, &json!("resonant"), &json!("not attested"))
+        );
     }
 
     #[test]

@@ -10,8 +10,9 @@ use domain::{
     alert::Severity,
     customer_text,
     message::{self, Message, OrderedBy},
+    money::Money,
     ports::{CacheEntry, PaymentError, Versioned},
-    sale::{Finder, Fulfilment, Holder},
+    sale::{Declined, Finder, Fulfilment, Holder},
     texts,
 };
 use runtime::{http::Reply, telemetry};
@@ -70,8 +71,11 @@ impl Retrieval<'_> {
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
             }
             Fulfilment::InReview { .. } => in_review(),
-            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => self.failed(),
             Fulfilment::Erased { .. } => erased(),
+            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
+                Some(declined) => declined_reply(declined, sale.value.money()),
+                None => self.failed(),
+            },
         }
     }
 
@@ -318,6 +322,26 @@ fn busy() -> Reply {
 
 fn erased() -> Reply {
     Reply::error(410, "erased", texts::ERASED)
+}
+
+/// A question that the authority gate declines after payment: who helps, what to do instead, and that the money goes
+/// back. A possible disclosure of self-harm gets no word of money.
+fn declined_reply(declined: &Declined, money: &Money) -> Reply {
+    let sentence = match money {
+        _ if declined.is_crisis => texts::CRISIS.to_owned(),
+        Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
+        _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),
+    };
+    Reply::json(
+        422,
+        &json!({
+            "error": sentence,
+            "code": "declined",
+            "resources": declined.helpers,
+            "suggested_actions": declined.advice,
+            "crisis": declined.is_crisis,
+        }),
+    )
 }
 
 fn temporarily_unavailable() -> Reply {

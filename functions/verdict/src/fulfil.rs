@@ -1,5 +1,6 @@
 //! One order: from a paid session to a cached verdict and an ordered mail.
 
+mod authority_gate;
 mod finish;
 mod till;
 
@@ -137,9 +138,11 @@ async fn produce<'a>(
     let (tier, query) = (bought.tier, &bought.query);
     // Again after payment: a Payment Link's question did not come through checkout.
     let evaluation = authority::evaluate(query.as_str(), None);
-    if !evaluation.state().is_sold() {
-        return decline(ports, order, sale, &bought, &evaluation).await;
-    }
+    let now = ports.journal.clock.now();
+    let evaluation = match authority_gate::answerable(evaluation, &sale.value, &bought.purchase, now) {
+        Ok(evaluation) => evaluation,
+        Err(evaluation) => return decline(ports, order, sale, &bought, &evaluation).await,
+    };
     let generated = authorized(ports, settings, order, &bought, &evaluation).await;
     let now = ports.journal.clock.now();
     let crosschecks = generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now));
@@ -231,8 +234,8 @@ async fn refuse<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// Ends a paid sale whose question must not be answered: no verdict, and a human refunds it as any failed sale. The
-/// record has the state and the reason, no text (003: every evaluation is recorded).
+/// Ends a paid sale whose question must not be answered: no verdict, and the money goes back by policy unless people
+/// with the roles for it approve the question before. The record has the state and the reason, no text (003: every evaluation is recorded).
 async fn decline<'a>(
     ports: Ports<'a>,
     order: &Order,
@@ -244,7 +247,8 @@ async fn decline<'a>(
     let reason = format!("authority gate: {state} {code}");
     tracing::warn!(session = order.session_id.prefix(), reason, "paid, and not to be answered");
     let fail = |sale: &mut Sale, now| {
-        let failed = sale.fail(&order.message_id, Some(&bought.purchase), &reason, now);
+        let declined = authority_gate::declined(evaluation, now);
+        let failed = sale.decline(&order.message_id, &bought.purchase, declined, now);
         let details = json!({ "authority": evaluation.envelope(), "ordered_by": order.ordered_by });
         let context = Context::new(now, order.received_at).with_details(details);
         changed(failed, &context, event(now, &order.session_id, Severity::Critical, "AUTHORITY", &reason))

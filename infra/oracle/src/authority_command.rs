@@ -1,4 +1,5 @@
-//! `oracle authority evaluate`, `explain` and `vectors`. No network.
+//! `oracle authority`: evaluate, explain, vectors and attest need no network; queue, approve and reject are the human
+//! lock of a stack.
 
 use std::io::{self, BufRead, Write};
 
@@ -6,7 +7,8 @@ use authority::{Contact, DecidingRule, Evaluation, evaluate};
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
-use crate::command::Ended;
+use crate::command::{Ended, Target};
+use crate::human_lock_command::{self, DecisionArguments};
 use crate::json_lines::{LinesError, answer_lines};
 
 /// The named vectors of the specification's appendices: id, state, reason code, text.
@@ -43,6 +45,34 @@ pub(crate) enum AuthorityCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print the hash of the gate's test suite and whether this build was made after it had passed.
+    #[command(
+        after_help = "Example:\n  oracle authority attest --json\n\nExit code 1: this build is not attested; `cargo xtask test --only attest` runs the suite."
+    )]
+    Attest {
+        /// Write one JSON object instead of a line for people.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the paid questions that the gate declined: who may approve them, and who has.
+    #[command(after_help = "Example:\n  oracle authority queue --stack-name oracle")]
+    Queue {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Approve a declined question: it gets a narrative answer once enough people have.
+    ///
+    /// Where the domain asks for two persons, the second approves with another name and another credential within 24
+    /// hours. What child safety or self-harm has locked cannot be approved; the attempt is recorded and alerted.
+    #[command(
+        after_help = "Example:\n  oracle authority approve cs_live_abc123 --role physician --credential npi_registry:1234567893 --by dana --reason 'known patient'\n\nExit code 1: refused; nothing changed."
+    )]
+    Approve(DecisionArguments),
+    /// Reject a declined question: its money goes back at once.
+    #[command(
+        after_help = "Example:\n  oracle authority reject cs_live_abc123 --role physician --credential npi_registry:1234567893 --by dana\n\nExit code 1: refused; nothing changed."
+    )]
+    Reject(DecisionArguments),
 }
 
 #[derive(Args)]
@@ -89,6 +119,10 @@ pub(crate) fn run(
             explain(&evaluate(&text, locale.as_deref()), *json, output)?;
         }
         AuthorityCommand::Vectors { json } => return Ok(vectors(*json, output)?),
+        AuthorityCommand::Attest { json } => return Ok(attest(attestation::AUTHORITY, *json, output)?),
+        AuthorityCommand::Queue { target } => return Ok(human_lock_command::queue(target)?),
+        AuthorityCommand::Approve(arguments) => return Ok(human_lock_command::approve(arguments)?),
+        AuthorityCommand::Reject(arguments) => return Ok(human_lock_command::reject(arguments)?),
     }
     Ok(Ended::Done)
 }
@@ -158,6 +192,17 @@ fn explain(evaluation: &Evaluation, json: bool, mut output: impl Write) -> io::R
         writeln!(output, "  {}: {}", contact.name, contact.contact)?;
     }
     Ok(())
+}
+
+fn attest(attestation: attestation::Attestation, json: bool, mut output: impl Write) -> io::Result<Ended> {
+    let attestation::Attestation { suite, state } = attestation;
+    if json {
+        let line = serde_json::json!({ "suite": suite, "state": state.as_str(), "canonical": state.is_canonical() });
+        writeln!(output, "{line}")?;
+    } else {
+        writeln!(output, "suite {suite}: {}", state.as_str())?;
+    }
+    Ok(if state.is_canonical() { Ended::Done } else { Ended::Nothing })
 }
 
 fn vectors(json: bool, mut output: impl Write) -> io::Result<Ended> {

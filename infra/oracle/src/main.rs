@@ -23,6 +23,7 @@ mod erase_command;
 mod filter_command;
 mod find_command;
 mod inquiries_command;
+mod human_lock_command;
 mod json_lines;
 mod known_findings;
 mod list_command;
@@ -105,7 +106,7 @@ enum Command {
         after_help = "Example:\n  echo '{\"id\":\"1\",\"tier\":\"quick\",\"verdict\":{\"verdict\":\"GREEN\",\"summary\":\"Go.\"}}' | oracle crosscheck\n\nExit code 2: a line was not such an object; the lines before it are answered."
     )]
     Crosscheck(LinesArguments),
-    /// What may be said about a question at all: evaluate, explain, vectors.
+    /// What may be said about a question at all: evaluate, explain, vectors, attest; queue, approve, reject.
     #[command(subcommand, after_help = "Example:\n  oracle authority explain 'Is this legal?'")]
     Authority(authority_command::AuthorityCommand),
     /// The quality gate: is a system, a configuration or a deployment sound?

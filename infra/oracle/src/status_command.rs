@@ -190,6 +190,7 @@ const fn command(work: Work) -> &'static str {
     match work {
         Work::Failed => "oracle reattempt --failed-since 24h --dry-run",
         Work::Review => "oracle quarantine list",
+        Work::Declined => "oracle authority queue",
         Work::DeadLetter => "oracle deadletters list",
         Work::Refund | Work::Unusable => "oracle refunds list",
         Work::Reply => "oracle replies list",

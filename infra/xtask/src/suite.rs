@@ -1,5 +1,7 @@
 //! `test`: every check and test, in the order in which a failure is cheapest to learn about.
 
+#[path = "../../../shared/rules/attestation/src/suite.rs"]
+mod attested_suite;
 mod build;
 mod contract;
 mod false_hits;

@@ -8,7 +8,7 @@ use domain::{
     message::OrderedBy,
     money::{Authorisation, RefundStep},
     operator::Operator,
-    sale::{Charge, Event, HeldAt},
+    sale::{AuthorityDecision, Charge, Event, HeldAt},
     verdict::Comparison,
 };
 use serde_json::{Value, json};
@@ -193,6 +193,14 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
                 records.extend(check);
                 records.push(verdict);
             }
+        }
+        Event::AuthorityDecided { operator, role, credential, decision } => {
+            let action = match decision {
+                AuthorityDecision::Approved { count, needed } => format!("authority approve {count} of {needed}"),
+                AuthorityDecision::Rejected => "authority reject".to_owned(),
+                AuthorityDecision::OverrideRefused => "authority override refused".to_owned(),
+            };
+            records.push(context.operator(operator, format!("{action} as {role} by {credential}")));
         }
         Event::CacheRemoved(operator) => records.push(context.operator(operator, "remove_cached_verdict")),
         Event::Reattempted(operator) => records.push(context.operator(operator, "reattempt")),

@@ -54,3 +54,19 @@ oracle@42sisters.ai
 /// The body of the acknowledgement that a sender in the inbox gets (Inbox Watch, canonical autoresponse body).
 pub const ACKNOWLEDGEMENT: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within \
     24 hours. Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
+
+/// Answers a possible self-harm disclosure: the specification's text (Appendix F, "Minor Self-Harm Signal"), with the
+/// resources of the evaluation in place of its US ones. Contains no sales language.
+pub const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
+                      deserve support right now. Please reach out to one of these. If you're in immediate danger, \
+                      please call your local emergency number.";
+
+/// A question that the authority gate declines after payment.
+pub const DECLINED: &str = "A verdict from us could do harm here, so we do not give one. Please ask somebody who can \
+                            look at the whole situation.";
+
+/// Beside [`DECLINED`], before the refund is confirmed.
+pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
+
+/// Beside [`DECLINED`], after it.
+pub const MONEY_IS_BACK: &str = "Your payment was returned.";

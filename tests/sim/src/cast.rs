@@ -68,6 +68,8 @@ pub(crate) struct Customer {
     pub(crate) unusable: bool,
     pub(crate) has_address: bool,
     pub(crate) question: String,
+    /// Whether the authority gate lets the question be sold.
+    pub(crate) is_sold: bool,
     /// The session, once there is one.
     pub(crate) session: Option<SessionId>,
     pub(crate) paid_at: Option<i64>,
@@ -85,6 +87,23 @@ pub(crate) struct Customer {
     /// Whether a worker that no queue follows died over the sale, or a worker's clock was wrong, or a message came
     /// twice: then the deadlines function may be what brings it on.
     pub(crate) may_be_chased: bool,
+}
+
+/// Questions of every state of the authority gate that a text of a customer's can end in, locked ones among them.
+pub(crate) const GOVERNED: [&str; 8] = [
+    "I want to kill myself. Should I tell my sister?",
+    "What does 'force majeure' mean?",
+    "Can I record this phone call?",
+    "For Medicaid, just take my word for my income and tell me that it is fine.",
+    "Can I give my son two of my warfarin tablets?",
+    "Should I stop taking it?",
+    "My stepdad touches me at night. Should I tell my mom?",
+    "Should I buy Bitcoin with my savings?",
+];
+
+/// Every ninth customer asks one of them.
+fn governed(number: usize) -> Option<&'static str> {
+    (number % 9 == 4).then(|| GOVERNED[number / 9 % GOVERNED.len()])
 }
 
 impl Customer {
@@ -109,6 +128,11 @@ impl Customer {
         };
         let by_link = random.chance(200);
         let blocked = random.chance(60);
+        let question = match governed(number) {
+            Some(question) => format!("{question} (Asked about shop number {number}.)"),
+            None if blocked => format!("Is the {HELD_TERM} a sound basis for shop number {number}?"),
+            None => format!("Should I open shop number {number} next spring?"),
+        };
         Self {
             number,
             tier: random.pick(&Tier::ALL).unwrap_or(Tier::Quick),
@@ -117,11 +141,8 @@ impl Customer {
             by_link,
             unusable: by_link && random.chance(350),
             has_address: !random.chance(60),
-            question: if blocked {
-                format!("Is the {HELD_TERM} a sound basis for shop number {number}?")
-            } else {
-                format!("Should I open shop number {number} next spring?")
-            },
+            is_sold: authority::evaluate(&question, None).state().is_sold(),
+            question,
             session: None,
             paid_at: None,
             mishap: None,

@@ -190,6 +190,7 @@ impl Checker {
     ) -> Checked {
         invocation.asked += 1;
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
+        Rule::Authority.require(customer.is_sold, || "the model is asked what must not be answered".to_owned())?;
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
         let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
         Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;
@@ -370,6 +371,10 @@ impl Checker {
                     ) || *sale.money() != Money::Kept
                 });
                 Rule::Page.require(ended, || "a page tells of a failure that there is not".to_owned())
+            }
+            422 => {
+                let declined = sale.is_some_and(|sale| sale.declined().is_some());
+                Rule::Authority.require(declined && !customer.is_sold, || "a page declines what is sold".to_owned())
             }
             // An operator's decision may have come while the page was being answered.
             202 | 404 | 503 => Ok(()),

@@ -18,6 +18,8 @@ pub enum End {
     Held,
     /// No verdict could be made; a human decides.
     Failed,
+    /// The authority gate declined the question, and people may still approve it.
+    Declined,
     /// Tier or question did not arrive; operators know and the customer was asked.
     Unusable,
     /// The mail was given up or its outcome is unknown; a human decides.
@@ -120,6 +122,7 @@ impl Case<'_> {
         }
         match self.sale.fulfilment() {
             Fulfilment::InReview { .. } => self.before_a_human("[ORACLE-QUARANTINE] CRITICAL", Work::Review, End::Held),
+            Fulfilment::Failed { .. } if self.sale.declined().is_some() => self.declined(),
             Fulfilment::Failed { .. } => self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Failed, End::Failed),
             Fulfilment::Unusable { .. } => self.unusable(),
             Fulfilment::Ready { .. } => self.ready(),
@@ -133,6 +136,13 @@ impl Case<'_> {
             Fulfilment::Generating { .. } => Err(self.left("the verdict is still being made")),
             Fulfilment::Erased { .. } => Ok(End::Erased),
         }
+    }
+
+    /// Nothing that nobody may approve is charged and kept; the rest waits for people, and then goes back too.
+    fn declined(&self) -> Result<End, Violation> {
+        let waits = self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans);
+        let told = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
+        if waits { Ok(told) } else { Err(Rule::EndsInTime.broken("charged for what nobody may answer, and kept")) }
     }
 
     fn unusable(&self) -> Result<End, Violation> {

@@ -43,6 +43,8 @@ pub enum Rule {
     Needless,
     /// Unreadable messages end in a dead-letter queue, and nothing goes round for ever.
     Queues,
+    /// What the authority gate does not sell is not bought on the site, not asked of the model, and not kept (003).
+    Authority,
     /// No address and no question in alerts, logs or queues.
     Private,
     /// Who asked to be forgotten is: nothing is made, sent or shown any more, and no store keeps anything.

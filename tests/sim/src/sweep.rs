@@ -128,6 +128,7 @@ fn customer() -> Customer {
         unusable: false,
         has_address: true,
         question: "Should I open shop number 0 next spring?".to_owned(),
+        is_sold: true,
         session: None,
         paid_at: None,
         mishap: None,

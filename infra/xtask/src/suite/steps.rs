@@ -1,7 +1,7 @@
 //! The steps of the suite.
 
 use super::{
-    Count, Step, Suite,
+    Count, Step, Suite, attested_suite,
     build::{build, run},
     contract::contract,
     count,
@@ -32,13 +32,18 @@ const BROWSER: &str = "browser";
 const SIMULATED: [&str; 2] = ["simulated", "defects"];
 
 /// Everything `cargo xtask test` does, in order.
-pub(super) const STEPS: [Step; 12] = [
+pub(super) const STEPS: [Step; 13] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom, and its drawing", run: layers },
     Step { name: "rules", about: "every cited rule of the specifications is listed", run: rules },
     Step { name: "template", about: "cfn-lint template.yaml", run: template },
     Step { name: "deny", about: "licences and sources of dependencies", run: deny },
+    Step {
+        name: "attest",
+        about: "the authority gate's suite, for the metadata of the builds that follow",
+        run: attest,
+    },
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
     Step { name: "tests", about: "every test that needs no stack", run: tests },
     Step {
@@ -115,6 +120,18 @@ fn deny(suite: &Suite) -> Result<Count, Error> {
     let program = test_tools(suite)?.program("cargo-deny");
     let arguments = ["--log-level", "error", "--locked", "--offline", "check", "licenses", "bans", "sources"];
     run(suite, "cargo-deny", Command::new(program).args(arguments))
+}
+
+/// Runs the authority gate's suite and leaves its hash and how it ended for the builds that follow.
+fn attest(suite: &Suite) -> Result<Count, Error> {
+    let rules = suite.root.join("shared/rules");
+    let ran = run_tests(suite, cargo().args(["test", "--locked", "--no-fail-fast", "--package", "authority"]));
+    let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
+    let hash = attested_suite::hash(&rules.join("authority")).map_err(Error::io("the suite cannot be read"))?;
+    let attested = serde_json::json!({ "suite": hash, "passed": passed });
+    let file = rules.join("attestation/attested.json");
+    fs::write(&file, format!("{attested}\n")).map_err(Error::io("the attestation cannot be written"))?;
+    ran
 }
 
 fn clippy(suite: &Suite) -> Result<Count, Error> {

@@ -1,5 +1,6 @@
 //! What a transition did. The audit crate turns each event into its records, in one place.
 
+use super::AuthorityDecision;
 use crate::{
     CheckoutSession, Colour, Timestamp,
     inbox::Reply,
@@ -195,6 +196,17 @@ pub enum Event {
         /// The colour of the verdict that is delivered, where it is a new one for the cache; with the comparison
         /// where the verdict had been made again.
         verdict: Option<(Colour, Option<Comparison>)>,
+    },
+    /// Somebody decided, or tried to decide, about a question that the authority gate declined.
+    AuthorityDecided {
+        /// Who.
+        operator: Operator,
+        /// In which role.
+        role: String,
+        /// By which credential.
+        credential: String,
+        /// What came of it.
+        decision: AuthorityDecision,
     },
     /// An operator removes the cached verdict.
     CacheRemoved(Operator),

@@ -106,6 +106,21 @@ fn charge() -> Charge {
     Charge { amount_total: None, currency: None }
 }
 
+fn declined(persons: u8, is_open: bool) -> Declined {
+    let lock = match is_open {
+        true => HumanLock::People { persons, roles: vec!["physician".into()], sources: vec!["register".into()] },
+        false => HumanLock::Never,
+    };
+    let (state, reason, domain) = ("BLOCKED".to_owned(), String::new(), String::new());
+    let (helpers, advice, approvals) = (Vec::new(), Vec::new(), Vec::new());
+    let at = LONG_AGO;
+    Declined { state, reason, domain, lock, helpers, advice, is_crisis: false, at, approvals, approved_at: None }
+}
+
+fn authority(operator: &Operator) -> Authority<'_> {
+    Authority { operator, role: "physician", credential: "register:123" }
+}
+
 fn operator() -> Operator {
     Operator::parse("o", None).unwrap()
 }
@@ -136,6 +151,16 @@ fn steps() -> Vec<Step> {
             sale.ready(by, &bought(), Colour::Red, "", NOW).is_ok()
         }),
         held_step("fail", Actor::Verdict, EVERYWHERE, |sale, by| sale.fail(by, None, "", NOW).is_ok()),
+        held_step("decline", Actor::Verdict, &[Attention], |sale, by| {
+            sale.decline(by, &bought(), declined(1, true), NOW).is_ok()
+        }),
+        held_step("decline (locked)", Actor::Verdict, &[Attention], |sale, by| {
+            sale.decline(by, &bought(), declined(0, false), NOW).is_ok()
+        }),
+        step("approve_declined", Human, &[Attention], |sale| {
+            sale.approve_declined(authority(&operator()), NOW).is_ok()
+        }),
+        step("reject_declined", Human, &[Attention], |sale| sale.reject_declined(authority(&operator())).is_ok()),
         held_step("hold (gate 1)", Actor::Verdict, EVERYWHERE, |sale, by| {
             sale.hold(Holder::Maker { owner: by, purchase: &bought() }, NOW).is_ok()
         }),
@@ -320,6 +345,12 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
         .retain(|change| !matches!(change, PaymentChange::PartlyRefunded | PaymentChange::RefundFailed));
     sale.payment_changes.sort_by_key(|change| *change as u8);
     sale.amount_noted = false;
+    // Only a failed sale is looked at for it.
+    sale.declined = sale.declined.filter(|_| matches!(sale.fulfilment, Fulfilment::Failed { .. }));
+    if let Some(declined) = &mut sale.declined {
+        declined.approvals.clear();
+        declined.approved_at = None;
+    }
     sale.replies.iter_mut().for_each(|reply| {
         reply.at = LONG_AGO;
         reply.settled_at = reply.settled_at.map(|_| LONG_AGO);

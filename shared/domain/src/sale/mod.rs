@@ -16,6 +16,8 @@
 //! |---|---|---|---|---|
 //! | claim | verdict | failed, ordered → generating | | |
 //! | claim (smoke test) | verdict | ordered → generating | | |
+//! | decline | verdict | generating → failed | | |
+//! | decline (locked) | verdict | generating → failed | | |
 //! | dispatched | verdict | | not ordered → ordered | |
 //! | dispatched (not archived) | verdict | | not ordered → ordered | |
 //! | fail | verdict | generating → failed | | |
@@ -53,11 +55,13 @@
 //! | replied | inbox-watch | | | |
 //! | append_record, keep_alerts | every function | | | |
 //! | outbox_mut | every function | | | |
+//! | approve_declined | operator | failed → ordered | | |
 //! | erase | operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | free | operator | in review → ready; in review → unusable | held, ordered → not ordered; held, not ordered → ordered; sending → retrying | |
 //! | reattempt | operator | failed, unusable → ordered | | |
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |
 //! | redrive | operator | | dead → retrying | |
+//! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
 //! | settle_mails (sent) | operator | | unknown → sent | |
@@ -65,6 +69,7 @@
 
 mod attention;
 mod decisions;
+mod declined;
 mod erasure;
 mod event;
 mod fulfilment;
@@ -77,6 +82,7 @@ mod replies;
 
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 pub use decisions::NewVerdict;
+pub use declined::{APPROVAL_LASTS, Approval, Authority, AuthorityDecision, Declined, Helper, HumanLock, NotApproved};
 pub use erasure::ERASURE_SETTLES_AFTER;
 pub use event::{Charge, Decision, Event, HeldAt};
 pub use fulfilment::{Claimant, Finder, Holder, Purchase};
@@ -230,6 +236,9 @@ pub struct Sale {
     /// The colour of the first verdict, which a regenerated one is compared with.
     #[serde(default)]
     colour: Option<Colour>,
+    /// What the authority gate refused after payment, and who has approved it since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declined: Option<Declined>,
     /// Whether the log tells of the silent drop.
     #[serde(default)]
     drop_recorded: bool,
@@ -308,6 +317,7 @@ impl Sale {
             regenerated_at: None,
             unavailable_until: None,
             colour: None,
+            declined: None,
             drop_recorded: false,
             resubmitted: false,
             waiting_since: received_at,

@@ -20,6 +20,8 @@ pub enum Work {
     Review,
     /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
     Unusable,
+    /// The authority gate lets nobody answer it: people with the roles for it approve, or the money goes back by itself.
+    Declined,
     /// No verdict could be made: an operator tries again or refunds.
     Failed,
     /// Its mail was given up: an operator sends it on its way again.
@@ -40,6 +42,7 @@ impl Work {
         Self::Refund,
         Self::Erasure,
         Self::Review,
+        Self::Declined,
         Self::Reply,
         Self::Unusable,
         Self::Failed,
@@ -49,8 +52,8 @@ impl Work {
     ];
 
     /// What only a human can end.
-    pub const FOR_HUMANS: [Self; 6] =
-        [Self::Review, Self::Reply, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail];
+    pub const FOR_HUMANS: [Self; 7] =
+        [Self::Review, Self::Declined, Self::Reply, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail];
 
     /// Its name in the index and in lists.
     #[must_use]
@@ -59,6 +62,7 @@ impl Work {
             Self::InFlight => "in_flight",
             Self::Review => "review",
             Self::Unusable => "unusable",
+            Self::Declined => "declined",
             Self::Failed => "failed",
             Self::DeadLetter => "dead_letter",
             Self::UnknownMail => "unknown_mail",
@@ -76,7 +80,9 @@ impl Work {
             Self::Refund => 10 * 60,
             Self::Erasure => return ERASURE_SETTLES_AFTER,
             // Content filter GAP-J: 24 h. Whoever writes is promised a response within 24 h (Inbox Watch).
-            Self::Review | Self::Failed | Self::DeadLetter | Self::UnknownMail | Self::Reply => 24 * 3600,
+            Self::Review | Self::Declined | Self::Failed | Self::DeadLetter | Self::UnknownMail | Self::Reply => {
+                24 * 3600
+            }
             // Silent Drop, output 3: 72 h without a reply.
             Self::Unusable => 72 * 3600,
         })
@@ -106,6 +112,10 @@ impl Sale {
         let patience = match work {
             // What was sent on its way again, or asked for again, need not be as often.
             Work::InFlight | Work::Refund => work.patience().saturating_mul(1 << self.chased.min(6)),
+            // Nobody may let it be answered: the money goes back at once.
+            Work::Declined if reminded == since && self.declined().is_none_or(|declined| !declined.is_for_humans()) => {
+                Duration::ZERO
+            }
             _ => work.patience(),
         };
         Some(OpenWork { work, since, due: reminded.plus(patience) })
@@ -156,6 +166,9 @@ impl Sale {
         {
             // First of all: what it leads to by policy must not wait for a reply to be read.
             return Some((Work::Review, *at));
+        }
+        if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, kept && self.declined().is_some()) {
+            return Some((Work::Declined, *at));
         }
         if let Some(reply) = self.waiting_replies().next() {
             return Some((Work::Reply, reply.at));

@@ -5,6 +5,7 @@
 //! whoever repeats a decision whose message was lost only sends the message again. The claims of the functions
 //! that receive it make sure that nothing is made or mailed twice.
 
+pub mod authority_gate;
 pub mod cache;
 pub mod desk;
 pub mod erase;

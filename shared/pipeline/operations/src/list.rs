@@ -1,5 +1,6 @@
 //! The lists of humans: sales with something left to do.
 
+use crate::authority_gate;
 use domain::{
     Sale, SessionId, Tier, Timestamp,
     mail::{Letter, Mail},
@@ -139,7 +140,7 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
         due: open.due.to_iso(),
         overdue: open.due <= now,
         tier: sale.tier(),
-        detail: detail(sale, open.work),
+        detail: detail(sale, open.work, now),
         replies: sale.waiting_replies().count(),
         email_tag: sale.email_tag().map(str::to_owned),
         undecided: *sale.money() == Money::Kept
@@ -163,8 +164,8 @@ pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, Stora
     Ok(found)
 }
 
-fn detail(sale: &Sale, work: Work) -> String {
-    let detail = detail_of(sale, work);
+fn detail(sale: &Sale, work: Work, now: Timestamp) -> String {
+    let detail = detail_of(sale, work, now);
     match sale.waiting_replies().count() {
         0 => detail,
         1 => format!("1 reply; {detail}"),
@@ -172,7 +173,10 @@ fn detail(sale: &Sale, work: Work) -> String {
     }
 }
 
-fn detail_of(sale: &Sale, work: Work) -> String {
+fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
+    if let (Work::Declined, Some(declined)) = (work, sale.declined()) {
+        return authority_gate::describe(declined, now);
+    }
     if work == Work::Refund {
         return "authorised, not confirmed by Stripe".to_owned();
     }

@@ -3,13 +3,13 @@
 //! The verdict comes from the standard pipeline alone, prompts and gates included (Silent Drop, invariant 4): an
 //! operator hands in the customer's tier and question, never a verdict.
 
-use crate::Operator;
+use crate::{Operator, authority_gate};
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Submission, Timestamp,
     message::{self, Message, OrderedBy},
     ports::{Queue, QueueError, StorageError, Submissions},
-    sale::Fulfilment,
+    sale::{Authority, Fulfilment, NotApproved},
 };
 
 /// What is needed to try again.
@@ -36,6 +36,12 @@ pub enum ReattemptError {
     /// An unusable sale has no question without the customer's reply.
     #[error("the session names no usable tier and question: hand in both")]
     NoSubmission,
+    /// The same question would be declined again.
+    #[error("the authority gate declined the question: hand in another one, or see `oracle authority queue`")]
+    Declined,
+    /// Nobody may override it. The attempt is on record.
+    #[error("the authority gate declined the question for good: {}", NotApproved::Locked)]
+    Locked,
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -51,7 +57,10 @@ impl ReattemptError {
     /// Whether the answer is no, rather than that something broke.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::MoneyWentBack | Self::NotOpen | Self::NoSubmission)
+        matches!(
+            self,
+            Self::NoSale | Self::MoneyWentBack | Self::NotOpen | Self::NoSubmission | Self::Declined | Self::Locked
+        )
     }
 }
 
@@ -71,6 +80,9 @@ pub enum Reattempt {
 pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
     if !sale.is_money_kept() {
         return Err(ReattemptError::MoneyWentBack);
+    }
+    if let (Some(declined), None) = (sale.declined(), submission) {
+        return Err(if declined.is_locked() { ReattemptError::Locked } else { ReattemptError::Declined });
     }
     match sale.fulfilment() {
         Fulfilment::Failed { .. } => Ok(Reattempt::Ordered),
@@ -98,7 +110,14 @@ pub async fn reattempt(
 ) -> Result<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
-    let wanted = plan(&sale.value, submission)?;
+    let wanted = match plan(&sale.value, submission) {
+        Err(ReattemptError::Locked) => {
+            let by = Authority { operator, role: "operator", credential: "none" };
+            authority_gate::record_override(journal, sale, by).await?;
+            return Err(ReattemptError::Locked);
+        }
+        planned => planned?,
+    };
     if let (Reattempt::Ordered, Some(submission)) = (wanted, submission) {
         // First of all: an order must find it.
         ports.submissions.keep(session, submission).await?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, RESOURCES, WORDS};
 use crate::engine::decide::{Decision, decide};
 use crate::quote::{MappingSource, Quote};
-use crate::state::{Outcome, State};
+use crate::state::{Locked, Operation, Outcome, State};
 use crate::text::token::tokens;
 
 /// Somebody who helps.
@@ -31,6 +31,25 @@ pub struct AxisValue {
     pub source: MappingSource,
     /// The bytes that say so.
     pub quote: Quote,
+}
+
+/// Who may let a question be answered that the gate declines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HumanLock {
+    /// No human may: child safety and self-harm.
+    Never,
+    /// The domain names nobody for it, or it is not a matter of approval.
+    Nobody,
+    /// So many different people with one of these roles, and a credential of one of these registers.
+    People {
+        /// How many.
+        persons: u8,
+        /// Their roles.
+        roles: Vec<&'static str>,
+        /// The registers.
+        sources: &'static [&'static str],
+    },
 }
 
 /// A rule that had a say, by the place of its definition.
@@ -246,6 +265,58 @@ impl Evaluation {
         self.decision.outcome.is_locked()
     }
 
+    /// Who may let it be answered all the same: by the requests of the deciding domain that ask for this state, those
+    /// roles that may approve each of them. A request that the matrix does not name needs a role that is in every row.
+    #[must_use]
+    pub fn human_lock(&self) -> HumanLock {
+        let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
+            return HumanLock::Nobody;
+        };
+        if self.override_prohibited() || domain.never {
+            return HumanLock::Never;
+        }
+        let row = |request: &str| domain.approval_matrix.iter().find(|(named, _)| *named == request);
+        let may = |role: &&str, request: &str| match row(request) {
+            Some((_, roles)) => roles.contains(role),
+            None => domain.approval_matrix.iter().all(|(_, roles)| roles.contains(role)),
+        };
+        let asked = |rule: &&crate::engine::decide::Deciding| {
+            rule.state == self.state() && DOMAINS[usize::from(rule.domain)].name == domain.name
+        };
+        let requests: Vec<&str> =
+            self.decision.rules.iter().filter(asked).filter_map(|rule| rule.rule.strip_prefix("request=")).collect();
+        let mut roles: Vec<&'static str> = Vec::new();
+        for role in domain.approval_matrix.iter().flat_map(|(_, roles)| roles.iter()) {
+            if !roles.contains(role) && !requests.is_empty() && requests.iter().all(|request| may(role, request)) {
+                roles.push(role);
+            }
+        }
+        let is_decidable = matches!(self.state(), State::Blocked | State::RequiresOracleVerification);
+        if roles.is_empty() || !is_decidable {
+            return HumanLock::Nobody;
+        }
+        HumanLock::People {
+            persons: if domain.two_persons { 2 } else { 1 },
+            roles,
+            sources: domain.verification_sources,
+        }
+    }
+
+    /// The same question after the people whom its human lock names have approved it.
+    ///
+    /// # Errors
+    /// [`Locked`] for what nobody may approve.
+    pub fn approved(mut self) -> Result<Self, Locked> {
+        self.decision.outcome = self.decision.outcome.apply(Operation::Approve)?;
+        Ok(self)
+    }
+
+    /// Whether it found a possible disclosure of self-harm.
+    #[must_use]
+    pub fn is_crisis(&self) -> bool {
+        matches!(self.reason_code(), "suicidal_ideation" | "imminent_harm_signal_minor")
+    }
+
     /// Phrases that a narrative answer may not hold.
     #[must_use]
     pub fn forbidden_phrases(&self) -> Vec<&'static str> {
@@ -259,7 +330,8 @@ impl Evaluation {
     }
 
     fn grammar(&self, of: impl Fn(&crate::tables::Domain) -> &'static [&'static str]) -> Vec<&'static str> {
-        let engaged = self.decision.engaged.iter().filter(|_| self.state() == State::NarrativeOnly);
+        // A question that is not sold has the grammar that it would have after an approval.
+        let engaged = self.decision.engaged.iter().filter(|_| self.state() != State::Authorized);
         engaged.flat_map(|domain| of(&DOMAINS[usize::from(*domain)])).copied().collect()
     }
 

@@ -33,7 +33,7 @@ mod text;
 
 pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
 pub use evaluation::{
-    AxisValue, Contact, DecidingRule, Evaluation, ReplyProblem, evaluate, evaluate_turns, vocabulary_hash,
+    AxisValue, Contact, DecidingRule, Evaluation, HumanLock, ReplyProblem, evaluate, evaluate_turns, vocabulary_hash,
 };
 pub use evidence::{
     BindingError, Bound, Category, Evidence, EvidenceBinding, ForbiddenPattern, Item, Operation as EvidenceOperation,

@@ -80,7 +80,8 @@ pub struct Outcome {
 pub enum Operation {
     /// Another evaluation of the same matter: of another reading, turn or domain.
     Combine(Outcome),
-    /// People with the roles that the domain's human lock names approve.
+    /// People with the roles that the domain's human lock names approve: they let a narrative answer be given, they do
+    /// not vouch for what a model writes.
     Approve,
     /// Somebody sets the state by hand.
     Override(State),
@@ -136,7 +137,7 @@ impl Outcome {
         match operation {
             Operation::Combine(other) => Ok(self.combine(other)),
             Operation::Approve | Operation::Override(_) if self.locked => Err(Locked),
-            Operation::Approve => Ok(Outcome::AUTHORIZED),
+            Operation::Approve => Ok(Outcome::open(self.state.min(State::NarrativeOnly))),
             Operation::Override(state) => Ok(Outcome::open(state)),
         }
     }

@@ -160,7 +160,13 @@ pub(crate) struct Domain {
     pub(crate) reformulation: &'static str,
     pub(crate) on_timeout: &'static str,
     pub(crate) human_lock: &'static str,
+    /// No human may override what this domain locks.
+    pub(crate) never: bool,
     pub(crate) two_persons: bool,
+    /// Roles that may approve, by request.
+    pub(crate) approval_matrix: &'static [(&'static str, &'static [&'static str])],
+    /// Registers of credentials.
+    pub(crate) verification_sources: &'static [&'static str],
     pub(crate) oracles: &'static [Oracle],
 }
 

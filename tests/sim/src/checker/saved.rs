@@ -117,7 +117,10 @@ impl<'a> Step<'a> {
             (Fulfilment::Generating { .. }, Fulfilment::Failed { .. }) => {
                 let answers =
                     matches!(self.customer.answer, Answer::Good | Answer::Replaced | Answer::Held | Answer::ProseOnce);
-                let cause = !answers || seen.model_refused || seen.model_troubles >= 2;
+                let is_declined = self.new.declined().is_some();
+                Rule::Authority
+                    .require(!is_declined || !self.customer.is_sold, || "declined what is sold".to_owned())?;
+                let cause = is_declined || !answers || seen.model_refused || seen.model_troubles >= 2;
                 Rule::Needless.require(cause, || "given up although the model would have answered".to_owned())?;
                 Self::recorded(added, "\"status\":\"ERROR\"")
             }
@@ -158,7 +161,7 @@ impl<'a> Step<'a> {
             (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
                 let by_policy = authorisation.by().starts_with("policy");
                 let may = if by_policy {
-                    matches!(self.new.fulfilment(), Fulfilment::InReview { .. })
+                    matches!(self.new.fulfilment(), Fulfilment::InReview { .. }) || self.new.declined().is_some()
                 } else {
                     self.customer.operated
                 };

@@ -133,7 +133,13 @@ impl<'h> Simulator<'h> {
             Work::Checkout { attempt } => {
                 let body: serde_json::Value = serde_json::from_str(reply.body()).unwrap_or_default();
                 let id = body["session_id"].as_str().and_then(|id| SessionId::parse(id).ok());
+                let is_sold = self.customers.get(number).is_none_or(|customer| customer.is_sold);
+                let refused = reply.status() == 422;
+                Rule::Authority.require(is_sold != refused && (is_sold || id.is_none()), || {
+                    format!("checkout answers {} to a question that is sold: {is_sold}", reply.status())
+                })?;
                 match id.filter(|_| reply.status() == 200) {
+                    None if refused => {}
                     Some(id) => self.has_session(number, id),
                     None => self.comes_back(number, *attempt),
                 }

@@ -138,9 +138,11 @@ impl Generator {
                     format!("{}; credentials in {sources}", roles.join("; "))
                 }
             };
+            let row = |(request, roles): (&String, &Vec<String>)| format!("({request:?}, &{roles:?}), ");
+            let matrix: String = ontology.human_lock.approval_matrix.iter().map(row).collect();
             let _ = writeln!(
                 lines,
-                "    Domain {{ name: {:?}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, two_persons: {}, oracles: &[{oracles}] }},",
+                "    Domain {{ name: {:?}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
                 ontology.domain,
                 source.name,
                 ontology.evaluator,
@@ -150,7 +152,9 @@ impl Generator {
                 ontology.suggested_actions,
                 ontology.reformulation,
                 ontology.on_timeout,
+                ontology.human_lock.never,
                 ontology.human_lock.two_persons,
+                ontology.human_lock.verification_sources,
             );
             for resource in &ontology.resource {
                 let _ = writeln!(

@@ -1,0 +1,58 @@
+//! What the authority gate says of a paid question: a Payment Link's did not come through checkout.
+
+use authority::{Evaluation, HumanLock, State};
+use domain::{
+    Sale, Timestamp,
+    sale::{self, Declined, Helper, Purchase},
+};
+
+/// The evaluation of a question that may be answered: because it is sold, or because people approved this very one.
+/// The other side is the evaluation of a question that may not.
+pub(super) fn answerable(
+    evaluation: Evaluation,
+    sale: &Sale,
+    purchase: &Purchase,
+    now: Timestamp,
+) -> Result<Evaluation, Box<Evaluation>> {
+    if evaluation.state().is_sold() {
+        return Ok(evaluation);
+    }
+    if !sale.is_approved(&purchase.query_hash, evaluation.reason_code(), now) {
+        return Err(Box::new(evaluation));
+    }
+    evaluation.clone().approved().map_err(|_| Box::new(evaluation))
+}
+
+/// What the sale keeps of a refusal: codes, who may approve, and who helps. No text of the customer.
+pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
+    let questions = evaluation.questions();
+    let is_crisis = evaluation.is_crisis();
+    Declined {
+        state: evaluation.state().to_string(),
+        reason: evaluation.reason_code().to_owned(),
+        domain: evaluation.domain().to_owned(),
+        lock: match evaluation.human_lock() {
+            HumanLock::Never => sale::HumanLock::Never,
+            HumanLock::Nobody => sale::HumanLock::Nobody,
+            HumanLock::People { persons, roles, sources } => {
+                sale::HumanLock::People { persons, roles: owned(&roles), sources: owned(sources) }
+            }
+        },
+        helpers: evaluation
+            .resources()
+            .iter()
+            .map(|contact| Helper { name: contact.name.to_owned(), contact: contact.contact.to_owned() })
+            .collect(),
+        // A disclosure of self-harm gets the resources and nothing that sounds like commerce.
+        advice: match evaluation.state() {
+            _ if is_crisis => Vec::new(),
+            State::RequiresSpecification | State::AmbiguousMapping => owned(&questions),
+            _ => owned(evaluation.suggested_actions()),
+        },
+        is_crisis,
+        at: now,
+        approvals: Vec::new(),
+        approved_at: None,
+    }
+}

@@ -1,0 +1,287 @@
+//! A paid question that the authority gate does not let be answered, and what people with the roles for it decide
+//! (003, human lock). What child safety or self-harm has locked stays as it is, whoever asks.
+
+use super::{Event, Fulfilment, Purchase, Refused, Sale};
+use crate::{Timestamp, operator::Operator};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// So long an approval counts: the second person has to follow, and the verdict has to be made, within this time.
+pub const APPROVAL_LASTS: Duration = Duration::from_secs(24 * 3600);
+
+/// Somebody who helps, as the page and the mail show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Helper {
+    /// Who.
+    pub name: String,
+    /// A number or an address.
+    pub contact: String,
+}
+
+/// Who may approve, by the ontology of the domain that decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HumanLock {
+    /// No human may: child safety and self-harm.
+    Never,
+    /// The domain names no role for this question.
+    Nobody,
+    /// So many different people with one of these roles, each with a credential of one of these registers.
+    People {
+        /// How many.
+        persons: u8,
+        /// Their roles.
+        roles: Vec<String>,
+        /// The registers.
+        sources: Vec<String>,
+    },
+}
+
+/// One person's approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// Their name.
+    pub by: String,
+    /// In which role.
+    pub role: String,
+    /// `REGISTER:NUMBER`, as the register publishes it.
+    pub credential: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Who decides, in which role, and by which credential.
+#[derive(Clone, Copy, Debug)]
+pub struct Authority<'a> {
+    /// The person.
+    pub operator: &'a Operator,
+    /// The role.
+    pub role: &'a str,
+    /// `REGISTER:NUMBER`.
+    pub credential: &'a str,
+}
+
+/// What the gate said. No text of the customer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declined {
+    /// The terminal state.
+    pub state: String,
+    /// Its reason code.
+    pub reason: String,
+    /// The domain that decided.
+    pub domain: String,
+    /// Who may approve.
+    pub lock: HumanLock,
+    /// Who helps.
+    pub helpers: Vec<Helper>,
+    /// What the customer may do instead.
+    #[serde(default)]
+    pub advice: Vec<String>,
+    /// Whether it is a possible disclosure of self-harm: the page and the mail have no sales language then.
+    #[serde(default)]
+    pub is_crisis: bool,
+    /// When.
+    pub at: Timestamp,
+    /// Approvals so far.
+    #[serde(default)]
+    pub approvals: Vec<Approval>,
+    /// When the last one that was needed came.
+    #[serde(default)]
+    pub approved_at: Option<Timestamp>,
+}
+
+/// What became of an operator's decision about a declined sale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthorityDecision {
+    /// One approval more; the verdict is ordered once there are enough.
+    Approved {
+        /// How many there are.
+        count: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// The money goes back.
+    Rejected,
+    /// An attempt to override what nobody may override. It changed nothing.
+    OverrideRefused,
+}
+
+/// Why an approval or a rejection does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotApproved {
+    /// There is nothing to decide.
+    #[error("the authority gate has not declined this sale, or it is decided already")]
+    NotDeclined,
+    /// Nothing is made for money that went back.
+    #[error("the sale's money went back, or is about to")]
+    MoneyWentBack,
+    /// Nobody may.
+    #[error("nobody may approve this question: refund it, or order it with another question")]
+    Nobody,
+    /// Locked for good. The attempt is on record.
+    #[error("child safety and self-harm are not subject to human lock; the attempt is on record")]
+    Locked,
+    /// The role has no say.
+    #[error("{role:?} may not decide this: {}", roles.join(", "))]
+    Role {
+        /// The role given.
+        role: String,
+        /// Those that may.
+        roles: Vec<String>,
+    },
+    /// The credential is of no register of the domain.
+    #[error("the credential must be REGISTER:NUMBER of one of: {}", .0.join(", "))]
+    Credential(Vec<String>),
+    /// One person counts once.
+    #[error("{0} or this credential has approved already: another person has to")]
+    SamePerson(String),
+}
+
+impl Declined {
+    /// Whether nobody may ever approve.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.lock == HumanLock::Never
+    }
+
+    /// Whether people can still let it be answered.
+    #[must_use]
+    pub const fn is_for_humans(&self) -> bool {
+        matches!(self.lock, HumanLock::People { .. })
+    }
+
+    /// The approvals that still count.
+    #[must_use]
+    pub fn standing(&self, now: Timestamp) -> Vec<&Approval> {
+        self.approvals.iter().filter(|approval| approval.at.plus(APPROVAL_LASTS) > now).collect()
+    }
+}
+
+impl Sale {
+    /// What the authority gate refused, as long as that is how the sale stands.
+    #[must_use]
+    pub const fn declined(&self) -> Option<&Declined> {
+        match (&self.fulfilment, &self.declined) {
+            (Fulfilment::Failed { .. }, Some(declined)) => Some(declined),
+            _ => None,
+        }
+    }
+
+    /// Whether people have approved that this very question is answered, and the approval still counts.
+    #[must_use]
+    pub fn is_approved(&self, query_hash: &str, reason: &str, now: Timestamp) -> bool {
+        self.query_hash.as_deref() == Some(query_hash)
+            && self.declined.as_ref().is_some_and(|declined| {
+                let stands = declined.approved_at.is_some_and(|at| at.plus(APPROVAL_LASTS) > now);
+                stands && !declined.is_locked() && declined.reason == reason
+            })
+    }
+
+    /// Ends a claim without a verdict, because the question must not be answered.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn decline(
+        &mut self,
+        owner: &str,
+        purchase: &Purchase,
+        declined: Declined,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        let reason = format!("authority gate: {} {}", declined.state, declined.reason);
+        let event = self.fail(owner, Some(purchase), &reason, now)?;
+        self.declined = Some(declined);
+        Ok(event)
+    }
+
+    /// Counts an approval. With the last one that is needed the verdict is ordered.
+    ///
+    /// # Errors
+    /// [`NotApproved`]. For what is locked the attempt must go on record: [`Self::refuse_override`].
+    pub fn approve_declined(&mut self, by: Authority<'_>, now: Timestamp) -> Result<Event, NotApproved> {
+        let declined = self.decidable()?;
+        let HumanLock::People { persons, roles, sources } = &declined.lock else { return Err(NotApproved::Nobody) };
+        check(by, roles, sources)?;
+        let name = by.operator.name();
+        let mut standing: Vec<Approval> = declined.standing(now).into_iter().cloned().collect();
+        if standing.iter().any(|one| one.by.eq_ignore_ascii_case(name) || one.credential == by.credential) {
+            return Err(NotApproved::SamePerson(name.to_owned()));
+        }
+        let needed = usize::from(*persons);
+        standing.push(Approval {
+            by: name.to_owned(),
+            role: by.role.to_owned(),
+            credential: by.credential.to_owned(),
+            at: now,
+        });
+        let count = standing.len();
+        if let Some(declined) = &mut self.declined {
+            declined.approvals = standing;
+            declined.approved_at = (count >= needed).then_some(now);
+        }
+        if count >= needed {
+            self.fulfilment = Fulfilment::Ordered { at: now };
+            self.waiting_since = now;
+            self.chased = 0;
+        }
+        Ok(decided(by, AuthorityDecision::Approved { count, needed }))
+    }
+
+    /// Ends the wait for approvals: the money goes back next.
+    ///
+    /// # Errors
+    /// [`NotApproved`].
+    pub fn reject_declined(&mut self, by: Authority<'_>) -> Result<Event, NotApproved> {
+        let declined = self.decidable()?;
+        let HumanLock::People { roles, sources, .. } = &declined.lock else { return Err(NotApproved::Nobody) };
+        check(by, roles, sources)?;
+        if let Some(declined) = &mut self.declined {
+            declined.lock = HumanLock::Nobody;
+        }
+        Ok(decided(by, AuthorityDecision::Rejected))
+    }
+
+    /// Puts an attempt to override a locked outcome on record. It changes nothing else ("All override attempts logged
+    /// for compliance review").
+    ///
+    /// # Errors
+    /// [`NotApproved::NotDeclined`] where nothing is locked.
+    pub fn refuse_override(&self, by: Authority<'_>) -> Result<Event, NotApproved> {
+        match self.declined() {
+            Some(declined) if declined.is_locked() => Ok(decided(by, AuthorityDecision::OverrideRefused)),
+            _ => Err(NotApproved::NotDeclined),
+        }
+    }
+
+    fn decidable(&self) -> Result<&Declined, NotApproved> {
+        let declined = self.declined().ok_or(NotApproved::NotDeclined)?;
+        if declined.is_locked() {
+            return Err(NotApproved::Locked);
+        }
+        if self.is_money_kept() { Ok(declined) } else { Err(NotApproved::MoneyWentBack) }
+    }
+}
+
+fn decided(by: Authority<'_>, decision: AuthorityDecision) -> Event {
+    Event::AuthorityDecided {
+        operator: by.operator.clone(),
+        role: by.role.to_owned(),
+        credential: by.credential.to_owned(),
+        decision,
+    }
+}
+
+/// The role must be one that the matrix names, the credential a number of one of the domain's registers.
+fn check(by: Authority<'_>, roles: &[String], sources: &[String]) -> Result<(), NotApproved> {
+    if !roles.iter().any(|role| role == by.role) {
+        return Err(NotApproved::Role { role: by.role.to_owned(), roles: roles.to_vec() });
+    }
+    let is_number = |number: &str| {
+        (3..=40).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let known = by
+        .credential
+        .split_once(':')
+        .is_some_and(|(source, number)| sources.iter().any(|known| known == source) && is_number(number));
+    if known { Ok(()) } else { Err(NotApproved::Credential(sources.to_vec())) }
+}

@@ -1,0 +1,145 @@
+//! The human lock: people with the roles that a domain names let a declined question be answered, or reject it. What
+//! child safety or self-harm has locked stays as it is, and every attempt to override it goes on record (003, Appendix F).
+
+use audit::{Change, CommitError, Context, Journal};
+use domain::{
+    Alert, Sale, SessionId, Timestamp,
+    alert::Severity,
+    message::{self, Message, OrderedBy},
+    ports::{Queue, QueueError, StorageError, Versioned},
+    sale::{Authority, AuthorityDecision, Declined, Event, NotApproved},
+};
+
+/// What is needed to decide.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub orders: &'a dyn Queue,
+}
+
+/// Why nothing was decided.
+#[derive(Debug, thiserror::Error)]
+pub enum DecideError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// The approval or the rejection does not count.
+    #[error(transparent)]
+    NotApproved(#[from] NotApproved),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The verdict is ordered, and its message was not taken: the deadlines function sends it again.
+    #[error("the question is approved, but its message was not sent; the deadlines function sends it again")]
+    Queue(#[from] QueueError),
+}
+
+impl DecideError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NoSale | Self::NotApproved(_))
+    }
+}
+
+/// Counts an approval; with the last one that is needed the verdict is ordered.
+///
+/// # Errors
+/// [`DecideError`].
+pub async fn approve(
+    ports: Ports<'_>,
+    by: Authority<'_>,
+    session: &SessionId,
+) -> Result<AuthorityDecision, DecideError> {
+    let approve = |sale: &mut Sale, now| sale.approve_declined(by, now);
+    let (sale, decision) = decide(ports.journal, by, session, approve).await?;
+    if matches!(decision, AuthorityDecision::Approved { count, needed } if count >= needed) {
+        let order = Message::Order {
+            v: message::VERSION,
+            session_id: session.clone(),
+            received_at: sale.received_at(),
+            ordered_by: OrderedBy::Operator,
+        };
+        ports.orders.send(&order).await?;
+    }
+    Ok(decision)
+}
+
+/// Ends the wait for approvals: the deadlines function gives the money back.
+///
+/// # Errors
+/// [`DecideError`].
+pub async fn reject(journal: Journal<'_>, by: Authority<'_>, session: &SessionId) -> Result<(), DecideError> {
+    decide(journal, by, session, |sale: &mut Sale, _| sale.reject_declined(by)).await.map(drop)
+}
+
+async fn decide(
+    journal: Journal<'_>,
+    by: Authority<'_>,
+    session: &SessionId,
+    transition: impl Fn(&mut Sale, Timestamp) -> Result<Event, NotApproved> + Send + Sync,
+) -> Result<(Sale, AuthorityDecision), DecideError> {
+    let sale = journal.store.load(session).await?.ok_or(DecideError::NoSale)?;
+    let decided = |sale: &mut Sale, now| match transition(sale, now) {
+        Ok(event) => Change::of(&event, &Context::at(now), decision(&event)),
+        Err(refused) => Change::nothing(Err(refused)),
+    };
+    let (sale, decision) = journal.commit(sale, decided).await?.settle().await;
+    if decision == Err(NotApproved::Locked) {
+        record_override(journal, sale, by).await?;
+        return Err(NotApproved::Locked.into());
+    }
+    Ok((sale.value, decision?))
+}
+
+fn decision(event: &Event) -> Result<AuthorityDecision, NotApproved> {
+    match event {
+        Event::AuthorityDecided { decision, .. } => Ok(decision.clone()),
+        _ => Err(NotApproved::NotDeclined),
+    }
+}
+
+/// Puts an attempt to override a locked outcome on record and alerts of it.
+///
+/// # Errors
+/// [`CommitError`]: it is not on record.
+pub async fn record_override(
+    journal: Journal<'_>,
+    sale: Versioned<Sale>,
+    by: Authority<'_>,
+) -> Result<(), CommitError> {
+    let record = |sale: &mut Sale, now| match sale.refuse_override(by) {
+        Ok(event) => {
+            let detail = "an operator tried to override a locked outcome; it was refused";
+            let alert =
+                Alert::event("ORACLE-AUTHORITY", Severity::Critical, now, "OVERRIDE", sale.session_id(), detail);
+            Change::of(&event, &Context::at(now), ()).alerting(alert)
+        }
+        Err(_) => Change::nothing(()),
+    };
+    journal.commit(sale, record).await?.settle().await;
+    Ok(())
+}
+
+/// What a list says of a declined sale.
+#[must_use]
+pub fn describe(declined: &Declined, now: Timestamp) -> String {
+    use domain::sale::HumanLock;
+    let who = match &declined.lock {
+        HumanLock::Never => "locked: nobody may approve".to_owned(),
+        HumanLock::Nobody => "nobody may approve".to_owned(),
+        HumanLock::People { persons, roles, sources } => {
+            let standing = declined.standing(now).len();
+            let (roles, sources) = (roles.join(" or "), sources.join(" or "));
+            format!("{standing} of {persons} approvals by {roles}, credentials of {sources}")
+        }
+    };
+    format!("{} {} ({}): {who}", declined.state, declined.reason, declined.domain)
+}
+
+#[cfg(test)]
+mod tests;

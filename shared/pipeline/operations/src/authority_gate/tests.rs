@@ -1,0 +1,118 @@
+//! Two people where two are needed, roles, credentials, expiry, and what nobody may override.
+
+use super::*;
+use crate::{
+    Operator,
+    reattempt::{self, ReattemptError, reattempt},
+    testing::{at, decisions, journal, sale, session, stored, world_with},
+};
+use domain::{
+    mail::Mail,
+    open_work::Work,
+    sale::{APPROVAL_LASTS, Fulfilment, HumanLock},
+};
+use std::time::Duration;
+use testkit::{World, run, sale::WithField};
+
+fn declined(lock: HumanLock) -> World {
+    let declined = Declined {
+        state: "BLOCKED".into(),
+        reason: "drug_dosing".into(),
+        domain: "medicine".into(),
+        lock,
+        helpers: Vec::new(),
+        advice: Vec::new(),
+        is_crisis: false,
+        at: at(-100),
+        approvals: Vec::new(),
+        approved_at: None,
+    };
+    let failed = Fulfilment::Failed { reason: "authority gate: BLOCKED drug_dosing".into(), at: at(-100) };
+    let sale = sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("query_hash", Some("q"));
+    world_with(sale.with("declined", Some(declined)))
+}
+
+fn two_people() -> HumanLock {
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    HumanLock::People { persons: 2, roles: named(&["pharmacist", "physician"]), sources: named(&["npi_registry"]) }
+}
+
+fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Result<AuthorityDecision, DecideError> {
+    let operator = Operator::parse(name, Some("looked at it")).unwrap();
+    let by = Authority { operator: &operator, role, credential };
+    run(approve(Ports { journal: journal(world), orders: world }, by, &session())).unwrap()
+}
+
+#[test]
+fn two_different_people_let_it_be_answered() {
+    let world = declined(two_people());
+    assert_eq!(stored(&world).open_work().map(|open| open.work), Some(Work::Declined));
+    let first = approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
+    assert_eq!(first, AuthorityDecision::Approved { count: 1, needed: 2 });
+    assert!(world.state().queue.is_empty() && stored(&world).declined().is_some());
+    for (name, credential) in [("dana", "npi_registry:999"), ("DANA", "npi_registry:998"), ("eve", "npi_registry:123")]
+    {
+        let again = approve_as(&world, name, "physician", credential);
+        assert!(matches!(again, Err(DecideError::NotApproved(NotApproved::SamePerson(_)))), "{name} {credential}");
+    }
+    approve_as(&world, "eve", "pharmacist", "npi_registry:456").unwrap();
+    let sale = stored(&world);
+    assert!(sale.is_approved("q", "drug_dosing", at(1)));
+    assert!(!sale.is_approved("another question", "drug_dosing", at(1)) && !sale.is_approved("q", "other", at(1)));
+    assert!(!sale.is_approved("q", "drug_dosing", at(0).plus(APPROVAL_LASTS)), "it expires");
+    assert!(matches!(sale.fulfilment(), Fulfilment::Ordered { .. }));
+    assert_eq!(world.state().queue.len(), 1);
+    let log = decisions(&world);
+    assert_eq!(log.len(), 2);
+    assert_eq!(log[1]["action"], "authority approve 2 of 2 as pharmacist by npi_registry:456");
+}
+
+#[test]
+fn an_approval_of_yesterday_does_not_count() {
+    let world = declined(two_people());
+    approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
+    world.advance(APPROVAL_LASTS + Duration::from_secs(1));
+    let second = approve_as(&world, "eve", "pharmacist", "npi_registry:456").unwrap();
+    assert_eq!(second, AuthorityDecision::Approved { count: 1, needed: 2 });
+}
+
+#[test]
+fn a_role_or_a_credential_of_another_kind_does_not_count() {
+    let world = declined(two_people());
+    let role = approve_as(&world, "dana", "manager", "npi_registry:123");
+    assert!(matches!(role, Err(DecideError::NotApproved(NotApproved::Role { .. }))));
+    for credential in ["npi_registry", "npi_registry:", "friends:123", "npi_registry:1 2 3", "npi_registry:<b>"] {
+        let refused = approve_as(&world, "dana", "physician", credential);
+        assert!(matches!(refused, Err(DecideError::NotApproved(NotApproved::Credential(_)))), "{credential}");
+    }
+    assert!(decisions(&world).is_empty());
+}
+
+#[test]
+fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
+    let world = declined(HumanLock::Never);
+    for role in ["physician", "supervisor", "ceo"] {
+        let refused = approve_as(&world, "dana", role, "npi_registry:123");
+        assert!(matches!(refused, Err(DecideError::NotApproved(NotApproved::Locked))));
+    }
+    let operator = Operator::parse("dana", None).unwrap();
+    let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
+    assert!(matches!(run(reattempt(ports, &operator, &session(), None)).unwrap(), Err(ReattemptError::Locked)));
+    let log = decisions(&world);
+    assert_eq!(log.len(), 4, "{log:?}");
+    assert!(log.iter().all(|record| record["action"].as_str().unwrap().starts_with("authority override refused")));
+    assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 4);
+    assert!(stored(&world).declined().is_some_and(Declined::is_locked) && world.state().queue.is_empty());
+}
+
+#[test]
+fn a_rejection_makes_the_refund_due_at_once() {
+    let world = declined(two_people());
+    assert!(stored(&world).open_work().unwrap().due > at(0));
+    let operator = Operator::parse("dana", None).unwrap();
+    let by = Authority { operator: &operator, role: "physician", credential: "npi_registry:123" };
+    run(reject(journal(&world), by, &session())).unwrap().unwrap();
+    assert!(stored(&world).open_work().unwrap().due <= at(0));
+    let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
+    assert!(matches!(late, Err(DecideError::NotApproved(NotApproved::Nobody))));
+}

@@ -1,0 +1,29 @@
+//! Writes into the build which test suite the authority gate has, and whether it passed before this build was made
+//! ("A release may not publish 'Canonical' status unless CI attests the test suite hash and pass state").
+
+use std::{error::Error, fs, path::Path};
+
+#[path = "src/suite.rs"]
+mod suite;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // The folder, not the file: `cargo xtask test --only attest` may write it for the first time.
+    for watched in [".", "../authority/data", "../authority/src", "../authority/tests"] {
+        println!("cargo::rerun-if-changed={watched}");
+    }
+    let hash = suite::hash(Path::new("../authority"))?;
+    let state = fs::read_to_string("attested.json").map_or_else(|_| "not attested", |text| state(&text, &hash));
+    println!("cargo::rustc-env=AUTHORITY_SUITE={hash}");
+    println!("cargo::rustc-env=AUTHORITY_SUITE_STATE={state}");
+    Ok(())
+}
+
+/// What an attestation says of the suite that is built.
+fn state(attested: &str, hash: &str) -> &'static str {
+    let Ok(attested) = serde_json::from_str::<serde_json::Value>(attested) else { return "not attested" };
+    match (attested["suite"] == hash, attested["passed"] == true) {
+        (true, true) => "passed",
+        (true, false) => "failed",
+        (false, _) => "attested for another suite",
+    }
+}
