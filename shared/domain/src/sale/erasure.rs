@@ -37,6 +37,7 @@ impl Sale {
             regenerated_at: None,
             unavailable_until: None,
             colour: None,
+            declined: None,
             drop_recorded: self.drop_recorded,
             resubmitted: false,
             waiting_since: now,

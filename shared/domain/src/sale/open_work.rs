@@ -38,7 +38,7 @@ pub enum Work {
 
 impl Work {
     /// Every kind, in the order in which they are looked at: what concerns money comes first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Refund,
         Self::Erasure,
         Self::Review,
