@@ -134,13 +134,9 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
         // Nothing switches this off: what must not be answered is not kept.
         Work::Declined => refund_by_policy(ports, sale).await,
-        Work::Review
-        | Work::Declined
-        | Work::Reply
-        | Work::Unusable
-        | Work::Failed
-        | Work::DeadLetter
-        | Work::UnknownMail => remind(ports, sale).await,
+        Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
+            remind(ports, sale).await
+        }
     }
 }
 
