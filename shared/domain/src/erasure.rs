@@ -69,7 +69,7 @@ impl Place {
             Some(end) => resource.ends_with(end),
             None => *name == resource,
         };
-        self.names.iter().any(|name| is_this(&name))
+        self.names.iter().any(is_this)
     }
 }
 

@@ -178,7 +178,8 @@ fn every_request_has_an_idempotency_key_of_its_own() {
 proptest! {
     #[test]
     fn the_question_reaches_stripe_exactly(text in "[^\\x00]{1,600}") {
-        prop_assume!(Query::parse(text.as_str()).is_ok() && text.chars().any(char::is_alphanumeric));
+        // Random letters can look like a question that is not sold.
+        prop_assume!(Query::parse(text.as_str()).is_ok() && authority::evaluate(&text, None).state().is_sold());
         let world = world();
         prop_assert_eq!(post(&world, &json!({ "tier": "quick", "query": text }).to_string()).status(), 200);
         let metadata: BTreeMap<_, _> = world.state().created[0].query.to_metadata().into_iter().collect();

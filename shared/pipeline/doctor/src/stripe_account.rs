@@ -63,7 +63,7 @@ pub(crate) fn links(all: &[PaymentLink], site: &str) -> Vec<Finding> {
         let mut found = |problem: String, remedy: String| {
             findings.push(Finding::new(LINKS, format!("{}: {problem}", link.id), remedy));
         };
-        if !link.tier.as_deref().is_some_and(|tier| Tier::parse(tier).is_ok()) {
+        if link.tier.as_deref().is_none_or(|tier| Tier::parse(tier).is_err()) {
             let keys = Tier::ALL.map(Tier::key).join(", ");
             let tier = link.tier.as_deref().map_or("no tier".to_owned(), |tier| format!("the tier {tier:?}"));
             found(

@@ -3,6 +3,8 @@
 //! The odd lines of each file were used to find what the rules lacked, so every one must be decided as it says. The
 //! even lines were only counted: their figure says what to expect of texts that nobody has seen, and it may not fall.
 
+#![allow(clippy::unwrap_used, reason = "fixtures of tests")]
+
 use authority::{Evaluation, State, evaluate};
 use serde::Deserialize;
 
