@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 
 /// Ordinary texts and verdicts of our own wording, small enough to be here: none of them is ever hit.
 const SAMPLE: [&str; 2] =
-    ["shared/rules/filter/tests/data/ordinary.txt", "shared/rules/filter/tests/data/clean_verdicts.txt"];
+    ["shared/rules/filter/tests/data/ordinary_questions.txt", "shared/rules/filter/tests/data/clean_verdicts.txt"];
 
 const SAMPLE_TARGETS: [(&str, Limit); 3] = [
     ("words of ordinary text", Limit::AtLeast(1_400.0)),
