@@ -36,7 +36,7 @@ pub(crate) async fn recheck(
     }
     let note = |memory: &mut Memory, now| {
         let mut recheck = from.clone();
-        // What another run has told of meanwhile is known too.
+        // Another run may have announced findings since this one began.
         recheck.known.extend(memory.recheck.known.iter().cloned());
         let told = recheck.take_in(&compared, next, head);
         let facts = json!({
@@ -62,7 +62,7 @@ async fn compare(ports: Ports<'_>, entries: &[Entry], compared: &mut Compared) -
     for entries in entries.chunks(AT_ONCE) {
         let read = join_all(entries.iter().map(|entry| ports.log.object(&entry.key))).await;
         for (entry, bytes) in entries.iter().zip(read) {
-            // Where no bytes were vouched for there is nothing to compare with: that was told then.
+            // The digest signed no bytes for this object, and an alert said so at the time: there is nothing to compare.
             let Some(signed) = &entry.sha256 else { continue };
             let is_good = bytes?.is_some_and(|bytes| sha256(&bytes) == *signed);
             let set = if is_good { &mut compared.good } else { &mut compared.bad };

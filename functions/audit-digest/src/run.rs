@@ -102,8 +102,8 @@ struct Read {
     entries: Vec<Entry>,
     /// How many could not be read.
     unread: usize,
-    /// The keys of those that are not as they were first written. Their entries are of the first bytes: an earlier
-    /// digest may have vouched for these, and nobody shall ever vouch for the others.
+    /// The keys of objects that were overwritten. Their entries hash the original bytes, so that no digest ever signs
+    /// the replacement.
     overwritten: BTreeSet<String>,
 }
 

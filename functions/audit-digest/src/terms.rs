@@ -46,7 +46,7 @@ pub(crate) struct Summary {
     pub documents: u64,
     /// Objects that they name.
     pub entries: u64,
-    /// Messages that are none of S3's: they end in the dead-letter queue.
+    /// Messages that are not S3 notifications. They end in the dead-letter queue.
     pub unreadable: u64,
     /// Objects that were left out because they are too long or could not be read: so do their messages.
     pub left: u64,
@@ -73,14 +73,14 @@ pub(crate) enum RunError {
 pub(crate) struct Memory {
     /// The last digest.
     pub head: Option<Head>,
-    /// The day (UTC) on which operators were last told of a head.
+    /// The day (UTC) of the last alert that announced a head.
     pub announced: Option<String>,
-    /// How far the log is compared again with what the digests said of it.
+    /// How far the hourly comparison of the log with its digests has come.
     #[serde(default)]
     pub recheck: Recheck,
 }
 
-/// An alert with a subject of its own: none may hold back another, least of all the line that operators keep.
+/// An alert with its own subject, so that deduplication never drops one in favour of another.
 pub(crate) fn alert(severity: Severity, now: Timestamp, subject: &str, detail: &str) -> Alert {
     Alert::about("ORACLE-AUDIT", severity, now, "DIGEST", subject, detail)
 }

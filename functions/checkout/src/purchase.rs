@@ -27,8 +27,8 @@ pub struct Ports<'a> {
     pub unknown_codes: &'a Recent,
 }
 
-/// Referral codes that Stripe does not know. With ten of them within a minute somebody tries codes, and nothing is asked
-/// about any code until the first of them is forgotten.
+/// Remembers referral codes that Stripe does not know, for a minute. Ten of them mean that somebody is guessing:
+/// checkout then asks Stripe about no code until the oldest one expires.
 #[must_use]
 pub fn unknown_codes() -> Recent {
     Recent::new(Duration::from_secs(60), 10)

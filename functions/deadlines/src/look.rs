@@ -223,8 +223,8 @@ fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
     }
 }
 
-/// Refunds what the content filter held for too long (content filter, failure mode "quarantine backlog", GAP-J), and
-/// what the authority gate declined and nobody approved.
+/// Refunds a sale that the content filter has held for too long (content filter, failure mode "quarantine backlog",
+/// GAP-J), or that the authority gate declined and nobody approved.
 async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id().clone();
     let checkout = ports.payments.session(&session).await?;

@@ -19,7 +19,7 @@ pub(crate) enum Unanswered {
     Automatic,
     /// Its sender is no address.
     NoAddress,
-    /// The mailbox does not vouch for its sender: an acknowledgement would go to somebody who may have written nothing.
+    /// Its sender failed DMARC. The address may be forged, and its owner must not get an acknowledgement.
     Unauthenticated,
 }
 

@@ -20,8 +20,8 @@ impl Watch<'_> {
         };
         let journal = self.sales();
         let reply = |sale: &mut Sale, now| {
-            // With the key that the sale's tag was made with: it may have been rotated since. Whoever writes under the
-            // buyer's address without being vouched for is not the buyer.
+            // Compares with the key that made the sale's tag, which may have been rotated since. A sender that fails
+            // DMARC does not count as the buyer.
             let buyer = sale.email_tag();
             let is_same = buyer.and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
             replied(sale, id, is_same.map(|same| same && is_authenticated(message)), now)

@@ -86,7 +86,7 @@ pub(crate) struct Answer {
 pub(crate) struct Memory {
     /// When it began; nothing before the first run.
     pub(crate) seeded_at: Option<Timestamp>,
-    /// Whether what somebody has read counts as what nobody has. A memory from before knows only of the others.
+    /// Whether `seen` also covers messages that staff had read. In a memory of an earlier version it does not.
     by_time: bool,
     run: Option<Run>,
     /// Messages that were taken up, ascending.

@@ -34,8 +34,8 @@ fn finish_all(memory: &mut Memory) {
     }
 }
 
-/// A memory from before messages were told apart by time alone knows nothing of those that somebody had read: none of
-/// them is new now, and what comes from here on is.
+/// A stored memory of an earlier version covers unread messages only. Messages that staff had read by then count as
+/// seen; what comes later is new.
 #[test]
 fn a_memory_that_knew_unread_messages_only_goes_on_by_time() {
     let mut memory = seeded();

@@ -1,0 +1,131 @@
+//! What a look at the cache records and tells.
+
+use super::*;
+
+#[test]
+fn an_empty_cache_is_healthy_and_each_look_is_on_record() {
+    let stage = Stage::new();
+    for _ in 0..3 {
+        assert_eq!(stage.look().overall, Health::Healthy);
+    }
+    let events = stage.events("cache_health");
+    assert_eq!(events.len(), 3);
+    assert_eq!((&events[0]["verdicts_count"], &events[0]["oldest_entry_age_days"]), (&json!(0), &Value::Null));
+    assert_eq!(stage.alerts(), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_is_announced() {
+    let stage = Stage::new();
+    stage.site.0.store(false, Ordering::Relaxed);
+    assert_eq!(stage.look().overall, Health::Failed);
+    assert_eq!(stage.alerts(), Vec::<String>::new());
+    let record = stage.look();
+    assert_eq!((record.overall, record.cache), (Health::Failed, Health::Healthy), "two dimensions");
+    let alerts = stage.world.state().alerts.clone();
+    assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
+    let (head, told) = alerts[0].line.split_once(" | HEALTH_PROBE | ").unwrap();
+    assert!(head.starts_with("[ORACLE-CACHE-ALERT] CRITICAL | 2026-04-15T"), "{head}");
+    assert_eq!(told, "service | service unreachable: 2 consecutive probes failed, no answer");
+    stage.alerts();
+    stage.look();
+    assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");
+    stage.site.0.store(true, Ordering::Relaxed);
+    assert_eq!(stage.look().overall, Health::Healthy);
+    let alerts = stage.alerts();
+    assert!(
+        alerts.len() == 1 && alerts[0].ends_with("ok:service | recovered: the service answers again"),
+        "{alerts:?}"
+    );
+    stage.site.0.store(false, Ordering::Relaxed);
+    stage.look();
+    assert_eq!(stage.alerts(), Vec::<String>::new(), "the count began anew");
+}
+
+#[test]
+fn counts_are_told_when_a_threshold_is_passed_and_nothing_young_is_removed_for_them() {
+    let mut stage = Stage::new();
+    (stage.settings.count_warn, stage.settings.count_critical) = (3, 5);
+    let grow_to = |count| (0..count).for_each(|number| stage.entry(number, DAY));
+    grow_to(3);
+    assert_eq!((stage.look().overall, stage.alerts().len()), (Health::Healthy, 0));
+    grow_to(4);
+    assert_eq!(stage.look().overall, Health::Degraded);
+    let alerts = stage.alerts();
+    assert!(alerts.len() == 1 && alerts[0].contains("] WARN |") && alerts[0].contains("4 entries"), "{alerts:?}");
+    grow_to(6);
+    assert_eq!(stage.look().overall, Health::Failed);
+    let alerts = stage.alerts();
+    assert!(alerts[0].contains("] ERROR |") && alerts[0].contains("6 entries"), "{alerts:?}");
+    assert_eq!((stage.look().overall, stage.alerts().len(), stage.left().len()), (Health::Failed, 0, 6));
+    assert_eq!(stage.memory().told, BTreeSet::from([Problem::TooMany]));
+}
+
+#[test]
+fn a_corrupt_entry_is_found_told_once_and_not_forgotten_and_nothing_is_changed_by_looking() {
+    let stage = Stage::new();
+    (0..300).for_each(|number| stage.entry(number, DAY + Duration::from_secs(number as u64)));
+    stage.world.state().corrupt_entries.insert(session(7));
+    assert!((0..400).any(|_| stage.look().overall == Health::Degraded), "ten of three hundred at a time");
+    let alerts = stage.alerts();
+    assert!(alerts.len() == 1 && alerts[0].contains("HEALTH_PROBE | cs_test_0000 | corrupt entry "), "{alerts:?}");
+    assert!(alerts[0].contains("] CRITICAL |"));
+    for _ in 0..20 {
+        assert_eq!(stage.look().overall, Health::Degraded, "although no later sample need meet it");
+    }
+    assert_eq!(stage.events("cache_health").last().unwrap()["sample_integrity"], "corrupt:cs_test_000007");
+    assert!(stage.alerts().is_empty() && stage.left().len() == 300);
+    stage.world.state().corrupt_entries.clear();
+    assert_eq!(stage.look().overall, Health::Healthy);
+    assert!(stage.alerts()[0].ends_with("ok:corrupt | recovered: no corrupt entry is left"));
+}
+
+#[test]
+fn the_interval_is_kept_whatever_it_is() {
+    // Looks in ten runs a minute apart.
+    for (interval, expected) in [(30, 20), (45, 14), (60, 10), (90, 7), (300, 2), (3600, 1)] {
+        let mut stage = Stage::new();
+        stage.settings.interval = Duration::from_secs(interval);
+        let mut looks = Vec::new();
+        for minute in 0..10 {
+            stage.world.state().now = NOW.plus(Duration::from_secs(60 * minute)).as_millis();
+            looks.extend(testkit::run(stage.runs(When::Due)).unwrap().unwrap());
+        }
+        assert_eq!(looks.len(), expected, "{interval} s");
+        let apart = looks.windows(2).map(|pair| pair[1].at.since(pair[0].at).as_secs());
+        assert!(apart.into_iter().all(|seconds| seconds.abs_diff(interval) <= 5), "{interval} s ± 5 s");
+    }
+}
+
+#[test]
+fn a_run_reads_its_memory_once_and_writes_it_twice() {
+    let stage = Stage::new();
+    stage.entry(1, DAY);
+    stage.look();
+    stage.world.advance(Duration::from_secs(60));
+    stage.world.state().boundaries.clear();
+    testkit::run(stage.runs(When::Due)).unwrap().unwrap();
+    let boundaries = stage.world.state().boundaries.clone();
+    let count = |name: &str| boundaries.iter().filter(|found| **found == name).count();
+    assert_eq!((count("notes.load"), count("notes.save"), count("log.publish")), (1, 2, 1));
+}
+
+#[test]
+fn corrupt_entries_are_told_one_by_one_and_those_beyond_what_is_remembered_together() {
+    let stage = Stage::new();
+    (0..45).for_each(|number| stage.entry(number, DAY));
+    stage.world.state().corrupt_entries.extend((0..45).map(session));
+    (0..40).for_each(|_| drop(stage.look()));
+    let alerts = stage.alerts();
+    let told = alerts.iter().filter(|line| line.contains("| cs_test_0000 | corrupt entry ")).count();
+    assert_eq!((told, alerts.len()), (40, 41), "their ids begin alike, and none holds back another");
+    assert!(alerts.iter().any(|line| line.ends_with("corrupt entries beyond the 40 that were told one by one")));
+    assert!(!alerts.iter().any(|line| line.contains("cs_test_00000")), "no more than the prefix");
+    let listed: usize =
+        stage.events("cache_corrupt").iter().map(|event| event["entries"].as_array().unwrap().len()).sum();
+    assert_eq!(listed, 40, "the log has the ids");
+    stage.world.state().corrupt_entries.clear();
+    stage.look();
+    let alerts = stage.alerts();
+    assert!(alerts.len() == 2 && alerts.iter().all(|line| line.contains("| ok:")), "{alerts:?}");
+}

@@ -1,0 +1,62 @@
+//! What fails around a look: the cache, the table, the log.
+
+use super::*;
+
+#[test]
+fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_return_too() {
+    let stage = Stage::new();
+    stage.world.plan(Plan::none().whenever("cache.totals", Fault::Fail));
+    let record = stage.look();
+    assert_eq!((record.overall, record.cache, record.measures), (Health::Failed, Health::Failed, None));
+    assert!(record.service.reachable, "two dimensions");
+    assert_eq!(stage.alerts(), Vec::<String>::new(), "nothing on a first failure");
+    stage.look();
+    let alerts = stage.world.state().alerts.clone();
+    assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
+    assert!(alerts[0].line.contains("] CRITICAL |"), "{}", alerts[0].line);
+    assert!(alerts[0].line.ends_with("| cache | cache not readable: 2 consecutive looks failed"), "{}", alerts[0].line);
+    stage.alerts();
+    stage.look();
+    assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");
+    stage.world.plan(Plan::none());
+    assert_eq!(stage.look().overall, Health::Healthy);
+    let alerts = stage.world.state().alerts.clone();
+    assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical), "whoever was woken hears of the end");
+    assert!(alerts[0].line.ends_with("ok:cache | recovered: the cache can be read again"), "{}", alerts[0].line);
+}
+
+/// The memory lies in the same table: no look is on record, and two in a row are critical all the same.
+#[test]
+fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
+    for boundary in ["notes.load", "notes.save"] {
+        let stage = Stage::new();
+        stage.world.plan(Plan::none().whenever(boundary, Fault::Fail));
+        let mut told = Vec::new();
+        for _ in 0..4 {
+            stage.world.advance(Duration::from_secs(60));
+            assert!(testkit::run(stage.runs(When::Due)).unwrap().is_err(), "the function's own alarm hears of it");
+            told.push(stage.alerts().len());
+        }
+        assert_eq!(told, [0, 1, 0, 0], "{boundary}");
+        stage.world.plan(Plan::none());
+        assert_eq!(stage.look().overall, Health::Healthy);
+        let alerts = stage.alerts();
+        assert!(alerts.len() == 1 && alerts[0].ends_with("looks are put on record again"), "{alerts:?}");
+        stage.look();
+        assert_eq!(stage.alerts(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_log_that_fails_is_told_once_and_its_return_too() {
+    let stage = Stage::new();
+    stage.world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    (0..10).for_each(|_| drop(stage.look()));
+    let alerts = stage.alerts();
+    assert!(alerts.len() == 1 && alerts[0].contains("CRITICAL") && alerts[0].contains("not written"), "{alerts:?}");
+    stage.world.plan(Plan::none());
+    stage.look();
+    let alerts = stage.alerts();
+    assert!(alerts.len() == 1 && alerts[0].ends_with("the log takes records again"), "{alerts:?}");
+    assert_eq!(stage.events("cache_health").len(), 11);
+}
