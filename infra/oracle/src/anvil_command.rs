@@ -96,11 +96,10 @@ fn assess_lines(input: impl BufRead, output: impl Write) -> Result<(), LinesErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json_lines::answers;
 
     fn assessed(input: &str) -> Vec<serde_json::Value> {
-        let mut output = Vec::new();
-        assess_lines(input.as_bytes(), &mut output).unwrap();
-        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        answers(|output| assess_lines(input.as_bytes(), output))
     }
 
     #[test]

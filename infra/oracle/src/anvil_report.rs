@@ -11,10 +11,8 @@ use crate::{
     anvil_evidence::Entry,
     command::{CommandError, Ended},
     output::{self, Row},
-    report_page::escaped,
+    report_page::{escaped, head},
 };
-
-const STYLE: &str = include_str!("report_page.css");
 
 /// Verdicts that a report shows, the last ones.
 const SHOWN: usize = 50;
@@ -70,14 +68,8 @@ fn row(entry: &Entry) -> Row {
 
 /// The page; the newest verdict first.
 fn page(entries: &[Entry], made_at: &str) -> String {
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <title>Quality gate</title><style>{STYLE}</style></head><body><main><header><h1>Quality gate</h1>\
-         <p>{} verdicts · made {}</p></header>\n",
-        entries.len(),
-        escaped(made_at)
-    );
+    let about = format!("{} verdicts · made {}", entries.len(), escaped(made_at));
+    let mut html = head("Quality gate", "Quality gate", &about);
     for kernel in Kernel::ALL {
         let values: Vec<(&str, f64)> =
             entries.iter().filter_map(|entry| Some((entry.at.as_str(), *entry.kernels.get(&kernel)?))).collect();

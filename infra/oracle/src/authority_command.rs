@@ -234,11 +234,10 @@ fn vectors(json: bool, mut output: impl Write) -> io::Result<Ended> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json_lines::answers;
 
     fn evaluated(input: &str) -> Vec<serde_json::Value> {
-        let mut output = Vec::new();
-        evaluate_lines(input.as_bytes(), &mut output).unwrap();
-        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        answers(|output| evaluate_lines(input.as_bytes(), output))
     }
 
     #[test]

@@ -46,3 +46,15 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
     output.flush()?;
     Ok(())
 }
+
+/// What a command over lines answers, for its tests.
+#[cfg(test)]
+pub(crate) fn answers(command: impl FnOnce(&mut Vec<u8>) -> Result<(), LinesError>) -> Vec<serde_json::Value> {
+    let mut output = Vec::new();
+    command(&mut output).unwrap();
+    output
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}

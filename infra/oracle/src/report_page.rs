@@ -20,16 +20,20 @@ const HIGH: u64 = 180;
 const WHOLE: u64 = 900;
 const AXIS: u64 = 60;
 
+/// The beginning of a page, up to its first section. Each text is HTML.
+pub(crate) fn head(title: &str, heading: &str, about: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" \
+         content=\"light dark\"><title>{title}</title><style>{STYLE}</style></head><body><main>\
+         <header><h1>{heading}</h1><p>{about}</p></header>\n"
+    )
+}
+
 /// The page. `made_at` is a moment in ISO 8601, `time` what it is about, unless that is everything.
 pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String {
     let span = time.map_or_else(|| "all sales".to_owned(), |time| format!("sales {}", escaped(time)));
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" \
-         content=\"light dark\"><title>Oracle: audit report</title><style>{STYLE}</style></head><body><main>\
-         <header><h1>Audit report</h1><p>{span} · made {}</p></header>\n",
-        escaped(made_at)
-    );
+    let mut html = head("Oracle: audit report", "Audit report", &format!("{span} · made {}", escaped(made_at)));
     for warning in warnings(report) {
         let _ = writeln!(html, "<p class=\"warning\">{}</p>", escaped(&warning));
     }
