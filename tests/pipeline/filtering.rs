@@ -44,7 +44,7 @@ fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
 fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {
     use testkit::{Fault, Plan};
     let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "The CSDM says that demand is real."));
+    sim.model_always_says(&quick("GREEN", "The CSDM says that demand is real."));
     sim.stripe_delivers();
     sim.world.plan(Plan::none().whenever("quarantine.hold", Fault::Fail));
     sim.drain();

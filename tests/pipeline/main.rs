@@ -15,6 +15,7 @@ mod mail_retry;
 mod model_replies;
 mod money;
 mod operators;
+mod retry;
 mod sales;
 mod simulator;
 mod smoke;

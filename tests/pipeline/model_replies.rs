@@ -19,6 +19,26 @@ fn outcome(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (Simulat
     (sim, status, calls)
 }
 
+/// The same after the first attempt at the verdict, whatever the table makes of it.
+fn first_attempt(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (Simulator, u16, usize) {
+    let mut sim = Simulator::new(tier);
+    sim.world.state().answers = replies.into();
+    sim.stripe_delivers();
+    sim.step();
+    let status = sim.page().unwrap().status();
+    let calls = sim.world.state().prompts.len();
+    (sim, status, calls)
+}
+
+/// Nothing was sold, and the page and operators know that it is tried again.
+fn assert_tried_again(sim: &Simulator) {
+    let message = body(&sim.page().unwrap())["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with("we email it to you as soon as it is ready."), "{message}");
+    let state = sim.world.state();
+    assert!(state.cache.is_empty() && state.archive.is_empty() && state.drafts.is_empty());
+    assert!(state.alerts.iter().any(|alert| alert.line.contains("; tried again at 20")), "operators know");
+}
+
 fn assert_failed(sim: &Simulator) {
     let page = sim.page().unwrap();
     assert_eq!(body(&page), json!({ "error": "Analysis failed. Please contact oracle@42sisters.ai for a refund." }));
@@ -35,9 +55,9 @@ fn assert_failed(sim: &Simulator) {
 fn malformed_replies_are_asked_for_once_more_and_no_oftener() {
     for text in ["", "Sure! The verdict is GREEN.", "```json\n{\"verdict\":\"GREEN\"}\n```", "{\"verdict\":\"GRE", "[]"]
     {
-        let (sim, status, calls) = outcome("quick", (0..5).map(|_| reply(text)).collect());
-        assert_eq!((status, calls), (500, 2), "{text:?}");
-        assert_failed(&sim);
+        let (sim, status, calls) = first_attempt("quick", (0..5).map(|_| reply(text)).collect());
+        assert_eq!((status, calls), (202, 2), "{text:?}");
+        assert_tried_again(&sim);
         let prompts = sim.world.state().prompts.clone();
         assert_ne!(prompts[0].1.instruction, prompts[1].1.instruction, "the second instruction is stricter");
         assert_eq!(prompts[0].1.content, prompts[1].1.content);
@@ -91,16 +111,14 @@ fn passing_failures_are_retried_within_three_attempts() {
     let waits = sim.world.state().paused.clone();
     assert_eq!(waits.len(), 2);
     assert!(waits.iter().all(|wait| wait.as_millis() <= 8000));
-    let (sim, status, calls) = outcome("quick", (0..9).map(|_| Err(ModelError::Timeout)).collect());
-    assert_eq!((status, calls), (500, 3), "the fourth attempt is never made");
-    assert_failed(&sim);
+    let (sim, status, calls) = first_attempt("quick", (0..9).map(|_| Err(ModelError::Timeout)).collect());
+    assert_eq!((status, calls), (202, 3), "the fourth attempt is never made");
+    assert_tried_again(&sim);
 }
 
 #[test]
 fn final_failures_fail_at_once() {
-    for error in
-        [ModelError::Unauthorized(401), ModelError::BadRequest(400), ModelError::NoVerdict("SAFETY".to_owned())]
-    {
+    for error in [ModelError::BadRequest(400), ModelError::NoVerdict("SAFETY".to_owned())] {
         let name = error.to_string();
         let (sim, status, calls) = outcome("quick", vec![Err(error), reply(&quick("GREEN", "Never asked for this."))]);
         assert_eq!((status, calls), (500, 1), "{name}");
@@ -116,9 +134,9 @@ fn a_used_up_quota_is_one_models_and_the_next_serves() {
     assert_eq!((status, calls), (200, 2));
     assert!(sim.world.state().paused.is_empty(), "no wait before another model is asked");
     let (sim, status, calls) =
-        outcome("quick", vec![Err(ModelError::QuotaExhausted), Err(ModelError::QuotaExhausted), reply(&good)]);
-    assert_eq!((status, calls), (500, 2));
-    assert_failed(&sim);
+        first_attempt("quick", vec![Err(ModelError::QuotaExhausted), Err(ModelError::QuotaExhausted), reply(&good)]);
+    assert_eq!((status, calls), (202, 2));
+    assert_tried_again(&sim);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use domain::{
     CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp, message::Message, money::PaymentId,
     ports::ModelReply,
 };
-use runtime::{Handled, http::Reply, queue::Delivery};
+use runtime::{Handled, Redelivery, http::Reply, queue::Delivery};
 use serde_json::{Value, json};
 use simulation::deployment::{Deployment, SIGNING_SECRET};
 use std::{future::Future, time::Duration};
@@ -17,6 +17,9 @@ pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 
 /// Longer than any lease and any visibility time-out.
 const REDELIVERY: Duration = Duration::from_secs(1081);
+
+/// A message that came back as often is given up by its queue.
+const MAX_RECEIVES: u32 = 200;
 
 pub(crate) struct Simulator {
     pub(crate) world: World,
@@ -90,6 +93,12 @@ impl Simulator {
     pub(crate) fn model_says(&self, text: &str) {
         let reply = || Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None });
         self.world.state().answers = (0..64).map(|_| reply()).collect();
+    }
+
+    /// The same without an end.
+    pub(crate) fn model_always_says(&self, text: &str) {
+        let reply = ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None };
+        self.world.state().model = Some(Box::new(move |_, _| Ok(reply.clone())));
     }
 
     pub(crate) fn journal(&self) -> Journal<'_> {
@@ -172,7 +181,7 @@ impl Simulator {
 
     /// The queues deliver until nothing is left, redelivering what was not finished.
     pub(crate) fn drain(&mut self) {
-        for _ in 0..200 {
+        for _ in 0..2_000 {
             if self.step().is_none() {
                 return;
             }
@@ -194,17 +203,25 @@ impl Simulator {
         let mut waiting = self.waiting.remove(next);
         self.world.advance(waiting.visible_at.since(now));
         waiting.received += 1;
-        if self.handle(&waiting) == Some(Handled::Done) {
+        let handled = self.handle(&waiting);
+        let world = &self.world;
+        let redelivery = Redelivery { queue: world, clock: world, randomness: world, meter: world };
+        let Some(hidden) = handled.map_or(Some(REDELIVERY), |handled| redelivery.wait(handled, waiting.received))
+        else {
             return Some(true);
-        }
-        let hidden = self.world.state().hidden.pop_back().map_or(REDELIVERY, |(_, _, duration)| duration);
+        };
         waiting.visible_at = self.now().plus(hidden);
-        if waiting.received >= 10 {
+        if waiting.received >= MAX_RECEIVES {
             self.dead.push(waiting.message);
         } else {
             self.waiting.push(waiting);
         }
         Some(false)
+    }
+
+    /// The queues lose everything.
+    pub(crate) fn lose_messages(&mut self) {
+        self.waiting.clear();
     }
 
     /// Another paid session in the same world becomes the one that is delivered and asked for.
@@ -222,7 +239,6 @@ impl Simulator {
     fn handle(&self, waiting: &Waiting) -> Option<Handled> {
         let delivery = Delivery {
             message_id: waiting.id.clone(),
-            receipt_handle: waiting.id.clone(),
             receive_count: waiting.received,
             message: waiting.message.clone(),
         };

@@ -23,6 +23,18 @@ async fn is_delivered_after(world: &World, sale: &Sale, calls: usize) {
     assert_eq!(made[0]["details"]["attempts"], calls);
 }
 
+/// The attempts before the last failed, are on record, and left no trace but the delay.
+async fn is_delivered_by_a_later_attempt(world: &World, sale: &Sale, calls: usize) {
+    world.delivered(sale).await;
+    world.faults_are_used_up().await;
+    assert_eq!(world.model_calls(sale).await, calls);
+    assert_eq!(world.mails(&sale.email).await.len(), 1);
+    let records = world.records(&sale.session).await;
+    let made: Vec<&Value> = records.iter().filter(|record| record["source"] == "webhook").collect();
+    assert_eq!(made.iter().map(|record| &record["status"]).collect::<Vec<_>>(), ["ERROR", "OK"], "{made:?}");
+    assert!(made[0]["details"]["next_attempt_at"].is_string(), "{}", made[0]);
+}
+
 async fn has_failed_after(world: &World, sale: &Sale, calls: usize) {
     let reply = world.answered(&sale.session).await;
     assert_eq!((reply.status, reply.json()), (500, json!({ "error": FAILED })));
@@ -33,9 +45,10 @@ async fn has_failed_after(world: &World, sale: &Sale, calls: usize) {
     assert_eq!(world.aws.document(&sale.session, "VERDICT").await, None);
     let records = world.records(&sale.session).await;
     let ended: Vec<&Value> = records.iter().filter(|record| record["source"] == "webhook").collect();
-    assert_eq!(ended.len(), 1, "{ended:?}");
-    assert_eq!(ended[0]["status"], "ERROR");
-    assert!(ended[0]["error_detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{}", ended[0]);
+    assert!(ended.iter().all(|record| record["status"] == "ERROR"), "{ended:?}");
+    let last = ended.last().expect("a record");
+    assert!(last["details"]["next_attempt_at"].is_null(), "{last}");
+    assert!(last["error_detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{last}");
 }
 
 #[tokio::test]
@@ -56,10 +69,36 @@ async fn every_passing_failure_is_asked_again() {
 }
 
 #[tokio::test]
-async fn three_failures_are_the_end() {
+async fn three_failures_cost_seconds() {
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([{ "status": 500 }, { "status": 503 }, { "drop": true }])).await;
-    has_failed_after(&world, &sale, 3).await;
+    is_delivered_by_a_later_attempt(&world, &sale, 4).await;
+}
+
+/// A key of ours that is refused is our outage: once it works the sale goes on.
+#[tokio::test]
+async fn a_refused_key_ends_no_sale() {
+    for status in [401, 403] {
+        let world = World::alone().await;
+        let sale = buy_with(&world, "quick", json!([{ "status": status }])).await;
+        is_delivered_by_a_later_attempt(&world, &sale, 2).await;
+    }
+}
+
+/// While it is tried again, the page says so.
+#[tokio::test]
+async fn the_page_says_that_the_verdict_is_tried_again() {
+    let world = World::alone().await;
+    let fail = json!({ "status": 503 });
+    let sale = buy_with(&world, "quick", json!([fail, fail, fail, { "delay_ms": 3000 }])).await;
+    let told = tests::eventually("a page that tells of the delay", crate::world::SOON, async || {
+        let reply = world.verdict(&sale.session).await;
+        (reply.status == 202 && reply.json()["message"].is_string()).then(|| reply.json())
+    })
+    .await;
+    assert_eq!(told["status"], "pending");
+    assert!(told["message"].as_str().is_some_and(|text| text.contains("We keep trying by ourselves")), "{told}");
+    is_delivered_by_a_later_attempt(&world, &sale, 4).await;
 }
 
 /// The call's own time-out ends a call that hangs; how long that takes is the deployment's parameter.
@@ -72,11 +111,9 @@ async fn a_call_that_hangs_is_given_up_and_made_again() {
 
 #[tokio::test]
 async fn a_refusal_for_good_is_not_repeated() {
-    for status in [400, 401, 403] {
-        let world = World::alone().await;
-        let sale = buy_with(&world, "quick", json!([{ "status": status }])).await;
-        has_failed_after(&world, &sale, 1).await;
-    }
+    let world = World::alone().await;
+    let sale = buy_with(&world, "quick", json!([{ "status": 400 }])).await;
+    has_failed_after(&world, &sale, 1).await;
 }
 
 /// A retired model gives way to the next of the list, and the one that answered is on record.
@@ -112,11 +149,11 @@ async fn a_reply_that_is_no_json_is_asked_for_once_more() {
 }
 
 #[tokio::test]
-async fn prose_twice_is_the_end() {
+async fn prose_is_the_end_once_the_table_has_ended() {
     let world = World::alone().await;
     let prose = json!({ "text": "I would say that it depends." });
-    let sale = buy_with(&world, "quick", json!([prose, prose])).await;
-    has_failed_after(&world, &sale, 2).await;
+    let sale = buy_with(&world, "quick", json!(vec![prose; 6])).await;
+    has_failed_after(&world, &sale, 6).await;
 }
 
 /// A reply that is no verdict is not asked for until one passes: that would be making one up.

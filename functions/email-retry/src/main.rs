@@ -1,14 +1,15 @@
 //! The e-mail retry function's process.
 
-use backend::Backend;
+use backend::{Backend, QueueName};
 use delivery::Clients;
 use email_retry::handle;
 use runtime::{Error, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let clients = Clients::new(&Backend::of_process()?)?;
+        let backend = Backend::of_process()?;
+        let (clients, queue) = (Clients::new(&backend)?, backend.queue(QueueName::MailRetries)?);
         let (ports, settings) = (clients.ports(), clients.settings());
-        serve::messages(|delivery| handle(ports, settings, delivery)).await
+        serve::messages(&queue, |delivery| handle(ports, settings, delivery)).await
     })
 }

@@ -1,6 +1,6 @@
 //! The payment-events function's process.
 
-use backend::Backend;
+use backend::{Backend, QueueName};
 use payment_events::{Ports, handle};
 use runtime::{Error, serve};
 
@@ -9,6 +9,7 @@ fn main() -> Result<(), Error> {
         let backend = Backend::of_process()?;
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
         let ports = Ports { journal: stores.journal(), ledger: &stripe };
-        serve::messages(|delivery| handle(ports, delivery)).await
+        let queue = backend.queue(QueueName::Payments)?;
+        serve::messages(&queue, |delivery| handle(ports, delivery)).await
     })
 }

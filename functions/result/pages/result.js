@@ -57,12 +57,21 @@
 
   // ---- states ----
 
-  const showPending = () => {
-    setText("pending-title", "Your verdict is being written");
-    byId("pending-details").hidden = false;
+  const showPending = (message, nextAttempt) => {
+    // What the server says of a delay takes the place of our own words.
+    const delayed = typeof message === "string";
+    const title = delayed ? "Your verdict takes longer than usual" : "Your verdict is being written";
+    setText("pending-title", title);
+    byId("pending-details").hidden = delayed;
     byId("offline").hidden = true;
-    byId("slow").hidden = Date.now() - started < SLOW_AFTER;
-    show("pending", "Your verdict is being written", "Your verdict is being written. It appears here by itself.");
+    byId("slow").hidden = delayed || Date.now() - started < SLOW_AFTER;
+    byId("delayed").hidden = !delayed;
+    setText("delayed-message", message);
+    const next = new Date(nextAttempt ?? Number.NaN);
+    const known = !Number.isNaN(next.getTime());
+    byId("next-attempt").hidden = !known;
+    if (known) setText("next-attempt-at", next.toLocaleTimeString("en-CA", { timeStyle: "short" }));
+    show("pending", title, delayed ? message : `${title}. It appears here by itself.`);
   };
 
   const showReview = () => {
@@ -200,7 +209,7 @@
     if (response.status === 202) {
       const inReview = reply.status === "in_review";
       if (inReview) showReview();
-      else showPending();
+      else showPending(reply.message, reply.next_attempt_at);
       askAgain(Math.max(retryAfter(response), inReview ? REVIEW_WAIT : 0));
       return;
     }
@@ -211,6 +220,7 @@
   byId("again").addEventListener("click", () => {
     setText("pending-title", "One moment");
     byId("pending-details").hidden = true;
+    byId("delayed").hidden = true;
     byId("offline").hidden = true;
     show("pending", "One moment", "One moment");
     ask();

@@ -21,6 +21,9 @@ use serde_json::{Value, json};
 /// Seconds after which the page asks again.
 const RETRY_AFTER: &str = "2";
 
+/// The same while the verdict is tried again: the next attempt is not near.
+const RETRY_AFTER_FAILURE: &str = "10";
+
 /// Answers whoever asks for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
     let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(SessionId::looks_issued);
@@ -39,7 +42,7 @@ impl Retrieval<'_> {
     async fn answer(&self) -> Reply {
         let (sale, entry) = match self.ports.journal.store.load_with_verdict(&self.session_id).await {
             Ok(loaded) => loaded,
-            Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
+            Err(error) => return self.without_table(&telemetry::chain(&error)).await,
         };
         let Some(sale) = sale else { return self.ask_stripe(None).await };
         match sale.value.fulfilment() {
@@ -65,7 +68,10 @@ impl Retrieval<'_> {
                 }
             },
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {
-                if sale.value.unavailable_until().is_some_and(|until| until > self.asked_at) {
+                if sale.value.is_tried_again() && !sale.value.needs_order(self.asked_at) {
+                    return self.tried_again(&sale.value);
+                }
+                if sale.value.waits_for_model(self.asked_at).is_some() {
                     return temporarily_unavailable();
                 }
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
@@ -99,6 +105,28 @@ impl Retrieval<'_> {
                 reply
             }
         }
+    }
+
+    /// The table cannot be read: the archive has what was delivered, and gate 2 judges it as ever. What the filter would
+    /// change cannot be put on record, so it is not shown (content filter GAP-L, fail closed).
+    async fn without_table(&self, detail: &str) -> Reply {
+        let unavailable = self.unavailable("CACHE_READ", detail).await;
+        let Ok(Some(cached)) = self.ports.archive.find(&self.session_id).await else { return unavailable };
+        let gate = gates::before_page(&cached);
+        if gate.term_count() > 0 || gate.delivered().is_none() {
+            return unavailable;
+        }
+        self.verdict_reply(&cached)
+    }
+
+    /// An attempt failed, and the next one comes by itself: the page says so, and when.
+    fn tried_again(&self, sale: &Sale) -> Reply {
+        let end = if sale.email_tag().is_some() { texts::MAILED_WHEN_READY } else { texts::HERE_WHEN_READY };
+        let mut body = json!({ "status": "pending", "message": format!("{}{end}", texts::TRYING_AGAIN) });
+        if let Some(due) = sale.waits_for_model(self.asked_at) {
+            body["next_attempt_at"] = due.to_iso().into();
+        }
+        Reply::json(202, &body).header("retry-after", RETRY_AFTER_FAILURE)
     }
 
     fn verdict_reply(&self, cached: &CachedVerdict) -> Reply {

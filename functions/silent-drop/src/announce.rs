@@ -6,7 +6,7 @@ use domain::{
     alert::{Severity, SilentDrop},
     mail::Letter,
     message::{self, Message},
-    ports::{Payments, Queue},
+    ports::{Payments, Queue, Versioned},
     query,
     sale::{Charge, Fulfilment},
 };
@@ -50,7 +50,13 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     // On record before anything can fail: from here on somebody comes after it.
     let sale =
         if sale.version == 0 { journal.commit(sale, |_, _| Change::save(())).await?.unsettled().0 } else { sale };
-    let session = ports.payments.session(&notice.session_id).await?;
+    let session = match ports.payments.session(&notice.session_id).await {
+        Ok(session) => session,
+        Err(error) => {
+            alert_unanswered(journal, sale, notice).await?;
+            return Err(error.into());
+        }
+    };
     // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
     let Some(unusable) = session.submission().err().filter(|_| session.is_paid()) else {
         // The signed event said otherwise. Nobody who may have paid is dropped on a doubt: the notice comes again,
@@ -77,6 +83,21 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     };
     journal.commit(sale, ordered).await?.unsettled();
     Ok(Handled::Done)
+}
+
+/// Tells operators, once, what the signed event says: that somebody paid and cannot be served. Whatever Stripe does not
+/// answer now, somebody knows of the sale.
+async fn alert_unanswered(journal: Journal<'_>, sale: Versioned<Sale>, notice: &Notice) -> Result<(), StepError> {
+    let alert = |sale: &mut Sale, now| match sale.drop_alerted() {
+        Ok(_) => {
+            let detail = "paid without a usable tier or question, says Stripe's event; Stripe does not answer";
+            let alert = Alert::event("SILENT-DROP", Severity::Critical, now, "NOTICE", &notice.session_id, detail);
+            Change::save(()).alerting(alert)
+        }
+        Err(_) => Change::nothing(()),
+    };
+    journal.commit(sale, alert).await?.settle().await;
+    Ok(())
 }
 
 /// Notes the drop with its records: the paid event (Audit Trail, invariant 2), unless somebody recorded it when

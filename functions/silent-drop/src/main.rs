@@ -14,6 +14,7 @@ fn main() -> Result<(), Error> {
             mails: &backend.queue(QueueName::Mails)?,
             audit_keys: &backend.secret(SecretName::Audit)?,
         };
-        serve::messages(|delivery| handle(ports, delivery)).await
+        let queue = backend.queue(QueueName::Notices)?;
+        serve::messages(&queue, |delivery| handle(ports, delivery)).await
     })
 }

@@ -4,7 +4,10 @@ mod authority_gate;
 mod finish;
 mod till;
 
-use crate::generate::{self, Generated, NoVerdict, Policy, generate};
+use crate::{
+    generate::{self, Failure, Generated, NoVerdict, Policy, generate},
+    guard,
+};
 use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
 use crosscheck::constants::PHI;
 use domain::{
@@ -12,6 +15,7 @@ use domain::{
     alert::Severity,
     message::OrderedBy,
     ports::{Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
+    retry::RetryTable,
     sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, Refused},
     smoke::SmokeSessions,
 };
@@ -43,6 +47,8 @@ pub(crate) struct Ports<'a> {
 pub struct Settings {
     /// Asking the model.
     pub policy: Policy,
+    /// When a sale whose model call failed is tried again.
+    pub retries: RetryTable,
     /// How long one invocation may work on a sale; longer than the function's time-out, shorter than the queue's
     /// visibility time-out.
     pub lease: Duration,
@@ -67,11 +73,23 @@ pub(crate) struct Order {
 /// [`StepError`]: the queue must deliver the order again.
 pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
     let journal = ports.journal;
-    let sale = journal.load(&order.session_id, order.received_at).await?;
+    let mut sale = journal.load(&order.session_id, order.received_at).await?;
     let claimant = match order.ordered_by {
         OrderedBy::SmokeTest => Claimant::SmokeTest { received_at: order.received_at },
         _ => Claimant::Customer,
     };
+    if claimant == Claimant::Customer
+        && let Some(until) = guard::all_closed_until(ports.generate, &settings.policy).await
+    {
+        // Neither claimed nor asked about at the till: however many orders wait, an outage costs little.
+        let table = &settings.retries;
+        let wait = |sale: &mut Sale, now| wait(sale.model_unavailable(None, until, table, now), now, order);
+        let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
+        if waits {
+            return Ok(hidden_until(ports, &noted.value, until));
+        }
+        sale = noted;
+    }
     let claim = |sale: &mut Sale, now| {
         let claim = sale.claim(&order.message_id, claimant, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
@@ -81,9 +99,10 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
     }
     match claim {
-        Claim::BusyElsewhere => return Ok(Handled::Done),
-        Claim::BusyHere => return Ok(Handled::Later),
-        Claim::NotYet(_) => return Ok(Handled::Later),
+        Claim::Foreign => return Ok(Handled::Done),
+        Claim::Unready => return Ok(Handled::Later),
+        // Kept until the sale has ended: the message that its worker has may be gone before that.
+        Claim::Busy(until) | Claim::NotYet(until) => return Ok(Handled::At(until)),
         Claim::Done => {
             // The worker that found it unusable may have died before it gave notice.
             give_notice(ports, order, &sale.value).await?;
@@ -97,8 +116,10 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
             finish(ports, ended.unsettled().0).await
         }
         Ok(ended) => {
-            ended.settle().await;
-            Ok(Handled::Done)
+            let (sale, ()) = ended.settle().await;
+            // Also where that moment has come meanwhile.
+            let until = sale.value.unavailable_until();
+            Ok(until.map_or(Handled::Done, |until| hidden_until(ports, &sale.value, until)))
         }
         Err(error) => {
             release(ports, order).await;
@@ -106,6 +127,18 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         }
     }
 }
+
+/// Hides an order until its sale may be worked on, and a little longer where every circuit is open: of the orders that
+/// wait for one, the first makes the half-open call, and the others are not to come with it.
+fn hidden_until(ports: Ports<'_>, sale: &Sale, until: Timestamp) -> Handled {
+    match sale.fulfilment() {
+        Fulfilment::Ordered { .. } => Handled::At(until.plus(SPREAD.mul_f64(ports.generate.randomness.fraction()))),
+        _ => Handled::Done,
+    }
+}
+
+/// The orders that wait for one circuit come back within this time.
+const SPREAD: Duration = Duration::from_secs(3);
 
 /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
 /// too, the lease ends by itself.
@@ -155,12 +188,13 @@ async fn produce<'a>(
             return Err(ErrorCode::ModelNotReady.because(format!("the model cannot be asked: {detail}")));
         }
         Err(NoVerdict::CircuitOpen(until)) => {
-            // Not a failure of this sale: it is ordered again by its message and by its page.
-            let postpone = |sale: &mut Sale, now| end(sale.postpone(&order.message_id, Some(until), now), now, order);
-            ports.journal.commit(sale, postpone).await?.unsettled();
-            return Err(ErrorCode::CircuitOpen.because("the circuit is open"));
+            let (owner, table) = (Some(order.message_id.as_str()), table(settings, order));
+            let postpone =
+                |sale: &mut Sale, now| wait(sale.model_unavailable(owner, until, &table, now), now, order).map(|_| ());
+            return Ok(ports.journal.commit(sale, postpone).await?);
         }
-        Err(NoVerdict::Failed(reason)) => {
+        Err(NoVerdict::Failed(failure)) => return fail(ports, settings, order, sale, &bought, &context, failure).await,
+        Err(NoVerdict::Refused(reason)) => {
             let fail = |sale: &mut Sale, now| {
                 let failed = sale.fail(&order.message_id, Some(&bought.purchase), &reason, now);
                 changed(failed, &context, event(now, &order.session_id, Severity::Critical, "VERDICT", &reason))
@@ -195,6 +229,54 @@ async fn produce<'a>(
     }
 }
 
+/// The table of a sale's retries. The smoke test's is tried once: its test is over soon.
+fn table(settings: &Settings, order: &Order) -> RetryTable {
+    if order.ordered_by == OrderedBy::SmokeTest { RetryTable::none() } else { settings.retries.clone() }
+}
+
+/// Ends an attempt whose calls failed: the sale is tried again by the table, and is a human's after its end.
+async fn fail<'a>(
+    ports: Ports<'a>,
+    settings: &Settings,
+    order: &Order,
+    sale: Versioned<Sale>,
+    bought: &Bought,
+    context: &Context,
+    Failure { reason, is_ours }: Failure,
+) -> Result<Ended<'a>, StepError> {
+    let (table, fraction) = (table(settings, order), ports.generate.randomness.fraction());
+    let fail = |sale: &mut Sale, now| {
+        let owner = &order.message_id;
+        let failed = sale.model_failed(owner, &bought.purchase, &reason, &table, fraction, now);
+        let (severity, detail) = match &failed {
+            Ok(Event::ModelFailed { failures, due, .. }) => {
+                let severity = if is_ours { Severity::Critical } else { Severity::Error };
+                (severity, format!("{reason}; tried again at {due} ({failures})"))
+            }
+            _ => (Severity::Critical, reason.clone()),
+        };
+        changed(failed, context, event(now, &order.session_id, severity, "VERDICT", &detail))
+    };
+    Ok(ports.journal.commit(sale, fail).await?)
+}
+
+/// A wait for the model, and whether it was noted: no change where somebody else has the sale. One that waited too long
+/// has failed, and a human is told.
+fn wait(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<bool> {
+    match made {
+        Ok(made) => {
+            let change = Change::of(&made, &Context::new(now, order.received_at), true);
+            match &made {
+                Event::Failed { reason } => {
+                    change.alerting(event(now, &order.session_id, Severity::Critical, "VERDICT", reason))
+                }
+                _ => change,
+            }
+        }
+        Err(_) => Change::nothing(false),
+    }
+}
+
 /// Alerts operators: the signed event, or an earlier reading, said that the session is paid. Stripe's next event or the
 /// customer's page orders again.
 async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> Result<Ended<'a>, StepError> {
@@ -202,7 +284,7 @@ async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> R
         let detail = "ordered, but Stripe says it is not paid";
         let alert = event(now, &order.session_id, Severity::Critical, "PAYMENT", detail);
         let context = Context::new(now, order.received_at);
-        changed(sale.postpone(&order.message_id, None, now), &context, alert)
+        changed(sale.postpone(&order.message_id, now), &context, alert)
     };
     Ok(ports.journal.commit(sale, postpone).await?)
 }

@@ -1,6 +1,6 @@
 //! Asking the model: a few attempts, each checked, until a reply may go on (Gemini Timeout; TMM Cross-Validation).
 
-use crate::guard;
+use crate::guard::{self, Admitted};
 use crosscheck::Crosscheck;
 use domain::{
     Alert, Query, SessionId, Tier, Timestamp, Verdict,
@@ -51,12 +51,46 @@ pub(crate) struct Generated {
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoVerdict {
-    /// It failed for good; the reason is for operators.
-    Failed(String),
+    /// The model refused the question, or its reply is refused for good; the reason is for operators.
+    Refused(String),
+    /// The calls failed, and later ones may succeed; the reason is for operators.
+    Failed(Failure),
     /// Our own side failed before the model was asked: the order must come again.
     NotReady(String),
     /// The model was not asked, and will not be before this.
     CircuitOpen(Timestamp),
+}
+
+/// Why calls failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// For operators.
+    pub reason: String,
+    /// Whether our key was refused: an outage of ours, which ends only once somebody acts.
+    pub is_ours: bool,
+}
+
+impl NoVerdict {
+    fn failed(reason: String) -> Self {
+        Self::Failed(Failure { reason, is_ours: false })
+    }
+
+    /// What an error says of the sale: a refused question is its end, everything else that of a call.
+    fn of(error: &ModelError) -> Self {
+        let reason = short(&error.to_string());
+        match error {
+            ModelError::NotReady(source) => Self::NotReady(source.to_string()),
+            ModelError::BadRequest(_) | ModelError::NoVerdict(_) => Self::Refused(reason),
+            ModelError::Unauthorized(_) => Self::Failed(Failure { reason, is_ours: true }),
+            ModelError::Timeout
+            | ModelError::Network(_)
+            | ModelError::Unavailable(_)
+            | ModelError::Throttled(_)
+            | ModelError::Incomplete(_)
+            | ModelError::QuotaExhausted
+            | ModelError::UnknownModel => Self::failed(reason),
+        }
+    }
 }
 
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
@@ -70,6 +104,9 @@ pub(crate) enum NoVerdict {
 /// A reply that is no JSON, or that passes the crosscheck and leaves empty what the tier sells, is asked for once more,
 /// with a stricter instruction and inside that ceiling (GAP-02E; infra/decisions/crosscheck.md). A reply that fails the
 /// crosscheck otherwise is not: asking until one passes would be fabrication (TMM Cross-Validation, invariant 4).
+///
+/// The one call of a half-open circuit is made once. Where it fails, the next model serves or the order waits for the
+/// circuit: it says that the outage lasts, and nothing of this sale.
 pub(crate) async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
@@ -78,53 +115,76 @@ pub(crate) async fn generate(
     query: &Query,
 ) -> Generated {
     let mut generated = Generated {
-        verdict: Err(NoVerdict::Failed("no attempt was made".to_owned())),
+        verdict: Err(NoVerdict::failed("no attempt was made".to_owned())),
         crosschecks: Vec::new(),
         attempts: 0,
         model_version: None,
     };
     let mut models = Candidates { rest: policy.models.iter(), closed_until: None };
-    let Some(mut model) = models.next(ports, policy, session).await else {
+    let Some((mut model, mut admitted)) = models.next(ports, policy, session).await else {
         generated.verdict = models.none_left(generated.verdict);
         return generated;
     };
     let mut stricter = false;
     let mut attempt = 0;
+    let mut asked_since = ports.clock.now();
     while attempt < policy.backoff.attempts {
         attempt += 1;
         generated.attempts += 1;
-        let asked_at = ports.clock.now();
         let error = match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
-                let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
+                // A call's whole duration counts, its failed attempts and their waits included (GAP-02B).
+                let took = Duration::from_millis(ports.clock.now().millis_since(asked_since));
                 guard::succeeded(ports, policy, session, model, took).await;
                 if let Some(warning) = &reply.status_warning {
                     warn(ports, session, &format!("{}: {}", reply.model_version, short(warning))).await;
                 }
                 generated.model_version = Some(reply.model_version);
                 let crosscheck = crosscheck::crosscheck(&reply.text, tier);
-                let malformed = crosscheck.flags.iter().any(|flag| flag == "malformed_json");
                 let accepted = accept(&crosscheck, &reply.text, tier, query);
-                let again = malformed || matches!(accepted, Err(Refused::Hollow(_)));
-                generated.verdict = accepted.map_err(|refused| NoVerdict::Failed(refused.to_string()));
+                let again = accepted.as_ref().is_err_and(Refused::is_of_the_call);
+                generated.verdict = accepted.map_err(|refused| match again {
+                    true => NoVerdict::failed(refused.to_string()),
+                    false => NoVerdict::Refused(refused.to_string()),
+                });
                 generated.crosschecks.push(crosscheck);
                 if !again || stricter {
                     return generated;
                 }
-                stricter = true;
+                (stricter, admitted) = (true, Admitted::Call);
+                asked_since = ports.clock.now();
                 continue;
             }
             Err(error) => error,
         };
         tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
-        generated.verdict = Err(NoVerdict::Failed(short(&error.to_string())));
+        generated.verdict = Err(NoVerdict::of(&error));
         if !error.is_retriable() {
             guard::ended(ports, policy, session, model, &error).await;
         }
-        if let ModelError::NotReady(source) = &error {
-            generated.verdict = Err(NoVerdict::NotReady(source.to_string()));
+        if let ModelError::NotReady(_) = &error {
             return generated;
+        }
+        let is_probe = admitted == Admitted::Probe;
+        let reopened = if is_probe && error.is_outage() {
+            if error.is_retriable() {
+                guard::failed(ports, policy, session, model).await;
+            }
+            guard::closed_until(ports, policy, model).await
+        } else {
+            None
+        };
+        if let Some(until) = reopened {
+            let asked_for = if let ModelError::Throttled(delay) = &error { *delay } else { Duration::ZERO };
+            models.is_closed(until.max(ports.clock.now().plus(asked_for)));
+            let Some(next) = models.next(ports, policy, session).await else {
+                generated.verdict = models.none_left(generated.verdict);
+                return generated;
+            };
+            (model, admitted) = next;
+            asked_since = ports.clock.now();
+            continue;
         }
         if matches!(error, ModelError::UnknownModel) {
             warn(ports, session, &format!("model {model} is not known any more")).await;
@@ -135,7 +195,7 @@ pub(crate) async fn generate(
         if gives_way(&error, left)
             && let Some(next) = models.next(ports, policy, session).await
         {
-            if error.is_retriable() {
+            if error.is_retriable() && !is_probe {
                 guard::failed(ports, policy, session, model).await;
             }
             // What throttles one model says nothing of the next; what broke a call may break the next one's too.
@@ -144,7 +204,8 @@ pub(crate) async fn generate(
             if let Some(wait) = wait.filter(|_| may_last) {
                 ports.pause.pause(wait).await;
             }
-            model = next;
+            (model, admitted) = next;
+            asked_since = ports.clock.now();
             continue;
         }
         match (error, wait) {
@@ -187,17 +248,21 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     /// The next model whose circuit lets a call through.
-    async fn next(&mut self, ports: Ports<'_>, policy: &Policy, session: &SessionId) -> Option<&'a str> {
-        for model in self.rest.by_ref() {
+    async fn next(&mut self, ports: Ports<'_>, policy: &Policy, session: &SessionId) -> Option<(&'a str, Admitted)> {
+        while let Some(model) = self.rest.next() {
             match guard::admit(ports, policy, model).await {
-                Ok(()) => return Some(model),
+                Ok(admitted) => return Some((model, admitted)),
                 Err(until) => {
                     tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
-                    self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
+                    self.is_closed(until);
                 }
             }
         }
         None
+    }
+
+    fn is_closed(&mut self, until: Timestamp) {
+        self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
     }
 
     /// Why no model is left: the open circuits, or what happened before.
@@ -215,6 +280,9 @@ fn short(text: &str) -> String {
 /// Why a reply is not sold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Refused {
+    /// It is no JSON.
+    #[error("the reply is no JSON")]
+    Malformed,
     /// The formula rejected it.
     #[error("crosscheck rejected the reply: {0:?}")]
     Crosscheck(crosscheck::Reason),
@@ -226,8 +294,22 @@ enum Refused {
     Hollow(Vec<String>),
 }
 
+impl Refused {
+    /// Whether it says that a call failed, so that another may do better: the reply broke off or is no verdict, or
+    /// leaves empty what is sold. Asking until another judgement comes would be fabrication.
+    fn is_of_the_call(&self) -> bool {
+        match self {
+            Self::Malformed | Self::Form | Self::Hollow(_) => true,
+            Self::Crosscheck(_) => false,
+        }
+    }
+}
+
 /// The parsed verdict of an approved reply, reduced to what the tier sells.
 fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier, query: &Query) -> Result<Verdict, Refused> {
+    if crosscheck.flags.iter().any(|flag| flag == "malformed_json") {
+        return Err(Refused::Malformed);
+    }
     if !crosscheck.approved {
         return Err(Refused::Crosscheck(crosscheck.crosscheck_reason));
     }

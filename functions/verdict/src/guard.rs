@@ -13,24 +13,45 @@ use std::time::Duration;
 /// How often a change of the breaker is tried when others change it at the same time.
 const TRIES: u32 = 4;
 
+/// How a model may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// As often as an attempt at a verdict needs.
+    Call,
+    /// Once: it is the half-open circuit's one call.
+    Probe,
+}
+
 /// Whether the model may be asked; otherwise until when not.
-pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Result<(), Timestamp> {
+pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Result<Admitted, Timestamp> {
     let now = ports.clock.now();
-    let Ok(mut row) = ports.breakers.load(model).await else { return Ok(()) };
-    let refused = now.plus(policy.breaker.open);
+    let Ok(mut row) = ports.breakers.load(model).await else { return Ok(Admitted::Call) };
     match row.value.admit(now, &policy.breaker) {
-        Admission::Call => Ok(()),
-        Admission::Refuse => {
-            let reopens = row.value.opened_at.map_or(refused, |at| at.plus(policy.breaker.open));
-            Err(if reopens > now { reopens } else { refused })
-        }
+        Admission::Call => Ok(Admitted::Call),
+        Admission::Refuse(until) => Err(until),
         // Only who saves the probe makes it: exactly one call goes through.
         Admission::Probe => match ports.breakers.save(model, &row.value, row.version).await {
-            Ok(()) => Ok(()),
-            Err(SaveError::Conflict) => Err(refused),
-            Err(SaveError::Storage(_)) => Ok(()),
+            Ok(()) => Ok(Admitted::Probe),
+            Err(SaveError::Conflict) => Err(now.plus(policy.breaker.reopen.least)),
+            Err(SaveError::Storage(_)) => Ok(Admitted::Call),
         },
     }
+}
+
+/// Until when the model is not asked. `None` when it may be, or nobody can say.
+pub(crate) async fn closed_until(ports: Ports<'_>, policy: &Policy, model: &str) -> Option<Timestamp> {
+    let row = ports.breakers.load(model).await.ok()?;
+    row.value.refuses_until(ports.clock.now(), &policy.breaker)
+}
+
+/// Until when none of the models is asked, if that is so.
+pub(crate) async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Timestamp> {
+    let mut first = None;
+    for model in &policy.models {
+        let until = closed_until(ports, policy, model).await?;
+        first = Some(first.map_or(until, |earlier: Timestamp| earlier.min(until)));
+    }
+    first
 }
 
 /// Notes that all attempts at a call failed.

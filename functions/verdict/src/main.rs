@@ -26,6 +26,7 @@ fn main() -> Result<(), Error> {
             pause: &System,
             meter: &System,
         };
-        serve::messages(|delivery| handle(ports, &settings, delivery)).await
+        let queue = backend.queue(QueueName::Orders)?;
+        serve::messages(&queue, |delivery| handle(ports, &settings, delivery)).await
     })
 }

@@ -1,7 +1,11 @@
 //! How the function works, read from its environment at start.
 
 use crate::{fulfil::Settings, generate::Policy};
-use domain::{backoff::Backoff, breaker::BreakerPolicy};
+use domain::{
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+    retry::RetryTable,
+};
 use gemini::ModelList;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
@@ -31,8 +35,16 @@ impl Settings {
             slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
             slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
             open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
+            reopen: Reopen::STANDARD,
         };
         let models = models.names().map(str::to_owned).collect();
-        Ok(Self { policy: Policy { models, backoff, breaker }, lease: LEASE })
+        Ok(Self { policy: Policy { models, backoff, breaker }, retries: retries(environment)?, lease: LEASE })
     }
+}
+
+/// Reads `VERDICT_RETRY_DELAYS`; the standard table when it is not set.
+fn retries(environment: &Environment) -> Result<RetryTable, ConfigurationError> {
+    let Some(delays) = environment.optional("VERDICT_RETRY_DELAYS") else { return Ok(RetryTable::standard()) };
+    RetryTable::parse(&delays)
+        .map_err(|error| ConfigurationError::Malformed { name: "VERDICT_RETRY_DELAYS", expected: error.to_string() })
 }

@@ -238,7 +238,10 @@ impl Record {
                         let waited = self.timestamp.millis_since(self.triggered_at);
                         vec![verdict.once(), Metric::OrderToVerdict.of(waited)]
                     }
-                    (Source::Webhook, Status::Error) => vec![Metric::VerdictFailed.once()],
+                    // An attempt that is followed by another one ends no order.
+                    (Source::Webhook, Status::Error) if detail("next_attempt_at").is_null() => {
+                        vec![Metric::VerdictFailed.once()]
+                    }
                     (Source::EmailService, Status::EmailSent) => {
                         let waited = detail("order_to_mail_ms").as_u64().map(|waited| Metric::OrderToMail.of(waited));
                         [Metric::MailSent.once()].into_iter().chain(waited).collect()

@@ -109,6 +109,8 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
     match event {
         Event::ClaimReleased
         | Event::Ordered
+        | Event::ModelUnavailable
+        | Event::DropAlerted
         | Event::Dispatched
         | Event::NoticeOrdered
         | Event::MailClaimReleased(_)
@@ -136,6 +138,10 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         Event::Held(HeldAt::Mail(_)) => {
             let detail = "held by the content filter at gate 2";
             records.push(context.pipeline(Source::EmailService, Status::EmailFailed, Some(detail)));
+        }
+        Event::ModelFailed { reason, failures, due } => {
+            let record = context.detailed(Source::Webhook, Status::Error, Some(reason));
+            records.push(record.with_detail("failures", *failures).with_detail("next_attempt_at", due.to_iso()));
         }
         Event::Failed { reason } => records.push(context.detailed(Source::Webhook, Status::Error, Some(reason))),
         Event::Unusable { reason } => records.push(unusable(context, reason)),

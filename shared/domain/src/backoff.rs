@@ -26,6 +26,18 @@ impl Backoff {
     }
 }
 
+/// How long a message whose work failed is hidden, by how often it was received: doubling, up to a minute. A failure
+/// that passes costs seconds, and one that stays keeps its message for hours (the queues' `maxReceiveCount`).
+const REDELIVERY: Backoff = Backoff { attempts: u32::MAX, base: Duration::from_secs(2), cap: Duration::from_secs(60) };
+
+/// How long a message stays hidden whose work failed at its delivery number `receives`. `jitter`, drawn from 0.0 to 1.0,
+/// decides about the second half of the wait: messages that failed together come apart, and none comes back at once.
+#[must_use]
+pub fn redelivery_wait(receives: u32, jitter: f64) -> Duration {
+    let longest = REDELIVERY.wait_after(receives.max(1), 1.0).unwrap_or(REDELIVERY.cap);
+    longest.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +53,12 @@ mod tests {
         let long = Backoff { attempts: 100, ..GEMINI };
         assert_eq!(long.wait_after(60, 1.0), Some(Duration::from_secs(8)));
         assert_eq!(long.wait_after(60, 7.0), Some(Duration::from_secs(8)));
+    }
+
+    #[test]
+    fn a_message_is_hidden_longer_the_oftener_it_came_and_never_longer_than_a_minute() {
+        let waits: Vec<_> = [0, 1, 2, 5, 6, 300].map(|receives| redelivery_wait(receives, 1.0).as_secs()).into();
+        assert_eq!(waits, [2, 2, 4, 32, 60, 60]);
+        assert_eq!(redelivery_wait(6, 0.0), Duration::from_secs(30));
     }
 }

@@ -14,9 +14,32 @@ pub struct BreakerPolicy {
     pub slow_successes: u32,
     /// What counts as slow.
     pub slow: Duration,
-    /// How long it stays open (`OPEN_DURATION_MS`, 60 s), and how long a half-open call may take before another
-    /// one is let through.
+    /// How long it stays open (`OPEN_DURATION_MS`, 60 s) before the first half-open call; three times as long may
+    /// such a call take before another one is let through.
     pub open: Duration,
+    /// How long it stays open after a half-open call that failed: a part of the outage so far, within bounds, so that
+    /// a short outage is over soon after its end and a long one costs few calls.
+    pub reopen: Reopen,
+}
+
+/// How long a breaker stays open after a half-open call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reopen {
+    /// The time since it opened first is divided by this.
+    pub divisor: u32,
+    /// No wait is shorter,
+    pub least: Duration,
+    /// and none is longer.
+    pub most: Duration,
+}
+
+impl Reopen {
+    /// A thirtieth of the outage, from 20 s to 5 min.
+    pub const STANDARD: Self = Self { divisor: 30, least: Duration::from_secs(20), most: Duration::from_secs(300) };
+
+    fn after(&self, outage: Duration) -> Duration {
+        (outage / self.divisor.max(1)).clamp(self.least, self.most)
+    }
 }
 
 /// The state of one model's breaker.
@@ -26,8 +49,11 @@ pub struct Breaker {
     pub failures: u32,
     /// Slow successes in a row.
     pub slow_successes: u32,
-    /// When it opened, if it is not closed.
+    /// When it opened last, if it is not closed.
     pub opened_at: Option<Timestamp>,
+    /// When it opened first, while half-open calls keep failing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_since: Option<Timestamp>,
     /// When the one half-open call was let through.
     pub probing_since: Option<Timestamp>,
 }
@@ -39,25 +65,38 @@ pub enum Admission {
     Call,
     /// Half open, and this is the one call; the breaker must be saved before it is made.
     Probe,
-    /// Open: do not call.
-    Refuse,
+    /// Open: do not call before this moment.
+    Refuse(Timestamp),
 }
 
 impl Breaker {
     /// Asks for a call. Exactly one caller gets [`Admission::Probe`], provided that the breaker is saved on
     /// condition of its version.
     pub fn admit(&mut self, now: Timestamp, policy: &BreakerPolicy) -> Admission {
-        let Some(opened_at) = self.opened_at else { return Admission::Call };
-        if opened_at.plus(policy.open) > now {
-            return Admission::Refuse;
+        if let Some(until) = self.refuses_until(now, policy) {
+            return Admission::Refuse(until);
         }
-        match self.probing_since {
-            Some(since) if since.plus(policy.open.saturating_mul(3)) > now => Admission::Refuse,
-            _ => {
-                self.probing_since = Some(now);
-                Admission::Probe
-            }
+        if self.opened_at.is_none() {
+            return Admission::Call;
         }
+        self.probing_since = Some(now);
+        Admission::Probe
+    }
+
+    /// Until when no call is let through; `None` when one is.
+    #[must_use]
+    pub fn refuses_until(&self, now: Timestamp, policy: &BreakerPolicy) -> Option<Timestamp> {
+        let opened_at = self.opened_at?;
+        let reopens = opened_at.plus(match self.open_since {
+            Some(since) if since < opened_at => policy.reopen.after(opened_at.since(since)),
+            _ => policy.open,
+        });
+        if reopens > now {
+            return Some(reopens);
+        }
+        // The half-open call under way says soon what comes of it; its process may have died.
+        let probing = self.probing_since.filter(|since| since.plus(policy.open.saturating_mul(3)) > now);
+        probing.map(|_| now.plus(policy.reopen.least))
     }
 
     /// Notes that a call with all its attempts failed. True when this opened the breaker.
@@ -68,6 +107,7 @@ impl Breaker {
         let opens = was_probe || self.failures >= policy.failures;
         let newly = opens && self.opened_at.is_none();
         if opens {
+            self.open_since.get_or_insert(now);
             self.opened_at = Some(now);
         }
         newly
@@ -77,6 +117,7 @@ impl Breaker {
     pub fn succeeded(&mut self, took: Duration, now: Timestamp, policy: &BreakerPolicy) -> bool {
         self.failures = 0;
         self.opened_at = None;
+        self.open_since = None;
         self.probing_since = None;
         if took < policy.slow {
             self.slow_successes = 0;
@@ -88,6 +129,7 @@ impl Breaker {
         }
         self.slow_successes = 0;
         self.opened_at = Some(now);
+        self.open_since = Some(now);
         true
     }
 
@@ -116,8 +158,13 @@ impl Breaker {
 mod tests {
     use super::*;
 
-    const POLICY: BreakerPolicy =
-        BreakerPolicy { failures: 5, slow_successes: 3, slow: Duration::from_secs(40), open: Duration::from_secs(60) };
+    const POLICY: BreakerPolicy = BreakerPolicy {
+        failures: 5,
+        slow_successes: 3,
+        slow: Duration::from_secs(40),
+        open: Duration::from_secs(60),
+        reopen: Reopen::STANDARD,
+    };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_seconds(seconds)
@@ -140,27 +187,40 @@ mod tests {
         assert_eq!(breaker.admit(at(5), &POLICY), Admission::Call);
         breaker.succeeded(Duration::from_secs(1), at(5), &POLICY);
         assert!(breaker.is_fresh(), "a success resets the count");
-        assert_eq!(open().admit(at(63), &POLICY), Admission::Refuse);
+        assert_eq!(open().admit(at(63), &POLICY), Admission::Refuse(at(64)));
     }
 
     #[test]
     fn half_open_lets_exactly_one_call_through() {
         let mut breaker = open();
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
-        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Refuse);
+        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Refuse(at(84)));
         let mut failed = breaker.clone();
         failed.failed(at(70), &POLICY);
-        assert_eq!(failed.admit(at(129), &POLICY), Admission::Refuse, "open for another minute");
-        assert_eq!(failed.admit(at(130), &POLICY), Admission::Probe);
+        assert_eq!(failed.admit(at(89), &POLICY), Admission::Refuse(at(90)), "open for another 20 seconds");
+        assert_eq!(failed.admit(at(90), &POLICY), Admission::Probe);
         breaker.succeeded(Duration::from_secs(1), at(70), &POLICY);
         assert_eq!(breaker.admit(at(70), &POLICY), Admission::Call);
+    }
+
+    /// A short outage is over 20 seconds after its end, a long one after a thirtieth of it, five minutes at most.
+    #[test]
+    fn the_longer_the_outage_the_longer_it_stays_open_after_a_failed_probe() {
+        let mut breaker = open();
+        for (fails_at, reopens_at) in [(64, 84), (604, 624), (3_604, 3_724), (36_004, 36_304)] {
+            breaker.probing_since = Some(at(fails_at - 1));
+            breaker.failed(at(fails_at), &POLICY);
+            assert_eq!(breaker.refuses_until(at(fails_at), &POLICY), Some(at(reopens_at)));
+        }
+        breaker.succeeded(Duration::from_secs(1), at(40_000), &POLICY);
+        assert!(breaker.is_fresh());
     }
 
     #[test]
     fn a_probe_whose_process_died_does_not_keep_it_open_for_ever() {
         let mut breaker = open();
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
-        assert_eq!(breaker.admit(at(243), &POLICY), Admission::Refuse);
+        assert_eq!(breaker.admit(at(243), &POLICY), Admission::Refuse(at(263)));
         assert_eq!(breaker.admit(at(244), &POLICY), Admission::Probe);
     }
 
@@ -183,6 +243,6 @@ mod tests {
         let slow = Duration::from_secs(41);
         assert!(!breaker.succeeded(slow, at(0), &POLICY) && !breaker.succeeded(slow, at(1), &POLICY));
         assert!(breaker.succeeded(slow, at(2), &POLICY));
-        assert_eq!(breaker.admit(at(3), &POLICY), Admission::Refuse);
+        assert_eq!(breaker.admit(at(3), &POLICY), Admission::Refuse(at(62)));
     }
 }

@@ -21,6 +21,7 @@ pub mod ports;
 pub mod query;
 pub mod recent;
 pub mod renewable;
+pub mod retry;
 pub mod sale;
 pub mod secret;
 pub mod sending;

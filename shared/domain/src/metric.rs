@@ -26,6 +26,8 @@ pub enum Metric {
     CacheHealthRan,
     /// New records of the log were digested and signed.
     Digested,
+    /// A queue delivers a message again and again, because its work keeps failing.
+    MessageKeepsFailing,
     /// An audit record could not be written; it is kept in its sale and written later (Audit Trail, failure mode 1).
     AuditWriteFailed,
     /// The content filter holds a verdict or a mail for review.
@@ -94,7 +96,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::EventUnreadable,
         Self::SignatureRefused,
         Self::CompletedWithoutPayment,
@@ -103,6 +105,7 @@ impl Metric {
         Self::Reconciled,
         Self::CacheHealthRan,
         Self::Digested,
+        Self::MessageKeepsFailing,
         Self::AuditWriteFailed,
         Self::Held,
         Self::VerdictOpposed,
@@ -136,6 +139,7 @@ impl Metric {
             Self::Reconciled => ("Reconciled", Use::Event, Unit::Count),
             Self::CacheHealthRan => ("CacheHealthRan", Use::Event, Unit::Count),
             Self::Digested => ("Digested", Use::Event, Unit::Count),
+            Self::MessageKeepsFailing => ("MessageKeepsFailing", Use::Event, Unit::Count),
             Self::AuditWriteFailed => ("AuditWriteFailed", Use::Event, Unit::Count),
             Self::Held => ("Held", Use::Event, Unit::Count),
             Self::VerdictOpposed => ("VerdictOpposed", Use::Event, Unit::Count),

@@ -18,7 +18,7 @@ pub use log::{
 };
 pub use mail::{Inbox, MailError, Mailbox, OutgoingMail};
 pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, SubjectKeys};
-pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, RetryQueue};
+pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, Visibility};
 pub use model::{Model, ModelError, ModelReply, Prompt};
 pub use payments::{
     CreatedCheckoutSession, Ledger, NewCheckoutSession, PaidSessions, PaymentError, Payments, RefundStatus,

@@ -10,6 +10,16 @@ pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Ple
 pub const ERASED: &str = "As you asked, we have erased your verdict and your submission. There is nothing left to \
     show here.";
 
+/// The verdict's model call failed, and the sale is tried again by itself; its page shows this.
+pub const TRYING_AGAIN: &str = "The service that writes your verdict did not give a usable answer. We keep trying by \
+    ourselves for up to four hours. You do not have to do anything and can close this page: the verdict appears here";
+
+/// How [`TRYING_AGAIN`] ends where the order has an address.
+pub const MAILED_WHEN_READY: &str = ", and we email it to you as soon as it is ready.";
+
+/// How it ends where the order has none.
+pub const HERE_WHEN_READY: &str = " as soon as it is ready.";
+
 /// Shown above a regenerated verdict that may differ from the mailed one: the spec's note (Regen Consistency,
 /// tertiary output), with the last sentence made fit for a page.
 pub const REGENERATED_NOTICE: &str = "NOTE: Due to a technical condition, the verdict on your results page may \

@@ -12,8 +12,8 @@ use domain::{
     message::Message,
     metric::Measurement,
     ports::{
-        Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, RetryQueue, SecretSource,
-        StorageError,
+        Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, SecretSource, StorageError,
+        Visibility,
     },
     suppression::{Decision, Suppression},
 };
@@ -83,7 +83,7 @@ impl Queue for NamedQueue<'_> {
 }
 
 #[async_trait]
-impl RetryQueue for World {
+impl Visibility for World {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         let hidden = ("", receipt_handle.to_owned(), duration);
         let write = self.boundary("queue.hide", |state| state.hidden.push_back(hidden));
@@ -92,7 +92,7 @@ impl RetryQueue for World {
 }
 
 #[async_trait]
-impl RetryQueue for NamedQueue<'_> {
+impl Visibility for NamedQueue<'_> {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         let hidden = (self.name, receipt_handle.to_owned(), duration);
         let write = self.world.boundary("queue.hide", |state| state.hidden.push_back(hidden));

@@ -87,7 +87,7 @@ fn held() -> Transcript {
 
 fn failed() -> Transcript {
     let mut failed = Transcript::of(Simulator::new("quick"));
-    failed.sim.world.state().answers = (0..3).map(|_| Err(ModelError::Timeout)).collect();
+    failed.sim.world.state().answers = [Err(ModelError::NoVerdict("SAFETY".to_owned()))].into();
     failed.webhook().drain().page();
     failed
 }
@@ -345,14 +345,15 @@ fn circuit_open() -> Transcript {
     for number in 1..=5 {
         sale.sim.next_session(&format!("cs_test_failing_sale_{number}"));
         sale.sim.stripe_delivers();
-        sale.sim.drain();
+        sale.sim.step();
+        sale.sim.lose_messages();
     }
     sale.sim.next_session("cs_test_the_sixth_sale");
     sale.webhook().step();
     sale.page();
     sale.sim.world.advance(Duration::from_secs(61));
     sale.sim.model_says(&quick("GREEN", GOOD));
-    sale.page().drain().page();
+    sale.drain().page();
     sale
 }
 

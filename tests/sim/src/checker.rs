@@ -3,11 +3,13 @@
 mod saved;
 
 use crate::{
+    breaker_policy,
     cast::{Answer, Customer, HELD_TERM, REPLACED_TERM},
     rules::{Rule, Violation},
 };
 use domain::{
-    CachedVerdict, Sale, SessionId,
+    CachedVerdict, Sale, SessionId, Timestamp,
+    breaker::Breaker,
     mail::{Letter, Mail},
     message::{Message, OrderedBy},
     money::Money,
@@ -46,8 +48,7 @@ struct Seen {
     archived: Option<CachedVerdict>,
     /// The first verdict that was cached.
     first: Option<CachedVerdict>,
-    /// How often the model was not heard, and whether it or the mailbox refused for good.
-    model_troubles: u32,
+    /// Whether the model or the mailbox refused for good.
     model_refused: bool,
     mail_refused: bool,
     /// Whether a refund was ever authorised, and when the money was first known to be gone.
@@ -67,12 +68,8 @@ struct Seen {
 impl Seen {
     /// Notes what may be the cause of an end before a human.
     fn note(&mut self, name: &str, fault: Fault) {
-        let for_good = matches!(fault, Fault::Refuse(400 | 401 | 403));
-        if name == "model.ask" {
-            self.model_troubles += 1;
-            self.model_refused |= for_good;
-        }
-        self.mail_refused |= for_good && name.starts_with("mailbox.");
+        self.model_refused |= fault == Fault::Refuse(400) && name == "model.ask";
+        self.mail_refused |= matches!(fault, Fault::Refuse(400 | 401 | 403)) && name.starts_with("mailbox.");
     }
 }
 
@@ -122,6 +119,11 @@ impl Checker {
         if let (Some(fault), Some(session)) = (crossing.fault, customer.session.as_ref()) {
             self.seen.entry(session.clone()).or_default().note(crossing.name, fault);
         }
+        if crossing.name == "breaker.load" {
+            Self::read_breaker(state, invocation, crossing.fault);
+        }
+        // A model that is not known was not asked: it costs no attempt (infra/decisions/models.md).
+        invocation.asked += u32::from(crossing.name == "model.ask" && crossing.fault != Some(Fault::Refuse(404)));
         let done = matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter));
         let Some(session) = customer.session.as_ref().filter(|_| done) else { return Ok(()) };
         match crossing.name {
@@ -136,15 +138,6 @@ impl Checker {
                 Rule::Claims.require(claimed, || "a draft was made without a claim".to_owned())
             }
             "model.ask" => self.asked(state, customer, session, invocation, crossing.fault.is_some()),
-            "breaker.load" if crossing.fault.is_none() => {
-                // Read and not lost: whoever sees an open breaker must not ask.
-                let open = |breaker: &domain::breaker::Breaker| {
-                    breaker.opened_at.is_some_and(|at| at.as_millis() + 60_000 > state.now)
-                };
-                invocation.refused_by_breaker |=
-                    invocation.asked == 0 && state.breakers.get(FIRST_MODEL).is_some_and(|(breaker, _)| open(breaker));
-                Ok(())
-            }
             "log.publish" => self.published(state, session),
             "archive.keep" => self.archived(state, customer, session),
             "alerts.raise" => self.alerted(state),
@@ -171,6 +164,14 @@ impl Checker {
         self.alerted(state)
     }
 
+    /// Whoever reads that a breaker is open must not ask; where it cannot be read, calls go on.
+    fn read_breaker(state: &State, invocation: &mut Invocation, fault: Option<Fault>) {
+        let now = Timestamp::from_millis(state.now);
+        let open = |breaker: &Breaker| breaker.refuses_until(now, &breaker_policy()).is_some();
+        let is_open = state.breakers.get(FIRST_MODEL).is_some_and(|(breaker, _)| open(breaker));
+        invocation.refused_by_breaker = fault.is_none() && invocation.asked == 0 && is_open;
+    }
+
     /// Stripe was asked for a refund.
     fn refunded(&self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
         let payment = customer.payment_id();
@@ -188,7 +189,6 @@ impl Checker {
         invocation: &mut Invocation,
         faulty: bool,
     ) -> Checked {
-        invocation.asked += 1;
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
         Rule::Authority.require(customer.is_sold, || "the model is asked what must not be answered".to_owned())?;
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);

@@ -7,11 +7,15 @@ use crate::{
 use audit::Journal;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
-    Recent, Secret, StepError, Timestamp, backoff::Backoff, breaker::BreakerPolicy, mail::MailSchedule,
+    Recent, Secret, StepError, Timestamp,
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+    mail::MailSchedule,
     message::Message,
+    retry::RetryTable,
 };
 use runtime::{
-    Handled, each_message,
+    Handled, Redelivery, each_message,
     http::{Reply, Request},
     queue::Delivery,
 };
@@ -24,6 +28,15 @@ pub const SIGNING_SECRET: &str = "whsec_simulated";
 pub const SMOKE_SIGNING_SECRET: &str = "whsec_smoke";
 /// The address of the site.
 pub const SITE: &str = "https://oracle.example";
+
+/// When the model is left alone, as in the template.
+pub const BREAKER: BreakerPolicy = BreakerPolicy {
+    failures: 5,
+    slow_successes: 10,
+    slow: Duration::from_secs(40),
+    open: Duration::from_secs(60),
+    reopen: Reopen::STANDARD,
+};
 
 const SMOKE_SECRET: &str = r#"{"secret_key":"sk_test_smoke","signing_secret":"whsec_smoke"}"#;
 const AUDIT_KEYS: &str = r#"{"current":"v1","keys":{"v1":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}}"#;
@@ -74,13 +87,9 @@ impl<'w> Deployment<'w> {
                 policy: verdict::Policy {
                     models: vec!["model-a".to_owned(), "model-b".to_owned()],
                     backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
-                    breaker: BreakerPolicy {
-                        failures: 5,
-                        slow_successes: 10,
-                        slow: Duration::from_secs(40),
-                        open: Duration::from_secs(60),
-                    },
+                    breaker: BREAKER,
                 },
+                retries: RetryTable::standard(),
                 lease: Duration::from_secs(200),
             },
             mail: delivery::Settings {
@@ -168,8 +177,21 @@ impl<'w> Deployment<'w> {
         record.attributes.insert("ApproximateReceiveCount".to_owned(), receives.to_string());
         let mut batch = SqsEvent::default();
         batch.records.push(record);
-        let response = each_message(batch, |delivery| self.deliver(queue, delivery)).await;
+        let outgoing = self.queue_named(queue);
+        let world = self.world;
+        let redelivery = Redelivery { queue: outgoing, clock: world, randomness: world, meter: world };
+        let response = each_message(batch, redelivery, |delivery| self.deliver(queue, delivery)).await;
         if response.batch_item_failures.is_empty() || acknowledged { Handled::Done } else { Handled::Later }
+    }
+
+    const fn queue_named(&self, name: &str) -> &Outgoing<'w> {
+        match name.as_bytes() {
+            b"orders" => &self.orders,
+            b"email" => &self.mails,
+            b"email-retry" => &self.retries,
+            b"payments" => &self.payments,
+            _ => &self.notices,
+        }
     }
 
     /// The queue that a message belongs into.

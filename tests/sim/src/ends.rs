@@ -4,7 +4,7 @@ use crate::{
     cast::Customer,
     rules::{Rule, Violation},
 };
-use domain::{Sale, mail::Mail, money::Money, open_work::Work, sale::Fulfilment};
+use domain::{Alert, Sale, mail::Mail, money::Money, open_work::Work, sale::Fulfilment};
 use testkit::world::State;
 
 /// How a sale ended.
@@ -20,6 +20,8 @@ pub enum End {
     Failed,
     /// The authority gate declined the question, and people may still approve it.
     Declined,
+    /// The model call failed, the sale is tried again on its table, and operators know.
+    VerdictWaits,
     /// Tier or question did not arrive; operators know and the customer was asked.
     Unusable,
     /// The mail was given up or its outcome is unknown; a human decides.
@@ -85,11 +87,15 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    fn alerts(&self) -> impl Iterator<Item = &Alert> {
+        self.state.alerts.iter().chain(&self.state.logged_alerts)
+    }
+
     fn told(&self, what: &str) -> Result<(), Violation> {
         let session = self.sale.session_id();
         let (prefix, reference) = (session.prefix(), session.reference());
-        let mut alerts = self.state.alerts.iter().chain(&self.state.logged_alerts);
-        let known = alerts
+        let known = self
+            .alerts()
             .any(|alert| (alert.line.contains(prefix) || alert.line.contains(reference)) && alert.line.contains(what));
         Rule::HumanTold.require(known, || format!("nobody was told ({what})"))
     }
@@ -131,6 +137,15 @@ impl Case<'_> {
                 if self.sale.regenerated_at().is_some() && matches!(self.sale.mail(), Mail::Sent { .. }) =>
             {
                 Ok(End::Delivered)
+            }
+            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } if self.sale.model_wait().is_some() => {
+                // What a circuit does to many sales is told once.
+                let circuit = self.alerts().any(|alert| alert.line.contains("| CIRCUIT |"));
+                self.told("[ORACLE-VERDICT]").or_else(|untold| if circuit { Ok(()) } else { Err(untold) })?;
+                if self.at == Whereabouts::Nowhere {
+                    return Err(Rule::Orphaned.broken("the verdict is to be tried again, and has no message"));
+                }
+                Ok(End::VerdictWaits)
             }
             Fulfilment::Ordered { .. } => Err(self.left("the verdict is ordered, and nothing more")),
             Fulfilment::Generating { .. } => Err(self.left("the verdict is still being made")),

@@ -46,7 +46,7 @@ pub(crate) struct Faults {
 const VENDORS: [(&str, &[u16]); 5] = [
     ("mailbox.create_draft", &[429, 503, 500, 400, 403]),
     ("mailbox.send_draft", &[429, 503, 500, 403]),
-    ("model.ask", &[429, 503, 500, 404, 400]),
+    ("model.ask", &[429, 503, 500, 404, 400, 401]),
     ("payments.", &[429, 500, 503]),
     ("ledger.", &[429, 500, 503]),
 ];

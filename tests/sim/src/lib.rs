@@ -27,7 +27,7 @@ pub use tally::Tally;
 use cast::Customer;
 use defects::Defect;
 use deployment::Deployment;
-use domain::{Timestamp, ports::ModelError};
+use domain::{Timestamp, breaker::BreakerPolicy, ports::ModelError};
 use faults::Faults;
 use random::Random;
 use simulator::Simulator;
@@ -105,7 +105,10 @@ const fn start() -> Timestamp {
 /// The functions of a world of a few sales: breakers open earlier than with the template's settings.
 fn deploy(world: &World, defect: Option<Defect>) -> Deployment<'_> {
     let mut deployment = Deployment::with_defect(world, defect);
-    let breaker = &mut deployment.verdict.policy.breaker;
-    (breaker.failures, breaker.slow_successes) = (2, 3);
+    deployment.verdict.policy.breaker = breaker_policy();
     deployment
+}
+
+pub(crate) const fn breaker_policy() -> BreakerPolicy {
+    BreakerPolicy { failures: 2, slow_successes: 3, ..deployment::BREAKER }
 }

@@ -12,8 +12,8 @@ use domain::{
     ports::{
         Alerts, AuditLog, CacheEntry, CreatedCheckoutSession, DeadLetters, Ledger, Listed, MailError, Mailbox,
         NewCheckoutSession, OpenSales, OutgoingMail, PaidSessions, PaymentError, Payments, Published, Quarantine,
-        Queue, QueueError, RefundStatus, RetryQueue, SaleStore, SaveError, SecretSource, StorageError, VerdictArchive,
-        Versioned,
+        Queue, QueueError, RefundStatus, SaleStore, SaveError, SecretSource, StorageError, VerdictArchive, Versioned,
+        Visibility,
     },
     sale::{AuditEntry, Draft},
 };
@@ -276,7 +276,7 @@ impl<'w> Outgoing<'w> {
 }
 
 #[async_trait]
-impl RetryQueue for Outgoing<'_> {
+impl Visibility for Outgoing<'_> {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         self.queue.hide(receipt_handle, duration).await
     }

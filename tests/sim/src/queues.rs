@@ -14,11 +14,11 @@ pub(crate) const MAX_HOPS: u32 = 8;
 /// The queues by name, with their visibility time-outs and after how many receives a message is given up
 /// (`maxReceiveCount`), as in the template.
 pub(crate) const QUEUES: [(&str, i64, u32); 5] = [
-    ("orders", 1080 * SECOND, 10),
-    ("email", 540 * SECOND, 10),
-    ("email-retry", 540 * SECOND, 20),
-    ("notices", 360 * SECOND, 10),
-    ("payments", 360 * SECOND, 10),
+    ("orders", 1080 * SECOND, 300),
+    ("email", 540 * SECOND, 200),
+    ("email-retry", 540 * SECOND, 200),
+    ("notices", 360 * SECOND, 200),
+    ("payments", 360 * SECOND, 200),
 ];
 
 /// A message in a queue.

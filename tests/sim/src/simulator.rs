@@ -357,7 +357,7 @@ impl<'h> Simulator<'h> {
         for customer in &self.customers {
             let end = ends::end(&state, customer, self.whereabouts(customer.number))?;
             self.forgiven(customer, end)?;
-            let over = !matches!(end, End::MailWaits | End::RefundUnderWay);
+            let over = !matches!(end, End::MailWaits | End::VerdictWaits | End::RefundUnderWay);
             Rule::EndsInTime.require(over, || format!("{end:?} without end"))?;
             let settled = !redriven || end != End::DeadLetter || customer.mishap.is_some();
             Rule::NotGivenUp.require(settled, || "given up again after the cause was gone".to_owned())?;

@@ -1,5 +1,8 @@
 use super::*;
-use domain::{breaker::Breaker, ports::ModelReply};
+use domain::{
+    breaker::{Breaker, Reopen},
+    ports::ModelReply,
+};
 use testkit::{World, run};
 
 fn policy() -> Policy {
@@ -11,6 +14,7 @@ fn policy() -> Policy {
             slow_successes: 10,
             slow: Duration::from_secs(40),
             open: Duration::from_secs(60),
+            reopen: Reopen::STANDARD,
         },
     }
 }
@@ -104,7 +108,11 @@ fn a_refused_key_opens_the_circuit_and_refused_questions_do_not() {
         let world = world();
         for _ in 0..5 {
             let error = if opens { ModelError::Unauthorized(status) } else { ModelError::BadRequest(status) };
-            assert!(matches!(generated(&world, [Err(error)]).verdict, Err(NoVerdict::Failed(_))));
+            let verdict = generated(&world, [Err(error)]).verdict;
+            assert!(match verdict {
+                Err(NoVerdict::Failed(failure)) => opens && failure.is_ours,
+                verdict => !opens && matches!(verdict, Err(NoVerdict::Refused(_))),
+            });
         }
         world.state().prompts.clear();
         assert!(generated(&world, [good()]).verdict.is_ok());
@@ -122,7 +130,7 @@ fn nothing_a_model_says_reaches_an_alert_but_a_short_code() {
     let detail = line.rsplit(" | ").next().unwrap();
     assert!(detail.starts_with("m-1: bab ") && detail.len() <= 5 + 80, "{line}");
     let refused = generated(&world, [Err(ModelError::NoVerdict("what was asked: <b>\n".repeat(50)))]);
-    let Err(NoVerdict::Failed(reason)) = refused.verdict else { panic!("no failure") };
+    let Err(NoVerdict::Refused(reason)) = refused.verdict else { panic!("no failure") };
     assert!(reason.len() <= 80 && !reason.contains(['<', '\n']), "{reason}");
 }
 
@@ -140,7 +148,7 @@ fn a_hollow_reply_is_asked_for_once_more_and_never_sold() {
     let instructions: Vec<_> = once.state().prompts.iter().map(|(_, prompt)| prompt.instruction.clone()).collect();
     assert!(instructions[1].len() > instructions[0].len(), "the second time the instruction insists");
     let twice = generated(&world(), [hollow(), hollow(), good()]);
-    assert_eq!(twice.verdict, Err(NoVerdict::Failed("the reply is hollow: empty:summary".to_owned())));
+    assert_eq!(twice.verdict, Err(NoVerdict::failed("the reply is hollow: empty:summary".to_owned())));
     assert_eq!(twice.attempts, 2);
 }
 
@@ -179,4 +187,43 @@ fn a_delay_is_never_cut_short() {
     assert!(generated(&short, [throttled(36), throttled(5), good()]).verdict.is_ok());
     assert_eq!(models_asked(&short), ["model-a", "model-b", "model-b"]);
     assert!(short.state().now >= Timestamp::from_seconds(1_005).as_millis(), "five seconds at least");
+}
+
+/// The one half-open call is made once, whatever becomes of it, and its failure is the circuit's: the next model serves,
+/// or the order waits.
+#[test]
+fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
+    let lonely = world();
+    open_circuit(&lonely, "model-a");
+    lonely.state().breakers.insert(
+        "model-b".to_owned(),
+        (Breaker { opened_at: Some(Timestamp::from_seconds(990)), ..Breaker::default() }, 1),
+    );
+    let probed = generated(&lonely, [Err(ModelError::Unavailable(503)), good()]);
+    assert_eq!(
+        probed.verdict,
+        Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_050))),
+        "the first that may be tried"
+    );
+    assert_eq!(models_asked(&lonely), ["model-a"]);
+    let next = world();
+    open_circuit(&next, "model-a");
+    assert!(generated(&next, [Err(ModelError::Timeout), good()]).verdict.is_ok());
+    assert_eq!(models_asked(&next), ["model-a", "model-b"]);
+    assert!(next.state().paused.is_empty(), "no backoff between two models");
+}
+
+/// GAP-02B: what a customer waited for counts, not the last attempt alone.
+#[test]
+fn a_call_is_slow_by_its_whole_duration() {
+    let world = world();
+    world.state().answers = [Err(ModelError::Throttled(Duration::from_secs(8))), good()].into();
+    let slow = BreakerPolicy { slow: Duration::from_secs(8), ..policy().breaker };
+    let policy = Policy { models: vec!["model-a".to_owned()], breaker: slow, ..policy() };
+    let ports =
+        Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
+    let session = SessionId::parse("cs_test_1").unwrap();
+    let query = Query::parse("Open a second shop?").unwrap();
+    assert!(run(generate(ports, &policy, &session, Tier::Quick, &query)).unwrap().verdict.is_ok());
+    assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }

@@ -188,6 +188,7 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
     // Nor does a mail wait for hours.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
+    start.args(["--parameter", "VerdictRetryDelays=1,2"]);
     // Calls of the vendors that no test has made would be counted by one.
     for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
         start.args(["--parameter", &format!("{schedule}=DISABLED")]);

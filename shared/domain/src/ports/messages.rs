@@ -22,9 +22,9 @@ pub trait Queue: Send + Sync {
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError>;
 }
 
-/// The queue of mails that are tried again: its consumer decides how long a received message stays hidden.
+/// A queue from the side of its consumer, who decides how long a received message stays hidden.
 #[async_trait]
-pub trait RetryQueue: Queue {
+pub trait Visibility: Send + Sync {
     /// Hides the received message with this receipt handle for `duration`, counted from now, whatever the queue's
     /// visibility time-out. SQS allows at most twelve hours from the delivery.
     ///

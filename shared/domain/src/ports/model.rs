@@ -80,6 +80,12 @@ impl ModelError {
             | Self::NoVerdict(_) => false,
         }
     }
+
+    /// Whether it tells of the service, or of our access to it, and not of this question: every sale would meet it.
+    #[must_use]
+    pub const fn is_outage(&self) -> bool {
+        self.is_retriable() || matches!(self, Self::QuotaExhausted | Self::Unauthorized(_))
+    }
 }
 
 /// The model.

@@ -89,7 +89,7 @@ impl Sale {
         self.fulfilment = Fulfilment::Ordered { at: now };
         self.waiting_since = now;
         self.resubmitted = self.resubmitted || resubmits;
-        self.unavailable_until = None;
+        self.stop_waiting();
         self.chased = 0;
         // What the customer has written back is what is tried again with.
         self.mark_replies_settled(now);

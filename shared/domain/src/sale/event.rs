@@ -78,6 +78,17 @@ pub enum Event {
     ClaimReleased,
     /// The verdict is ordered: for the first time, again, or to be made anew.
     Ordered,
+    /// The model is not asked for now, and the sale waits.
+    ModelUnavailable,
+    /// An attempt at the verdict failed, and the next one is due.
+    ModelFailed {
+        /// Why.
+        reason: String,
+        /// How many attempts have failed by now.
+        failures: u32,
+        /// When the next one is due.
+        due: Timestamp,
+    },
     /// The verdict is there.
     VerdictReady {
         /// Its colour.
@@ -103,6 +114,8 @@ pub enum Event {
         /// What is wrong with it.
         reason: String,
     },
+    /// Operators are told of a silent drop of which Stripe has not said more than its event.
+    DropAlerted,
     /// The silent drop is on record.
     DropRecorded {
         /// Whether this very event found the session unusable.

@@ -13,6 +13,7 @@ use crate::{
     money::{Authorisation, PaymentId},
     open_work::Work,
     operator::Operator,
+    retry::RetryTable,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -142,8 +143,22 @@ fn steps() -> Vec<Step> {
             sale.claim(OTHER, Claimant::SmokeTest { received_at: LONG_AGO }, NOW, LEASE) == Claim::Granted
         }),
         held_step("release_claim", Actor::Verdict, EVERYWHERE, |sale, by| sale.release_claim(by, NOW).is_ok()),
-        held_step("postpone", Actor::Verdict, EVERYWHERE, |sale, by| sale.postpone(by, None, NOW).is_ok()),
-        held_step("postpone", Actor::Verdict, &[Delivery], |sale, by| sale.postpone(by, Some(SOON), NOW).is_ok()),
+        held_step("postpone", Actor::Verdict, EVERYWHERE, |sale, by| sale.postpone(by, NOW).is_ok()),
+        held_step("model_unavailable", Actor::Verdict, &[Delivery, Pay], |sale, by| {
+            sale.model_unavailable(Some(by), SOON, &RetryTable::standard(), NOW).is_ok()
+        }),
+        held_step("model_unavailable (too long)", Actor::Verdict, &[Delivery], |sale, by| {
+            sale.model_unavailable(Some(by), SOON, &RetryTable::none(), NOW).is_ok()
+        }),
+        step("model_unavailable (no claim)", Actor::Verdict, &[Delivery, Pay], |sale| {
+            sale.model_unavailable(None, SOON, &RetryTable::standard(), NOW).is_ok()
+        }),
+        held_step("model_failed", Actor::Verdict, EVERYWHERE, |sale, by| {
+            sale.model_failed(by, &bought(), "", &RetryTable::standard(), 0.0, NOW).is_ok()
+        }),
+        held_step("model_failed (last)", Actor::Verdict, &[Delivery], |sale, by| {
+            sale.model_failed(by, &bought(), "", &RetryTable::none(), 0.0, NOW).is_ok()
+        }),
         held_step("ready", Actor::Verdict, EVERYWHERE, |sale, by| {
             sale.ready(by, &bought(), Colour::Green, "", NOW).is_ok()
         }),
@@ -189,6 +204,7 @@ fn steps() -> Vec<Step> {
         step("record_drop", Actor::SilentDrop, DROPS, |sale| {
             sale.record_drop(Unusable::Tier, None, charge(), NOW).is_ok()
         }),
+        step("drop_alerted", Actor::SilentDrop, &[Drop], |sale| sale.drop_alerted().is_ok()),
         step("notice_ordered", Actor::SilentDrop, DROPS, |sale| {
             sale.drop_recorded && sale.is_drop_open() && sale.notice_ordered().is_ok()
         }),
@@ -338,7 +354,9 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
         Money::RefundAuthorised { at, .. } | Money::Refunded { at } | Money::Disputed { at, .. } => *at = LONG_AGO,
         Money::Kept => {}
     }
-    sale.unavailable_until = sale.unavailable_until.filter(|until| *until > NOW).map(side);
+    sale.unavailable_until = sale.unavailable_until.filter(|until| *until > NOW).map(|_| SOON);
+    // How long it may still wait is for the steps to say.
+    sale.model_wait = None;
     sale.regenerated_at = sale.regenerated_at.map(side);
     // These change nothing but that they are known.
     sale.payment_changes
@@ -351,6 +369,7 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
         declined.approvals.clear();
         declined.approved_at = None;
     }
+    sale.drop_alerted = false;
     sale.replies.iter_mut().for_each(|reply| {
         reply.at = LONG_AGO;
         reply.settled_at = reply.settled_at.map(|_| LONG_AGO);

@@ -4,6 +4,7 @@ use super::{Claim, Event, Fulfilment, HeldAt, REGENERATE_AFTER, REORDER_AFTER, R
 use crate::{
     Colour, Tier, Timestamp, Unusable,
     mail::{Letter, Mail},
+    retry::{ModelWait, RetryTable},
     sale::event::Charge,
     verdict::{Comparison, Divergence},
 };
@@ -81,7 +82,7 @@ impl Sale {
             Claimant::SmokeTest { received_at } => {
                 let fresh = *self == Self::ordered(self.session_id.clone(), received_at);
                 if !self.smoke && !fresh {
-                    return Claim::BusyElsewhere;
+                    return Claim::Foreign;
                 }
                 true
             }
@@ -93,8 +94,9 @@ impl Sale {
         // A customer's order for the smoke test's failed sale: Stripe says later whether somebody paid for it.
         let reopened = claimant == Claimant::Customer && self.smoke;
         match &self.fulfilment {
-            Fulfilment::Generating { owner: holder, lease_until } if *lease_until > now => {
-                return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
+            Fulfilment::Generating { lease_until, .. } if *lease_until > now => return Claim::Busy(*lease_until),
+            Fulfilment::Ordered { .. } if self.waits_for_model(now).is_some() => {
+                return Claim::NotYet(self.waits_for_model(now).unwrap_or(now));
             }
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {}
             Fulfilment::Failed { .. } if reopened => {}
@@ -105,6 +107,7 @@ impl Sale {
             | Fulfilment::Erased { .. } => return Claim::Done,
         }
         self.smoke = smoke;
+        self.unavailable_until = None;
         self.fulfilment = Fulfilment::Generating { owner: owner.to_owned(), lease_until: now.plus(lease) };
         Claim::Granted
     }
@@ -134,22 +137,95 @@ impl Sale {
         }
     }
 
-    /// Gives a claimed sale back to its queue: it is not paid, or the model is not asked before `unavailable_until`.
+    /// Gives a claimed sale back to its queue: it is not paid.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
-    pub fn postpone(
+    pub fn postpone(&mut self, owner: &str, now: Timestamp) -> Result<Event, Refused> {
+        self.require_claim(owner, "ordered")?;
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        Ok(Event::Ordered)
+    }
+
+    /// Until when the sale waits for the model, if it does.
+    #[must_use]
+    pub fn waits_for_model(&self, now: Timestamp) -> Option<Timestamp> {
+        self.unavailable_until.filter(|until| *until > now)
+    }
+
+    /// Lets the sale wait until the model may be asked: every circuit is open, or a vendor asked for a delay. That is no
+    /// failure of the sale, but it waits no longer than the table says. `owner` is the worker that has the claim;
+    /// without one nobody may have it.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost, or somebody has it.
+    pub fn model_unavailable(
+        &mut self,
+        owner: Option<&str>,
+        until: Timestamp,
+        table: &RetryTable,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
+        match owner {
+            Some(owner) => self.require_claim(owner, "ordered")?,
+            None if self.is_unclaimed(now) => {}
+            None => return Err(self.refuse("ordered")),
+        }
+        let wait = self.model_wait.get_or_insert(ModelWait { since: now, failures: 0 });
+        if table.is_over(wait.since, now) {
+            return Ok(self.give_up("the model could not be asked in time".to_owned(), now));
+        }
+        self.fulfilment = Fulfilment::Ordered { at: now };
+        self.unavailable_until = Some(until);
+        Ok(Event::ModelUnavailable)
+    }
+
+    fn is_unclaimed(&self, now: Timestamp) -> bool {
+        let is_free = match &self.fulfilment {
+            Fulfilment::Ordered { .. } => true,
+            Fulfilment::Generating { lease_until, .. } => *lease_until <= now,
+            _ => false,
+        };
+        is_free && self.is_money_kept()
+    }
+
+    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table; after the table's end
+    /// the sale has failed. `fraction`, drawn from 0 to 1, is the jitter's.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn model_failed(
         &mut self,
         owner: &str,
-        unavailable_until: Option<Timestamp>,
+        purchase: &Purchase,
+        reason: &str,
+        table: &RetryTable,
+        fraction: f64,
         now: Timestamp,
     ) -> Result<Event, Refused> {
         self.require_claim(owner, "ordered")?;
+        self.note_purchase(purchase);
+        let wait = self.model_wait.get_or_insert(ModelWait { since: now, failures: 0 });
+        wait.failures = wait.failures.saturating_add(1);
+        let (failures, is_over) = (wait.failures, table.is_over(wait.since, now));
+        let Some(due) = table.wait_after(failures, fraction).filter(|_| !is_over).map(|wait| now.plus(wait)) else {
+            return Ok(self.give_up(reason.to_owned(), now));
+        };
         self.fulfilment = Fulfilment::Ordered { at: now };
-        if unavailable_until.is_some() {
-            self.unavailable_until = unavailable_until;
-        }
-        Ok(Event::Ordered)
+        self.unavailable_until = Some(due);
+        Ok(Event::ModelFailed { reason: reason.to_owned(), failures, due })
+    }
+
+    fn give_up(&mut self, reason: String, now: Timestamp) -> Event {
+        self.stop_waiting();
+        self.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
+        Event::Failed { reason }
+    }
+
+    /// The sale does not wait for the model any more.
+    pub(super) fn stop_waiting(&mut self) {
+        self.unavailable_until = None;
+        self.model_wait = None;
     }
 
     /// Ends a claim with a verdict, which is cached in the same write.
@@ -166,7 +242,7 @@ impl Sale {
     ) -> Result<Event, Refused> {
         self.require_claim(owner, "ready")?;
         self.note_purchase(purchase);
-        self.unavailable_until = None;
+        self.stop_waiting();
         self.chased = 0;
         // What the smoke test leaves is removed after it: nothing of it is for the archive.
         self.fulfilment = Fulfilment::Ready { at: now, archived: self.smoke };
@@ -218,8 +294,7 @@ impl Sale {
         if let Some(purchase) = purchase {
             self.note_purchase(purchase);
         }
-        self.fulfilment = Fulfilment::Failed { reason: reason.to_owned(), at: now };
-        Ok(Event::Failed { reason: reason.to_owned() })
+        Ok(self.give_up(reason.to_owned(), now))
     }
 
     /// Holds a text that the content filter stopped; a human decides. `now` is the time that its payload in the
@@ -274,6 +349,18 @@ impl Sale {
         unanswered && untouched && !self.resubmitted
     }
 
+    /// Notes that operators are told of a silent drop by what Stripe's signed event says, because Stripe says no more.
+    ///
+    /// # Errors
+    /// [`Refused`] when the drop is not open, or they know.
+    pub fn drop_alerted(&mut self) -> Result<Event, Refused> {
+        if !self.is_drop_open() || self.drop_recorded || self.drop_alerted {
+            return Err(self.refuse("alerted"));
+        }
+        self.drop_alerted = true;
+        Ok(Event::DropAlerted)
+    }
+
     /// Puts a silent drop on record, with what was charged (Silent Drop, invariant 7).
     ///
     /// # Errors
@@ -316,9 +403,7 @@ impl Sale {
             return false;
         }
         match &self.fulfilment {
-            Fulfilment::Ordered { at } => {
-                at.plus(REORDER_AFTER) <= now && self.unavailable_until.is_none_or(|until| until <= now)
-            }
+            Fulfilment::Ordered { at } => at.plus(REORDER_AFTER) <= now && self.waits_for_model(now).is_none(),
             Fulfilment::Generating { lease_until, .. } => *lease_until <= now,
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }
@@ -357,6 +442,7 @@ impl Sale {
         }
         self.regenerated_at = Some(now);
         self.waiting_since = now;
+        self.stop_waiting();
         self.fulfilment = Fulfilment::Ordered { at: now };
         Ok(Event::Ordered)
     }

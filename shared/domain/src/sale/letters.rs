@@ -42,14 +42,12 @@ impl Sale {
             return Claim::Done;
         }
         if !self.may_send(letter) {
-            return Claim::BusyHere;
+            return Claim::Unready;
         }
         let mail = self.letter_mut(letter);
         let progress = match mail {
             Mail::NotOrdered | Mail::Ordered => Progress::default(),
-            Mail::Sending { owner: holder, lease_until, .. } if *lease_until > now => {
-                return if holder == owner { Claim::BusyHere } else { Claim::BusyElsewhere };
-            }
+            Mail::Sending { lease_until, .. } if *lease_until > now => return Claim::Busy(*lease_until),
             Mail::Retrying { due, .. } if *due > now => return Claim::NotYet(*due),
             Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } => progress.clone(),
             Mail::Sent { .. } | Mail::NoAddress | Mail::Held | Mail::Dead { .. } | Mail::Unknown { .. } => {

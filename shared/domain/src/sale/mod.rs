@@ -23,6 +23,11 @@
 //! | fail | verdict | generating → failed | | |
 //! | hold (authority gate) | verdict | generating → in review | | |
 //! | hold (gate 1) | verdict | generating → in review | | |
+//! | model_failed | verdict | generating → ordered | | |
+//! | model_failed (last) | verdict | generating → failed | | |
+//! | model_unavailable | verdict | generating → ordered | | |
+//! | model_unavailable (no claim) | verdict | generating → ordered | | |
+//! | model_unavailable (too long) | verdict | generating → failed | | |
 //! | postpone | verdict | generating → ordered | | |
 //! | ready | verdict | generating → ready | not ordered → ordered | |
 //! | release_claim | verdict | | | |
@@ -42,6 +47,7 @@
 //! | mail_no_address | email-sender, email-retry | | sending → without an address | |
 //! | mail_sent | email-sender, email-retry | | sending → sent | |
 //! | release_mail | email-sender, email-retry | | | |
+//! | drop_alerted | silent-drop | | | |
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
 //! | payment_changed | payment-events | | | kept, refund authorised → disputed; disputed → kept; disputed → refund authorised; disputed, kept, refund authorised → refunded |
@@ -94,6 +100,7 @@ use crate::{
     Alert, Colour, Measurement, SessionId, Tier, Timestamp,
     inbox::Reply,
     money::{Money, PaymentChange},
+    retry::ModelWait,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -230,9 +237,12 @@ pub struct Sale {
     amount_noted: bool,
     /// When the verdict was last generated again, if ever.
     regenerated_at: Option<Timestamp>,
-    /// Until when the model is not asked (its breaker is open).
+    /// Until when the model is not asked: its breaker is open, or an attempt failed and the next one is not due.
     #[serde(default)]
     unavailable_until: Option<Timestamp>,
+    /// How the sale has waited for the model, since its verdict was last ordered anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model_wait: Option<ModelWait>,
     /// The colour of the first verdict, which a regenerated one is compared with.
     #[serde(default)]
     colour: Option<Colour>,
@@ -242,6 +252,9 @@ pub struct Sale {
     /// Whether the log tells of the silent drop.
     #[serde(default)]
     drop_recorded: bool,
+    /// Whether operators were told of the silent drop before Stripe could say more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    drop_alerted: bool,
     /// Whether an operator's submission stands in for what Stripe has (Silent Drop, re-attempt).
     #[serde(default)]
     resubmitted: bool,
@@ -274,15 +287,17 @@ pub struct Sale {
 pub enum Claim {
     /// Go ahead; nobody else will until the lease ends.
     Granted,
-    /// Another message's invocation is at work, and its message will come back if it dies: drop this one.
-    BusyElsewhere,
-    /// This very message is already being worked on (it was delivered twice, or its worker died a moment ago):
-    /// keep it and look again later.
-    BusyHere,
+    /// An invocation is at work until this moment, for this or another message. Its message may be gone before its
+    /// work is done, so this one is kept until there is nothing left to do.
+    Busy(Timestamp),
     /// Not before this moment.
     NotYet(Timestamp),
+    /// Not as the sale stands: what it is about is still being made.
+    Unready,
     /// There is nothing left to do.
     Done,
+    /// The sale is somebody else's: this message never had anything to do with it.
+    Foreign,
 }
 
 /// At least this long between two orders for the same sale from its result page.
@@ -316,9 +331,11 @@ impl Sale {
             amount_noted: false,
             regenerated_at: None,
             unavailable_until: None,
+            model_wait: None,
             colour: None,
             declined: None,
             drop_recorded: false,
+            drop_alerted: false,
             resubmitted: false,
             waiting_since: received_at,
             changed_at: received_at,
@@ -422,10 +439,23 @@ impl Sale {
         self.regenerated_at
     }
 
-    /// Until when the model is not asked (its breaker is open).
+    /// Until when the model is not asked: its breaker is open, or the next attempt is not due.
     #[must_use]
     pub const fn unavailable_until(&self) -> Option<Timestamp> {
         self.unavailable_until
+    }
+
+    /// How the sale has waited for the model, since its verdict was last ordered anew.
+    #[must_use]
+    pub const fn model_wait(&self) -> Option<&ModelWait> {
+        self.model_wait.as_ref()
+    }
+
+    /// Whether an attempt at the verdict failed and the sale is tried again by itself.
+    #[must_use]
+    pub fn is_tried_again(&self) -> bool {
+        let is_open = matches!(self.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Generating { .. });
+        is_open && self.model_wait.as_ref().is_some_and(|wait| wait.failures > 0)
     }
 
     /// The colour of the first verdict.

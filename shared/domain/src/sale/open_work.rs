@@ -212,7 +212,9 @@ impl Sale {
     /// lease does not move it: a customer waits all the same.
     fn waits_since(&self) -> Timestamp {
         let since = match &self.fulfilment {
-            Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => self.waiting_since,
+            // Nobody need ask before the model may be asked.
+            Fulfilment::Ordered { .. } => self.unavailable_until.unwrap_or(self.waiting_since).max(self.waiting_since),
+            Fulfilment::Generating { .. } => self.waiting_since,
             Fulfilment::Ready { at, .. }
             | Fulfilment::InReview { at, .. }
             | Fulfilment::Failed { at, .. }

@@ -5,6 +5,7 @@ use crate::{
     inbox::MAX_REPLIES,
     mail::{Failure, MailSchedule, Next},
     operator::Operator,
+    retry::RetryTable,
     verdict::Comparison,
 };
 
@@ -26,8 +27,9 @@ fn sale() -> Sale {
 fn one_claim_at_a_time() {
     let mut sale = sale();
     assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
-    assert_eq!(sale.claim("b", Claimant::Customer, at(99), LEASE), Claim::BusyElsewhere);
-    assert_eq!(sale.claim("a", Claimant::Customer, at(99), LEASE), Claim::BusyHere);
+    for owner in ["a", "b"] {
+        assert_eq!(sale.claim(owner, Claimant::Customer, at(99), LEASE), Claim::Busy(at(100)));
+    }
     assert!(sale.generates("a") && !sale.generates("b"));
     assert_eq!(sale.claim("b", Claimant::Customer, at(100), LEASE), Claim::Granted);
     assert!(sale.generates("b") && !sale.generates("a"));
@@ -66,7 +68,7 @@ fn a_recorded_draft_survives_the_worker() {
     assert_eq!(sale.claim_mail(letter, "a", at(0), LEASE), Claim::Granted);
     let recorded = Draft { id: "d1".into(), internet_message_id: "<1@x>".into() };
     sale.mail_drafted(letter, "a", &recorded, &rendered()).unwrap();
-    assert_eq!(sale.claim_mail(letter, "b", at(1), LEASE), Claim::BusyElsewhere);
+    assert_eq!(sale.claim_mail(letter, "b", at(1), LEASE), Claim::Busy(at(100)));
     assert_eq!(sale.claim_mail(letter, "b", at(100), LEASE), Claim::Granted);
     assert!(sale.delivering(letter, "a").is_none());
     assert_eq!(sale.delivering(letter, "b").unwrap().draft, Some(recorded));
@@ -149,7 +151,7 @@ fn charge() -> Charge {
 fn only_the_holder_of_the_claim_ends_it() {
     let mut sale = sale();
     sale.claim("a", Claimant::Customer, at(0), LEASE);
-    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.postpone("b", None, at(1)).is_err());
+    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.postpone("b", at(1)).is_err());
     assert!(sale.unusable(Finder::Maker { owner: "b" }, "x", at(1)).is_err());
     assert!(sale.release_claim("b", at(1)).is_err());
     assert_eq!(sale.release_claim("a", at(1)), Ok(Event::ClaimReleased));
@@ -166,7 +168,7 @@ fn only_the_smoke_tests_own_sale_is_claimed_for_it() {
     assert_eq!(fresh.claim("a", smoke, at(1), LEASE), Claim::Granted);
     assert!(fresh.smoke);
     let mut customers = Sale { retrievals: 1, ..sale() };
-    assert_eq!(customers.claim("a", smoke, at(1), LEASE), Claim::BusyElsewhere);
+    assert_eq!(customers.claim("a", smoke, at(1), LEASE), Claim::Foreign);
     assert!(!customers.smoke);
     // A customer pays for the smoke test's failed sale after all.
     fresh.fail("a", None, "refused", at(2)).unwrap();
@@ -240,4 +242,44 @@ fn a_mail_that_keeps_failing_becomes_a_dead_letter() {
     sale.redrive(&operator, now).unwrap();
     let kept = Progress { body_hash: Some("h".into()), ..Progress::default() };
     assert_eq!(sale.mail, Mail::Retrying { due: now, progress: kept });
+}
+
+/// A failed model call leads to the next attempt by the table, and only after its end before a human.
+#[test]
+fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
+    let (mut sale, table, mut now) = (sale(), RetryTable::standard(), at(0));
+    let mut waits = Vec::new();
+    while !matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
+        assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
+        let event = sale.model_failed("a", &bought(), "503", &table, 0.0, now).unwrap();
+        let Event::ModelFailed { due, .. } = event else { break };
+        waits.push(due.since(now).as_secs());
+        assert!(sale.is_tried_again() && !sale.needs_order(due.plus(Duration::from_secs(1)).min(at(59))));
+        assert_eq!(sale.claim("b", Claimant::Customer, now, LEASE), Claim::NotYet(due));
+        assert!(sale.open_work().unwrap().due > due, "nobody chases what is not due");
+        now = due;
+    }
+    assert_eq!(waits, [15, 30, 60, 120, 300, 1200, 3600, 3600, 3600]);
+    assert!((sale.unavailable_until, &sale.model_wait) == (None, &None));
+    sale.reattempt(&Operator::parse("dana", None).unwrap(), false, now).unwrap();
+    assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
+}
+
+/// What a circuit says is no failure of the sale, but a sale does not wait for it for ever.
+#[test]
+fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
+    let (mut sale, table) = (sale(), RetryTable::standard());
+    for minute in 0..240 {
+        let (now, until) = (at(minute * 60), at(minute * 60 + 20));
+        assert_eq!(sale.model_unavailable(None, until, &table, now), Ok(Event::ModelUnavailable));
+        assert!(!sale.is_tried_again());
+    }
+    let end = sale.model_unavailable(None, at(20_000), &table, at(240 * 60));
+    assert!(matches!(end, Ok(Event::Failed { .. })) && sale.model_wait.is_none());
+    let mut claimed = self::sale();
+    claimed.claim("a", Claimant::Customer, at(0), LEASE);
+    assert!(claimed.model_unavailable(None, at(9), &table, at(1)).is_err(), "somebody is at it");
+    assert!(claimed.model_unavailable(Some("b"), at(9), &table, at(1)).is_err());
+    claimed.model_unavailable(Some("a"), at(9), &table, at(1)).unwrap();
+    assert_eq!(claimed.waits_for_model(at(8)), Some(at(9)));
 }

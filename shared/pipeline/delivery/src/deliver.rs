@@ -73,8 +73,10 @@ pub(crate) struct MailOrder {
 pub(crate) enum Attempt {
     /// There is nothing left to do for this order.
     Ended,
-    /// Somebody is at it: look again later.
-    Busy,
+    /// Somebody is at it until this moment. This message is kept: theirs may be gone before the mail is.
+    Busy(Timestamp),
+    /// It cannot be sent as the sale stands: look again later.
+    Later,
     /// It failed, or is not due yet: try again at this moment.
     Again(Timestamp),
 }
@@ -93,7 +95,7 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     }
     match stands(order.letter, sale.value.fulfilment()) {
         Stands::Now => {}
-        Stands::Later => return Ok(Attempt::Busy),
+        Stands::Later => return Ok(Attempt::Later),
         Stands::NoMore => return Ok(over(ports, sale, order.letter).await),
     }
     let claim = |sale: &mut Sale, now| {
@@ -102,10 +104,10 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     };
     let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
     match claim {
-        Claim::BusyElsewhere => return Ok(Attempt::Ended),
-        Claim::BusyHere => return Ok(Attempt::Busy),
+        Claim::Busy(until) => return Ok(Attempt::Busy(until)),
+        Claim::Unready => return Ok(Attempt::Later),
         Claim::NotYet(due) => return Ok(Attempt::Again(due)),
-        Claim::Done => return Ok(over(ports, sale, order.letter).await),
+        Claim::Done | Claim::Foreign => return Ok(over(ports, sale, order.letter).await),
         Claim::Granted => {}
     }
     let delivery = Delivery { ports, settings, order };
@@ -189,11 +191,11 @@ impl Delivery<'_> {
         // The money may have gone back, and the verdict may have been held, since the claim.
         if !sale.value.may_send(self.order.letter) {
             self.release().await;
-            return Ok(Outcome::Ended(Attempt::Busy));
+            return Ok(Outcome::Ended(Attempt::Later));
         }
         let progress = sale.value.delivering(self.order.letter, &self.order.message_id).cloned();
         let Some(progress) = progress else {
-            return Ok(Outcome::Ended(Attempt::Busy));
+            return Ok(Outcome::Ended(Attempt::Later));
         };
         if let Some(draft) = progress.draft {
             // Somebody recorded this draft and died, or lost the reply to sending it, or failed to send it.

@@ -4,15 +4,12 @@
 use crate::deliver::{self, Attempt, MailOrder, Settings, deliver};
 use audit::{AuditKeys, Journal};
 use domain::{
-    Timestamp,
     message::{self, Message},
     ports::{
-        DeadLetters, MAX_QUEUE_DELAY, Mailbox, Payments, Quarantine, QueueError, RetryQueue, SecretSource,
-        VerdictArchive,
+        DeadLetters, MAX_QUEUE_DELAY, Mailbox, Payments, Quarantine, Queue, QueueError, SecretSource, VerdictArchive,
     },
 };
 use runtime::{Error, Handled, queue::Delivery, telemetry};
-use std::time::Duration;
 
 /// What the two functions that carry mail need from outside.
 #[derive(Clone, Copy)]
@@ -25,7 +22,7 @@ pub struct Ports<'a> {
     pub payments: &'a dyn Payments,
     pub mailbox: &'a dyn Mailbox,
     pub audit_keys: &'a dyn SecretSource,
-    pub retries: &'a dyn RetryQueue,
+    pub retries: &'a dyn Queue,
 }
 
 /// Handles one message of the mail queue. A mail that failed goes to the retry queue.
@@ -56,7 +53,8 @@ pub async fn send(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -> 
 async fn pass_on(ports: Ports<'_>, attempt: Attempt, order: &MailOrder) -> Result<Handled, QueueError> {
     let due = match attempt {
         Attempt::Ended => return Ok(Handled::Done),
-        Attempt::Busy => return Ok(Handled::Later),
+        Attempt::Busy(until) => return Ok(Handled::At(until)),
+        Attempt::Later => return Ok(Handled::Later),
         Attempt::Again(due) => due,
     };
     let retry = Message::MailRetry {
@@ -80,30 +78,18 @@ pub async fn retry(ports: Ports<'_>, settings: &Settings, delivery: Delivery) ->
     };
     let order = MailOrder { session_id, letter, ordered_at, message_id: delivery.message_id };
     let session = order.session_id.prefix();
-    let due = match deliver_with_key(ports, settings, &order).await {
-        Ok(Attempt::Ended) => return Handled::Done,
-        Ok(Attempt::Busy) => return Handled::Later,
-        Ok(Attempt::Again(due)) => due,
+    match deliver_with_key(ports, settings, &order).await {
+        Ok(Attempt::Ended) => Handled::Done,
+        Ok(Attempt::Later) => Handled::Later,
+        Ok(Attempt::Busy(until) | Attempt::Again(until)) => {
+            tracing::info!(session, letter = letter.as_str(), until = until.to_iso(), "mail waits");
+            Handled::At(until)
+        }
         Err(error) => {
             tracing::error!(session, error = telemetry::chain(error.as_ref()), "mail kept for later");
-            return Handled::Later;
+            Handled::Later
         }
-    };
-    let duration = hidden_for(due, ports.journal.clock.now());
-    tracing::info!(session, letter = letter.as_str(), seconds = duration.as_secs(), "mail waits");
-    if let Err(error) = ports.retries.hide(&delivery.receipt_handle, duration).await {
-        // The message comes back after the queue's visibility time-out, is found not to be due, and is hidden then.
-        tracing::error!(session, error = telemetry::chain(&error), "not hidden");
     }
-    Handled::Later
-}
-
-/// In whole seconds, rounded up: a message that came back early would only be hidden once more. At least one second:
-/// a message cannot be hidden for less.
-fn hidden_for(due: Timestamp, now: Timestamp) -> Duration {
-    let wait = due.since(now);
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Duration::from_secs(seconds.max(1))
 }
 
 async fn deliver_with_key(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, Error> {
@@ -113,15 +99,4 @@ async fn deliver_with_key(ports: Ports<'_>, settings: &Settings, order: &MailOrd
     let ports = deliver::Ports { journal, archive, quarantine, dead_letters, payments, mailbox, audit_key };
     // Behind a pointer: the compiler refuses to lay out futures that are nested this deep.
     Ok(Box::pin(deliver(ports, settings, order)).await?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mail_is_hidden_for_whole_seconds_until_it_is_due() {
-        let hidden = |due| hidden_for(Timestamp::from_millis(due), Timestamp::from_millis(500)).as_secs();
-        assert_eq!((hidden(300_500), hidden(300_501), hidden(400)), (300, 301, 1));
-    }
 }

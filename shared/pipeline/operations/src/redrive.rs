@@ -217,7 +217,7 @@ mod tests {
         let mut sale = stored(&world);
         let lease = Duration::from_secs(120);
         assert_eq!(sale.claim_mail(Letter::Verdict, "first", at(0), lease), Claim::Granted);
-        assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(0), lease), Claim::BusyElsewhere);
+        assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(0), lease), Claim::Busy(at(120)));
         sale = sale.with("mail", Mail::Sent { at: at(1) });
         assert_eq!(sale.claim_mail(Letter::Verdict, "second", at(999), lease), Claim::Done);
     }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use domain::{
     SessionId,
     message::Message,
-    ports::{MAX_QUEUE_DELAY, Queue, QueueError, RetryQueue},
+    ports::{MAX_QUEUE_DELAY, Queue, QueueError, Visibility},
 };
 use std::{sync::OnceLock, time::Duration};
 
@@ -47,7 +47,7 @@ impl Queue for SqsQueue {
 }
 
 #[async_trait]
-impl RetryQueue for SqsQueue {
+impl Visibility for SqsQueue {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         let client = self.client.get_or_init(|| self.connection.sqs());
         let seconds = i32::try_from(duration.min(MAX_HIDDEN).as_secs()).unwrap_or_default();

@@ -13,6 +13,6 @@ mod within;
 pub use lambda_runtime::Error;
 
 pub use configuration::{ConfigurationError, Environment};
-pub use queue::{Handled, each_message};
+pub use queue::{Handled, Redelivery, each_message};
 pub use system::{System, start};
 pub use within::{Broke, within};

@@ -1,16 +1,66 @@
-//! The SQS batch loop: each record on its own, partial failures reported.
+//! The SQS batch loop: each record on its own, partial failures reported, and what comes again hidden until it can go on.
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
-use domain::message::Message;
-use std::future::Future;
+use domain::{
+    Metric, Timestamp,
+    backoff::redelivery_wait,
+    message::Message,
+    ports::{Clock, Meter, Randomness, Visibility},
+};
+use std::{future::Future, time::Duration};
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// Its work is done, or another message does it: the queue may forget it.
+    /// Its work is done: the queue may forget it.
     Done,
-    /// The queue must deliver it again.
+    /// Its work failed: the queue delivers it again, later the oftener it did so.
     Later,
+    /// Its work cannot go on before this moment: the queue delivers it again then.
+    At(Timestamp),
+}
+
+/// What decides when a message comes again.
+#[derive(Clone, Copy)]
+pub struct Redelivery<'a> {
+    /// The queue that the messages come from.
+    pub queue: &'a dyn Visibility,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// The jitter.
+    pub randomness: &'a dyn Randomness,
+    /// What the alarm on messages that keep failing reads.
+    pub meter: &'a dyn Meter,
+}
+
+/// A message whose work failed at this many deliveries, for about a quarter of an hour, is for somebody to look at. SQS
+/// itself stops counting the age of a message that was received three times.
+const KEEPS_FAILING: u32 = 20;
+
+impl Redelivery<'_> {
+    /// Hides a message that is to come again; `None` when its work is done.
+    #[must_use]
+    pub fn wait(&self, handled: Handled, receives: u32) -> Option<Duration> {
+        match handled {
+            Handled::Done => None,
+            Handled::Later => Some(whole_seconds(redelivery_wait(receives, self.randomness.fraction()))),
+            Handled::At(due) => Some(whole_seconds(due.since(self.clock.now()))),
+        }
+    }
+
+    /// A message that could not be hidden comes back when the queue's visibility time-out ends.
+    async fn hide(&self, receipt_handle: &str, wait: Duration) {
+        if let Err(error) = self.queue.hide(receipt_handle, wait).await {
+            tracing::error!(error = %crate::telemetry::chain(&error), "not hidden");
+        }
+    }
+}
+
+/// Rounded up: a message that came back early would only be hidden once more. At least one second: a message cannot be
+/// hidden for less.
+fn whole_seconds(wait: Duration) -> Duration {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    Duration::from_secs(seconds.max(1))
 }
 
 /// One message with what the queue says about it.
@@ -18,8 +68,6 @@ pub enum Handled {
 pub struct Delivery {
     /// The queue's id of the message: the owner of claims made for it.
     pub message_id: String,
-    /// What the queue wants to see when something is asked about this delivery.
-    pub receipt_handle: String,
     /// How often it was delivered, this time included.
     pub receive_count: u32,
     /// The message.
@@ -27,9 +75,9 @@ pub struct Delivery {
 }
 
 /// Handles the records of a batch one after the other. A record whose body is no message, and one that is to
-/// come again, are reported as failures; the rest of the batch is not affected. A message that stays unreadable
-/// ends in the dead-letter queue, where an alarm waits.
-pub async fn each_message<F, Fut>(batch: SqsEvent, mut handle: F) -> SqsBatchResponse
+/// come again, are hidden and reported as failures; the rest of the batch is not affected. A message that stays
+/// unreadable ends in the dead-letter queue, where an alarm waits.
+pub async fn each_message<F, Fut>(batch: SqsEvent, redelivery: Redelivery<'_>, mut handle: F) -> SqsBatchResponse
 where
     F: FnMut(Delivery) -> Fut,
     Fut: Future<Output = Handled>,
@@ -38,22 +86,35 @@ where
     for record in batch.records {
         let message_id = record.message_id.unwrap_or_default();
         let receive_count = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
+        let receive_count = receive_count.unwrap_or(1);
         let handled = match Message::parse(record.body.as_deref().unwrap_or_default()) {
-            Ok(message) => {
-                let receive_count = receive_count.unwrap_or(1);
-                let receipt_handle = record.receipt_handle.unwrap_or_default();
-                handle(Delivery { message_id: message_id.clone(), receipt_handle, receive_count, message }).await
-            }
+            Ok(message) => handle(Delivery { message_id: message_id.clone(), receive_count, message }).await,
             Err(error) => {
                 tracing::error!(message_id, error = %crate::telemetry::chain(&error), "unreadable message");
                 Handled::Later
             }
         };
-        if handled == Handled::Later {
+        if handled == Handled::Later && receive_count >= KEEPS_FAILING {
+            redelivery.meter.record(&[Metric::MessageKeepsFailing.once()], redelivery.clock.now());
+        }
+        if let Some(wait) = redelivery.wait(handled, receive_count) {
+            tracing::info!(message_id, receive_count, seconds = wait.as_secs(), "comes again");
+            redelivery.hide(record.receipt_handle.as_deref().unwrap_or_default(), wait).await;
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id;
             response.batch_item_failures.push(failure);
         }
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_hidden_for_whole_seconds_until_it_can_go_on() {
+        let waits = [0, 1, 1_000, 1_001].map(|millis| whole_seconds(Duration::from_millis(millis)).as_secs());
+        assert_eq!(waits, [1, 1, 1, 2]);
+    }
 }

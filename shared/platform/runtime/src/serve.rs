@@ -2,9 +2,11 @@
 
 use crate::{
     http::{Reply, Request},
-    queue::{Delivery, Handled, each_message},
+    queue::{Delivery, Handled, Redelivery, each_message},
+    system::System,
 };
 use aws_lambda_events::event::sqs::SqsEvent;
+use domain::ports::Visibility;
 use lambda_http::RequestExt;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
@@ -16,19 +18,20 @@ fn invocation(request_id: &str) -> Span {
     info_span!("invocation", request_id)
 }
 
-/// Serves a queue: one call of `handle` for each message of a batch, partial failures reported.
+/// Serves a queue: one call of `handle` for each message of a batch, partial failures reported and hidden in `queue`.
 ///
 /// # Errors
 /// When the Lambda runtime cannot be reached.
-pub async fn messages<F, Fut>(handle: F) -> Result<(), Error>
+pub async fn messages<F, Fut>(queue: &dyn Visibility, handle: F) -> Result<(), Error>
 where
     F: Fn(Delivery) -> Fut,
     Fut: Future<Output = Handled>,
 {
     let handle = &handle;
+    let redelivery = Redelivery { queue, clock: &System, randomness: &System, meter: &System };
     let batch = |event: LambdaEvent<SqsEvent>| {
         let span = invocation(&event.context.request_id);
-        async move { Ok::<_, Error>(each_message(event.payload, handle).await) }.instrument(span)
+        async move { Ok::<_, Error>(each_message(event.payload, redelivery, handle).await) }.instrument(span)
     };
     lambda_runtime::run(service_fn(batch)).await
 }

@@ -6,6 +6,7 @@ use domain::{
     Sale, SessionId,
     mail::{Letter, Mail, Progress},
     money::Money,
+    retry::RetryTable,
     sale::{AuditEntry, Fulfilment},
 };
 use testkit::world::State;
@@ -114,14 +115,13 @@ impl<'a> Step<'a> {
                 Rule::Reviewable.require(held, || "held, and there is nothing to review".to_owned())?;
                 Self::recorded(added, "\"outcome\":\"QUARANTINE\"")
             }
-            (Fulfilment::Generating { .. }, Fulfilment::Failed { .. }) => {
-                let answers =
-                    matches!(self.customer.answer, Answer::Good | Answer::Replaced | Answer::Held | Answer::ProseOnce);
+            (Fulfilment::Generating { .. } | Fulfilment::Ordered { .. }, Fulfilment::Failed { .. }) => {
                 let is_declined = self.new.declined().is_some();
                 Rule::Authority
                     .require(!is_declined || !self.customer.is_sold, || "declined what is sold".to_owned())?;
-                let cause = is_declined || !answers || seen.model_refused || seen.model_troubles >= 2;
-                Rule::Needless.require(cause, || "given up although the model would have answered".to_owned())?;
+                let refused = self.customer.answer == Answer::Rejected || seen.model_refused;
+                let cause = is_declined || refused || self.table_is_over() || !self.clocks_are_right;
+                Rule::Needless.require(cause, || "given up before the end of the table".to_owned())?;
                 Self::recorded(added, "\"status\":\"ERROR\"")
             }
             (Fulfilment::Generating { .. } | Fulfilment::Ordered { .. }, Fulfilment::Unusable { .. }) => {
@@ -147,6 +147,14 @@ impl<'a> Step<'a> {
             }
             _ => Err(Rule::States.broken(format!("{} (new: {is_new}) became {}", word(old), word(new)))),
         }
+    }
+
+    /// Whether the sale was tried as often, or waited as long, as the table says.
+    fn table_is_over(&self) -> bool {
+        let table = RetryTable::standard();
+        self.old.model_wait().is_some_and(|wait| {
+            table.wait_after(wait.failures + 1, 0.0).is_none() || table.is_over(wait.since, self.new.changed_at())
+        })
     }
 
     /// Money moves with its record, and by an authority that may decide it.

@@ -18,6 +18,7 @@ use domain::{
     open_work::{OpenWork, Work as OpenKind},
     sale::Fulfilment,
 };
+use std::cmp::Reverse;
 
 /// How often the deadlines function runs.
 const DEADLINES_EVERY: i64 = 5 * MINUTE;
@@ -78,7 +79,20 @@ impl Simulator<'_> {
                 sale.open_work().is_some_and(|open| by_machines.contains(&open.work))
             }
         };
+        // What customers and Stripe still do may give the machines work.
+        let outside = |what: &What| {
+            matches!(
+                what,
+                What::Arrive { .. }
+                    | What::Pay { .. }
+                    | What::Event { .. }
+                    | What::PaymentChanges { .. }
+                    | What::PaymentEvent { .. }
+                    | What::Decide { .. }
+            )
+        };
         self.tasks.is_empty()
+            && !self.agenda.iter().any(|Reverse((_, _, what))| outside(what))
             && self.queues.iter().all(Queue::is_empty)
             && !self.world.state().sales.values().any(|(sale, _)| machines(sale))
     }

@@ -50,7 +50,7 @@ impl Delivery<'_> {
             if self.ports.mailbox.discard_draft(&draft).await.is_err() {
                 self.alert(Severity::Warn, "MAIL_DRAFT", "a surplus draft could not be removed").await;
             }
-            return Ok(Outcome::Ended(Attempt::Busy));
+            return Ok(Outcome::Ended(Attempt::Later));
         }
         self.send(sale, &draft).await
     }

@@ -56,7 +56,7 @@ impl Delivery<'_> {
         };
         let counted = self.ports.journal.commit(failed, count).await?;
         let attempt = match counted.answer() {
-            None => Attempt::Busy,
+            None => Attempt::Later,
             Some(Next::AtOnce) => return Ok((counted.unsettled().0, None)),
             Some(Next::At(due)) => Attempt::Again(*due),
             Some(Next::Unknown) => Attempt::Ended,

@@ -1,0 +1,121 @@
+//! When a sale whose model call failed is tried again (infra/decisions/verdict-retry.md).
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The table of waits between the attempts at a verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryTable {
+    /// The wait after the first failure, after the second, and so on.
+    waits: Vec<Duration>,
+    /// The share of each wait by which it is shortened at most, so that sales that failed together come apart.
+    jitter: f64,
+    /// The longest that a sale waits for the model, the time that its circuit is open included.
+    longest: Duration,
+}
+
+/// Why a table is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTable {
+    /// A wait is not a number of seconds that a queue can hide a message for.
+    #[error("the waits are whole numbers of seconds from 1 to {MAX_WAIT_SECONDS}, separated by commas")]
+    Wait,
+    /// There are too many waits.
+    #[error("a table has at most {MAX_WAITS} waits")]
+    Length,
+}
+
+/// A waiting order is hidden at most twelve hours by its queue, its time at work included.
+const MAX_WAIT_SECONDS: u64 = 11 * 3600;
+
+const MAX_WAITS: usize = 20;
+
+/// The waits in seconds. The first four lead to the failures that open the circuit also where one sale alone comes;
+/// from then on the circuit says when a sale is tried.
+const STANDARD: [u64; 9] = [15, 30, 60, 120, 300, 1200, 3600, 3600, 3600];
+
+const JITTER: f64 = 0.2;
+
+const LONGEST: Duration = Duration::from_secs(4 * 3600);
+
+impl RetryTable {
+    /// After 15 and 30 seconds, 1, 2, 5 and 20 minutes, then hourly; no longer than four hours in all.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self { waits: STANDARD.map(Duration::from_secs).into(), jitter: JITTER, longest: LONGEST }
+    }
+
+    /// No retry and no wait: for the smoke test, whose minute is over soon.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { waits: Vec::new(), jitter: 0.0, longest: Duration::ZERO }
+    }
+
+    /// Reads seconds separated by commas.
+    ///
+    /// # Errors
+    /// [`InvalidTable`].
+    pub fn parse(text: &str) -> Result<Self, InvalidTable> {
+        let wait = |part: &str| part.trim().parse().ok().filter(|seconds| (1..=MAX_WAIT_SECONDS).contains(seconds));
+        let waits: Option<Vec<Duration>> = text.split(',').map(|part| wait(part).map(Duration::from_secs)).collect();
+        let waits = waits.ok_or(InvalidTable::Wait)?;
+        if waits.len() > MAX_WAITS { Err(InvalidTable::Length) } else { Ok(Self { waits, ..Self::standard() }) }
+    }
+
+    /// The wait after failure number `failures` (from 1); `fraction`, drawn from 0 to 1, shortens it by its part of
+    /// the jitter. `None` when the table has ended.
+    #[must_use]
+    pub fn wait_after(&self, failures: u32, fraction: f64) -> Option<Duration> {
+        let wait = self.waits.get(usize::try_from(failures).ok()?.checked_sub(1)?)?;
+        Some(wait.mul_f64(1.0 - self.jitter * fraction.clamp(0.0, 1.0)))
+    }
+
+    /// Whether a sale that waits since `since` has waited long enough.
+    #[must_use]
+    pub fn is_over(&self, since: Timestamp, now: Timestamp) -> bool {
+        since.plus(self.longest) <= now
+    }
+}
+
+/// How a sale has waited for the model so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelWait {
+    /// Since when.
+    pub since: Timestamp,
+    /// How many attempts at its verdict failed; the one half-open call of an open circuit is none of them.
+    pub failures: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_waits_end_within_four_hours() {
+        let table = RetryTable::standard();
+        let waits: Vec<_> = (1..=9).map(|failures| table.wait_after(failures, 0.0).unwrap().as_secs()).collect();
+        assert_eq!(waits, STANDARD);
+        assert_eq!((table.wait_after(0, 0.0), table.wait_after(10, 0.0)), (None, None));
+        assert!(Duration::from_secs(waits.iter().sum()) < LONGEST);
+        let (since, ends) = (Timestamp::from_seconds(0), Timestamp::from_seconds(4 * 3600));
+        assert!(table.is_over(since, ends) && !table.is_over(since, Timestamp::from_seconds(4 * 3600 - 1)));
+    }
+
+    #[test]
+    fn jitter_shortens_a_wait_by_a_fifth_at_most() {
+        let table = RetryTable::standard();
+        assert_eq!(table.wait_after(3, 1.0), Some(Duration::from_secs(48)));
+        assert_eq!(table.wait_after(3, 0.5), Some(Duration::from_secs(54)));
+    }
+
+    #[test]
+    fn tables_that_a_queue_cannot_keep_are_refused() {
+        let parsed = RetryTable::parse("60, 300").unwrap();
+        assert_eq!((parsed.wait_after(2, 0.0), parsed.wait_after(3, 0.0)), (Some(Duration::from_secs(300)), None));
+        for text in ["", "0", "1,x", "39601"] {
+            assert_eq!(RetryTable::parse(text), Err(InvalidTable::Wait), "{text}");
+        }
+        assert_eq!(RetryTable::parse(&["1"; 21].join(",")), Err(InvalidTable::Length));
+    }
+}
