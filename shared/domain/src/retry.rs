@@ -52,6 +52,13 @@ impl RetryTable {
         Self { waits: Vec::new(), jitter: 0.0, longest: Duration::ZERO }
     }
 
+    /// The first `count` waits, and no longer than `longest` in all: for tests that live through every attempt.
+    #[must_use]
+    pub fn cut(mut self, count: usize, longest: Duration) -> Self {
+        self.waits.truncate(count);
+        Self { longest, ..self }
+    }
+
     /// Reads seconds separated by commas.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use domain::{
     mail::{Letter, Mail},
     message::{Message, OrderedBy},
     money::Money,
+    retry::RetryTable,
     sale::Fulfilment,
     texts,
 };
@@ -74,11 +75,12 @@ impl Seen {
 }
 
 /// The rules' memory of a world.
-#[derive(Default)]
 pub(crate) struct Checker {
     seen: BTreeMap<SessionId, Seen>,
     /// Whether every invocation's clock is right, so that leases mean what they say.
     clocks_are_right: bool,
+    /// When a sale whose model call failed is tried again.
+    retries: RetryTable,
     alerts_read: usize,
 }
 
@@ -104,8 +106,8 @@ fn delivers(sale: &Sale, by: &str) -> bool {
 }
 
 impl Checker {
-    pub(crate) fn new(clocks_are_right: bool) -> Self {
-        Self { clocks_are_right, ..Self::default() }
+    pub(crate) fn new(clocks_are_right: bool, retries: RetryTable) -> Self {
+        Self { seen: BTreeMap::new(), clocks_are_right, retries, alerts_read: 0 }
     }
 
     /// An effect was begun for this customer's sale.

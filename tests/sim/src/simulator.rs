@@ -72,7 +72,7 @@ impl<'h> Simulator<'h> {
         customers: Vec<Customer>,
         traced: bool,
     ) -> Self {
-        let checker = Checker::new(faults.wrong_clocks == 0);
+        let checker = Checker::new(faults.wrong_clocks == 0, deployment.verdict.retries.clone());
         let began = deployment.world.state().now;
         let for_ever = deployment.ports.defect == Some(Defect::NeverDeadLettered);
         let queue = |(_, visibility, most)| Queue::new(visibility, if for_ever { u32::MAX } else { most });

@@ -10,7 +10,7 @@ use crate::{
     simulator::{Mishap, Outlook, Script, Simulator},
     start,
 };
-use domain::money::PaymentChange;
+use domain::{money::PaymentChange, retry::RetryTable};
 use std::{collections::BTreeSet, time::Duration};
 use testkit::{Fault, Passage, World};
 
@@ -198,7 +198,9 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
         let before = Duration::from_millis(if name == "model.ask" { 900 } else { 5 });
         Passage { before, fault, after: Duration::from_millis(1) }
     }));
-    let deployment = crate::deploy(&world, None);
+    let mut deployment = crate::deploy(&world, None);
+    // A few attempts are enough to meet every effect: each fault strikes at each of them.
+    deployment.verdict.retries = RetryTable::standard().cut(2, Duration::from_secs(150));
     let mut simulator = Simulator::new(&deployment, Faults::none(scenario.rival), Random::new(0, 0), customers, traced);
     simulator.follow(Script {
         looks: if scenario.looks { vec![2 * SECOND, 4 * MINUTE, 50 * MINUTE, 80 * MINUTE] } else { Vec::new() },

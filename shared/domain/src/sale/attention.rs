@@ -34,6 +34,7 @@ impl Sale {
         if self.due_work(now).is_none_or(|open| !Work::FOR_HUMANS.contains(&open.work)) {
             return Err(self.refuse("a human's to decide"));
         }
+        self.chased = 0;
         self.reminded_at = Some(now);
         Ok(Event::Reminded)
     }

@@ -112,8 +112,11 @@ impl Sale {
         let patience = match work {
             // What was sent on its way again, or asked for again, need not be as often.
             Work::InFlight | Work::Refund => work.patience().saturating_mul(1 << self.chased.min(6)),
-            // Nobody may let it be answered: the money goes back at once.
-            Work::Declined if reminded == since && self.declined().is_none_or(|declined| !declined.is_for_humans()) => {
+            // Nobody may let it be answered: the money goes back at once, also after records were published in between.
+            Work::Declined
+                if (reminded == since || self.chased > 0)
+                    && self.declined().is_none_or(|declined| !declined.is_for_humans()) =>
+            {
                 Duration::ZERO
             }
             _ => work.patience(),

@@ -19,7 +19,7 @@ impl Checker {
     /// A sale was saved, or its saving was refused.
     pub(super) fn saved(&mut self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
         let Some((new, _)) = state.sales.get(session) else { return Ok(()) };
-        let clocks_are_right = self.clocks_are_right;
+        let (clocks_are_right, retries) = (self.clocks_are_right, &self.retries);
         let seen = self.seen.entry(session.clone()).or_default();
         let fresh = || Sale::ordered(session.clone(), new.received_at());
         let old = seen.sale.take().unwrap_or_else(fresh);
@@ -27,7 +27,7 @@ impl Checker {
             seen.sale = Some(old);
             return Ok(());
         }
-        let step = Step { state, customer, session, old: &old, new, clocks_are_right };
+        let step = Step { state, customer, session, old: &old, new, clocks_are_right, retries };
         let added = step.records()?;
         if new.is_erased() {
             step.erased(added)?;
@@ -61,6 +61,7 @@ struct Step<'a> {
     old: &'a Sale,
     new: &'a Sale,
     clocks_are_right: bool,
+    retries: &'a RetryTable,
 }
 
 impl<'a> Step<'a> {
@@ -151,7 +152,7 @@ impl<'a> Step<'a> {
 
     /// Whether the sale was tried as often, or waited as long, as the table says.
     fn table_is_over(&self) -> bool {
-        let table = RetryTable::standard();
+        let table = self.retries;
         self.old.model_wait().is_some_and(|wait| {
             table.wait_after(wait.failures + 1, 0.0).is_none() || table.is_over(wait.since, self.new.changed_at())
         })

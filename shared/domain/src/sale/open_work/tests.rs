@@ -4,7 +4,7 @@ use crate::{
     inbox::Reply,
     mail::Progress,
     money::Authorisation,
-    sale::{AuditEntry, Claim, Claimant},
+    sale::{AuditEntry, Claim, Claimant, Declined, HumanLock},
 };
 
 const HOUR: i64 = 3600;
@@ -65,6 +65,35 @@ fn a_record_that_cannot_be_written_hides_nothing_from_humans() {
     let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, outbox: vec![entry], ..sale() };
     assert_eq!(open(&held), Some((Work::InFlight, 1200)), "a dead worker's record is written first");
     assert_eq!(open(&Sale { chased: 2, ..held }), Some((Work::Review, 5 + 24 * HOUR)));
+}
+
+#[test]
+fn what_was_published_meanwhile_postpones_no_refund() {
+    let declined = Declined {
+        state: "BLOCKED".to_owned(),
+        reason: String::new(),
+        domain: String::new(),
+        lock: HumanLock::Never,
+        helpers: Vec::new(),
+        advice: Vec::new(),
+        is_crisis: false,
+        at: at(5),
+        approvals: Vec::new(),
+        approved_at: None,
+    };
+    let failed = Fulfilment::Failed { reason: "r".into(), at: at(5) };
+    let mut sale = Sale { fulfilment: failed, declined: Some(declined), ..sale() };
+    assert_eq!(open(&sale), Some((Work::Declined, 5)));
+    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
+    sale.outbox.push(entry);
+    sale.chase(at(3000)).unwrap();
+    sale.outbox.clear();
+    assert!(
+        sale.due_work(at(3000)).is_some_and(|open| open.work == Work::Declined),
+        "the money still goes back at once"
+    );
+    sale.remind(at(3000)).unwrap();
+    assert_eq!(open(&sale), Some((Work::Declined, 3000 + 24 * HOUR)), "there is none: a human was told");
 }
 
 #[test]
