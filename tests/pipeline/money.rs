@@ -3,7 +3,8 @@
 use crate::simulator::{Simulator, paid_session, quick};
 use domain::{
     Channel,
-    money::{Money, PaymentChange},
+    money::{Money, PaymentChange, RefundStatus},
+    open_work::Work,
     sale::{Fulfilment, Mail},
 };
 use reconcile::Report;
@@ -43,7 +44,9 @@ fn a_refund_stops_a_delivery_that_is_on_its_way() {
         sim.deadlines().unwrap();
         sim.drain();
         assert!(sim.world.state().sent.is_empty(), "{change:?}: nobody goes after it either");
-        assert_eq!(sim.sale().open_work(), None, "{change:?}");
+        let left = sim.sale().open_work().map(|open| open.work);
+        let answers = (change == PaymentChange::DisputeOpened).then_some(Work::Dispute);
+        assert_eq!(left, answers, "{change:?}: a human answers the bank, and nobody works on the sale");
         sim.audit_lines();
     }
 }
@@ -65,6 +68,37 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     sim.drain();
     assert_eq!(*sim.sale().money(), Money::Kept);
     assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// The whole story of a refund that comes back: issued again by a human, under another key, and recorded whole.
+#[test]
+fn a_refund_that_bounces_is_issued_again_by_a_human() {
+    let mut sim = held();
+    sim.world.advance(24 * HOUR);
+    sim.deadlines().unwrap();
+    assert!(matches!(sim.sale().money(), Money::Refunded { .. }));
+    // The bank of the customer sends it back days later.
+    sim.world.advance(72 * HOUR);
+    sim.world.state().refunds.iter_mut().for_each(|(_, made)| made.status = RefundStatus::Failed);
+    sim.payment_changes(PaymentChange::RefundFailed);
+    sim.drain();
+    assert!(matches!(sim.sale().money(), Money::RefundFailed { .. }));
+    for day in 1..=3 {
+        sim.world.advance(24 * HOUR);
+        sim.deadlines().unwrap();
+        assert_eq!(sim.world.state().refunds.len(), 1, "day {day}: no machine issues it again");
+    }
+    let reminders = sim.world.state().alerts.iter().filter(|alert| alert.line.contains("waits for a human")).count();
+    assert_eq!(reminders, 4, "one by policy, and one a day");
+    let (operator, session) =
+        (operations::Operator::parse("dana", Some("the card is closed")).unwrap(), sim.session.clone());
+    let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
+    let issued = testkit::run(operations::refunds::issue(ports, &operator, &session)).unwrap().unwrap();
+    assert_eq!(issued, operations::refunds::Issued::Refunded);
+    assert_eq!(sim.world.state().refunds.len(), 2);
+    assert_eq!(sim.sale().open_work(), None);
+    let steps: Vec<_> = sim.audit_lines().iter().filter_map(|line| line["step"].as_str().map(str::to_owned)).collect();
+    assert_eq!(steps, ["authorised", "confirmed", "authorised", "confirmed"]);
 }
 
 #[test]

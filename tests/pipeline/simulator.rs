@@ -45,6 +45,7 @@ pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> Checkou
         id: SessionId::parse(id).unwrap(),
         payment_status: PaymentStatus::Paid,
         open: false,
+        url: None,
         metadata: [("tier", tier), ("q0", QUESTION), ("qn", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         idea: None,
         email: email.map(|address| EmailAddress::parse(address).unwrap()),
@@ -160,7 +161,9 @@ impl Simulator {
     /// Stripe says that the payment has changed.
     pub(crate) fn payment_changes(&self, change: domain::money::PaymentChange) {
         let payment = self.world.state().sessions[&self.session].payment.clone().unwrap();
-        let message = Message::PaymentChanged { v: 1, payment, change, received_at: self.now() };
+        let charged = self.world.state().sessions[&self.session].amount_total.unwrap();
+        let report = testkit::reports::report(change, charged, self.now());
+        let message = Message::PaymentChanged { v: 1, payment, report, received_at: self.now() };
         self.world.state().queue.push_back((message, Duration::ZERO));
     }
 

@@ -20,6 +20,7 @@ fn facts(now: Timestamp) -> Facts {
     let session = CheckoutSession {
         payment_status: PaymentStatus::Unpaid,
         open: true,
+        url: None,
         metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         amount_total: Some(100),
         payment: None,

@@ -9,7 +9,7 @@ use audit::{Body, FunctionJournal, Noted, Record, RefundStep, Source, Status, ch
 use crosscheck::crosscheck;
 use domain::{
     Colour, Sale, SessionId, Tier, Timestamp,
-    money::{PaymentChange, PaymentId},
+    money::{ObjectId, PaymentChange, PaymentId},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -227,7 +227,14 @@ fn kinds() -> Vec<Body> {
             currency: currency.clone(),
             error: Some("e".to_owned()),
         },
-        Body::PaymentChange { payment, change: PaymentChange::Refunded, amount_total, currency: currency.clone() },
+        Body::PaymentChange {
+            payment,
+            change: PaymentChange::Refunded,
+            object: ObjectId::parse("re_1").ok(),
+            amount_returned: Some(500),
+            amount_total,
+            currency: currency.clone(),
+        },
         Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
         Body::Erasure { removed: vec!["archive"] },
         Body::AmountDiffers { amount_total, currency, price: 500 },

@@ -134,9 +134,14 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
         // Nothing switches this off: what must not be answered is not kept.
         Work::Declined => refund_by_policy(ports, sale).await,
-        Work::Review | Work::Reply | Work::Unusable | Work::Failed | Work::DeadLetter | Work::UnknownMail => {
-            remind(ports, sale).await
-        }
+        Work::RefundFailed
+        | Work::Dispute
+        | Work::Review
+        | Work::Reply
+        | Work::Unusable
+        | Work::Failed
+        | Work::DeadLetter
+        | Work::UnknownMail => remind(ports, sale).await,
     }
 }
 
@@ -191,6 +196,8 @@ async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError
 fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
     let what = match open.work {
+        Work::RefundFailed => "a refund came back: issue it again, or give the money back by hand and record it",
+        Work::Dispute => "Stripe waits for an answer to the bank (oracle list names the deadline)",
         Work::Review => "held by the content filter: approve, replace or refund it",
         Work::Declined => "the authority gate lets nobody answer it: approve it (oracle authority queue), or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",

@@ -1,12 +1,12 @@
-//! One change of a payment: what it means for its sale.
+//! One report of a payment: what it means for its sale.
 
 use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
-    money::{PaymentChange, PaymentId},
+    money::{PaymentChange, PaymentId, PaymentReport},
     ports::Ledger,
-    sale::Charge,
+    sale::{Charge, Event},
 };
 
 /// What the function needs from outside.
@@ -22,54 +22,80 @@ pub struct Ports<'a> {
 pub(crate) struct Changed {
     /// The payment.
     pub payment: PaymentId,
-    /// What happened to it.
-    pub change: PaymentChange,
+    /// What Stripe reports of it.
+    pub report: PaymentReport,
     /// When the event reached us.
     pub received_at: Timestamp,
 }
 
-/// Applies a change, once however often it is reported and in whatever order. A sale that nobody has seen yet gets
-/// its record here, so that an order that comes later finds that the money is gone.
+/// Applies a report, once however often it comes and in whatever order. A sale that nobody has seen yet gets its
+/// record here, so that an order that comes later finds that the money is gone.
 ///
 /// # Errors
-/// [`StepError`]: the queue must deliver the change again.
+/// [`StepError`]: the queue must deliver the report again.
 pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(session) = ports.ledger.session_of(&changed.payment).await? else {
-        tracing::info!(change = ?changed.change, "a payment that no checkout of ours made");
+        tracing::info!("a payment that no checkout of ours made");
         return Ok(());
     };
     let sale = journal.load(&session.id, changed.received_at).await?;
     let noted = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
-    tracing::info!(session = session.id.prefix(), change = ?changed.change, is_new = noted.answer(), "payment changed");
+    tracing::info!(session = session.id.prefix(), change = ?noted.answer(), "payment reported");
     noted.settle().await;
     Ok(())
 }
 
-/// Notes a change: whether it is the first of its kind.
-fn note(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<bool> {
-    let change = changed.change;
-    let Ok(event) = sale.payment_changed(&changed.payment, change, Charge::of(session), now) else {
-        return Change::nothing(false);
+/// Keeps a report: what it changes, if anything.
+fn note(
+    sale: &mut Sale,
+    session: &CheckoutSession,
+    changed: &Changed,
+    now: Timestamp,
+) -> Change<Option<PaymentChange>> {
+    let noted = sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now);
+    let (event, change) = match noted {
+        Ok(event @ Event::PaymentChanged { change, .. }) => (event, change),
+        Ok(_) => return Change::save(None),
+        Err(_) => return Change::nothing(None),
     };
-    let committed = Change::of(&event, &Context::new(now, changed.received_at), true);
-    match alert(session, change, now) {
+    let committed = Change::of(&event, &Context::new(now, changed.received_at), Some(change));
+    match alert(session, change, &changed.report, now) {
         Some(alert) => committed.alerting(alert),
         None => committed,
     }
 }
 
-fn alert(session: &CheckoutSession, change: PaymentChange, now: Timestamp) -> Option<Alert> {
-    let (severity, detail) = match change {
-        PaymentChange::Refunded | PaymentChange::PartlyRefunded => return None,
+fn alert(session: &CheckoutSession, change: PaymentChange, report: &PaymentReport, now: Timestamp) -> Option<Alert> {
+    let (severity, operation, detail) = match change {
+        PaymentChange::Refunded
+        | PaymentChange::PartlyRefunded
+        | PaymentChange::InquiryAnswered
+        | PaymentChange::DisputeAnswered => return None,
         PaymentChange::RefundFailed => {
-            (Severity::Critical, "a refund did not arrive and the money came back: pay it another way")
+            (Severity::Critical, "REFUND", "a refund came back: issue it again, or give it back by hand")
         }
-        PaymentChange::DisputeOpened => (Severity::Critical, "the customer's bank disputes the payment: answer it"),
-        PaymentChange::DisputeLost => (Severity::Critical, "the dispute was lost: the money is gone"),
-        PaymentChange::DisputeWon => (Severity::Warn, "the dispute was won: what was stopped goes on"),
+        PaymentChange::InquiryOpened => {
+            (Severity::Critical, "INQUIRY", "the customer's bank asks about the payment: answer it, the sale goes on")
+        }
+        PaymentChange::InquiryClosed => (Severity::Warn, "INQUIRY", "the bank's inquiry ended without a dispute"),
+        PaymentChange::DeadlineChanged => (Severity::Warn, "DISPUTE", "Stripe set another deadline"),
+        PaymentChange::DisputeOpened => {
+            (Severity::Critical, "DISPUTE", "the customer's bank disputes the payment: answer it")
+        }
+        PaymentChange::DisputeLost => (Severity::Critical, "DISPUTE", "the dispute was lost: the money is gone"),
+        PaymentChange::DisputePrevented => {
+            (Severity::Warn, "DISPUTE", "a dispute was prevented: the money went back to the customer")
+        }
+        PaymentChange::DisputeWon => (Severity::Warn, "DISPUTE", "the dispute was won: what was stopped goes on"),
     };
-    Some(Alert::event("ORACLE-PAYMENT", severity, now, "DISPUTE", &session.id, detail))
+    let detail = match report {
+        PaymentReport::Dispute { id, status, respond_by: Some(by), .. } if status.awaits_answer() => {
+            format!("{detail} until {by} ({id})")
+        }
+        _ => report.id().map_or_else(|| detail.to_owned(), |id| format!("{detail} ({id})")),
+    };
+    Some(Alert::event("ORACLE-PAYMENT", severity, now, operation, &session.id, &detail))
 }
 
 #[cfg(test)]

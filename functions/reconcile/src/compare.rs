@@ -85,7 +85,7 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
     let since = Timestamp::from_millis(now.as_millis().saturating_sub(millis));
     let (mut report, mut from) = (Report::default(), None);
     loop {
-        let page = ports.ledger.paid_since(since, from.as_deref()).await?;
+        let page = ports.ledger.completed_since(since, from.as_deref()).await?;
         for session in &page.sessions {
             report.paid += 1;
             if let Err(error) = compare(ports, session, now, &mut report).await {

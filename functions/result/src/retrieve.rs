@@ -240,7 +240,7 @@ impl Retrieval<'_> {
                 asked.is_unknown(id, self.asked_at);
                 return not_found();
             }
-            Err(error @ (PaymentError::Refused(_) | PaymentError::Unavailable(_))) => {
+            Err(error) => {
                 tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(&error), "Stripe");
                 return temporarily_unavailable();
             }

@@ -166,8 +166,8 @@ enum Asked {
 fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
-        EventKind::PaymentChanged { payment, change } => {
-            return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, change, received_at });
+        EventKind::PaymentReported { payment, report } => {
+            return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, report, received_at });
         }
         EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => {
             return Asked::Nothing;

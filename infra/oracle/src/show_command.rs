@@ -82,6 +82,16 @@ fn state(overview: &Overview) -> Vec<(&'static str, String)> {
         ("verdict", fulfilment(sale.fulfilment())),
         ("money", money(sale.money())),
     ]);
+    let payment = sale.payment();
+    lines.extend(payment.refunds().iter().map(|refund| {
+        let amount = refund.amount.map_or_else(|| "all".to_owned(), |amount| amount.to_string());
+        ("refund", format!("{} of {amount}: {:?} {}", refund.id, refund.status, refund.at).to_lowercase())
+    }));
+    lines.extend(payment.disputes().iter().map(|dispute| {
+        let by = dispute.respond_by.filter(|_| dispute.status.awaits_answer());
+        let by = by.map_or_else(String::new, |by| format!(", answer by {by}"));
+        ("dispute", format!("{}: {} {}{by}", dispute.id, dispute.status.words(), dispute.at))
+    }));
     lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
     if !sale.replies().is_empty() {
         let waiting = sale.waiting_replies().count();
@@ -122,6 +132,7 @@ fn money(money: &Money) -> String {
         Money::Kept => "kept".to_owned(),
         Money::RefundAuthorised { at, .. } => format!("refund authorised {at}"),
         Money::Refunded { at } => format!("refunded {at}"),
+        Money::RefundFailed { at, .. } => format!("the refund came back {at}"),
         Money::Disputed { at, .. } => format!("disputed {at}"),
     }
 }

@@ -328,11 +328,13 @@ impl Account {
                 Some(RefundStep::Failed) => self.refunded = None,
                 Some(RefundStep::Authorised) | None => {}
             },
-            "payment_change" => {
-                if matches!(line.change, Some(PaymentChange::Refunded | PaymentChange::DisputeLost)) {
+            "payment_change" => match line.change {
+                Some(PaymentChange::Refunded | PaymentChange::DisputeLost | PaymentChange::DisputePrevented) => {
                     self.went_back(line, counts);
                 }
-            }
+                Some(PaymentChange::RefundFailed) => self.refunded = None,
+                _ => {}
+            },
             "amount_differs" => self.charged = line.cents(),
             _ => {}
         }

@@ -58,7 +58,8 @@ impl Told {
     fn change(self, day: i64, change: PaymentChange) -> Self {
         let payment = PaymentId::parse("pi_1").unwrap();
         let (amount_total, currency) = (Some(500), Some("cad".to_owned()));
-        self.body(day, Body::PaymentChange { payment, change, amount_total, currency })
+        let (object, amount_returned) = (None, None);
+        self.body(day, Body::PaymentChange { payment, change, object, amount_returned, amount_total, currency })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use domain::{
     Colour, Measurement, Metric, Tier, Timestamp,
-    money::{PaymentChange, PaymentId, RefundStep},
+    money::{ObjectId, PaymentChange, PaymentId, RefundStep},
     verdict::Divergence,
 };
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,12 @@ pub enum Body {
         payment: PaymentId,
         /// What happened to it.
         change: PaymentChange,
+        /// The refund or the dispute that Stripe told of; `None` for the charge as a whole.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        object: Option<ObjectId>,
+        /// How much of it has gone back by now, in the currency's smallest unit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        amount_returned: Option<i64>,
         /// What was charged, in the currency's smallest unit.
         amount_total: Option<i64>,
         /// Its currency.

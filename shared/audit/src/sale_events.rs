@@ -108,6 +108,7 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
     let mut records = context.evidence.clone();
     match event {
         Event::ClaimReleased
+        | Event::PaymentDetail
         | Event::Ordered
         | Event::ModelUnavailable
         | Event::DropAlerted
@@ -175,10 +176,12 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
             let decided = Context::new(context.now, *decided_at);
             records.push(decided.refund(*step, authorisation, charge, error.as_deref()));
         }
-        Event::PaymentChanged { payment, change, charge, confirms } => {
+        Event::PaymentChanged { payment, change, report, returned, charge, confirms } => {
             records.push(context.record(Body::PaymentChange {
                 payment: payment.clone(),
                 change: *change,
+                object: report.id().cloned(),
+                amount_returned: *returned,
                 amount_total: charge.amount_total,
                 currency: charge.currency.clone(),
             }));
@@ -186,6 +189,7 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
                 Context::new(context.now, *decided_at).refund(RefundStep::Confirmed, authorisation, charge, None)
             }));
         }
+        Event::RefundedByHand(operator) => records.push(context.operator(operator, "refunded by hand")),
         Event::AmountNoted { charge, price } => {
             let Charge { amount_total, currency } = charge.clone();
             records.push(context.record(Body::AmountDiffers { amount_total, currency, price: *price }));

@@ -23,6 +23,8 @@ pub struct CheckoutSession {
     pub payment_status: PaymentStatus,
     /// Whether the session can still be paid (`status: open`).
     pub open: bool,
+    /// Where it can be paid, while it is open.
+    pub url: Option<String>,
     /// The metadata, verbatim.
     pub metadata: BTreeMap<String, String>,
     /// `custom_fields[key="idea"].text.value`, the Payment Link's question.
@@ -89,6 +91,7 @@ mod tests {
             id: SessionId::parse("cs_test_1").unwrap(),
             payment_status: PaymentStatus::Paid,
             open: false,
+            url: None,
             metadata: metadata.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             idea: idea.map(str::to_owned),
             email: None,

@@ -4,7 +4,7 @@
 use crate::{
     SessionId, Timestamp,
     mail::Letter,
-    money::{PaymentChange, PaymentId},
+    money::{PaymentId, PaymentReport, report},
 };
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +70,9 @@ pub enum Message {
         v: u8,
         /// The payment.
         payment: PaymentId,
-        /// What happened to it.
-        change: PaymentChange,
+        /// What Stripe reports of it.
+        #[serde(rename = "change", deserialize_with = "report::deserialize")]
+        report: PaymentReport,
         /// When the event reached us.
         received_at: Timestamp,
     },

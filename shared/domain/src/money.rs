@@ -7,6 +7,12 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+mod history;
+pub mod report;
+
+pub use history::{Dispute, Noted, PaymentHistory, Refund, Returned};
+pub use report::{DisputeStatus, ObjectId, PaymentChange, PaymentReport, RefundStatus};
+
 /// Stripe's id of a payment, `pi_…`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -127,7 +133,16 @@ pub enum Money {
         /// When we knew.
         at: Timestamp,
     },
-    /// The customer's bank has taken it back for now.
+    /// A refund was canceled or bounced: the money came back, and a human gives it to the customer another way or
+    /// issues it again.
+    RefundFailed {
+        /// When we knew.
+        at: Timestamp,
+        /// Who had decided it; `None` when it was not given back by us.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refund: Option<Authorisation>,
+    },
+    /// The customer's bank has taken it back: for now, or for good when the dispute was lost.
     Disputed {
         /// When we knew.
         at: Timestamp,
@@ -145,6 +160,7 @@ impl Money {
             Self::Kept => "kept",
             Self::RefundAuthorised { .. } => "refund authorised",
             Self::Refunded { .. } => "refunded",
+            Self::RefundFailed { .. } => "refund failed",
             Self::Disputed { .. } => "disputed",
         }
     }
@@ -162,24 +178,6 @@ pub enum RefundStep {
     Confirmed,
     /// Stripe refused, or could not do it: a human decides.
     Failed,
-}
-
-/// What Stripe reports of a payment after the sale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PaymentChange {
-    /// All of it went back.
-    Refunded,
-    /// A refund that had been reported did not arrive: the bank sent it back.
-    RefundFailed,
-    /// Some of it went back: a service to the customer, not the end of the sale.
-    PartlyRefunded,
-    /// The customer's bank has opened a dispute.
-    DisputeOpened,
-    /// The dispute was decided for us.
-    DisputeWon,
-    /// The dispute was decided against us.
-    DisputeLost,
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, Subje
 pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, Visibility};
 pub use model::{Model, ModelError, ModelReply, Prompt};
 pub use payments::{
-    CreatedCheckoutSession, Ledger, NewCheckoutSession, PaidSessions, PaymentError, Payments, RefundStatus,
+    CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, PaymentError,
+    PaymentReports, Payments,
 };
 pub use sales::{
     AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, Submissions,

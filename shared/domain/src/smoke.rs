@@ -123,6 +123,7 @@ mod tests {
             id: SessionId::parse("cs_test_a1").unwrap(),
             payment_status: PaymentStatus::Unpaid,
             open: true,
+            url: None,
             metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             idea: None,
             email: None,

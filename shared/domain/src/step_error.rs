@@ -158,7 +158,7 @@ impl From<QueueError> for StepError {
 impl From<PaymentError> for StepError {
     fn from(error: PaymentError) -> Self {
         let code = match error {
-            PaymentError::Unavailable(_) => ErrorCode::PaymentUnavailable,
+            PaymentError::Unavailable(_) | PaymentError::Replayed => ErrorCode::PaymentUnavailable,
             PaymentError::NotFound | PaymentError::Refused(_) => ErrorCode::PaymentRefused,
         };
         code.of(error)

@@ -12,6 +12,7 @@ pub mod golden;
 pub mod inbox;
 pub mod memory;
 mod ports;
+pub mod reports;
 pub mod sale;
 mod traces;
 mod unread;

@@ -10,8 +10,8 @@ use domain::{
     cache_entries::{CacheDelta, CacheTotals, ListedEntry},
     message::Message,
     metric::Measurement,
-    money::PaymentId,
-    ports::{MailError, ModelError, ModelReply, NewCheckoutSession, Prompt, RefundStatus},
+    money::{PaymentId, PaymentReport, RefundStatus},
+    ports::{MadeRefund, MailError, ModelError, ModelReply, NewCheckoutSession, Prompt},
     sale::Draft,
     smoke::Facts,
     suppression::Suppression,
@@ -26,7 +26,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 59] = [
+pub const BOUNDARIES: [&str; 62] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -49,9 +49,12 @@ pub const BOUNDARIES: [&str; 59] = [
     "inbox.message",
     "inbox.sale_of",
     "inbox.arrived",
-    "ledger.paid_since",
+    "ledger.completed_since",
     "ledger.refund",
+    "ledger.refunds",
+    "ledger.reports_since",
     "ledger.session_of",
+    "ledger.slowest_method",
     "log.keys",
     "log.lines",
     "log.object",
@@ -165,9 +168,18 @@ pub struct State {
     pub hidden: VecDeque<(&'static str, String, Duration)>,
     pub submissions: BTreeMap<SessionId, Submission>,
     pub dead_letters: BTreeMap<String, String>,
-    /// What became of payments: how often each was given back, by idempotency key.
-    pub refunds: BTreeMap<String, PaymentId>,
+    /// The refunds that Stripe made, each with its payment.
+    pub refunds: Vec<(PaymentId, MadeRefund)>,
+    /// How a new refund stands, and one that was pending.
     pub refund_status: Option<RefundStatus>,
+    /// The code with which Stripe refuses to make a refund.
+    pub refund_refused: Option<String>,
+    /// What Stripe lists as refunds and disputes.
+    pub reports: Vec<(PaymentId, PaymentReport)>,
+    /// How late the slowest payment method pays.
+    pub slowest_method: Duration,
+    /// What is to be paid for a new session.
+    pub checkout_total: Option<i64>,
     /// Payments that went back in another way: there is nothing left that a refund could give.
     pub given_back: BTreeSet<PaymentId>,
     pub breakers: BTreeMap<String, (Breaker, u64)>,
@@ -219,6 +231,17 @@ pub struct State {
 }
 
 impl State {
+    /// The refunds of a payment, as they stand now.
+    pub fn refunds_of<'s>(&'s self, payment: &'s PaymentId) -> impl Iterator<Item = MadeRefund> + 's {
+        let own = self.refunds.iter().filter(move |(of, _)| of == payment);
+        own.map(|(_, made)| match made.status {
+            RefundStatus::Pending => {
+                MadeRefund { status: self.refund_status.unwrap_or(RefundStatus::Succeeded), ..made.clone() }
+            }
+            _ => made.clone(),
+        })
+    }
+
     /// Puts a verdict into the cache, as the store does together with its sale: the counters move with it.
     pub fn cache_verdict(&mut self, session: &SessionId, verdict: &CachedVerdict, stored_at: Timestamp) {
         let document = serde_json::to_string(verdict).unwrap_or_default();

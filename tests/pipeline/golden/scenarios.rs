@@ -7,7 +7,8 @@ use domain::{
     inbox::Reply,
     message::{Message, OrderedBy},
     money::PaymentChange,
-    ports::{Clock, MailError, ModelError, ModelReply, RefundStatus},
+    money::RefundStatus,
+    ports::{Clock, MailError, ModelError, ModelReply},
     smoke::{self, Facts},
 };
 use operations::{
@@ -325,9 +326,13 @@ fn failed_reattempted() -> Transcript {
 
 fn failed_refunded() -> Transcript {
     let mut sale = failed();
-    sale.sim.world.state().refund_status = Some(RefundStatus::Failed);
+    sale.sim.world.state().refund_refused = Some("balance_insufficient".to_owned());
     sale.act("an operator refunds, and Stripe refuses", refund);
     sale.deadlines(1);
+    sale.sim.world.state().refund_refused = None;
+    sale.sim.world.state().refund_status = Some(RefundStatus::Failed);
+    sale.deadlines(2);
+    sale.act("an operator issues it again", refund);
     sale.sim.world.state().refund_status = Some(RefundStatus::Pending);
     sale.deadlines(1).deadlines(2);
     sale.sim.world.state().refund_status = None;
@@ -335,7 +340,12 @@ fn failed_refunded() -> Transcript {
     sale.act("and again", refund);
     sale.act("an operator tries again", try_again(None));
     sale.page();
+    sale.sim.world.state().refunds.iter_mut().for_each(|(_, made)| made.status = RefundStatus::Failed);
     payment(&mut sale, PaymentChange::RefundFailed);
+    sale.deadlines(24);
+    sale.act("an operator gives it back by hand", |sim| {
+        show(run(refunds::record(sim.journal(), &operator(), &sim.session)))
+    });
     sale
 }
 

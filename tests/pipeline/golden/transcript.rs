@@ -213,8 +213,9 @@ fn documents(state: &State) -> Vec<(String, String)> {
     for (key, document) in &state.dead_letters {
         documents.push((format!("dead letter {key}"), document.clone()));
     }
-    for (key, payment) in &state.refunds {
-        documents.push((format!("refund {key}"), payment.to_string()));
+    for (payment, made) in &state.refunds {
+        documents
+            .push((format!("refund {}", made.key.as_deref().unwrap_or("-")), format!("{payment} {:?}", made.status)));
     }
     for (model, (breaker, _)) in &state.breakers {
         documents.push((format!("breaker {model}"), json(breaker)));

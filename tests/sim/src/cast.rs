@@ -53,6 +53,10 @@ pub(crate) enum Afterwards {
     Changes(PaymentChange),
     /// The customer's bank takes it, and decides so.
     Dispute(PaymentChange),
+    /// The bank asks first; what comes of that.
+    Inquiry(PaymentChange),
+    /// It goes back, and does not arrive.
+    Bounces,
 }
 
 /// One customer.
@@ -180,6 +184,7 @@ impl Customer {
             id,
             payment_status: PaymentStatus::Unpaid,
             open: true,
+            url: None,
             metadata,
             idea: self.by_link.then(|| self.question.clone()),
             email: if self.has_address { EmailAddress::parse(&self.address()).ok() } else { None },
@@ -191,7 +196,7 @@ impl Customer {
     }
 
     /// The body of Stripe's event about the payment.
-    pub(crate) fn payment_event(&self, change: PaymentChange) -> Option<String> {
+    pub(crate) fn payment_event(&self, change: PaymentChange, created: i64) -> Option<String> {
         let (payment, amount) = (self.payment_id()?, self.tier.price_cents());
         let charge = |back: u32| {
             json!({
@@ -199,18 +204,32 @@ impl Customer {
                 "amount_refunded": back, "refunded": back == amount,
             })
         };
-        let dispute = |status: &str| json!({ "id": "dp_1", "object": "dispute", "payment_intent": payment.as_str(), "status": status });
+        let of_id = |id: &str, status: &str| {
+            json!({ "id": id, "object": "dispute", "payment_intent": payment.as_str(), "status": status,
+                    "evidence_details": { "due_by": created + 7 * 24 * 3600 } })
+        };
+        let dispute = |status: &str| of_id("du_1", status);
         let (kind, object) = match change {
             PaymentChange::Refunded => ("charge.refunded", charge(amount)),
             PaymentChange::PartlyRefunded => ("charge.refunded", charge(amount / 2)),
             PaymentChange::RefundFailed => {
-                ("refund.failed", json!({ "id": "re_1", "object": "refund", "payment_intent": payment.as_str() }))
+                let refund = json!({ "id": "re_1", "object": "refund", "payment_intent": payment.as_str(),
+                                     "status": "failed", "amount": amount });
+                ("refund.failed", refund)
             }
-            PaymentChange::DisputeOpened => ("charge.dispute.created", dispute("needs_response")),
+            PaymentChange::InquiryOpened => ("charge.dispute.created", of_id("du_2", "warning_needs_response")),
+            PaymentChange::InquiryAnswered => ("charge.dispute.updated", of_id("du_2", "warning_under_review")),
+            PaymentChange::InquiryClosed => ("charge.dispute.closed", of_id("du_2", "warning_closed")),
+            PaymentChange::DisputeAnswered => ("charge.dispute.updated", dispute("under_review")),
+            PaymentChange::DisputePrevented => ("charge.dispute.created", dispute("prevented")),
+            PaymentChange::DisputeOpened | PaymentChange::DeadlineChanged => {
+                ("charge.dispute.created", dispute("needs_response"))
+            }
             PaymentChange::DisputeWon => ("charge.dispute.closed", dispute("won")),
             PaymentChange::DisputeLost => ("charge.dispute.closed", dispute("lost")),
         };
-        Some(json!({ "id": format!("evt_{}", self.number), "type": kind, "data": { "object": object } }).to_string())
+        let id = format!("evt_{}", self.number);
+        Some(json!({ "id": id, "type": kind, "created": created, "data": { "object": object } }).to_string())
     }
 
     /// The body of Stripe's event about the session.
@@ -236,6 +255,10 @@ impl Afterwards {
             6..=7 => Self::Dispute(PaymentChange::DisputeWon),
             8 => Self::Dispute(PaymentChange::DisputeLost),
             9 => Self::Dispute(PaymentChange::DisputeOpened),
+            10 => Self::Dispute(PaymentChange::DisputePrevented),
+            11 => Self::Inquiry(PaymentChange::InquiryClosed),
+            12 => Self::Inquiry(PaymentChange::DisputeLost),
+            13..=14 => Self::Bounces,
             _ => Self::Stays,
         }
     }

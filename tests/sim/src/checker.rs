@@ -177,7 +177,8 @@ impl Checker {
     /// Stripe was asked for a refund.
     fn refunded(&self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
         let payment = customer.payment_id();
-        let times = state.refunds.values().filter(|refunded| Some(*refunded) == payment.as_ref()).count();
+        let times =
+            payment.map_or(0, |payment| state.refunds_of(&payment).filter(|made| !made.status.is_void()).count());
         Rule::Money.require(times <= 1, || "the money went back twice".to_owned())?;
         let authorised = self.seen.get(session).is_some_and(|seen| seen.authorised);
         Rule::Money.require(times == 0 || authorised, || "money went back without an authority".to_owned())

@@ -50,7 +50,7 @@ pub enum Defect {
     /// Stripe reports a refund and makes none.
     RefundLost,
     /// Stripe's list of paid sessions is empty.
-    PaidSessionsUnlisted,
+    CompletedSessionsUnlisted,
     /// The mailbox sends a draft again that was sent.
     SentDraftSentAgain,
     /// The mailbox reports a draft as sent and does not send it.
@@ -102,7 +102,7 @@ pub const DEFECTS: [Defect; 48] = [
     Defect::DeadLetterLost,
     Defect::UnpaidReadsPaid,
     Defect::RefundLost,
-    Defect::PaidSessionsUnlisted,
+    Defect::CompletedSessionsUnlisted,
     Defect::SentDraftSentAgain,
     Defect::MailLost,
     Defect::MailErrorSwallowed,

@@ -32,6 +32,8 @@ pub enum End {
     Refunded,
     /// It was decided that the money goes back, and Stripe has not confirmed.
     RefundUnderWay,
+    /// The refund came back; a human issues it again.
+    RefundFailed,
     /// The customer's bank has the money, and operators know.
     Disputed,
     /// Given up by a queue, behind an alarm.
@@ -124,6 +126,9 @@ impl Case<'_> {
             Money::Kept => {}
             Money::Refunded { .. } => return Ok(End::Refunded),
             Money::RefundAuthorised { .. } => return Ok(End::RefundUnderWay),
+            Money::RefundFailed { .. } => {
+                return self.before_a_human("REFUND", Work::RefundFailed, End::RefundFailed);
+            }
             Money::Disputed { .. } => return self.told("DISPUTE").map(|()| End::Disputed),
         }
         match self.sale.fulfilment() {

@@ -10,10 +10,10 @@ use domain::{
     money::PaymentId,
     open_work::Work,
     ports::{
-        Alerts, AuditLog, CacheEntry, CreatedCheckoutSession, DeadLetters, Ledger, Listed, MailError, Mailbox,
-        NewCheckoutSession, OpenSales, OutgoingMail, PaidSessions, PaymentError, Payments, Published, Quarantine,
-        Queue, QueueError, RefundStatus, SaleStore, SaveError, SecretSource, StorageError, VerdictArchive, Versioned,
-        Visibility,
+        Alerts, AuditLog, CacheEntry, CompletedSessions, CreatedCheckoutSession, DeadLetters, Ledger, Listed,
+        MadeRefund, MailError, Mailbox, NewCheckoutSession, NewRefund, OpenSales, OutgoingMail, PaymentError,
+        PaymentReports, Payments, Published, Quarantine, Queue, QueueError, SaleStore, SaveError, SecretSource,
+        StorageError, VerdictArchive, Versioned, Visibility,
     },
     sale::{AuditEntry, Draft},
 };
@@ -189,22 +189,39 @@ impl Payments for Ports<'_> {
 
 #[async_trait]
 impl Ledger for Ports<'_> {
-    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError> {
         match self.defect {
-            Some(Defect::RefundLost) => Ok(RefundStatus::Succeeded),
+            Some(Defect::RefundLost) => Ok(NewRefund::NothingLeft),
             _ => self.world.refund(payment, idempotency_key).await,
         }
+    }
+
+    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+        self.world.refunds(payment).await
+    }
+
+    async fn reports_since(
+        &self,
+        since: Timestamp,
+        now: Timestamp,
+        from: Option<&str>,
+    ) -> Result<PaymentReports, PaymentError> {
+        self.world.reports_since(since, now, from).await
+    }
+
+    async fn slowest_method(&self) -> Result<Duration, PaymentError> {
+        self.world.slowest_method().await
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
         self.world.session_of(payment).await
     }
 
-    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
-        if self.has(Defect::PaidSessionsUnlisted) {
-            return Ok(PaidSessions::default());
+    async fn completed_since(&self, since: Timestamp, from: Option<&str>) -> Result<CompletedSessions, PaymentError> {
+        if self.has(Defect::CompletedSessionsUnlisted) {
+            return Ok(CompletedSessions::default());
         }
-        self.world.paid_since(since, from).await
+        self.world.completed_since(since, from).await
     }
 }
 

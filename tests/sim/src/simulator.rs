@@ -7,7 +7,7 @@ mod deliveries;
 mod schedules;
 
 pub(crate) use agenda::{Mishap, Script};
-use agenda::{Outcome, Task, What, Work, fault_name, label, message_id};
+use agenda::{Outcome, Task, Told, What, Work, fault_name, label, message_id};
 
 use crate::{
     cast::Customer,

@@ -2,8 +2,7 @@ use super::*;
 use domain::{
     Channel, PaymentStatus,
     mail::Progress,
-    money::{Money, PaymentId},
-    ports::RefundStatus,
+    money::{Money, PaymentId, RefundStatus},
     sale::Fulfilment,
 };
 use std::time::Duration;
@@ -18,6 +17,7 @@ fn session(number: u32) -> CheckoutSession {
         id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
         payment_status: PaymentStatus::Paid,
         open: false,
+        url: None,
         metadata: Default::default(),
         idea: None,
         email: None,

@@ -11,6 +11,7 @@ fn session(number: u32) -> CheckoutSession {
         id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
         payment_status: PaymentStatus::Paid,
         open: false,
+        url: None,
         metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         idea: None,
         email: None,
@@ -118,7 +119,7 @@ fn a_sale_that_cannot_be_compared_holds_up_no_other_and_a_list_that_breaks_off_i
     let world = world((1..=3).map(session), []);
     world.plan(Plan::at(1, Fault::Fail));
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 3, missing: 2, failed: 1, ..Report::default() });
-    world.plan(Plan::none().whenever("ledger.paid_since", Fault::Fail));
+    world.plan(Plan::none().whenever("ledger.completed_since", Fault::Fail));
     assert!(matches!(compared(&world).unwrap(), Err(error) if error.code() == domain::ErrorCode::PaymentUnavailable));
 }
 

@@ -139,20 +139,24 @@ fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
 /// Only the payment and what became of it travel on, to a queue of their own.
 #[test]
 fn refunds_and_disputes_are_passed_on_by_their_payment() {
-    use domain::money::PaymentChange;
+    use domain::money::PaymentReport;
     let charge = json!({
         "id": "ch_1", "object": "charge", "payment_intent": "pi_1", "amount": 500, "amount_refunded": 500,
         "refunded": true, "billing_details": { "email": "someone@example.com" },
     });
     let dispute = json!({ "id": "dp_1", "object": "dispute", "payment_intent": "pi_1", "status": "needs_response" });
     for (kind, object, expected) in [
-        ("charge.refunded", &charge, PaymentChange::Refunded),
-        ("charge.dispute.created", &dispute, PaymentChange::DisputeOpened),
+        ("charge.refunded", &charge, "charge"),
+        ("charge.dispute.created", &dispute, "dp_1"),
+        ("charge.dispute.updated", &dispute, "dp_1"),
     ] {
         let world = world();
         assert_eq!(deliver(&world, &event(kind, object)).status(), 200, "{kind}");
         let message = world.state().queue[0].0.clone();
-        assert!(matches!(&message, Message::PaymentChanged { change, .. } if *change == expected), "{message:?}");
+        let Message::PaymentChanged { report, .. } = &message else { panic!("{message:?}") };
+        let told =
+            if matches!(report, PaymentReport::Charge { .. }) { "charge" } else { report.id().unwrap().as_str() };
+        assert_eq!(told, expected);
         assert!(!serde_json::to_string(&message).unwrap().contains("example.com"));
         world.plan(Plan::at(0, Fault::Fail));
         assert_eq!(deliver(&world, &event(kind, object)).status(), 503, "{kind}: Stripe keeps what no queue took");

@@ -1,7 +1,11 @@
 //! The payment provider.
 
-use crate::{CheckoutSession, Query, SessionId, Tier, Timestamp, money::PaymentId};
+use crate::{
+    CheckoutSession, Query, SessionId, Tier, Timestamp,
+    money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
+};
 use async_trait::async_trait;
+use std::time::Duration;
 
 /// Why the payment provider did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +16,9 @@ pub enum PaymentError {
     /// It refused the request: trying again is useless.
     #[error("the payment provider refused the request: {0}")]
     Refused(String),
+    /// It repeats an earlier failure of its own under this idempotency key: only another key gets an answer.
+    #[error("the payment provider repeats an earlier failure")]
+    Replayed,
     /// It could not be reached or failed: try again later.
     #[error("the payment provider is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -37,6 +44,8 @@ pub struct CreatedCheckoutSession {
     pub id: SessionId,
     /// Where the customer pays.
     pub url: String,
+    /// What is to be paid, in the currency's smallest unit.
+    pub amount_total: Option<i64>,
 }
 
 /// The payment provider.
@@ -54,22 +63,42 @@ pub trait Payments: Send + Sync {
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError>;
 }
 
-/// How a refund stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefundStatus {
-    /// The money is on its way or has arrived.
-    Succeeded,
-    /// The provider works on it.
-    Pending,
-    /// It did not work: a human decides.
-    Failed,
+/// A refund as the provider has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeRefund {
+    /// Its id.
+    pub id: ObjectId,
+    /// In the currency's smallest unit.
+    pub amount: Option<i64>,
+    /// How it stands.
+    pub status: RefundStatus,
+    /// The idempotency key that it was made with, where it was made by us.
+    pub key: Option<String>,
 }
 
-/// A page of the provider's paid sessions.
+/// What came of asking for a refund.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewRefund {
+    /// This was made.
+    Made(MadeRefund),
+    /// All of the payment went back before.
+    NothingLeft,
+}
+
+/// A page of the provider's completed sessions.
 #[derive(Clone, Debug, Default)]
-pub struct PaidSessions {
+pub struct CompletedSessions {
     /// The sessions.
     pub sessions: Vec<CheckoutSession>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// A page of the provider's refunds and disputes, as its events would report them.
+#[derive(Clone, Debug, Default)]
+pub struct PaymentReports {
+    /// Each with its payment.
+    pub reports: Vec<(PaymentId, PaymentReport)>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
 }
@@ -77,10 +106,22 @@ pub struct PaidSessions {
 /// The payment provider's books.
 #[async_trait]
 pub trait Ledger: Send + Sync {
-    /// Gives a payment back, whole. The key makes it one refund however often it is asked for.
-    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError>;
+    /// Gives back what is left of a payment. The key makes it one refund however often it is asked for, and the
+    /// refund carries it.
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError>;
+    /// The refunds of a payment.
+    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError>;
     /// The session that a payment paid for, if one did.
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError>;
-    /// One page of the paid sessions that were created since.
-    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError>;
+    /// One page of the sessions that were created since and completed: paid, or with nothing to pay.
+    async fn completed_since(&self, since: Timestamp, from: Option<&str>) -> Result<CompletedSessions, PaymentError>;
+    /// One page of the refunds and disputes that were created since.
+    async fn reports_since(
+        &self,
+        since: Timestamp,
+        now: Timestamp,
+        from: Option<&str>,
+    ) -> Result<PaymentReports, PaymentError>;
+    /// How long after a purchase the slowest payment method that is switched on can still pay or fail.
+    async fn slowest_method(&self) -> Result<Duration, PaymentError>;
 }

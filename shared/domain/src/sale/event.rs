@@ -5,7 +5,7 @@ use crate::{
     CheckoutSession, Colour, Timestamp,
     inbox::Reply,
     mail::{Found, Letter, Next, Progress},
-    money::{Authorisation, PaymentChange, PaymentId, RefundStep},
+    money::{Authorisation, PaymentChange, PaymentId, PaymentReport, RefundStep},
     operator::Operator,
     verdict::Comparison,
 };
@@ -180,12 +180,20 @@ pub enum Event {
         /// How often Stripe has answered without a confirmation.
         answers: u32,
     },
+    /// An operator gave the money back another way than through Stripe.
+    RefundedByHand(Operator),
+    /// Stripe reported a detail of the payment that changes nothing by itself.
+    PaymentDetail,
     /// Stripe reported a change of the payment.
     PaymentChanged {
         /// The payment.
         payment: PaymentId,
         /// What happened to it.
         change: PaymentChange,
+        /// What Stripe reported.
+        report: PaymentReport,
+        /// How much has gone back by now, where that is known.
+        returned: Option<i64>,
         /// What was charged.
         charge: Charge,
         /// The refund that this confirms: who decided it, and when.

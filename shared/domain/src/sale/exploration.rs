@@ -10,7 +10,7 @@ use crate::{
     Unusable,
     inbox::Reply,
     mail::{Failure, Found, MailSchedule},
-    money::{Authorisation, PaymentId},
+    money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     open_work::Work,
     operator::Operator,
     retry::RetryTable,
@@ -104,7 +104,7 @@ fn bought() -> Purchase {
 }
 
 fn charge() -> Charge {
-    Charge { amount_total: None, currency: None }
+    Charge { amount_total: Some(100), currency: None }
 }
 
 fn declined(persons: u8, is_open: bool) -> Declined {
@@ -128,6 +128,20 @@ fn operator() -> Operator {
 
 fn failure(retriable: bool, may_have_gone: bool) -> Failure {
     Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone }
+}
+
+/// What Stripe may report of a payment of 100 that was given back, or disputed, or both. An inquiry changes nothing.
+fn reports() -> Vec<PaymentReport> {
+    let at = LONG_AGO;
+    let refund = |status| PaymentReport::Refund { id: id("re_1"), amount: Some(100), status, at };
+    let dispute = |status| PaymentReport::Dispute { id: id("du_1"), status, respond_by: None, at };
+    let refunds = [RefundStatus::Succeeded, RefundStatus::Failed].map(refund);
+    let disputes = [DisputeStatus::NeedsResponse, DisputeStatus::Won, DisputeStatus::Lost].map(dispute);
+    refunds.into_iter().chain(disputes).collect()
+}
+
+fn id(text: &str) -> ObjectId {
+    ObjectId::parse(text).unwrap()
 }
 
 /// Every transition, with the arguments that make a difference.
@@ -217,6 +231,13 @@ fn steps() -> Vec<Step> {
         step("refund_answered (not yet)", Refund, &[Pay], |sale| {
             sale.refund_answered(RefundAnswer::Pending, charge(), NOW).is_ok()
         }),
+        step("refund_answered (refused)", Refund, &[Pay], |sale| {
+            sale.refund_answered(RefundAnswer::Refused("x"), charge(), NOW).is_ok()
+        }),
+        step("refund_answered (bounced)", Refund, &[Pay], |sale| {
+            sale.refund_answered(RefundAnswer::Bounced("x"), charge(), NOW).is_ok()
+        }),
+        step("refunded_by_hand", Human, &[Pay], |sale| sale.refunded_by_hand(&operator(), NOW).is_ok()),
         step("amount_noted", Reconcile, &[Pay], |sale| sale.amount_noted(charge(), 100).is_ok()),
         step("chase", Deadlines, &[Attention], |sale| sale.chase(NOW).is_ok()),
         step("remind", Deadlines, &[Attention], |sale| sale.remind(NOW).is_ok()),
@@ -257,16 +278,9 @@ fn steps() -> Vec<Step> {
         step("erasure_finished", Refund, EVERYWHERE, |sale| sale.erasure_finished(NOW).is_ok()),
         step("remove_from_cache", Human, &[Delivery], |sale| sale.remove_from_cache(&operator()).is_ok()),
     ];
-    for change in [
-        PaymentChange::Refunded,
-        PaymentChange::PartlyRefunded,
-        PaymentChange::RefundFailed,
-        PaymentChange::DisputeOpened,
-        PaymentChange::DisputeWon,
-        PaymentChange::DisputeLost,
-    ] {
-        steps.push(step("payment_changed", Payments, &[Pay], move |sale| {
-            sale.payment_changed(&PaymentId::parse("pi_1").unwrap(), change, charge(), NOW).is_ok()
+    for report in reports() {
+        steps.push(step("payment_reported", Payments, &[Pay], move |sale| {
+            sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &report, charge(), NOW).is_ok()
         }));
     }
     for letter in Letter::ALL {
@@ -351,17 +365,18 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
         }
     }
     match &mut sale.money {
-        Money::RefundAuthorised { at, .. } | Money::Refunded { at } | Money::Disputed { at, .. } => *at = LONG_AGO,
+        Money::RefundAuthorised { at, .. }
+        | Money::Refunded { at }
+        | Money::RefundFailed { at, .. }
+        | Money::Disputed { at, .. } => *at = LONG_AGO,
         Money::Kept => {}
     }
     sale.unavailable_until = sale.unavailable_until.filter(|until| *until > NOW).map(|_| SOON);
     // How long it may still wait is for the steps to say.
     sale.model_wait = None;
     sale.regenerated_at = sale.regenerated_at.map(side);
-    // These change nothing but that they are known.
-    sale.payment_changes
-        .retain(|change| !matches!(change, PaymentChange::PartlyRefunded | PaymentChange::RefundFailed));
-    sale.payment_changes.sort_by_key(|change| *change as u8);
+    sale.refund_attempts = 0;
+    sale.payment = settled(&sale.payment);
     sale.amount_noted = false;
     // Only a failed sale is looked at for it.
     sale.declined = sale.declined.filter(|_| matches!(sale.fulfilment, Fulfilment::Failed { .. }));
@@ -387,6 +402,20 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
     sale.email_tag = None;
     sale.audit = None;
     sale
+}
+
+/// What of a history still decides: what ended well for us may as well not have been.
+fn settled(history: &PaymentHistory) -> PaymentHistory {
+    let mut settled = PaymentHistory::new();
+    for dispute in history.disputes().iter().filter(|dispute| dispute.status.takes_money()) {
+        let (id, status) = (dispute.id.clone(), dispute.status);
+        settled.note(&PaymentReport::Dispute { id, status, respond_by: None, at: LONG_AGO }, Some(100));
+    }
+    for refund in history.refunds().iter().filter(|refund| !refund.status.is_void()) {
+        let (id, amount, status) = (refund.id.clone(), refund.amount, refund.status);
+        settled.note(&PaymentReport::Refund { id, amount, status, at: LONG_AGO }, Some(100));
+    }
+    settled
 }
 
 /// Lets leases end, mails come due, and everything recent grow old.

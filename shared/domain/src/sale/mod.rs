@@ -50,11 +50,13 @@
 //! | drop_alerted | silent-drop | | | |
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
-//! | payment_changed | payment-events | | | kept, refund authorised → disputed; disputed → kept; disputed → refund authorised; disputed, kept, refund authorised → refunded |
+//! | payment_reported | payment-events | | | kept, refund authorised, refund failed, refunded → disputed; disputed → kept; disputed → refund authorised; refund authorised, refunded → refund failed; disputed, kept, refund authorised, refund failed → refunded |
 //! | erasure_finished | deadlines, operator | | | |
 //! | refund_answered | deadlines, operator | | | refund authorised → refunded |
+//! | refund_answered (bounced) | deadlines, operator | | | refund authorised → refund failed |
 //! | refund_answered (not yet) | deadlines, operator | | | |
-//! | refund_authorised | deadlines, operator | | | kept → refund authorised |
+//! | refund_answered (refused) | deadlines, operator | | | |
+//! | refund_authorised | deadlines, operator | | | kept, refund failed → refund authorised |
 //! | chase | deadlines | | | |
 //! | remind | deadlines | | | |
 //! | amount_noted | reconcile | | | |
@@ -67,6 +69,7 @@
 //! | reattempt | operator | failed, unusable → ordered | | |
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |
 //! | redrive | operator | | dead → retrying | |
+//! | refunded_by_hand | operator | | | refund authorised, refund failed → refunded |
 //! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
@@ -99,7 +102,7 @@ pub use refused::Refused;
 use crate::{
     Alert, Colour, Measurement, SessionId, Tier, Timestamp,
     inbox::Reply,
-    money::{Money, PaymentChange},
+    money::{Money, PaymentHistory},
     retry::ModelWait,
 };
 use serde::{Deserialize, Serialize};
@@ -229,9 +232,12 @@ pub struct Sale {
     /// What became of the money.
     #[serde(default)]
     money: Money,
-    /// What Stripe has reported of the payment: each kind once, in order of arrival.
-    #[serde(default)]
-    payment_changes: Vec<PaymentChange>,
+    /// What Stripe has reported of the payment.
+    #[serde(default, alias = "payment_changes", skip_serializing_if = "PaymentHistory::is_empty")]
+    payment: PaymentHistory,
+    /// How many attempts at a refund came to nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    refund_attempts: u32,
     /// Whether the log tells that another amount than the tier's price was paid.
     #[serde(default)]
     amount_noted: bool,
@@ -282,6 +288,10 @@ pub struct Sale {
     alerts: Vec<Alert>,
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// The answer to somebody who wants to work on a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -327,7 +337,8 @@ impl Sale {
             notice: Mail::NotOrdered,
             divergence: Mail::NotOrdered,
             money: Money::Kept,
-            payment_changes: Vec::new(),
+            payment: PaymentHistory::new(),
+            refund_attempts: 0,
             amount_noted: false,
             regenerated_at: None,
             unavailable_until: None,
@@ -421,10 +432,10 @@ impl Sale {
         &self.money
     }
 
-    /// What Stripe has reported of the payment: each kind once, in order of arrival.
+    /// What Stripe has reported of the payment.
     #[must_use]
-    pub fn payment_changes(&self) -> &[PaymentChange] {
-        &self.payment_changes
+    pub const fn payment(&self) -> &PaymentHistory {
+        &self.payment
     }
 
     /// Whether the log has it that another amount than the tier's price was paid.

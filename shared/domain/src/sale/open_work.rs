@@ -30,6 +30,10 @@ pub enum Work {
     UnknownMail,
     /// The money is to go back and Stripe has not confirmed.
     Refund,
+    /// A refund was canceled or bounced: an operator issues it again, or gives the money back another way.
+    RefundFailed,
+    /// Stripe waits for an answer to a dispute or an inquiry: an operator gives it there.
+    Dispute,
     /// The customer has written back: an operator reads it and does what it asks for.
     Reply,
     /// The customer asked to be forgotten: what is kept is removed once more when no worker can write any more.
@@ -38,8 +42,10 @@ pub enum Work {
 
 impl Work {
     /// Every kind, in the order in which they are looked at: what concerns money comes first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Refund,
+        Self::RefundFailed,
+        Self::Dispute,
         Self::Erasure,
         Self::Review,
         Self::Declined,
@@ -52,8 +58,17 @@ impl Work {
     ];
 
     /// What only a human can end.
-    pub const FOR_HUMANS: [Self; 7] =
-        [Self::Review, Self::Declined, Self::Reply, Self::Unusable, Self::Failed, Self::DeadLetter, Self::UnknownMail];
+    pub const FOR_HUMANS: [Self; 9] = [
+        Self::RefundFailed,
+        Self::Dispute,
+        Self::Review,
+        Self::Declined,
+        Self::Reply,
+        Self::Unusable,
+        Self::Failed,
+        Self::DeadLetter,
+        Self::UnknownMail,
+    ];
 
     /// Its name in the index and in lists.
     #[must_use]
@@ -67,6 +82,8 @@ impl Work {
             Self::DeadLetter => "dead_letter",
             Self::UnknownMail => "unknown_mail",
             Self::Refund => "refund",
+            Self::RefundFailed => "refund_failed",
+            Self::Dispute => "dispute",
             Self::Reply => "reply",
             Self::Erasure => "erasure",
         }
@@ -80,9 +97,14 @@ impl Work {
             Self::Refund => 10 * 60,
             Self::Erasure => return ERASURE_SETTLES_AFTER,
             // Content filter GAP-J: 24 h. Whoever writes is promised a response within 24 h (Inbox Watch).
-            Self::Review | Self::Declined | Self::Failed | Self::DeadLetter | Self::UnknownMail | Self::Reply => {
-                24 * 3600
-            }
+            Self::Review
+            | Self::Declined
+            | Self::Failed
+            | Self::DeadLetter
+            | Self::UnknownMail
+            | Self::Reply
+            | Self::RefundFailed
+            | Self::Dispute => 24 * 3600,
             // Silent Drop, output 3: 72 h without a reply.
             Self::Unusable => 72 * 3600,
         })
@@ -163,6 +185,18 @@ impl Sale {
     }
 
     fn for_humans(&self) -> Option<(Work, Timestamp)> {
+        if let Money::RefundFailed { at, .. } = &self.money {
+            return Some((Work::RefundFailed, *at));
+        }
+        let to_answer = self.payment.to_answer().map(|dispute| (dispute.status.takes_money(), dispute.at));
+        if let Some((true, at)) = to_answer {
+            return Some((Work::Dispute, at));
+        }
+        // An inquiry has taken nothing: what the customer waits for comes first.
+        self.for_humans_about_the_sale().or(to_answer.map(|(_, at)| (Work::Dispute, at)))
+    }
+
+    fn for_humans_about_the_sale(&self) -> Option<(Work, Timestamp)> {
         let kept = self.money == Money::Kept;
         if let Fulfilment::InReview { at, .. } = &self.fulfilment
             && kept

@@ -3,7 +3,8 @@
 use super::{Event, Refused, Sale};
 use crate::{
     Timestamp,
-    money::{Authorisation, Money, PaymentChange, PaymentId, RefundStep},
+    money::{Authorisation, Money, Noted, PaymentChange, PaymentId, PaymentReport, RefundStep},
+    operator::Operator,
     sale::event::Charge,
 };
 
@@ -14,22 +15,24 @@ pub enum RefundAnswer<'a> {
     Confirmed,
     /// Stripe works on it.
     Pending,
-    /// Stripe refused, or could not do it, with this code.
-    Failed(&'a str),
+    /// Stripe refused to make it, with this code: a later attempt may be taken.
+    Refused(&'a str),
+    /// Stripe made it, and it was canceled or came back, with this code.
+    Bounced(&'a str),
 }
 
 impl Sale {
     /// Decides that the money goes back. Machines stop everything else that they would do about the sale.
     ///
     /// # Errors
-    /// [`Refused`] when the money is not here.
+    /// [`Refused`] when the money is not here, or is on its way back.
     pub fn refund_authorised(
         &mut self,
         authorisation: &Authorisation,
         charge: Charge,
         now: Timestamp,
     ) -> Result<Event, Refused> {
-        if !self.is_money_kept() {
+        if !matches!(self.money, Money::Kept | Money::RefundFailed { .. }) {
             return Err(self.refuse_money("authorised to go back"));
         }
         self.money = Money::RefundAuthorised { authorisation: authorisation.clone(), at: now };
@@ -39,7 +42,8 @@ impl Sale {
         Ok(Event::RefundAuthorised { authorisation: authorisation.clone(), charge })
     }
 
-    /// Notes Stripe's answer to a refund.
+    /// Notes Stripe's answer to a refund. What Stripe refuses is asked for again, under another key, since a key replays
+    /// its refusal; what bounced is a human's to issue again.
     ///
     /// # Errors
     /// [`Refused`] when no refund is under way: Stripe's own event was faster.
@@ -55,41 +59,110 @@ impl Sale {
         let (step, error) = match answer {
             RefundAnswer::Confirmed => (RefundStep::Confirmed, None),
             RefundAnswer::Pending => (RefundStep::Issued, None),
-            RefundAnswer::Failed(code) => (RefundStep::Failed, Some(code.to_owned())),
+            RefundAnswer::Refused(code) | RefundAnswer::Bounced(code) => (RefundStep::Failed, Some(code.to_owned())),
         };
-        if step == RefundStep::Confirmed {
-            self.money = Money::Refunded { at: now };
-        } else {
-            self.chased += 1;
-            self.reminded_at = Some(now);
+        match answer {
+            RefundAnswer::Confirmed => self.money = Money::Refunded { at: now },
+            RefundAnswer::Bounced(_) => {
+                self.money = Money::RefundFailed { at: now, refund: Some(authorisation.clone()) };
+            }
+            RefundAnswer::Pending | RefundAnswer::Refused(_) => {
+                self.chased += 1;
+                self.reminded_at = Some(now);
+            }
+        }
+        if step == RefundStep::Failed {
+            self.refund_attempts += 1;
         }
         Ok(Event::RefundAnswered { step, authorisation, decided_at, error, charge, answers: self.chased })
     }
 
-    /// Notes a change of the payment, once. Kinds are told apart, not events: Stripe reports each several times, and a
-    /// second partial refund or a second dispute of one payment changes nothing for its sale.
+    /// Notes that an operator gave the money back another way than through Stripe.
     ///
     /// # Errors
-    /// [`Refused`] when a change of this kind is noted already.
-    pub fn payment_changed(
+    /// [`Refused`] unless a refund is under way or has failed.
+    pub fn refunded_by_hand(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
+        if !matches!(self.money, Money::RefundAuthorised { .. } | Money::RefundFailed { .. }) {
+            return Err(self.refuse_money("refunded by hand"));
+        }
+        self.money = Money::Refunded { at: now };
+        Ok(Event::RefundedByHand(operator.clone()))
+    }
+
+    /// Names the attempt at an authorised refund: the same until Stripe has said that it came to nothing.
+    #[must_use]
+    pub fn refund_key(&self) -> String {
+        let session = self.session_id.as_str();
+        match self.refund_attempts {
+            0 => format!("refund-{session}"),
+            attempts => format!("refund-{session}-{attempts}"),
+        }
+    }
+
+    /// Keeps what Stripe reports of an object of the payment. Events come at least once and in any order, so the money
+    /// follows from all that was reported.
+    ///
+    /// # Errors
+    /// [`Refused`] when the report says nothing new.
+    pub fn payment_reported(
         &mut self,
         payment: &PaymentId,
-        change: PaymentChange,
+        report: &PaymentReport,
         charge: Charge,
         now: Timestamp,
     ) -> Result<Event, Refused> {
-        if self.payment_changes.contains(&change) {
-            return Err(self.refuse_money("changed in the same way again"));
-        }
-        let confirms = match (change, &self.money) {
-            (PaymentChange::Refunded, Money::RefundAuthorised { authorisation, at }) => {
+        let change = match self.payment.note(report, charge.amount_total) {
+            Noted::Nothing => return Err(self.refuse_money("reported in the same way again")),
+            Noted::Detail => return Ok(Event::PaymentDetail),
+            Noted::Change(change) => change,
+        };
+        let returned = self.payment.returned(charge.amount_total);
+        let money = self.money_after(change, returned.whole, now);
+        let confirms = match (&self.money, &money) {
+            (Money::RefundAuthorised { authorisation, at }, Money::Refunded { .. }) => {
                 Some((authorisation.clone(), *at))
             }
             _ => None,
         };
-        self.money = money_after(&self.money, change, &self.payment_changes, now);
-        self.payment_changes.push(change);
-        Ok(Event::PaymentChanged { payment: payment.clone(), change, charge, confirms })
+        if money != self.money && matches!(money, Money::RefundFailed { .. }) {
+            self.refund_attempts += 1;
+            self.reminded_at = None;
+        }
+        self.money = money;
+        let (payment, report) = (payment.clone(), report.clone());
+        let returned = (returned.amount > 0).then_some(returned.amount);
+        Ok(Event::PaymentChanged { payment, change, report, returned, charge, confirms })
+    }
+
+    /// What became of the money. What went back stays away, whatever becomes of a dispute, until a refund bounces.
+    fn money_after(&self, change: PaymentChange, is_returned: bool, now: Timestamp) -> Money {
+        let bounced = change == PaymentChange::RefundFailed;
+        let money = &self.money;
+        if let Money::Refunded { .. } = money
+            && (is_returned || !bounced)
+        {
+            return money.clone();
+        }
+        if is_returned {
+            return Money::Refunded { at: now };
+        }
+        let refund = match money {
+            Money::RefundAuthorised { authorisation, .. } => Some(authorisation.clone()),
+            Money::RefundFailed { refund, .. } | Money::Disputed { refund, .. } => refund.clone(),
+            Money::Kept | Money::Refunded { .. } => None,
+        };
+        if self.payment.is_taken() {
+            let at = if let Money::Disputed { at, .. } = money { *at } else { now };
+            return Money::Disputed { at, refund };
+        }
+        match (money, refund) {
+            (Money::Refunded { .. } | Money::RefundAuthorised { .. }, refund) if bounced => {
+                Money::RefundFailed { at: now, refund }
+            }
+            (Money::Disputed { .. }, Some(authorisation)) => Money::RefundAuthorised { authorisation, at: now },
+            (Money::Disputed { .. }, None) => Money::Kept,
+            (money, _) => money.clone(),
+        }
     }
 
     /// Notes that another amount than the tier's price was paid.
@@ -102,29 +175,5 @@ impl Sale {
         }
         self.amount_noted = true;
         Ok(Event::AmountNoted { charge, price })
-    }
-}
-
-/// What became of the money. Events may come in any order: the end of a dispute that comes before its beginning
-/// counts, and money that went back stays away whatever becomes of a dispute.
-fn money_after(money: &Money, change: PaymentChange, before: &[PaymentChange], now: Timestamp) -> Money {
-    let is_decided = before.iter().any(|one| matches!(one, PaymentChange::DisputeWon | PaymentChange::DisputeLost));
-    match (change, money) {
-        (_, Money::Refunded { .. }) | (PaymentChange::PartlyRefunded | PaymentChange::RefundFailed, _) => money.clone(),
-        (PaymentChange::Refunded, _) => Money::Refunded { at: now },
-        (PaymentChange::DisputeOpened, _) if is_decided => money.clone(),
-        (PaymentChange::DisputeOpened | PaymentChange::DisputeLost, _) => {
-            let refund = match money {
-                Money::RefundAuthorised { authorisation, .. } => Some(authorisation.clone()),
-                Money::Disputed { refund, .. } => refund.clone(),
-                Money::Kept | Money::Refunded { .. } => None,
-            };
-            Money::Disputed { at: now, refund }
-        }
-        (PaymentChange::DisputeWon, Money::Disputed { refund: Some(authorisation), .. }) => {
-            Money::RefundAuthorised { authorisation: authorisation.clone(), at: now }
-        }
-        (PaymentChange::DisputeWon, Money::Disputed { .. }) => Money::Kept,
-        (PaymentChange::DisputeWon, _) => money.clone(),
     }
 }

@@ -36,6 +36,9 @@ pub struct Row {
     pub tier: Option<Tier>,
     /// What is known of the matter, as codes: no text of a customer's.
     pub detail: String,
+    /// Until when Stripe takes an answer to the bank, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub respond_by: Option<String>,
     /// How many replies of the customer wait for somebody who reads them.
     pub replies: usize,
     /// Whether a decision about the money is open: try again, or give it back.
@@ -60,7 +63,9 @@ pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, St
 /// # Errors
 /// [`StorageError`].
 pub async fn undecided(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    let rows = rows(ports, &[Work::Failed, Work::Unusable, Work::Review, Work::Refund, Work::Reply], now).await?;
+    const OF_MONEY: [Work; 6] =
+        [Work::Failed, Work::Unusable, Work::Review, Work::Refund, Work::RefundFailed, Work::Reply];
+    let rows = rows(ports, &OF_MONEY, now).await?;
     Ok(rows.into_iter().filter(|row| row.work != Work::Reply || row.undecided).collect())
 }
 
@@ -141,6 +146,7 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
         overdue: open.due <= now,
         tier: sale.tier(),
         detail: detail(sale, open.work, now),
+        respond_by: sale.payment().to_answer().and_then(|dispute| dispute.respond_by).map(Timestamp::to_iso),
         replies: sale.waiting_replies().count(),
         email_tag: sale.email_tag().map(str::to_owned),
         undecided: *sale.money() == Money::Kept
@@ -177,8 +183,11 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
     if let (Work::Declined, Some(declined)) = (work, sale.declined()) {
         return authority_gate::describe(declined, now);
     }
-    if work == Work::Refund {
-        return "authorised, not confirmed by Stripe".to_owned();
+    match work {
+        Work::Refund => return "authorised, not confirmed by Stripe".to_owned(),
+        Work::RefundFailed => return "the refund came back: issue it again, or give it back by hand".to_owned(),
+        Work::Dispute => return dispute(sale),
+        _ => {}
     }
     if matches!(work, Work::DeadLetter | Work::UnknownMail) {
         let letters = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
@@ -204,6 +213,13 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
         Fulfilment::Ready { archived: false, .. } => "not archived".to_owned(),
         Fulfilment::Ready { .. } => format!("mail {}", mail_state(sale.mail())),
     }
+}
+
+/// The dispute that waits for an answer, with Stripe's deadline.
+fn dispute(sale: &Sale) -> String {
+    let Some(dispute) = sale.payment().to_answer() else { return "answered".to_owned() };
+    let by = dispute.respond_by.map_or_else(|| "soon".to_owned(), |by| format!("by {by}"));
+    format!("dispute {}: {}, {by}", dispute.id, dispute.status.words())
 }
 
 /// The state of a mail in one word.

@@ -1,9 +1,9 @@
 //! A refund that an operator decides (Silent Drop, output 3 and invariant 6): on record first, then carried out.
 
 use crate::Operator;
-use audit::CommitError;
+use audit::{Change, CommitError, Context, Journal};
 use domain::{
-    SessionId, StepError,
+    Sale, SessionId, StepError,
     money::Authorisation,
     ports::{PaymentError, StorageError},
     words::InvalidWords,
@@ -31,6 +31,9 @@ pub enum IssueError {
     /// Stripe refused the refund.
     #[error("the refund is authorised, and Stripe refused it ({0}): it is asked for again, or give it back by hand")]
     Failed(String),
+    /// Stripe made the refund, and the money came back.
+    #[error("the refund came back ({0}): issue it again, or give the money back by hand and record it")]
+    Bounced(String),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -56,7 +59,8 @@ impl IssueError {
             | Self::Authorisation(_)
             | Self::NotPaid
             | Self::Disputed
-            | Self::Failed(_) => true,
+            | Self::Failed(_)
+            | Self::Bounced(_) => true,
             Self::Storage(_) | Self::Payment(_) | Self::Commit(_) | Self::NotCarriedOut(_) => false,
         }
     }
@@ -94,10 +98,53 @@ pub async fn issue(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
     match refund::carry_out(ports, session).await.map_err(IssueError::NotCarriedOut)? {
         Outcome::Refunded => Ok(Issued::Refunded),
         Outcome::Pending => Ok(Issued::Pending),
-        Outcome::Failed(code) => Err(IssueError::Failed(code)),
+        Outcome::Refused(code) => Err(IssueError::Failed(code)),
+        Outcome::Bounced(code) => Err(IssueError::Bounced(code)),
         // Stripe's own event was faster, and told of a dispute.
         Outcome::NotAuthorised => Err(IssueError::Disputed),
     }
+}
+
+/// Why it was not recorded that money went back by hand.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// It has a reason.
+    #[error("what was done by hand needs a reason")]
+    NoReason,
+    /// No refund is under way or has failed.
+    #[error("no refund of this sale is under way or has failed")]
+    NothingToRecord,
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl RecordError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NoReason | Self::NothingToRecord)
+    }
+}
+
+/// Records that an operator gave the money back another way than through Stripe: what bounces for good ends so.
+///
+/// # Errors
+/// [`RecordError`]. Repeating is safe.
+pub async fn record(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<(), RecordError> {
+    if operator.reason().is_none() {
+        return Err(RecordError::NoReason);
+    }
+    let Some(sale) = journal.store.load(session).await? else { return Err(RecordError::NothingToRecord) };
+    let note = |sale: &mut Sale, now| match sale.refunded_by_hand(operator, now) {
+        Ok(event) => Change::of(&event, &Context::at(now), true),
+        Err(_) => Change::nothing(false),
+    };
+    let (_, is_recorded) = journal.commit(sale, note).await?.settle().await;
+    if is_recorded { Ok(()) } else { Err(RecordError::NothingToRecord) }
 }
 
 #[cfg(test)]
@@ -106,8 +153,7 @@ mod tests {
     use crate::testing::{at, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         PaymentStatus,
-        money::{Money, PaymentId},
-        ports::RefundStatus,
+        money::{Money, PaymentId, RefundStatus},
         sale::Fulfilment,
     };
     use testkit::sale::WithField;
@@ -161,11 +207,36 @@ mod tests {
     #[test]
     fn a_refund_that_stripe_refuses_stays_authorised() {
         let world = failed();
-        world.state().refund_status = Some(RefundStatus::Failed);
+        world.state().refund_refused = Some("balance_insufficient".to_owned());
         assert!(matches!(run(go(&world)), Some(Err(IssueError::Failed(_)))));
         assert!(matches!(stored(&world).money(), Money::RefundAuthorised { .. }));
-        world.state().refund_status = None;
+        world.state().refund_refused = None;
         assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded);
+    }
+
+    #[test]
+    fn a_refund_that_bounced_is_issued_again_or_recorded_as_given_back_by_hand() {
+        for by_hand in [false, true] {
+            let world = failed();
+            world.state().refund_status = Some(RefundStatus::Failed);
+            assert!(matches!(run(go(&world)), Some(Err(IssueError::Bounced(_)))));
+            assert!(matches!(stored(&world).money(), Money::RefundFailed { .. }));
+            world.state().refund_status = None;
+            if by_hand {
+                run(record(journal(&world), &operator(), &session())).unwrap().unwrap();
+                let again = run(record(journal(&world), &operator(), &session())).unwrap();
+                assert!(matches!(again, Err(RecordError::NothingToRecord)));
+                let log: String = world.state().log.values().cloned().collect();
+                assert!(log.contains("\"action\":\"refunded by hand\",\"by\":\"dana\""), "{log}");
+            } else {
+                assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded);
+            }
+            assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
+            assert_eq!(stored(&world).open_work(), None);
+        }
+        let kept = failed();
+        let refused = run(record(journal(&kept), &operator(), &session())).unwrap();
+        assert!(refused.unwrap_err().is_refusal(), "no refund was ever decided");
     }
 
     #[test]

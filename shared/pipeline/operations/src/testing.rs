@@ -40,6 +40,7 @@ pub(crate) fn world_with(sale: Sale) -> World {
         id: sale.session_id().clone(),
         payment_status: PaymentStatus::Paid,
         open: false,
+        url: None,
         metadata: [("tier", "quick"), ("q0", "Open a shop?"), ("qn", "1")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),

@@ -49,7 +49,7 @@ pub fn decide(
         Money::RefundAuthorised { .. } => return Change::nothing(Decision::AlreadyAuthorised),
         Money::Refunded { .. } => return Change::nothing(Decision::AlreadyRefunded),
         Money::Kept if !session.is_paid() => return Change::nothing(Decision::NotPaid),
-        Money::Kept | Money::Disputed { .. } => {}
+        Money::Kept | Money::RefundFailed { .. } | Money::Disputed { .. } => {}
     }
     match sale.refund_authorised(authorisation, Charge::of(session), now) {
         Ok(event) => Change::of(&event, &Context::at(now), Decision::Authorised),

@@ -4,8 +4,8 @@ use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
-    money::Money,
-    ports::{Ledger, PaymentError, Payments, RefundStatus},
+    money::{Money, RefundStatus},
+    ports::{Ledger, MadeRefund, NewRefund, PaymentError, Payments},
     sale::{Charge, Event, RefundAnswer},
 };
 
@@ -25,11 +25,16 @@ pub enum Outcome {
     Refunded,
     /// Stripe works on it; ask again later.
     Pending,
-    /// Stripe says no, with this code: a human decides, and it is asked again later.
-    Failed(String),
+    /// Stripe says no, with this code: operators are told, and it is asked again later.
+    Refused(String),
+    /// The refund was canceled or bounced, with this code: a human issues it again.
+    Bounced(String),
     /// No refund of this sale was authorised, or its money is disputed.
     NotAuthorised,
 }
+
+/// The code of a failure of Stripe's own that only another key gets past.
+const REPLAYED: &str = "replayed_failure";
 
 /// After so many answers short of a confirmation operators hear of it.
 const PATIENT_ANSWERS: u32 = 3;
@@ -47,7 +52,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         return Ok(outcome);
     }
     let checkout = ports.payments.session(session).await?;
-    let asked = ask(ports.ledger, &checkout).await?;
+    let asked = ask(ports.ledger, &checkout, &sale.value.refund_key()).await?;
     let noted = journal.commit(sale, |sale, now| note(sale, &checkout, &asked, now)).await?;
     Ok(noted.settle().await.1)
 }
@@ -57,33 +62,87 @@ const fn stands(sale: &Sale) -> Outcome {
     if matches!(sale.money(), Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
 }
 
-/// Stripe's answer; no answer is an error, a refusal is none.
-async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession) -> Result<Outcome, PaymentError> {
-    let Some(payment) = &checkout.payment else { return Ok(Outcome::Failed("no_payment".to_owned())) };
-    match ledger.refund(payment, &format!("refund-{}", checkout.id.as_str())).await {
-        Ok(RefundStatus::Succeeded) => Ok(Outcome::Refunded),
-        Ok(RefundStatus::Pending) => Ok(Outcome::Pending),
-        Ok(RefundStatus::Failed) => Ok(Outcome::Failed("refund_failed".to_owned())),
-        Err(PaymentError::Refused(code)) => Ok(Outcome::Failed(code)),
-        Err(PaymentError::NotFound) => Ok(Outcome::Failed("payment_unknown".to_owned())),
+/// Stripe's answer to one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asked {
+    Confirmed,
+    Pending,
+    /// It made no refund, and says why.
+    Refused(String),
+    /// It made one, and the money came back.
+    Bounced(&'static str),
+}
+
+/// Stripe's answer; no answer is an error, a refusal is none. What exists comes first: a key that was used before
+/// replays its first reply, whatever became of the refund since.
+async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Result<Asked, PaymentError> {
+    let Some(payment) = &checkout.payment else { return Ok(Asked::Refused("no_payment".to_owned())) };
+    let known = match ledger.refunds(payment).await {
+        Ok(known) => known,
+        Err(PaymentError::NotFound) => return Ok(Asked::Refused("payment_unknown".to_owned())),
+        Err(PaymentError::Refused(code)) => return Ok(Asked::Refused(code)),
+        Err(error) => return Err(error),
+    };
+    if let Some(asked) = by_what_exists(&known, checkout.amount_total, key) {
+        return Ok(asked);
+    }
+    match ledger.refund(payment, key).await {
+        Ok(NewRefund::Made(made)) => Ok(status(made.status)),
+        Ok(NewRefund::NothingLeft) => Ok(Asked::Confirmed),
+        Err(PaymentError::Refused(code)) => Ok(Asked::Refused(code)),
+        Err(PaymentError::NotFound) => Ok(Asked::Refused("payment_unknown".to_owned())),
+        Err(PaymentError::Replayed) => Ok(Asked::Refused(REPLAYED.to_owned())),
         Err(error @ PaymentError::Unavailable(_)) => Err(error),
     }
 }
 
+/// The answer that the refunds of the payment already give: this attempt's own, or that together they are all of it.
+fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Option<Asked> {
+    if let Some(own) = known.iter().find(|refund| refund.key.as_deref() == Some(key)) {
+        return Some(status(own.status));
+    }
+    let standing = || known.iter().filter(|refund| !refund.status.is_void());
+    let together = standing().filter_map(|refund| refund.amount).fold(0, i64::saturating_add);
+    let whole = charged.is_some_and(|charged| charged > 0 && together >= charged);
+    let pending = standing().any(|refund| refund.status == RefundStatus::Pending);
+    whole.then_some(if pending { Asked::Pending } else { Asked::Confirmed })
+}
+
+const fn status(status: RefundStatus) -> Asked {
+    match status {
+        RefundStatus::Succeeded => Asked::Confirmed,
+        RefundStatus::Pending => Asked::Pending,
+        RefundStatus::Failed => Asked::Bounced("refund_failed"),
+        RefundStatus::Canceled => Asked::Bounced("refund_canceled"),
+    }
+}
+
 /// Notes the answer, unless Stripe's own event was faster.
-fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Outcome, now: Timestamp) -> Change<Outcome> {
+fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timestamp) -> Change<Outcome> {
     let answer = match asked {
-        Outcome::Refunded => RefundAnswer::Confirmed,
-        Outcome::Pending | Outcome::NotAuthorised => RefundAnswer::Pending,
-        Outcome::Failed(code) => RefundAnswer::Failed(code),
+        Asked::Confirmed => RefundAnswer::Confirmed,
+        Asked::Pending => RefundAnswer::Pending,
+        Asked::Refused(code) => RefundAnswer::Refused(code),
+        Asked::Bounced(code) => RefundAnswer::Bounced(code),
     };
     let noted = sale.refund_answered(answer, Charge::of(checkout), now);
     let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else { return Change::nothing(stands(sale)) };
-    let change = Change::of(&event, &Context::at(now), asked.clone());
+    let outcome = match asked {
+        Asked::Confirmed => Outcome::Refunded,
+        Asked::Pending => Outcome::Pending,
+        Asked::Refused(code) => Outcome::Refused(code.clone()),
+        Asked::Bounced(code) => Outcome::Bounced((*code).to_owned()),
+    };
+    let change = Change::of(&event, &Context::at(now), outcome);
     let alert = |severity, detail: &str| Alert::event("ORACLE-REFUND", severity, now, "REFUND", &checkout.id, detail);
     match answer {
-        RefundAnswer::Failed(code) => {
-            let detail = format!("the refund failed ({code}): give the money back by hand, or ask again");
+        RefundAnswer::Refused(code) => {
+            let detail = format!("Stripe refused the refund ({code}): it is asked for again, or give it back by hand");
+            let severity = if code == REPLAYED { Severity::Error } else { Severity::Critical };
+            change.alerting(alert(severity, &detail))
+        }
+        RefundAnswer::Bounced(code) => {
+            let detail = format!("the refund came back ({code}): issue it again, or give it back by hand");
             change.alerting(alert(Severity::Critical, &detail))
         }
         RefundAnswer::Pending if answers >= PATIENT_ANSWERS => {

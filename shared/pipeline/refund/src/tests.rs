@@ -2,9 +2,9 @@ use super::*;
 use audit::Journal;
 use domain::{
     CheckoutSession, PaymentStatus, SessionId, Timestamp,
-    money::{Authorisation, Money, PaymentId},
+    money::{Authorisation, Money, PaymentId, RefundStatus},
     open_work::Work,
-    ports::{Clock, RefundStatus},
+    ports::{Clock, MadeRefund},
 };
 use testkit::{Fault, Plan, World, run, sale::WithField};
 
@@ -15,6 +15,7 @@ fn session() -> CheckoutSession {
         id: SessionId::parse("cs_test_1").unwrap(),
         payment_status: PaymentStatus::Paid,
         open: false,
+        url: None,
         metadata: Default::default(),
         idea: None,
         email: None,
@@ -74,8 +75,8 @@ fn a_refund_is_on_record_with_who_decided_it_and_how_much_it_was() {
         assert_eq!((&line["amount_total"], &line["currency"]), (&500.into(), &"cad".into()));
     }
     assert_eq!(
-        state.refunds.iter().map(|(key, of)| (key.as_str(), of.as_str())).collect::<Vec<_>>(),
-        [("refund-cs_test_1", "pi_1")]
+        state.refunds.iter().map(|(of, made)| (made.key.as_deref(), of.as_str())).collect::<Vec<_>>(),
+        [(Some("refund-cs_test_1"), "pi_1")]
     );
     let (sale, _) = state.sales.values().next().unwrap();
     assert_eq!((sale.open_work(), state.alerts.len()), (None, 0));
@@ -110,23 +111,71 @@ fn whatever_breaks_the_money_goes_back_once_and_the_log_tells_it_once() {
 #[test]
 fn a_refund_that_stripe_refuses_is_put_before_a_human_and_asked_for_again() {
     let world = world(session());
-    world.state().refund_status = Some(RefundStatus::Failed);
-    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Failed("refund_failed".into()));
+    world.state().refund_refused = Some("balance_insufficient".to_owned());
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refused("balance_insufficient".into()));
     let alerts = world.state().alerts.clone();
     assert_eq!(alerts.len(), 1);
-    assert!(alerts[0].line.starts_with("[ORACLE-REFUND] CRITICAL") && alerts[0].line.contains("refund_failed"));
+    assert!(alerts[0].line.starts_with("[ORACLE-REFUND] CRITICAL") && alerts[0].line.contains("balance_insufficient"));
     assert!(matches!(money(&world), Money::RefundAuthorised { .. }));
     let due = world.state().sales.values().next().unwrap().0.open_work().unwrap();
     assert_eq!((due.work, due.due.since(world.now()).as_secs()), (Work::Refund, 1200));
-    world.state().refund_status = None;
+    world.state().refund_refused = None;
     assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
     assert_eq!(steps(&world), ["authorised", "failed", "confirmed"]);
+    assert_eq!(world.state().refunds[0].1.key.as_deref(), Some("refund-cs_test_1-1"), "a key replays its refusal");
+}
+
+/// What bounced is no machine's to repeat: a human issues it again, as another attempt under another key.
+#[test]
+fn a_refund_that_bounces_is_a_humans_to_issue_again() {
+    for status in [RefundStatus::Failed, RefundStatus::Canceled] {
+        let world = world(session());
+        world.state().refund_status = Some(status);
+        assert!(matches!(refund(&world).unwrap().unwrap(), Outcome::Bounced(_)));
+        assert!(matches!(money(&world), Money::RefundFailed { refund: Some(_), .. }));
+        assert_eq!(world.state().alerts.len(), 1);
+        let open = world.state().sales.values().next().unwrap().0.open_work().unwrap();
+        assert_eq!(open.work, Work::RefundFailed);
+        let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
+        assert_eq!(run(carry_out(ports, &session().id)).unwrap().unwrap(), Outcome::NotAuthorised, "no machine does");
+        world.state().refund_status = None;
+        assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
+        let state = world.state();
+        let keys: Vec<_> = state.refunds.iter().map(|(_, made)| made.key.as_deref().unwrap()).collect();
+        assert_eq!(keys, ["refund-cs_test_1", "refund-cs_test_1-1"]);
+    }
+}
+
+/// The reply to the first request says `pending` for as long as its key lives; the refund itself says more.
+#[test]
+fn what_exists_is_looked_at_before_anything_is_asked_for() {
+    let world = world(session());
+    let payment = || PaymentId::parse("pi_1").unwrap();
+    let made = |key: Option<&str>, amount, status| MadeRefund {
+        id: domain::money::ObjectId::parse("re_9").unwrap(),
+        amount: Some(amount),
+        status,
+        key: key.map(str::to_owned),
+    };
+    for (known, expected) in [
+        (made(Some("refund-cs_test_1"), 500, RefundStatus::Canceled), Outcome::Bounced("refund_canceled".into())),
+        (made(Some("refund-cs_test_1"), 500, RefundStatus::Succeeded), Outcome::Refunded),
+        (made(None, 500, RefundStatus::Succeeded), Outcome::Refunded),
+    ] {
+        let world = self::world(session());
+        world.state().refunds.push((payment(), known));
+        assert_eq!(refund(&world).unwrap().unwrap(), expected);
+        assert_eq!(world.state().refunds.len(), 1, "nothing more is asked for");
+    }
+    world.state().refunds.push((payment(), made(None, 500, RefundStatus::Failed)));
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
+    assert_eq!(world.state().refunds.len(), 2, "an old one that failed gives nothing back");
 }
 
 #[test]
 fn a_sale_without_a_payment_cannot_be_refunded_by_a_machine() {
     let world = world(CheckoutSession { payment: None, ..session() });
-    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Failed("no_payment".into()));
+    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refused("no_payment".into()));
     assert!(world.state().refunds.is_empty());
 }
 

@@ -7,12 +7,13 @@ use crate::{
 };
 use async_trait::async_trait;
 use domain::{
-    CheckoutSession, SessionId, Timestamp,
+    CheckoutSession, PaymentStatus, SessionId, Timestamp,
     mail::Draft,
-    money::PaymentId,
+    money::{ObjectId, PaymentId, RefundStatus},
     ports::{
-        CreatedCheckoutSession, Ledger, MailError, Mailbox, Model, ModelError, ModelReply, NewCheckoutSession,
-        OutgoingMail, PaidSessions, PaymentError, Payments, Prompt, Randomness, RefundStatus,
+        CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, MailError, Mailbox, Model, ModelError,
+        ModelReply, NewCheckoutSession, NewRefund, OutgoingMail, PaymentError, PaymentReports, Payments, Prompt,
+        Randomness,
     },
     smoke::{Facts, SmokeSessions},
 };
@@ -38,18 +39,31 @@ fn mail_trouble(trouble: Trouble) -> MailError {
 
 #[async_trait]
 impl Ledger for World {
-    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError> {
         let write = self.boundary("ledger.refund", |state| {
-            if state.given_back.contains(payment) {
-                return Err(PaymentError::Refused("charge_already_refunded".to_owned()));
+            let paid_for = state.sessions.values().find(|session| session.payment.as_ref() == Some(payment));
+            let amount = paid_for.and_then(|session| session.amount_total);
+            if let Some(made) = state.refunds_of(payment).find(|made| made.key.as_deref() == Some(idempotency_key)) {
+                return Ok(NewRefund::Made(made));
+            }
+            if let Some(code) = state.refund_refused.clone() {
+                return Err(PaymentError::Refused(code));
+            }
+            if state.given_back.contains(payment) || state.refunds_of(payment).any(|made| !made.status.is_void()) {
+                return Ok(NewRefund::NothingLeft);
             }
             let status = state.refund_status.unwrap_or(RefundStatus::Succeeded);
-            if status != RefundStatus::Failed {
-                state.refunds.insert(idempotency_key.to_owned(), payment.clone());
-            }
-            Ok(status)
+            let id = ObjectId::parse(format!("re_{}", state.refunds.len() + 1)).unwrap_or_else(|_| ObjectId::unnamed());
+            let made = MadeRefund { id, amount, status, key: Some(idempotency_key.to_owned()) };
+            state.refunds.push((payment.clone(), made.clone()));
+            Ok(NewRefund::Made(made))
         });
         write.await.unwrap_or_else(|trouble| Err(payment_trouble(trouble)))
+    }
+
+    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+        let read = self.boundary("ledger.refunds", |state| state.refunds_of(payment).collect());
+        read.await.map_err(payment_trouble)
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
@@ -59,15 +73,31 @@ impl Ledger for World {
         read.await.map_err(payment_trouble)
     }
 
-    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
-        let read = self.boundary("ledger.paid_since", |state| {
+    async fn completed_since(&self, since: Timestamp, from: Option<&str>) -> Result<CompletedSessions, PaymentError> {
+        let read = self.boundary("ledger.completed_since", |state| {
             let since = |session: &&CheckoutSession| session.created.is_none_or(|created| created >= since);
-            let paid: Vec<_> = state.sessions.values().filter(|session| session.is_paid()).filter(since).collect();
+            let completed = |session: &&CheckoutSession| session.payment_status != PaymentStatus::Unpaid;
+            let paid: Vec<_> = state.sessions.values().filter(completed).filter(since).collect();
             let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
             let sessions: Vec<_> = paid.iter().skip(skip).take(PAGE).copied().cloned().collect();
             let next = (skip + sessions.len() < paid.len()).then(|| (skip + sessions.len()).to_string());
-            PaidSessions { sessions, next }
+            CompletedSessions { sessions, next }
         });
+        read.await.map_err(payment_trouble)
+    }
+
+    async fn reports_since(
+        &self,
+        _since: Timestamp,
+        _now: Timestamp,
+        _from: Option<&str>,
+    ) -> Result<PaymentReports, PaymentError> {
+        let read = self.boundary("ledger.reports_since", |state| state.reports.clone());
+        Ok(PaymentReports { reports: read.await.map_err(payment_trouble)?, next: None })
+    }
+
+    async fn slowest_method(&self) -> Result<Duration, PaymentError> {
+        let read = self.boundary("ledger.slowest_method", |state| state.slowest_method);
         read.await.map_err(payment_trouble)
     }
 }
@@ -83,8 +113,10 @@ impl Payments for World {
         let write = self.boundary("payments.create_session", |state| {
             state.created.push(new.clone());
             let id = format!("cs_test_created_{:08}", state.created.len());
-            SessionId::parse(id.as_str())
-                .map(|parsed| CreatedCheckoutSession { id: parsed, url: format!("https://pay.example/{id}") })
+            SessionId::parse(id.as_str()).map(|id| {
+                let url = format!("https://pay.example/{}", id.as_str());
+                CreatedCheckoutSession { id, url, amount_total: state.checkout_total }
+            })
         });
         match write.await {
             Ok(Ok(created)) => Ok(created),

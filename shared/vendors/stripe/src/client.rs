@@ -163,7 +163,7 @@ fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {
     let id = id.ok_or(CallError::Unexpected("no session id"))?;
     let url = reply["url"].as_str().and_then(|url| Url::parse(url).ok());
     let url = url.filter(is_web).ok_or(CallError::Unexpected("no address to pay at"))?;
-    Ok(CreatedCheckoutSession { id, url: url.into() })
+    Ok(CreatedCheckoutSession { id, url: url.into(), amount_total: reply["amount_total"].as_i64() })
 }
 
 /// The id of a promotion code that anybody may use: Stripe compares codes regardless of case, and lists those
@@ -171,7 +171,8 @@ fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {
 fn usable(found: &Value, code: &str) -> Option<String> {
     let same = found["code"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(code));
     let id = found["id"].as_str().filter(|id| id.starts_with("promo_"))?;
-    (same && found["active"] == true && found["customer"].is_null()).then(|| id.to_owned())
+    let for_everybody = found["customer"].is_null() && found["customer_account"].is_null();
+    (same && found["active"] == true && for_everybody).then(|| id.to_owned())
 }
 
 /// Whether a key is of the live mode: `sk_live_…`, `rk_test_…`.
@@ -246,6 +247,7 @@ mod tests {
             json!({"active": false}),
             json!({"active": "true"}),
             json!({"customer": "cus_1"}),
+            json!({"customer_account": "acct_1"}),
             json!({"code": "OTHER"}),
             json!({"id": null}),
             json!({"id": "coupon"}),

@@ -1,9 +1,12 @@
 //! Webhook events. Delivery is at least once and unordered, so nothing here depends on what came before.
 
-use crate::session::{self, SessionError};
+use crate::{
+    payment_objects,
+    session::{self, SessionError},
+};
 use domain::{
-    CheckoutSession,
-    money::{PaymentChange, PaymentId},
+    CheckoutSession, Timestamp,
+    money::{PaymentId, PaymentReport},
 };
 use serde_json::Value;
 
@@ -18,12 +21,12 @@ pub enum EventKind {
     AsyncPaymentFailed,
     /// `checkout.session.expired`: nobody paid.
     SessionExpired,
-    /// `charge.refunded`, `charge.dispute.created` and `charge.dispute.closed`: a payment has changed.
-    PaymentChanged {
+    /// `charge.refunded`, `refund.…` and `charge.dispute.…`: what became of a payment.
+    PaymentReported {
         /// Which.
         payment: PaymentId,
-        /// How.
-        change: PaymentChange,
+        /// What is told of it.
+        report: PaymentReport,
     },
     /// Any other type, and a change of what is no payment of a checkout, by name, cut to [`MAX_TYPE_CHARACTERS`].
     Other(String),
@@ -92,37 +95,28 @@ pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
         "checkout.session.async_payment_succeeded" => EventKind::AsyncPaymentSucceeded(session::parse(object)?),
         "checkout.session.async_payment_failed" => EventKind::AsyncPaymentFailed,
         "checkout.session.expired" => EventKind::SessionExpired,
-        _ => match (payment(object), payment_change(name, object)) {
-            (Some(payment), Some(change)) => EventKind::PaymentChanged { payment, change },
+        _ => match (payment_objects::payment(object), report(name, object, created(&body))) {
+            (Some(payment), Some(report)) => EventKind::PaymentReported { payment, report },
             _ => EventKind::Other(name.chars().filter(|c| !c.is_control()).take(MAX_TYPE_CHARACTERS).collect()),
         },
     };
     Ok(Event { id: body["id"].as_str().map(str::to_owned), kind })
 }
 
-/// The payment of a charge or a dispute, by id or expanded. Charges that no checkout made may have none.
-fn payment(object: &Value) -> Option<PaymentId> {
-    let payment = &object["payment_intent"];
-    payment.as_str().or_else(|| payment["id"].as_str()).and_then(|id| PaymentId::parse(id).ok())
+/// When Stripe made the event: its objects are as they were then.
+fn created(body: &Value) -> Timestamp {
+    let seconds = body["created"].as_i64().or_else(|| body["data"]["object"]["created"].as_i64());
+    Timestamp::from_seconds(seconds.unwrap_or_default())
 }
 
 /// What an event says of its payment, if it is one of those that do.
-fn payment_change(name: &str, object: &Value) -> Option<PaymentChange> {
+fn report(name: &str, object: &Value, at: Timestamp) -> Option<PaymentReport> {
     match name {
-        "charge.refunded" => {
-            let amounts = || Some(object["amount_refunded"].as_i64()? >= object["amount"].as_i64()?);
-            let whole = object["refunded"].as_bool().or_else(amounts)?;
-            Some(if whole { PaymentChange::Refunded } else { PaymentChange::PartlyRefunded })
+        "charge.refunded" => payment_objects::charge(object, at),
+        "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
+            payment_objects::refund(object, at)
         }
-        "refund.failed" => Some(PaymentChange::RefundFailed),
-        "charge.refund.updated" | "refund.updated" if object["status"] == "failed" => Some(PaymentChange::RefundFailed),
-        "charge.dispute.created" => Some(PaymentChange::DisputeOpened),
-        // An inquiry (`warning_…`) that ends without a dispute leaves us the money, as a dispute that was won does.
-        "charge.dispute.closed" => match object["status"].as_str() {
-            Some("won" | "warning_closed") => Some(PaymentChange::DisputeWon),
-            Some("lost") => Some(PaymentChange::DisputeLost),
-            _ => None,
-        },
+        name if name.starts_with("charge.dispute.") => payment_objects::dispute(object, at),
         _ => None,
     }
 }
@@ -130,6 +124,7 @@ fn payment_change(name: &str, object: &Value) -> Option<PaymentChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::money::{DisputeStatus, ObjectId, RefundStatus};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -170,36 +165,68 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_a_payment_are_told_apart() {
-        let change = |name: &str, object: Value| match parsed(&json!({"type": name, "data": {"object": object}})).kind {
-            EventKind::PaymentChanged { payment, change } => Some((payment.as_str().to_owned(), change)),
-            _ => None,
+    fn reports_of_a_payment_are_told_apart() {
+        let at = Timestamp::from_seconds(1_763_596_800);
+        let told = |name: &str, object: Value| {
+            let event = json!({"type": name, "created": 1_763_596_800, "data": {"object": object}});
+            match parsed(&event).kind {
+                EventKind::PaymentReported { payment, report } => Some((payment.as_str().to_owned(), report)),
+                _ => None,
+            }
         };
-        let refund = |refunded: Value, amount: i64| {
+        let of = |report| Some(("pi_1".to_owned(), report));
+        let charge = |refunded: Value, amount: i64| {
             json!({"id": "ch_1", "payment_intent": "pi_1", "refunded": refunded,
                    "amount": 500, "amount_refunded": amount})
         };
-        let of = |change| Some(("pi_1".to_owned(), change));
-        assert_eq!(change("charge.refunded", refund(json!(true), 500)), of(PaymentChange::Refunded));
-        assert_eq!(change("charge.refunded", refund(json!(false), 100)), of(PaymentChange::PartlyRefunded));
-        assert_eq!(change("charge.refunded", refund(json!(null), 499)), of(PaymentChange::PartlyRefunded));
-        assert_eq!(change("charge.refunded", refund(json!(null), 500)), of(PaymentChange::Refunded));
-        let dispute = |status: &str| json!({"id": "dp_1", "payment_intent": {"id": "pi_1"}, "status": status});
-        assert_eq!(change("charge.dispute.created", dispute("needs_response")), of(PaymentChange::DisputeOpened));
+        for (refunded, amount, whole) in
+            [(json!(true), 500, true), (json!(false), 100, false), (json!(null), 499, false), (json!(null), 500, true)]
+        {
+            let report = PaymentReport::Charge { returned: amount, whole, at };
+            assert_eq!(told("charge.refunded", charge(refunded, amount)), of(report), "{amount}");
+        }
+        let id = |text: &str| ObjectId::parse(text).unwrap();
         for (status, expected) in [
-            ("won", of(PaymentChange::DisputeWon)),
-            ("warning_closed", of(PaymentChange::DisputeWon)),
-            ("lost", of(PaymentChange::DisputeLost)),
-            ("under_review", None),
+            ("pending", Some(RefundStatus::Pending)),
+            ("requires_action", Some(RefundStatus::Pending)),
+            ("succeeded", Some(RefundStatus::Succeeded)),
+            ("failed", Some(RefundStatus::Failed)),
+            ("canceled", Some(RefundStatus::Canceled)),
+            ("lost", None),
         ] {
-            assert_eq!(change("charge.dispute.closed", dispute(status)), expected, "{status}");
+            let refund = json!({"id": "re_1", "payment_intent": "pi_1", "status": status, "amount": 500});
+            let report =
+                expected.and_then(|status| of(PaymentReport::Refund { id: id("re_1"), amount: Some(500), status, at }));
+            for name in ["refund.created", "refund.updated", "refund.failed", "charge.refund.updated"] {
+                assert_eq!(told(name, refund.clone()), report, "{name} {status}");
+            }
+        }
+        for (status, expected) in [
+            ("warning_needs_response", Some(DisputeStatus::WarningNeedsResponse)),
+            ("warning_under_review", Some(DisputeStatus::WarningUnderReview)),
+            ("warning_closed", Some(DisputeStatus::WarningClosed)),
+            ("needs_response", Some(DisputeStatus::NeedsResponse)),
+            ("under_review", Some(DisputeStatus::UnderReview)),
+            ("won", Some(DisputeStatus::Won)),
+            ("lost", Some(DisputeStatus::Lost)),
+            ("prevented", Some(DisputeStatus::Prevented)),
+            ("forgiven", None),
+        ] {
+            let dispute = json!({"id": "du_1", "payment_intent": {"id": "pi_1"}, "status": status,
+                                 "evidence_details": {"due_by": 1_764_000_000}});
+            let respond_by = Some(Timestamp::from_seconds(1_764_000_000));
+            let report =
+                expected.and_then(|status| of(PaymentReport::Dispute { id: id("du_1"), status, respond_by, at }));
+            for name in ["created", "updated", "closed", "funds_withdrawn", "funds_reinstated"] {
+                assert_eq!(told(&format!("charge.dispute.{name}"), dispute.clone()), report, "{name} {status}");
+            }
         }
         for payment in [json!(null), json!("ch_1"), json!({"id": 7}), json!([])] {
             let object = json!({"payment_intent": payment, "refunded": true});
-            assert_eq!(change("charge.refunded", object), None, "{payment}");
+            assert_eq!(told("charge.refunded", object), None, "{payment}");
         }
-        assert_eq!(change("charge.refunded", json!({"payment_intent": "pi_1"})), None, "how much, it does not say");
-        assert_eq!(change("charge.updated", refund(json!(true), 500)), None);
+        assert_eq!(told("charge.refunded", json!({"payment_intent": "pi_1"})), None, "how much, it does not say");
+        assert_eq!(told("charge.updated", charge(json!(true), 500)), None);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 
 use crate::{
     Client, LazyClient,
-    ledger::{SESSIONS, paid_page},
+    ledger::{SESSIONS, completed_page},
     reply::CallError,
     transport::{Call, MAX_PAGE_BYTES},
 };
 use domain::{
     CheckoutSession, EmailAddress, Timestamp,
     money::PaymentId,
-    ports::{Ledger, PaidSessions, PaymentError},
+    ports::{CompletedSessions, Ledger, PaymentError},
 };
 use serde_json::Value;
 
@@ -102,8 +102,10 @@ impl Client {
             query.extend_from_slice(filter);
             query.extend(from.as_deref().map(|last| ("starting_after", last)));
             let call = Call::Get { path: SESSIONS.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
-            let PaidSessions { sessions, next } = paid_page(&self.transport.call(&call).await?)?;
-            found.sessions.extend(sessions.into_iter().filter(|session| wanted.is_met_by(session)));
+            let CompletedSessions { sessions, next } = completed_page(&self.transport.call(&call).await?)?;
+            found
+                .sessions
+                .extend(sessions.into_iter().filter(|session| session.is_paid() && wanted.is_met_by(session)));
             from = next;
             if from.is_none() {
                 return Ok(found);

@@ -7,13 +7,13 @@ use domain::{
     CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId, Timestamp,
     money::PaymentId,
     ports::{
-        CreatedCheckoutSession, Ledger, NewCheckoutSession, PaidSessions, Pause, PaymentError, Payments, Randomness,
-        RefundStatus,
+        CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, Pause,
+        PaymentError, PaymentReports, Payments, Randomness,
     },
     renewable::{Made, NotMade},
 };
 use serde::Deserialize;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// The stored form of the key.
 #[derive(Deserialize)]
@@ -115,11 +115,20 @@ impl Payments for LazyClient {
 
 #[async_trait]
 impl Ledger for LazyClient {
-    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<RefundStatus, PaymentError> {
+    async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError> {
         let client = self.client().await?;
         let outcome = client.refund(payment, idempotency_key).await;
         match self.other_than(&client, outcome.as_ref().err()).await {
             Some(client) => client.refund(payment, idempotency_key).await,
+            None => outcome,
+        }
+    }
+
+    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+        let client = self.client().await?;
+        let outcome = client.refunds(payment).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.refunds(payment).await,
             None => outcome,
         }
     }
@@ -133,11 +142,34 @@ impl Ledger for LazyClient {
         }
     }
 
-    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
+    async fn completed_since(&self, since: Timestamp, from: Option<&str>) -> Result<CompletedSessions, PaymentError> {
         let client = self.client().await?;
-        let outcome = client.paid_since(since, from).await;
+        let outcome = client.completed_since(since, from).await;
         match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.paid_since(since, from).await,
+            Some(client) => client.completed_since(since, from).await,
+            None => outcome,
+        }
+    }
+
+    async fn reports_since(
+        &self,
+        since: Timestamp,
+        now: Timestamp,
+        from: Option<&str>,
+    ) -> Result<PaymentReports, PaymentError> {
+        let client = self.client().await?;
+        let outcome = client.reports_since(since, now, from).await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.reports_since(since, now, from).await,
+            None => outcome,
+        }
+    }
+
+    async fn slowest_method(&self) -> Result<Duration, PaymentError> {
+        let client = self.client().await?;
+        let outcome = client.slowest_method().await;
+        match self.other_than(&client, outcome.as_ref().err()).await {
+            Some(client) => client.slowest_method().await,
             None => outcome,
         }
     }

@@ -3,6 +3,7 @@
 use crate::{
     Client,
     client::idempotency_key,
+    payment_methods, payment_objects,
     reply::CallError,
     session,
     transport::{Call, MAX_PAGE_BYTES, MAX_REPLY_BYTES},
@@ -11,24 +12,39 @@ use async_trait::async_trait;
 use domain::{
     CheckoutSession, SessionId, Timestamp,
     money::PaymentId,
-    ports::{Ledger, PaidSessions, PaymentError, RefundStatus},
+    ports::{CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentReports},
 };
 use serde_json::Value;
+use std::time::Duration;
 
 pub(crate) const SESSIONS: &str = "/v1/checkout/sessions";
+const REFUNDS: &str = "/v1/refunds";
+const DISPUTES: &str = "/v1/disputes";
+
+/// The metadata of a refund that holds the key it was asked for with, so that it is found again.
+const KEY: &str = "attempt";
 
 #[async_trait]
 impl Ledger for Client {
-    async fn refund(&self, payment: &PaymentId, key: &str) -> Result<RefundStatus, PaymentError> {
+    async fn refund(&self, payment: &PaymentId, key: &str) -> Result<NewRefund, PaymentError> {
         // Without an amount Stripe gives back what is left of the payment, so that no number of calls can ever
         // give back more than was paid, also after the day for which it keeps the key.
-        let form = [("payment_intent".to_owned(), payment.as_str().to_owned())];
-        let call = Call::Post { path: "/v1/refunds", form: &form, idempotency_key: idempotency_key(key)? };
+        let form =
+            [("payment_intent".to_owned(), payment.as_str().to_owned()), (format!("metadata[{KEY}]"), key.to_owned())];
+        let call = Call::Post { path: REFUNDS, form: &form, idempotency_key: idempotency_key(key)? };
         match self.transport.call(&call).await {
-            Ok(reply) => Ok(refund_status(&reply)?),
-            Err(PaymentError::Refused(code)) if code == "charge_already_refunded" => Ok(RefundStatus::Succeeded),
+            Ok(reply) => Ok(NewRefund::Made(made_refund(&reply)?)),
+            Err(PaymentError::Refused(code)) if code == "charge_already_refunded" => Ok(NewRefund::NothingLeft),
             Err(error) => Err(error),
         }
+    }
+
+    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+        let query = [("payment_intent", payment.as_str()), ("limit", "100")];
+        let call = Call::Get { path: REFUNDS.to_owned(), query: &query, most_bytes: MAX_REPLY_BYTES };
+        let reply = self.transport.call(&call).await?;
+        let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds"))?;
+        Ok(objects.iter().map(made_refund).collect::<Result<_, _>>()?)
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
@@ -45,30 +61,79 @@ impl Ledger for Client {
         }
     }
 
-    async fn paid_since(&self, since: Timestamp, from: Option<&str>) -> Result<PaidSessions, PaymentError> {
+    async fn completed_since(&self, since: Timestamp, from: Option<&str>) -> Result<CompletedSessions, PaymentError> {
         let since = since.as_seconds().to_string();
         let mut query = vec![("created[gte]", since.as_str()), ("status", "complete"), ("limit", "100")];
         query.extend(from.map(|last| ("starting_after", last)));
         let call = Call::Get { path: SESSIONS.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
         let reply = self.transport.call(&call).await?;
-        Ok(paid_page(&reply)?)
+        Ok(completed_page(&reply)?)
+    }
+
+    async fn reports_since(
+        &self,
+        since: Timestamp,
+        now: Timestamp,
+        from: Option<&str>,
+    ) -> Result<PaymentReports, PaymentError> {
+        // The refunds first, and then the disputes: `from` names the list and the last object of it that was read.
+        let (path, last) = match from.unwrap_or(REFUNDS).split_once(' ') {
+            Some((path, last)) => (path, Some(last)),
+            None => (from.unwrap_or(REFUNDS), None),
+        };
+        let since = since.as_seconds().to_string();
+        let mut query = vec![("created[gte]", since.as_str()), ("limit", "100")];
+        query.extend(last.map(|last| ("starting_after", last)));
+        let call = Call::Get { path: path.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+        let reply = self.transport.call(&call).await?;
+        Ok(report_page(&reply, path, now)?)
+    }
+
+    async fn slowest_method(&self) -> Result<Duration, PaymentError> {
+        let query = [("limit", "100")];
+        let path = "/v1/payment_method_configurations".to_owned();
+        let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_REPLY_BYTES }).await?;
+        let found = reply["data"].as_array().ok_or(CallError::Unexpected("no list of configurations"))?;
+        Ok(payment_methods::slowest(found))
     }
 }
 
-fn refund_status(reply: &Value) -> Result<RefundStatus, CallError> {
-    match reply["status"].as_str() {
-        Some("succeeded") => Ok(RefundStatus::Succeeded),
-        Some("pending" | "requires_action") => Ok(RefundStatus::Pending),
-        Some("failed" | "canceled") => Ok(RefundStatus::Failed),
-        _ => Err(CallError::Unexpected("no known status of a refund")),
-    }
+fn made_refund(object: &Value) -> Result<MadeRefund, CallError> {
+    let id = payment_objects::id(object).ok_or(CallError::Unexpected("a refund without an id"))?;
+    let status = payment_objects::refund_status(object);
+    let status = status.ok_or(CallError::Unexpected("no known status of a refund"))?;
+    let key = object["metadata"][KEY].as_str().map(str::to_owned);
+    Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key })
 }
 
-/// The paid sessions of a page. One of them that cannot be read makes the page unreadable: a comparison that
-/// leaves out what somebody paid would be worse than none. Of the others nothing is read.
-pub(crate) fn paid_page(reply: &Value) -> Result<PaidSessions, CallError> {
+/// What a page of refunds or disputes reports. What is of no payment, or of no known status, is nobody's.
+fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentReports, CallError> {
+    let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds or disputes"))?;
+    let report = |object: &Value| {
+        let payment = payment_objects::payment(object)?;
+        let report = if path == REFUNDS {
+            payment_objects::refund(object, now)
+        } else {
+            // Its creation says less than an event's time, so that no event is taken for older than it is.
+            let created = Timestamp::from_seconds(object["created"].as_i64().unwrap_or_default());
+            payment_objects::dispute(object, created)
+        };
+        Some((payment, report?))
+    };
+    let next = if reply["has_more"] == true {
+        let last = objects.last().and_then(payment_objects::id);
+        Some(format!("{path} {}", last.ok_or(CallError::Unexpected("no id to go on from"))?))
+    } else {
+        (path == REFUNDS).then(|| DISPUTES.to_owned())
+    };
+    Ok(PaymentReports { reports: objects.iter().filter_map(report).collect(), next })
+}
+
+/// The completed sessions of a page. A paid one that cannot be read makes the page unreadable: a comparison that
+/// leaves out what somebody paid would be worse than none. Of those that are not paid yet nothing is read.
+pub(crate) fn completed_page(reply: &Value) -> Result<CompletedSessions, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of sessions"))?;
-    let paid = objects.iter().filter(|object| object["payment_status"] == "paid");
+    let paid = objects.iter().filter(|object| object["payment_status"] != "unpaid");
     let sessions = paid.map(session::parse).collect::<Result<Vec<_>, _>>()?;
     let next = if reply["has_more"] == true {
         let last = objects.last().and_then(|object| SessionId::parse(object["id"].as_str()?).ok());
@@ -76,41 +141,64 @@ pub(crate) fn paid_page(reply: &Value) -> Result<PaidSessions, CallError> {
     } else {
         None
     };
-    Ok(PaidSessions { sessions, next })
+    Ok(CompletedSessions { sessions, next })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::money::RefundStatus;
     use serde_json::json;
 
     #[test]
     fn every_status_of_a_refund_is_known_or_an_error() {
-        let status = |word: Value| refund_status(&json!({ "status": word })).ok();
-        assert_eq!(status(json!("succeeded")), Some(RefundStatus::Succeeded));
-        for word in ["pending", "requires_action"] {
-            assert_eq!(status(json!(word)), Some(RefundStatus::Pending));
-        }
-        for word in ["failed", "canceled"] {
-            assert_eq!(status(json!(word)), Some(RefundStatus::Failed));
+        let made = |word: Value| made_refund(&json!({ "id": "re_1", "status": word, "metadata": { "attempt": "k" } }));
+        for (word, status) in [
+            ("succeeded", RefundStatus::Succeeded),
+            ("pending", RefundStatus::Pending),
+            ("requires_action", RefundStatus::Pending),
+            ("failed", RefundStatus::Failed),
+            ("canceled", RefundStatus::Canceled),
+        ] {
+            let made = made(json!(word)).unwrap();
+            assert_eq!((made.status, made.key.as_deref()), (status, Some("k")), "{word}");
         }
         for word in [json!(null), json!("Succeeded"), json!(true)] {
-            assert_eq!(status(word.clone()), None, "{word}");
+            assert!(made(word.clone()).is_err(), "{word}");
         }
+        assert!(made_refund(&json!({ "status": "succeeded" })).is_err(), "a refund that nobody can name");
+    }
+
+    /// Refunds come first and lead to the disputes; what no checkout made is nobody's.
+    #[test]
+    fn reports_are_read_from_both_lists_to_their_ends() {
+        let now = Timestamp::from_seconds(1_000);
+        let refund = json!({ "id": "re_1", "payment_intent": "pi_1", "status": "failed", "amount": 5 });
+        let stranger = json!({ "id": "re_2", "payment_intent": null, "status": "failed" });
+        let page = |data: Value, more: bool, path: &str| {
+            report_page(&json!({ "data": data, "has_more": more }), path, now).unwrap()
+        };
+        let first = page(json!([refund, stranger]), true, REFUNDS);
+        assert_eq!((first.reports.len(), first.next.as_deref()), (1, Some("/v1/refunds re_2")));
+        assert!(matches!(&first.reports[0].1, domain::money::PaymentReport::Refund { at, .. } if *at == now));
+        assert_eq!(page(json!([]), false, REFUNDS).next.as_deref(), Some(DISPUTES));
+        let dispute = json!({ "id": "du_1", "payment_intent": "pi_1", "status": "lost", "created": 7 });
+        let last = page(json!([dispute]), false, DISPUTES);
+        assert_eq!((last.reports.len(), last.next), (1, None));
     }
 
     #[test]
     fn a_page_keeps_who_paid_and_goes_on_from_its_last_session() {
         let session = |id: &str, status: &str| json!({ "id": id, "payment_status": status });
-        let page = |data: Value, more: Value| paid_page(&json!({ "data": data, "has_more": more }));
+        let page = |data: Value, more: Value| completed_page(&json!({ "data": data, "has_more": more }));
         let mixed = json!([session("cs_1", "paid"), session("cs_2", "unpaid"), session("cs_3", "no_payment_required")]);
         let found = page(mixed.clone(), json!(true)).unwrap();
-        assert_eq!(found.sessions.iter().map(|session| session.id.as_str()).collect::<Vec<_>>(), ["cs_1"]);
+        assert_eq!(found.sessions.iter().map(|session| session.id.as_str()).collect::<Vec<_>>(), ["cs_1", "cs_3"]);
         assert_eq!(found.next.as_deref(), Some("cs_3"), "also where the last one is not paid");
         assert_eq!(page(mixed, json!(false)).unwrap().next, None);
         assert_eq!(page(json!([]), json!(false)).unwrap().sessions.len(), 0);
         assert!(page(json!([session("pi_1", "paid")]), json!(false)).is_err(), "a payment nobody can name");
         assert!(page(json!([]), json!(true)).is_err(), "a page without an end");
-        assert!(paid_page(&json!({ "error": {} })).is_err());
+        assert!(completed_page(&json!({ "error": {} })).is_err());
     }
 }

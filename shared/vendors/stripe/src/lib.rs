@@ -11,6 +11,8 @@ mod form;
 mod lazy;
 mod ledger;
 mod maker;
+mod payment_methods;
+mod payment_objects;
 mod reply;
 pub mod session;
 pub mod signature;

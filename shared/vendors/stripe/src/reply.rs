@@ -36,7 +36,12 @@ pub(crate) struct Failure {
 
 /// Judges a status other than 2xx. `should_retry` is the `Stripe-Should-Retry` header, which knows better than
 /// the status; without it 409 (the key's first request is still running) and 5xx are worth another attempt.
-pub(crate) fn refusal(status: u16, should_retry: Option<&str>, body: &[u8]) -> Failure {
+///
+/// A failure of Stripe's own that it replays under the key is no answer, now or later.
+pub(crate) fn refusal(status: u16, should_retry: Option<&str>, replayed: bool, body: &[u8]) -> Failure {
+    if replayed && status >= 500 {
+        return Failure { error: PaymentError::Replayed, retriable: false };
+    }
     let retriable = match should_retry {
         Some("true") => true,
         Some("false") => false,
@@ -89,13 +94,13 @@ mod tests {
             (500, Some("maybe"), true),
             (302, None, false),
         ] {
-            assert_eq!(refusal(status, header, b"").retriable, retriable, "{status} {header:?}");
+            assert_eq!(refusal(status, header, false, b"").retriable, retriable, "{status} {header:?}");
         }
     }
 
     #[test]
     fn refusals_carry_a_code_and_nothing_else() {
-        let refused = |status, body: &str| match refusal(status, None, body.as_bytes()).error {
+        let refused = |status, body: &str| match refusal(status, None, false, body.as_bytes()).error {
             PaymentError::Refused(code) => code,
             other => panic!("{other:?}"),
         };
@@ -111,11 +116,16 @@ mod tests {
     #[test]
     fn what_may_pass_is_unavailable() {
         for status in [302, 401, 408, 409, 429, 500, 502, 503] {
-            let error = refusal(status, None, br#"{"error":{"code":"lock_timeout"}}"#).error;
+            let error = refusal(status, None, false, br#"{"error":{"code":"lock_timeout"}}"#).error;
             assert_eq!(is_unauthorized(&error), status == 401);
             let source = std::error::Error::source(&error).unwrap().to_string();
             assert_eq!(source, format!("the answer was {status} (lock_timeout)"));
         }
-        assert!(matches!(refusal(404, None, b"").error, PaymentError::NotFound));
+        assert!(matches!(refusal(404, None, false, b"").error, PaymentError::NotFound));
+        for status in [500, 503] {
+            let failure = refusal(status, Some("true"), true, b"");
+            assert!(matches!(failure.error, PaymentError::Replayed) && !failure.retriable, "{status}");
+        }
+        assert!(matches!(refusal(402, None, true, b"").error, PaymentError::Refused(_)), "an answer all the same");
     }
 }

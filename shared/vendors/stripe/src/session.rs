@@ -1,6 +1,7 @@
 //! A Checkout Session as Stripe writes it, in an event or in a reply, to the domain's.
 
-use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp, money::PaymentId};
+use crate::payment_objects;
+use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -41,12 +42,13 @@ pub fn parse(object: &Value) -> Result<CheckoutSession, SessionError> {
         id,
         payment_status,
         open: object["status"] == "open",
+        url: pay_address(object),
         metadata: metadata(&object["metadata"]),
         idea: idea(&object["custom_fields"]),
         email: email(object),
         amount_total: object["amount_total"].as_i64(),
         currency: object["currency"].as_str().map(str::to_owned),
-        payment: payment(object),
+        payment: payment_objects::payment(object),
         created: object["created"].as_i64().map(Timestamp::from_seconds),
     })
 }
@@ -69,10 +71,11 @@ fn email(object: &Value) -> Option<EmailAddress> {
         .find_map(|value| EmailAddress::parse(value.as_str()?).ok())
 }
 
-/// The payment, by id or expanded; a session that was never paid has none.
-fn payment(object: &Value) -> Option<PaymentId> {
-    let payment = &object["payment_intent"];
-    payment.as_str().or_else(|| payment["id"].as_str()).and_then(|id| PaymentId::parse(id).ok())
+/// Where the session can be paid: a web address, which it has while it is open.
+fn pay_address(object: &Value) -> Option<String> {
+    let address = object["url"].as_str().filter(|_| object["status"] == "open")?;
+    let url = reqwest::Url::parse(address).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| url.into())
 }
 
 #[cfg(test)]

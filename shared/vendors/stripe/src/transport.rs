@@ -68,6 +68,7 @@ impl Transport {
         let response = self.request(call).send().await.map_err(lost)?;
         let status = response.status();
         let should_retry = header(response.headers(), "stripe-should-retry");
+        let replayed = header(response.headers(), "idempotent-replayed").as_deref() == Some("true");
         let most_bytes = match call {
             Call::Get { most_bytes, .. } => *most_bytes,
             Call::Post { .. } => MAX_REPLY_BYTES,
@@ -76,7 +77,7 @@ impl Transport {
             return Err(Failure { error: CallError::TooLong.into(), retriable: false });
         };
         if !status.is_success() {
-            return Err(reply::refusal(status.as_u16(), should_retry.as_deref(), &body));
+            return Err(reply::refusal(status.as_u16(), should_retry.as_deref(), replayed, &body));
         }
         serde_json::from_slice(&body)
             .map_err(|_| Failure { error: CallError::Unexpected("not JSON").into(), retriable: true })

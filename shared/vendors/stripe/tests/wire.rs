@@ -7,8 +7,8 @@ mod server;
 use async_trait::async_trait;
 use domain::{
     PaymentStatus, Query, Secret, SessionId, Tier, Timestamp,
-    money::PaymentId,
-    ports::{Ledger, NewCheckoutSession, Pause, PaymentError, Payments, Randomness, RefundStatus},
+    money::{PaymentId, RefundStatus},
+    ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness},
 };
 use server::{Reply, Server, json, json_with};
 use std::{
@@ -150,15 +150,15 @@ fn payment() -> PaymentId {
 #[tokio::test]
 async fn a_refund_is_asked_for_whole_and_under_one_key() {
     let server = Server::start([Reply::HangUp, json(200, r#"{"id":"re_1","status":"succeeded"}"#)]).await;
-    let status = client(&server.url).refund(&payment(), "refund-cs_test_1").await.unwrap();
-    assert_eq!(status, RefundStatus::Succeeded);
+    let made = client(&server.url).refund(&payment(), "refund-cs_test_1").await.unwrap();
+    assert!(matches!(made, NewRefund::Made(made) if made.status == RefundStatus::Succeeded));
     let seen = server.seen();
     assert_eq!(seen.len(), 2, "a lost reply is asked for again");
     for request in &seen {
         assert_eq!(request.line, "POST /v1/refunds HTTP/1.1");
         assert_eq!(
             (request.header("idempotency-key"), request.body.as_str()),
-            (Some("refund-cs_test_1"), "payment_intent=pi_1")
+            (Some("refund-cs_test_1"), "payment_intent=pi_1&metadata%5Battempt%5D=refund-cs_test_1")
         );
     }
 }
@@ -168,12 +168,48 @@ async fn what_was_given_back_already_counts_and_what_is_refused_does_not() {
     let refused = |code: &str| json(400, format!(r#"{{"error":{{"type":"invalid_request_error","code":"{code}"}}}}"#));
     let server = Server::start([refused("charge_already_refunded"), refused("charge_disputed"), json(200, "{}")]).await;
     let client = client(&server.url);
-    assert_eq!(client.refund(&payment(), "key").await.unwrap(), RefundStatus::Succeeded);
+    assert_eq!(client.refund(&payment(), "key").await.unwrap(), NewRefund::NothingLeft);
     let error = client.refund(&payment(), "key").await.unwrap_err();
     assert!(matches!(error, PaymentError::Refused(code) if code == "charge_disputed"));
     assert!(matches!(client.refund(&payment(), "key").await, Err(PaymentError::Unavailable(_))));
     assert!(matches!(client.refund(&payment(), "a key").await, Err(PaymentError::Refused(_))));
     assert_eq!(server.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn the_refunds_of_a_payment_are_listed_with_the_keys_they_were_asked_for_with() {
+    let list = r#"{"data":[{"id":"re_1","status":"failed","amount":500,"metadata":{"attempt":"k"}}]}"#;
+    let server = Server::start([json(200, list)]).await;
+    let refunds = client(&server.url).refunds(&payment()).await.unwrap();
+    assert_eq!((refunds.len(), refunds[0].key.as_deref(), refunds[0].status), (1, Some("k"), RefundStatus::Failed));
+    assert_eq!(server.seen()[0].line, "GET /v1/refunds?payment_intent=pi_1&limit=100 HTTP/1.1");
+}
+
+/// Stripe keeps a failure of its own under the key, and repeats it for a day.
+#[tokio::test]
+async fn a_replayed_failure_is_no_answer_and_is_not_asked_for_again() {
+    let replay = json_with(500, "Idempotent-Replayed: true\r\nStripe-Should-Retry: true\r\n", "{}");
+    let server = Server::start([json(500, "{}"), replay]).await;
+    let error = client(&server.url).refund(&payment(), "key").await.unwrap_err();
+    assert!(matches!(error, PaymentError::Replayed), "{error:?}");
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn refunds_and_disputes_are_read_from_list_to_list() {
+    let empty = || json(200, r#"{"data":[],"has_more":false}"#);
+    let methods = r#"{"data":[{"active":true,"acss_debit":{"available":true,"display_preference":{"value":"on"}}}]}"#;
+    let server = Server::start([empty(), empty(), json(200, methods)]).await;
+    let client = client(&server.url);
+    let since = Timestamp::from_seconds(7);
+    let first = client.reports_since(since, since, None).await.unwrap();
+    let second = client.reports_since(since, since, first.next.as_deref()).await.unwrap();
+    assert_eq!((first.next.as_deref(), second.next), (Some("/v1/disputes"), None));
+    assert_eq!(client.slowest_method().await.unwrap(), Duration::from_secs(16 * 24 * 3600));
+    let lines: Vec<_> = server.seen().into_iter().map(|request| request.line).collect();
+    assert_eq!(lines[0], "GET /v1/refunds?created%5Bgte%5D=7&limit=100 HTTP/1.1");
+    assert_eq!(lines[1], "GET /v1/disputes?created%5Bgte%5D=7&limit=100 HTTP/1.1");
+    assert_eq!(lines[2], "GET /v1/payment_method_configurations?limit=100 HTTP/1.1");
 }
 
 #[tokio::test]
@@ -202,9 +238,9 @@ async fn paid_sessions_are_listed_page_by_page_however_long_their_questions_are(
     let server = Server::start([json(200, first), json(200, second)]).await;
     let client = client(&server.url);
     let since = Timestamp::from_millis(1_763_596_800_999);
-    let page = client.paid_since(since, None).await.unwrap();
+    let page = client.completed_since(since, None).await.unwrap();
     assert_eq!((page.sessions.len(), page.next.as_deref()), (1, Some("cs_2")));
-    let page = client.paid_since(since, page.next.as_deref()).await.unwrap();
+    let page = client.completed_since(since, page.next.as_deref()).await.unwrap();
     assert_eq!((page.sessions[0].id.as_str(), page.next), ("cs_3", None));
     let query = "created%5Bgte%5D=1763596800&status=complete&limit=100";
     let lines: Vec<_> = server.seen().into_iter().map(|request| request.line).collect();

@@ -165,7 +165,10 @@ impl<'a> Step<'a> {
             return Ok(());
         }
         let payment = self.customer.payment_id();
-        let back = self.state.refunds.values().chain(&self.state.given_back).any(|it| Some(it) == payment.as_ref());
+        let back = payment.is_some_and(|payment| {
+            let made = self.state.refunds_of(&payment).any(|made| !made.status.is_void());
+            made || self.state.given_back.contains(&payment)
+        });
         match (old, new) {
             (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
                 let by_policy = authorisation.by().starts_with("policy");
@@ -181,6 +184,13 @@ impl<'a> Step<'a> {
             (Money::RefundAuthorised { .. }, Money::Refunded { .. }) => {
                 Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
                 Self::recorded(added, "\"step\":\"confirmed\"")
+            }
+            (Money::RefundFailed { .. }, Money::RefundAuthorised { .. }) => {
+                Rule::Money.require(self.customer.operated, || "a machine issues a refund again".to_owned())?;
+                Self::recorded(added, "\"step\":\"authorised\"")
+            }
+            (Money::Refunded { .. } | Money::RefundAuthorised { .. }, Money::RefundFailed { .. }) => {
+                Self::recorded(added, PAYMENT_CHANGE)
             }
             (_, Money::Refunded { .. }) => {
                 Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;

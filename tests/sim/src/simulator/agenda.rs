@@ -48,9 +48,16 @@ pub(super) enum What {
     /// Something becomes of a payment, on Stripe's side.
     PaymentChanges { customer: usize, change: PaymentChange },
     /// Stripe delivers an event about a payment, for the `attempt`th time.
-    PaymentEvent { customer: usize, change: PaymentChange, attempt: u32 },
+    PaymentEvent { customer: usize, told: Told, attempt: u32 },
     /// The promise to a customer is due.
     Promise { customer: usize },
+}
+
+/// What Stripe tells of a payment, and when it happened there, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Told {
+    pub(super) change: PaymentChange,
+    pub(super) at: i64,
 }
 
 /// What can happen to a sale from outside.
@@ -73,7 +80,7 @@ impl Mishap {
 pub(super) enum Work {
     Checkout { attempt: u32 },
     Webhook { kind: &'static str, paid: bool, attempt: u32 },
-    PaymentWebhook { change: PaymentChange, attempt: u32 },
+    PaymentWebhook { told: Told, attempt: u32 },
     Page,
     Deadlines,
     Reconcile,

@@ -95,7 +95,7 @@ impl Simulator<'_> {
             What::OperatorsLook => self.operators_look(),
             What::Decide { customer, decision, attempt } => self.decide(customer, decision, attempt),
             What::PaymentChanges { customer, change } => self.payment_changes(customer, change),
-            What::PaymentEvent { customer, change, attempt } => self.payment_event(customer, change, attempt),
+            What::PaymentEvent { customer, told, attempt } => self.payment_event(customer, told, attempt),
             What::Deadlines
             | What::Poll(_)
             | What::TimeOut(_)

@@ -1,6 +1,6 @@
 //! Messages on their way from a queue to a function, and what becomes of invocations.
 
-use super::{Outcome, Simulator, Task, What, Work, label, message_id};
+use super::{Outcome, Simulator, Task, Told, What, Work, label, message_id};
 use crate::{
     checker::{Checked, Checker},
     defects::Defect,
@@ -9,7 +9,7 @@ use crate::{
     queues::{QUEUES, Received, Waiting},
     rules::Rule,
 };
-use domain::{SessionId, money::PaymentChange};
+use domain::SessionId;
 use runtime::{Handled, http::Reply};
 
 /// How long Stripe waits before it delivers an event again, which it does for days.
@@ -144,8 +144,8 @@ impl<'h> Simulator<'h> {
                     None => self.comes_back(number, *attempt),
                 }
             }
-            Work::PaymentWebhook { change, attempt } => {
-                self.stripe_hears_of_payment(number, *change, *attempt, reply.status() == 200);
+            Work::PaymentWebhook { told, attempt } => {
+                self.stripe_hears_of_payment(number, *told, *attempt, reply.status() == 200);
             }
             Work::Message { .. } | Work::Deadlines | Work::Reconcile | Work::Operator { .. } => {}
         }
@@ -156,8 +156,8 @@ impl<'h> Simulator<'h> {
     pub(super) fn died(&mut self, task: &Task<'h>) {
         self.may_be_left(&task.work, task.customer);
         match (&task.work, task.customer) {
-            (Work::PaymentWebhook { change, attempt }, Some(number)) => {
-                self.stripe_hears_of_payment(number, *change, *attempt, false);
+            (Work::PaymentWebhook { told, attempt }, Some(number)) => {
+                self.stripe_hears_of_payment(number, *told, *attempt, false);
             }
             (Work::Operator { decision, attempt }, customer) => {
                 self.decided(customer, *decision, *attempt, Answered::Broken);
@@ -182,11 +182,11 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    fn stripe_hears_of_payment(&mut self, customer: usize, change: PaymentChange, attempt: u32, taken: bool) {
+    fn stripe_hears_of_payment(&mut self, customer: usize, told: Told, attempt: u32, taken: bool) {
         let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);
         let again = taken && attempt < 3 && self.has_faults_now() && self.random.chance(self.faults.duplicates);
         if !taken || again {
-            self.in_a_while(STRIPE_WAITS[at], What::PaymentEvent { customer, change, attempt: attempt + 1 });
+            self.in_a_while(STRIPE_WAITS[at], What::PaymentEvent { customer, told, attempt: attempt + 1 });
         }
     }
 

@@ -1,6 +1,6 @@
 //! What runs on a schedule, what operators do, and what becomes of payments.
 
-use super::{Outcome, Simulator, What, Work};
+use super::{Outcome, Simulator, Told, What, Work};
 use crate::{
     cast::{Afterwards, Customer},
     checker::Checked,
@@ -148,7 +148,7 @@ impl Simulator<'_> {
                 Some(OpenKind::DeadLetter) => {
                     self.random.pick(&[Decision::Redrive, Decision::Redrive, Decision::Refund])
                 }
-                Some(OpenKind::UnknownMail | OpenKind::Refund) => Some(Decision::Refund),
+                Some(OpenKind::UnknownMail | OpenKind::Refund | OpenKind::RefundFailed) => Some(Decision::Refund),
                 // An operator may do anything at any time; what makes no sense is refused.
                 Some(OpenKind::InFlight) if anything < 30 => self.random.pick(&[Decision::Refund, Decision::Redrive]),
                 _ => None,
@@ -202,14 +202,23 @@ impl Simulator<'_> {
         match afterwards {
             Afterwards::Stays => {}
             Afterwards::Changes(change) => self.in_a_while(first, What::PaymentChanges { customer: number, change }),
-            Afterwards::Dispute(end) => {
-                let change = PaymentChange::DisputeOpened;
+            Afterwards::Dispute(PaymentChange::DisputePrevented) => {
+                let change = PaymentChange::DisputePrevented;
                 self.in_a_while(first, What::PaymentChanges { customer: number, change });
-                if end != change {
-                    let second = first + self.random.between(1000, 3 * HOUR);
-                    self.in_a_while(second, What::PaymentChanges { customer: number, change: end });
-                }
             }
+            Afterwards::Dispute(end) => self.two_changes(number, first, PaymentChange::DisputeOpened, end),
+            Afterwards::Inquiry(end) => self.two_changes(number, first, PaymentChange::InquiryOpened, end),
+            Afterwards::Bounces => {
+                self.two_changes(number, first, PaymentChange::Refunded, PaymentChange::RefundFailed);
+            }
+        }
+    }
+
+    fn two_changes(&mut self, customer: usize, first: i64, change: PaymentChange, end: PaymentChange) {
+        self.in_a_while(first, What::PaymentChanges { customer, change });
+        if end != change {
+            let second = first + self.random.between(1000, 3 * HOUR);
+            self.in_a_while(second, What::PaymentChanges { customer, change: end });
         }
     }
 
@@ -217,20 +226,26 @@ impl Simulator<'_> {
         let now = self.now();
         let Some(customer) = self.customers.get_mut(number) else { return };
         let Some(payment) = customer.payment_id() else { return };
-        if change == PaymentChange::Refunded {
-            let mut state = self.world.state();
-            if state.refunds.values().any(|refunded| *refunded == payment) {
-                return;
+        let mut state = self.world.state();
+        let standing = state.refunds_of(&payment).any(|made| !made.status.is_void());
+        match change {
+            PaymentChange::Refunded if standing => return,
+            PaymentChange::Refunded => {
+                state.given_back.insert(payment);
             }
-            state.given_back.insert(payment);
+            // The bank sends back what was given back in Stripe's dashboard; what we gave back has arrived.
+            PaymentChange::RefundFailed if standing || !state.given_back.remove(&payment) => return,
+            _ => {}
         }
+        drop(state);
         customer.restarted_at = Some(now);
         // What a won dispute starts again, and what only a payment event told us of, the deadlines function brings on.
         customer.may_be_chased |= change == PaymentChange::DisputeWon || customer.events_lost;
         self.tally.count_fault("payment changed");
         self.note(|| format!("customer {number}: {change:?}"));
         let wait = self.random.between(200, 3 * MINUTE);
-        self.in_a_while(wait, What::PaymentEvent { customer: number, change, attempt: 1 });
+        let told = Told { change, at: now / 1000 };
+        self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
         self.at(now + super::PROMISE, What::Promise { customer: number });
     }
 
@@ -238,21 +253,21 @@ impl Simulator<'_> {
     pub(super) fn stripe_refunded(&mut self) {
         for number in 0..self.customers.len() {
             let Some(payment) = self.customers[number].payment_id() else { continue };
-            let refunded = self.world.state().refunds.values().any(|refunded| *refunded == payment);
+            let refunded = self.world.state().refunds.iter().any(|(refunded, _)| *refunded == payment);
             if refunded && self.refunds_told.insert(number) {
                 let wait = self.random.between(200, 3 * MINUTE);
-                let change = PaymentChange::Refunded;
-                self.in_a_while(wait, What::PaymentEvent { customer: number, change, attempt: 1 });
+                let told = Told { change: PaymentChange::Refunded, at: self.now() / 1000 };
+                self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
             }
         }
     }
 
-    pub(super) fn payment_event(&mut self, number: usize, change: PaymentChange, attempt: u32) {
-        let event = self.customers.get(number).and_then(|customer| customer.payment_event(change));
+    pub(super) fn payment_event(&mut self, number: usize, told: Told, attempt: u32) {
+        let event = self.customers.get(number).and_then(|customer| customer.payment_event(told.change, told.at));
         let Some(event) = event else { return };
         let (deployment, signed_at) = (self.deployment, Timestamp::from_millis(self.now()));
         let tells = async move { Outcome::Replied(deployment.webhook(SIGNING_SECRET, signed_at, event).await) };
-        self.invoke(Work::PaymentWebhook { change, attempt }, Some(number), 0, 0, tells);
+        self.invoke(Work::PaymentWebhook { told, attempt }, Some(number), 0, 0, tells);
     }
 }
 

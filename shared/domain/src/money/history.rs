@@ -1,0 +1,272 @@
+//! What Stripe has reported of a payment, kept by object. Reports come at least once and in any order: of each object
+//! the state that is furthest along is kept, so that every order of the same reports leads to the same history.
+
+use super::report::{DisputeStatus, EarlierChange, ObjectId, PaymentChange, PaymentReport, RefundStatus};
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A refund, as far as it has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refund {
+    /// Stripe's id.
+    pub id: ObjectId,
+    /// In the currency's smallest unit.
+    pub amount: Option<i64>,
+    /// How it stands.
+    pub status: RefundStatus,
+    /// Since when, by Stripe's clock.
+    pub at: Timestamp,
+}
+
+/// A dispute or an inquiry, as far as it has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispute {
+    /// Stripe's id.
+    pub id: ObjectId,
+    /// How it stands.
+    pub status: DisputeStatus,
+    /// Until when Stripe takes our evidence.
+    pub respond_by: Option<Timestamp>,
+    /// Since when, by Stripe's clock.
+    pub at: Timestamp,
+}
+
+impl Dispute {
+    /// Whether it was noted before ids were kept: its state is as old.
+    fn is_unnamed(&self) -> bool {
+        self.id == ObjectId::unnamed()
+    }
+}
+
+/// How much of the charge had gone back when Stripe last told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ChargeSeen {
+    returned: i64,
+    whole: bool,
+    at: Timestamp,
+}
+
+/// What Stripe has reported of a payment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+pub struct PaymentHistory {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    charge: Option<ChargeSeen>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refunds: Vec<Refund>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    disputes: Vec<Dispute>,
+}
+
+/// A history as it is stored: by object, or as the list of words that it was once.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Words(Vec<EarlierChange>),
+    Objects {
+        #[serde(default)]
+        charge: Option<ChargeSeen>,
+        #[serde(default)]
+        refunds: Vec<Refund>,
+        #[serde(default)]
+        disputes: Vec<Dispute>,
+    },
+}
+
+impl From<Stored> for PaymentHistory {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Objects { charge, refunds, disputes } => Self { charge, refunds, disputes },
+            Stored::Words(words) => {
+                let mut history = Self::default();
+                for word in words {
+                    let _: Noted = history.note(&word.into(), None);
+                }
+                history
+            }
+        }
+    }
+}
+
+/// How much went back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Returned {
+    /// In the currency's smallest unit, as far as it is known.
+    pub amount: i64,
+    /// Whether that is all.
+    pub whole: bool,
+}
+
+/// What a report said that was not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// Nothing.
+    Nothing,
+    /// Details that change nothing by themselves.
+    Detail,
+    /// This.
+    Change(PaymentChange),
+}
+
+impl PaymentHistory {
+    /// Nothing was reported yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { charge: None, refunds: Vec::new(), disputes: Vec::new() }
+    }
+
+    /// Whether nothing was ever reported.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::new()
+    }
+
+    /// The refunds.
+    #[must_use]
+    pub fn refunds(&self) -> &[Refund] {
+        &self.refunds
+    }
+
+    /// The disputes and inquiries.
+    #[must_use]
+    pub fn disputes(&self) -> &[Dispute] {
+        &self.disputes
+    }
+
+    /// Keeps a report. `charged` is what was paid.
+    pub fn note(&mut self, report: &PaymentReport, charged: Option<i64>) -> Noted {
+        let before = self.clone();
+        let word = match report {
+            PaymentReport::Charge { returned, whole, at } => {
+                let new = ChargeSeen { returned: *returned, whole: *whole, at: *at };
+                let order = |seen: &ChargeSeen| (seen.at, seen.whole, seen.returned);
+                if self.charge.as_ref().is_none_or(|known| order(&new) > order(known)) {
+                    self.charge = Some(new);
+                }
+                self.growth(&before, charged)
+            }
+            PaymentReport::Refund { id, amount, status, at } => {
+                let is_news = self.note_refund(Refund { id: id.clone(), amount: *amount, status: *status, at: *at });
+                if is_news && status.is_void() {
+                    Some(PaymentChange::RefundFailed)
+                } else {
+                    self.growth(&before, charged)
+                }
+            }
+            PaymentReport::Dispute { id, status, respond_by, at } => {
+                self.note_dispute(Dispute { id: id.clone(), status: *status, respond_by: *respond_by, at: *at })
+            }
+        };
+        match word {
+            Some(word) => Noted::Change(word),
+            None if *self == before => Noted::Nothing,
+            None => Noted::Detail,
+        }
+    }
+
+    /// What to call it if more went back than `before`.
+    fn growth(&self, before: &Self, charged: Option<i64>) -> Option<PaymentChange> {
+        let (was, is) = (before.returned(charged), self.returned(charged));
+        if is.whole && !was.whole {
+            return Some(PaymentChange::Refunded);
+        }
+        // A part without an amount is known by its report alone.
+        let is_first = before.charge.is_none() && self.charge.is_some() && was.amount == 0;
+        (!is.whole && (is.amount > was.amount || is_first)).then_some(PaymentChange::PartlyRefunded)
+    }
+
+    /// Whether the refund, or its state, is new.
+    fn note_refund(&mut self, new: Refund) -> bool {
+        let Some(known) = self.refunds.iter_mut().find(|known| known.id == new.id) else {
+            self.refunds.push(new);
+            return true;
+        };
+        let is_news = new.status > known.status;
+        if is_news {
+            *known = new;
+        } else if new.status == known.status {
+            known.at = known.at.min(new.at);
+        }
+        is_news
+    }
+
+    fn note_dispute(&mut self, new: Dispute) -> Option<PaymentChange> {
+        let is_known = self.disputes.iter().any(|known| known.id == new.id);
+        // What was noted without an id is the first dispute that has one.
+        let unnamed = self.disputes.iter_mut().find(|known| !is_known && known.is_unnamed());
+        if let Some(unnamed) = unnamed {
+            unnamed.id = new.id.clone();
+            let was = unnamed.status;
+            if was.stage() == new.status.stage() || matches!(was, DisputeStatus::Won | DisputeStatus::Lost) {
+                return None;
+            }
+            *unnamed = new;
+            return Some(word(unnamed.status));
+        }
+        let Some(known) = self.disputes.iter_mut().find(|known| known.id == new.id) else {
+            let word = word(new.status);
+            self.disputes.push(new);
+            return Some(word);
+        };
+        let order = |dispute: &Dispute| (dispute.status.stage(), dispute.at, dispute.status);
+        if order(&new) <= order(known) {
+            return None;
+        }
+        let changed = (new.status != known.status).then(|| word(new.status));
+        let moved = (new.respond_by != known.respond_by).then_some(PaymentChange::DeadlineChanged);
+        *known = new;
+        changed.or(moved)
+    }
+
+    /// How much went back: as the charge had it, less what has bounced since, or by the refunds that arrived.
+    #[must_use]
+    pub fn returned(&self, charged: Option<i64>) -> Returned {
+        let arrived = self.refunds.iter().filter(|refund| refund.status == RefundStatus::Succeeded);
+        let mut amount = sum(arrived.filter_map(|refund| refund.amount));
+        let mut whole = false;
+        if let Some(seen) = &self.charge {
+            let bounced = || self.refunds.iter().filter(|refund| refund.status.is_void() && refund.at >= seen.at);
+            let then = if seen.whole { charged.unwrap_or(seen.returned) } else { seen.returned };
+            // A refund without an amount may have been all of it.
+            let since = sum(bounced().map(|refund| refund.amount.unwrap_or(i64::MAX)));
+            amount = amount.max(then.saturating_sub(since));
+            whole = seen.whole && bounced().next().is_none();
+        }
+        let covered = charged.is_some_and(|charged| charged > 0 && amount >= charged);
+        Returned { amount, whole: whole || covered }
+    }
+
+    /// Whether the customer's bank, or the customer, has the money by a dispute.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.disputes.iter().any(|dispute| dispute.status.takes_money())
+    }
+
+    /// The dispute, or else the inquiry, that waits for our answer.
+    #[must_use]
+    pub fn to_answer(&self) -> Option<&Dispute> {
+        let waiting = self.disputes.iter().filter(|dispute| dispute.status.awaits_answer() && !dispute.is_unnamed());
+        waiting.max_by_key(|dispute| (dispute.status.stage(), std::cmp::Reverse(dispute.respond_by)))
+    }
+}
+
+fn sum(amounts: impl Iterator<Item = i64>) -> i64 {
+    amounts.fold(0, i64::saturating_add)
+}
+
+/// What to call a state of a dispute that is new.
+const fn word(status: DisputeStatus) -> PaymentChange {
+    match status {
+        DisputeStatus::WarningNeedsResponse => PaymentChange::InquiryOpened,
+        DisputeStatus::WarningUnderReview => PaymentChange::InquiryAnswered,
+        DisputeStatus::WarningClosed => PaymentChange::InquiryClosed,
+        DisputeStatus::NeedsResponse => PaymentChange::DisputeOpened,
+        DisputeStatus::UnderReview => PaymentChange::DisputeAnswered,
+        DisputeStatus::Won => PaymentChange::DisputeWon,
+        DisputeStatus::Lost => PaymentChange::DisputeLost,
+        DisputeStatus::Prevented => PaymentChange::DisputePrevented,
+    }
+}
+
+#[cfg(test)]
+mod tests;

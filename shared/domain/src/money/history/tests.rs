@@ -1,0 +1,160 @@
+use super::*;
+use proptest::prelude::*;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
+
+fn id(text: &str) -> ObjectId {
+    ObjectId::parse(text).unwrap()
+}
+
+fn refund(number: u32, amount: i64, status: RefundStatus, seconds: i64) -> PaymentReport {
+    PaymentReport::Refund { id: id(&format!("re_{number}")), amount: Some(amount), status, at: at(seconds) }
+}
+
+fn charge(returned: i64, whole: bool, seconds: i64) -> PaymentReport {
+    PaymentReport::Charge { returned, whole, at: at(seconds) }
+}
+
+fn dispute(number: u32, status: DisputeStatus, seconds: i64) -> PaymentReport {
+    PaymentReport::Dispute { id: id(&format!("du_{number}")), status, respond_by: Some(at(999)), at: at(seconds) }
+}
+
+fn told<'r>(reports: impl IntoIterator<Item = &'r PaymentReport>) -> PaymentHistory {
+    let mut history = PaymentHistory::default();
+    for report in reports {
+        history.note(report, Some(500));
+    }
+    history
+}
+
+fn returned(reports: &[PaymentReport]) -> (i64, bool) {
+    let Returned { amount, whole } = told(reports).returned(Some(500));
+    (amount, whole)
+}
+
+#[test]
+fn what_went_back_is_the_sum_of_what_arrived_and_did_not_bounce() {
+    use RefundStatus::{Canceled, Failed, Pending, Succeeded};
+    for (reports, expected) in [
+        (vec![], (0, false)),
+        (vec![refund(1, 500, Pending, 1)], (0, false)),
+        (vec![refund(1, 500, Succeeded, 1)], (500, true)),
+        (vec![refund(1, 100, Succeeded, 1), refund(2, 400, Succeeded, 2)], (500, true)),
+        (vec![refund(1, 100, Succeeded, 1), refund(2, 300, Succeeded, 2)], (400, false)),
+        (vec![charge(100, false, 1), charge(250, false, 2)], (250, false)),
+        (vec![charge(500, true, 1)], (500, true)),
+        (vec![charge(500, true, 1), refund(1, 500, Succeeded, 1)], (500, true)),
+        (vec![charge(500, true, 1), refund(1, 500, Failed, 1)], (0, false)),
+        (vec![charge(500, true, 1), refund(1, 500, Canceled, 9)], (0, false)),
+        (vec![charge(500, true, 1), refund(1, 200, Failed, 9)], (300, false)),
+        // Issued again after it had bounced: the later reading of the charge counts that in.
+        (vec![charge(500, true, 1), refund(1, 500, Failed, 5), charge(500, true, 6)], (500, true)),
+        (vec![charge(500, true, 1), refund(1, 500, Failed, 5), refund(2, 500, Succeeded, 6)], (500, true)),
+    ] {
+        assert_eq!(returned(&reports), expected, "{reports:?}");
+    }
+}
+
+#[test]
+fn a_dispute_goes_forward_only() {
+    let mut history = PaymentHistory::default();
+    for (status, noted) in [
+        (DisputeStatus::WarningNeedsResponse, Noted::Change(PaymentChange::InquiryOpened)),
+        (DisputeStatus::WarningNeedsResponse, Noted::Nothing),
+        (DisputeStatus::NeedsResponse, Noted::Change(PaymentChange::DisputeOpened)),
+        (DisputeStatus::WarningClosed, Noted::Nothing),
+        (DisputeStatus::UnderReview, Noted::Change(PaymentChange::DisputeAnswered)),
+        (DisputeStatus::Lost, Noted::Change(PaymentChange::DisputeLost)),
+        (DisputeStatus::NeedsResponse, Noted::Nothing),
+    ] {
+        assert_eq!(history.note(&dispute(1, status, 1), Some(500)), noted, "{status:?}");
+    }
+    assert_eq!((history.is_taken(), history.to_answer()), (true, None));
+}
+
+#[test]
+fn what_waits_for_an_answer_is_the_dispute_before_the_inquiry_with_its_deadline() {
+    let mut history = told(&[dispute(1, DisputeStatus::WarningNeedsResponse, 1)]);
+    assert_eq!(history.to_answer().unwrap().id.as_str(), "du_1");
+    history.note(&dispute(2, DisputeStatus::NeedsResponse, 2), Some(500));
+    assert_eq!(history.to_answer().unwrap().id.as_str(), "du_2");
+    let later =
+        PaymentReport::Dispute { id: id("du_2"), status: DisputeStatus::NeedsResponse, respond_by: None, at: at(3) };
+    assert_eq!(history.note(&later, Some(500)), Noted::Change(PaymentChange::DeadlineChanged));
+}
+
+/// Rows and messages of before name kinds, not objects.
+#[test]
+fn what_was_stored_as_words_is_read_and_taken_over_by_the_first_object() {
+    let stored = |text: &str| serde_json::from_str::<PaymentHistory>(text).unwrap();
+    assert!(stored(r#"["refunded"]"#).returned(Some(500)).whole);
+    assert!(stored("[]").is_empty() && stored("{}").is_empty());
+    let bounced = stored(r#"["refunded","refund_failed"]"#);
+    assert_eq!(bounced.returned(Some(500)), Returned { amount: 0, whole: false });
+    for (words, status, noted, taken) in [
+        (r#"["dispute_opened"]"#, DisputeStatus::Won, Noted::Change(PaymentChange::DisputeWon), false),
+        (r#"["dispute_opened"]"#, DisputeStatus::NeedsResponse, Noted::Detail, true),
+        // What was noted as a dispute was an inquiry.
+        (r#"["dispute_opened"]"#, DisputeStatus::WarningClosed, Noted::Change(PaymentChange::InquiryClosed), false),
+        (r#"["dispute_opened","dispute_won"]"#, DisputeStatus::NeedsResponse, Noted::Detail, false),
+        (r#"["dispute_lost"]"#, DisputeStatus::NeedsResponse, Noted::Detail, true),
+    ] {
+        let mut history = stored(words);
+        assert_eq!(history.to_answer(), None, "{words}: who knows until when");
+        assert_eq!(history.note(&dispute(1, status, 5), Some(500)), noted, "{words} {status:?}");
+        assert_eq!((history.is_taken(), history.disputes().len()), (taken, 1), "{words} {status:?}");
+        history.note(&dispute(2, DisputeStatus::NeedsResponse, 6), Some(500));
+        assert!(history.is_taken() && history.disputes().len() == 2, "another dispute is another one");
+    }
+    let word: PaymentReport = crate::money::report::deserialize(&serde_json::json!("refunded")).unwrap();
+    assert_eq!(word, charge(0, true, 0));
+}
+
+fn any_report() -> impl Strategy<Value = PaymentReport> {
+    use DisputeStatus as D;
+    let refund_status =
+        prop::sample::select(vec![RefundStatus::Pending, RefundStatus::Succeeded, RefundStatus::Failed]);
+    let dispute_status = prop::sample::select(vec![
+        D::WarningNeedsResponse,
+        D::WarningClosed,
+        D::NeedsResponse,
+        D::UnderReview,
+        D::Won,
+        D::Lost,
+        D::Prevented,
+    ]);
+    prop_oneof![
+        (0..=5_i64, 0..9_i64).prop_map(|(parts, seconds)| charge(parts * 100, parts == 5, seconds)),
+        // A refund has one amount for ever.
+        (1..=3_u32, refund_status, 0..9_i64).prop_map(|(number, status, seconds)| refund(
+            number,
+            i64::from(number) * 100,
+            status,
+            seconds
+        )),
+        (1..=2_u32, dispute_status, 0..9_i64).prop_map(|(number, status, seconds)| dispute(number, status, seconds)),
+    ]
+}
+
+proptest! {
+    /// Delivery is at least once and unordered.
+    #[test]
+    fn every_order_and_repetition_of_the_same_reports_leads_to_the_same_history(
+        (reports, other) in prop::collection::vec(any_report(), 0..8)
+            .prop_flat_map(|reports| (Just(reports.clone()), Just(reports).prop_shuffle()))
+    ) {
+        let sorted = |mut history: PaymentHistory| {
+            history.refunds.sort_by(|a, b| a.id.cmp(&b.id));
+            history.disputes.sort_by(|a, b| a.id.cmp(&b.id));
+            history
+        };
+        let one = told(&reports);
+        let again = told(other.iter().chain(&reports));
+        prop_assert_eq!(one.returned(Some(500)), again.returned(Some(500)));
+        let stored = serde_json::to_string(&one).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<PaymentHistory>(&stored).unwrap(), &one);
+        prop_assert_eq!(sorted(one), sorted(again));
+    }
+}

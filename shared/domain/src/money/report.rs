@@ -1,0 +1,270 @@
+//! What Stripe reports of a payment after the sale: of one refund, of one dispute, or of the charge as a whole.
+
+use crate::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+
+/// Stripe's id of a refund (`re_…`, `pyr_…`) or of a dispute (`du_…`, `dp_…`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ObjectId(String);
+
+/// The text is no id of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an object id is 1 to 255 letters, digits and underscores")]
+pub struct InvalidObjectId;
+
+impl ObjectId {
+    /// Reads an id.
+    ///
+    /// # Errors
+    /// [`InvalidObjectId`].
+    pub fn parse(text: impl Into<String>) -> Result<Self, InvalidObjectId> {
+        let text = text.into();
+        let valid = (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if valid { Ok(Self(text)) } else { Err(InvalidObjectId) }
+    }
+
+    /// Stands for the id of an object that was noted before ids were kept.
+    #[must_use]
+    pub fn unnamed() -> Self {
+        Self("unnamed".to_owned())
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ObjectId {
+    type Error = InvalidObjectId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(text)
+    }
+}
+
+impl From<ObjectId> for String {
+    fn from(id: ObjectId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// How a refund stands. A later one in this order follows from an earlier one, never the other way: a refund that
+/// succeeded can still bounce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundStatus {
+    /// Stripe works on it, or waits for the customer.
+    Pending,
+    /// The money is on its way or has arrived.
+    Succeeded,
+    /// It was canceled: the money stayed with us.
+    Canceled,
+    /// It did not arrive: the money came back to us.
+    Failed,
+}
+
+impl RefundStatus {
+    /// Whether the money is with us (again).
+    #[must_use]
+    pub const fn is_void(self) -> bool {
+        matches!(self, Self::Canceled | Self::Failed)
+    }
+}
+
+/// How a dispute stands. `Warning…` is an inquiry: the bank asks, and has taken nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisputeStatus {
+    /// An inquiry that waits for our answer.
+    WarningNeedsResponse,
+    /// An inquiry that was answered.
+    WarningUnderReview,
+    /// An inquiry that ended without a dispute.
+    WarningClosed,
+    /// The bank has taken the money; our evidence is awaited.
+    NeedsResponse,
+    /// The bank has our evidence.
+    UnderReview,
+    /// Decided for us: the money came back.
+    Won,
+    /// Decided against us.
+    Lost,
+    /// The payment went back to the customer before the bank opened a dispute.
+    Prevented,
+}
+
+impl DisputeStatus {
+    /// How far it is: an inquiry can become a dispute, and a dispute ends.
+    pub(super) const fn stage(self) -> u8 {
+        match self {
+            Self::WarningNeedsResponse => 0,
+            Self::WarningUnderReview => 1,
+            Self::WarningClosed => 2,
+            Self::NeedsResponse => 3,
+            Self::UnderReview => 4,
+            Self::Won | Self::Lost | Self::Prevented => 5,
+        }
+    }
+
+    /// Whether the money of the payment is not with us.
+    #[must_use]
+    pub const fn takes_money(self) -> bool {
+        matches!(self, Self::NeedsResponse | Self::UnderReview | Self::Lost | Self::Prevented)
+    }
+
+    /// Whether Stripe waits for our evidence.
+    #[must_use]
+    pub const fn awaits_answer(self) -> bool {
+        matches!(self, Self::NeedsResponse | Self::WarningNeedsResponse)
+    }
+
+    /// In words, for operators.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::WarningNeedsResponse => "inquiry, needs a response",
+            Self::WarningUnderReview => "inquiry, under review",
+            Self::WarningClosed => "inquiry, closed",
+            Self::NeedsResponse => "open, needs a response",
+            Self::UnderReview => "open, under review",
+            Self::Won => "won",
+            Self::Lost => "lost",
+            Self::Prevented => "prevented: the money went back",
+        }
+    }
+}
+
+/// One object of Stripe's, as it stood when Stripe told of it. `at` is when that was, by Stripe's clock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "object", rename_all = "snake_case")]
+pub enum PaymentReport {
+    /// The charge: how much of it has gone back with all its refunds.
+    Charge {
+        /// In the currency's smallest unit.
+        returned: i64,
+        /// Whether that is all of it.
+        whole: bool,
+        /// When.
+        at: Timestamp,
+    },
+    /// A refund.
+    Refund {
+        /// Which.
+        id: ObjectId,
+        /// In the currency's smallest unit.
+        amount: Option<i64>,
+        /// How it stands.
+        status: RefundStatus,
+        /// When.
+        at: Timestamp,
+    },
+    /// A dispute or an inquiry.
+    Dispute {
+        /// Which.
+        id: ObjectId,
+        /// How it stands.
+        status: DisputeStatus,
+        /// Until when Stripe takes our evidence.
+        respond_by: Option<Timestamp>,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+impl PaymentReport {
+    /// Stripe's id of the object; the charge is known by its payment.
+    #[must_use]
+    pub const fn id(&self) -> Option<&ObjectId> {
+        match self {
+            Self::Charge { .. } => None,
+            Self::Refund { id, .. } | Self::Dispute { id, .. } => Some(id),
+        }
+    }
+}
+
+/// What a report changed about a payment, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PaymentChange {
+    /// All of it went back.
+    Refunded,
+    /// A refund was canceled, or did not arrive: the money came back to us.
+    RefundFailed,
+    /// Some of it, or some more, went back: a service to the customer, not the end of the sale.
+    PartlyRefunded,
+    /// The customer's bank asks about the payment.
+    InquiryOpened,
+    /// The bank has our answer to its inquiry.
+    InquiryAnswered,
+    /// The inquiry ended without a dispute.
+    InquiryClosed,
+    /// The customer's bank has opened a dispute.
+    DisputeOpened,
+    /// The bank has our evidence.
+    DisputeAnswered,
+    /// The dispute was decided for us.
+    DisputeWon,
+    /// The dispute was decided against us.
+    DisputeLost,
+    /// The payment went back to the customer before there was a dispute.
+    DisputePrevented,
+    /// Stripe set another deadline for our evidence.
+    DeadlineChanged,
+}
+
+/// A change as it was stored and queued before objects were kept by their id.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EarlierChange {
+    Refunded,
+    RefundFailed,
+    PartlyRefunded,
+    DisputeOpened,
+    DisputeWon,
+    DisputeLost,
+}
+
+impl From<EarlierChange> for PaymentReport {
+    fn from(earlier: EarlierChange) -> Self {
+        let at = Timestamp::from_seconds(0);
+        let dispute = |status| Self::Dispute { id: ObjectId::unnamed(), status, respond_by: None, at };
+        match earlier {
+            EarlierChange::Refunded => Self::Charge { returned: 0, whole: true, at },
+            EarlierChange::PartlyRefunded => Self::Charge { returned: 0, whole: false, at },
+            EarlierChange::RefundFailed => {
+                Self::Refund { id: ObjectId::unnamed(), amount: None, status: RefundStatus::Failed, at }
+            }
+            EarlierChange::DisputeOpened => dispute(DisputeStatus::NeedsResponse),
+            EarlierChange::DisputeWon => dispute(DisputeStatus::Won),
+            EarlierChange::DisputeLost => dispute(DisputeStatus::Lost),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Report(PaymentReport),
+    Earlier(EarlierChange),
+}
+
+/// Reads a report, or the word that messages had in its place.
+///
+/// # Errors
+/// The deserializer's.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PaymentReport, D::Error> {
+    Ok(match Stored::deserialize(deserializer)? {
+        Stored::Report(report) => report,
+        Stored::Earlier(earlier) => earlier.into(),
+    })
+}

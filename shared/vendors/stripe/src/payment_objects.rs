@@ -1,0 +1,58 @@
+//! Charges, refunds and disputes as Stripe writes them, in an event or in a list, to the domain's reports.
+
+use domain::{
+    Timestamp,
+    money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
+};
+use serde_json::Value;
+
+/// The payment of a charge, a refund or a dispute, by id or expanded. Charges that no checkout made may have none.
+pub(crate) fn payment(object: &Value) -> Option<PaymentId> {
+    let payment = &object["payment_intent"];
+    payment.as_str().or_else(|| payment["id"].as_str()).and_then(|id| PaymentId::parse(id).ok())
+}
+
+/// How much of a charge has gone back; `None` when it does not say.
+pub(crate) fn charge(object: &Value, at: Timestamp) -> Option<PaymentReport> {
+    let (returned, amount) = (object["amount_refunded"].as_i64(), object["amount"].as_i64());
+    let whole = object["refunded"].as_bool().or_else(|| Some(returned? >= amount?))?;
+    let returned = returned.or(amount.filter(|_| whole)).unwrap_or_default();
+    Some(PaymentReport::Charge { returned, whole, at })
+}
+
+/// A refund; `None` when its id or its status is not known.
+pub(crate) fn refund(object: &Value, at: Timestamp) -> Option<PaymentReport> {
+    let (id, status) = (id(object)?, refund_status(object)?);
+    Some(PaymentReport::Refund { id, amount: object["amount"].as_i64(), status, at })
+}
+
+/// A dispute; `None` when its id or its status is not known.
+pub(crate) fn dispute(object: &Value, at: Timestamp) -> Option<PaymentReport> {
+    let status = match object["status"].as_str()? {
+        "warning_needs_response" => DisputeStatus::WarningNeedsResponse,
+        "warning_under_review" => DisputeStatus::WarningUnderReview,
+        "warning_closed" => DisputeStatus::WarningClosed,
+        "needs_response" => DisputeStatus::NeedsResponse,
+        "under_review" => DisputeStatus::UnderReview,
+        "won" => DisputeStatus::Won,
+        "lost" => DisputeStatus::Lost,
+        "prevented" => DisputeStatus::Prevented,
+        _ => return None,
+    };
+    let respond_by = object["evidence_details"]["due_by"].as_i64().map(Timestamp::from_seconds);
+    Some(PaymentReport::Dispute { id: id(object)?, status, respond_by, at })
+}
+
+pub(crate) fn id(object: &Value) -> Option<ObjectId> {
+    ObjectId::parse(object["id"].as_str()?).ok()
+}
+
+pub(crate) fn refund_status(object: &Value) -> Option<RefundStatus> {
+    match object["status"].as_str()? {
+        "succeeded" => Some(RefundStatus::Succeeded),
+        "pending" | "requires_action" => Some(RefundStatus::Pending),
+        "failed" => Some(RefundStatus::Failed),
+        "canceled" => Some(RefundStatus::Canceled),
+        _ => None,
+    }
+}
