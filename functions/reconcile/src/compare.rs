@@ -20,6 +20,7 @@ pub struct Ports<'a> {
     pub ledger: &'a dyn Ledger,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
+    pub payments: &'a dyn Queue,
     pub meter: &'a dyn Meter,
 }
 
@@ -36,6 +37,8 @@ pub struct Report {
     pub overdue: usize,
     /// Paid with another amount than the tier's price: recorded now.
     pub amounts: usize,
+    /// Refunds and disputes that were reported again, in case their events were lost.
+    pub reports: usize,
     /// Not compared: something failed.
     pub failed: usize,
 }
@@ -96,7 +99,39 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
         }
         from = page.next;
         if from.is_none() {
-            return Ok(report);
+            break;
+        }
+    }
+    report.reports = tell_again(ports, since, now).await?;
+    Ok(report)
+}
+
+/// How far back a comparison has to reach: at least this far, and as far as the slowest payment method that is
+/// switched on. Where Stripe does not tell, as far as any method.
+pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration) -> Duration {
+    let slowest = ledger.slowest_method().await.unwrap_or_else(|error| {
+        tracing::error!(error = runtime::telemetry::chain(&error), "the payment methods cannot be read");
+        SLOWEST
+    });
+    slowest.max(least)
+}
+
+/// Stripe's slowest method, and a day for the session.
+const SLOWEST: Duration = Duration::from_secs(31 * 24 * 3600);
+
+/// Sends Stripe's refunds and disputes the way of its events. What is known already changes nothing.
+async fn tell_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
+    let (mut told, mut from) = (0, None);
+    loop {
+        let page = ports.ledger.reports_since(since, now, from.as_deref()).await?;
+        for (payment, report) in page.reports {
+            let message = Message::PaymentChanged { v: VERSION, payment, report, received_at: now };
+            ports.payments.send(&message).await?;
+            told += 1;
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok(told);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One run of the schedule: [`run`], counted for its alarm.
 
-use crate::{Ports, Report, run};
+use crate::{Ports, Report, compare::reach, run};
 use domain::Metric;
 use domain::StepError;
 use runtime::{ConfigurationError, Environment};
@@ -11,15 +11,17 @@ use std::time::Duration;
 /// # Errors
 /// [`StepError`] when Stripe's sessions could not be listed to their end.
 pub async fn handle(ports: Ports<'_>, look_back: Duration) -> Result<Report, StepError> {
+    let look_back = reach(ports.ledger, look_back).await;
     let report = run(ports, look_back).await?;
-    let Report { paid, missing, astray, overdue, amounts, failed } = report;
-    tracing::info!(paid, missing, astray, overdue, amounts, failed, "reconciled");
+    let Report { paid, missing, astray, overdue, amounts, reports, failed } = report;
+    let days = look_back.as_secs() / (24 * 3600);
+    tracing::info!(days, paid, missing, astray, overdue, amounts, reports, failed, "reconciled");
     ports.meter.record(&[Metric::Reconciled.once()], ports.journal.clock.now());
     Ok(report)
 }
 
-/// How old a session may be that is compared (`RECONCILE_DAYS`, 2 to 30, 3 when unset). A session can be paid for a
-/// day after it was made, and slow methods take longer still.
+/// How old a session may be, at least, that is compared (`RECONCILE_DAYS`, 2 to 30, 3 when unset): slow payment methods
+/// that are switched on take it further.
 ///
 /// # Errors
 /// [`ConfigurationError`] when it is out of its range.

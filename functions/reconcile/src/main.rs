@@ -14,6 +14,7 @@ fn main() -> Result<(), Error> {
             ledger: &backend.stripe()?,
             orders: &backend.queue(QueueName::Orders)?,
             notices: &backend.queue(QueueName::Notices)?,
+            payments: &backend.queue(QueueName::Payments)?,
             meter: &System,
         };
         serve::events(|_| async move { Ok::<(), Error>(handle(ports, look_back).await?.complete()?) }).await

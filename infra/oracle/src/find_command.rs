@@ -127,6 +127,7 @@ fn state(sale: &Sale) -> String {
     match sale.money() {
         Money::Refunded { at } => return format!("refunded {}", minute(&at.to_iso())),
         Money::RefundAuthorised { .. } => return "refund under way".to_owned(),
+        Money::RefundFailed { .. } => return "the refund came back".to_owned(),
         Money::Disputed { .. } => return "disputed".to_owned(),
         Money::Kept => {}
     }

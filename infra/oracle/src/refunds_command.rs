@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{
     bulk::{Answer, Bulk, Selection},
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, Signature, Target, session, wait},
     output::{self, minute},
     stack::Deployed,
 };
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) enum RefundsCommand {
     /// List the sales whose money needs a decision, with what was charged: try again, or give it back.
     ///
-    /// Failed, unusable and held sales, and refunds that Stripe has not confirmed. An amount that Stripe does not
+    /// Failed, unusable and held sales, and refunds that Stripe has not confirmed or that came back. An amount that Stripe does not
     /// tell just now is shown as unknown.
     #[command(after_help = "Example:\n  oracle refunds list")]
     List {
@@ -43,6 +43,22 @@ pub(crate) enum RefundsCommand {
         after_help = "Examples:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n  oracle refunds issue --failed-since 2h --reason-like 503 --dry-run\n\nExit code 1: refused, by us or by Stripe."
     )]
     Issue(IssueArguments),
+    /// Record that you gave the money of a sale back another way than through Stripe, as when its refund bounced.
+    #[command(
+        after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
+    )]
+    Record(RecordArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct RecordArguments {
+    /// The sale's Stripe session.
+    #[arg(value_parser = session)]
+    session: SessionId,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Args)]
@@ -69,7 +85,32 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     match command {
         RefundsCommand::List { target } => list(target),
         RefundsCommand::Issue(arguments) => issue(arguments, &[Work::Failed, Work::Unusable]),
+        RefundsCommand::Record(arguments) => record(arguments),
     }
+}
+
+/// Records that the money of a sale went back by hand.
+fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
+    let RecordArguments { session, signature, target } = arguments;
+    let operator = signature.operator()?;
+    let deployed = target.open()?;
+    if !signature.confirm(&format!("Record that the money of {} went back by hand?", session.as_str()))? {
+        return Ok(Ended::Nothing);
+    }
+    let recorded = wait(async { Ok(refunds::record(deployed.journal(), &operator, session).await) })?;
+    recorded.map_err(|error| {
+        if error.is_refusal() {
+            CommandError::Refused(error.to_string())
+        } else {
+            CommandError::failed("it is not recorded for certain", error)
+        }
+    })?;
+    if target.json {
+        output::print_json(&serde_json::json!({ "session_id": session, "refund": "by_hand" }))?;
+    } else {
+        output::print(&format!("{} is recorded as refunded by hand\n", session.as_str()))?;
+    }
+    Ok(Ended::Done)
 }
 
 /// Gives the money of sales back: of those that are named, or of those on the lists of `works`.

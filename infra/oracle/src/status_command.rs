@@ -192,9 +192,9 @@ const fn command(work: Work) -> &'static str {
         Work::Review => "oracle quarantine list",
         Work::Declined => "oracle authority queue",
         Work::DeadLetter => "oracle deadletters list",
-        Work::Refund | Work::Unusable => "oracle refunds list",
+        Work::Refund | Work::RefundFailed | Work::Unusable => "oracle refunds list",
         Work::Reply => "oracle replies list",
-        Work::UnknownMail | Work::InFlight | Work::Erasure => "oracle list",
+        Work::UnknownMail | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
     }
 }
 

@@ -289,6 +289,7 @@ impl<'w> Deployment<'w> {
             ledger: &self.ports,
             orders: &self.orders,
             notices: &self.notices,
+            payments: &self.payments,
             meter: self.world,
         };
         reconcile::handle(ports, Duration::from_secs(3 * 24 * 3600)).await

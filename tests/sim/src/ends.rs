@@ -124,7 +124,7 @@ impl Case<'_> {
         }
         match self.sale.money() {
             Money::Kept => {}
-            Money::Refunded { .. } => return Ok(End::Refunded),
+            Money::Refunded { .. } => return self.refunded(),
             Money::RefundAuthorised { .. } => return Ok(End::RefundUnderWay),
             Money::RefundFailed { .. } => {
                 return self.before_a_human("REFUND", Work::RefundFailed, End::RefundFailed);
@@ -163,6 +163,16 @@ impl Case<'_> {
         let waits = self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans);
         let told = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
         if waits { Ok(told) } else { Err(Rule::EndsInTime.broken("charged for what nobody may answer, and kept")) }
+    }
+
+    /// All that Stripe told of has come by now.
+    fn refunded(&self) -> Result<End, Violation> {
+        let back = self.customer.payment_id().is_some_and(|payment| {
+            let made = self.state.refunds_of(&payment).any(|made| !made.status.is_void());
+            made || self.state.given_back.contains(&payment)
+        });
+        Rule::Money.require(back, || "refunded, says the sale, and Stripe says no".to_owned())?;
+        Ok(End::Refunded)
     }
 
     fn unusable(&self) -> Result<End, Violation> {

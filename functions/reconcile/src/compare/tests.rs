@@ -45,7 +45,10 @@ fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIt
 /// One comparison; nothing when the process died.
 fn compared(world: &World) -> Option<Result<Report, StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    testkit::run(run(Ports { journal, ledger: world, orders: world, notices: world, meter: world }, 3 * DAY))
+    testkit::run(run(
+        Ports { journal, ledger: world, orders: world, notices: world, payments: world, meter: world },
+        3 * DAY,
+    ))
 }
 
 #[test]
@@ -97,6 +100,30 @@ fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() 
     let state = world.state();
     let asked = state.alerts.iter().filter(|alert| alert.line.contains("does the deadlines function run?"));
     assert_eq!(asked.count(), 1);
+}
+
+/// An event that never came is made up for: its report goes the way of the event.
+#[test]
+fn refunds_and_disputes_are_told_again() {
+    let world = world([session(1)], [delivered(1)]);
+    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
+    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
+    world.state().reports.push((payment.clone(), report.clone()));
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, reports: 1, ..Report::default() });
+    let received_at = domain::ports::Clock::now(&world);
+    let message = world.state().queue[0].0.clone();
+    assert_eq!(message, Message::PaymentChanged { v: VERSION, payment, report, received_at });
+}
+
+#[test]
+fn the_slowest_method_that_is_switched_on_decides_how_far_back_is_looked() {
+    let world = world([], []);
+    for (slowest, least, expected) in [(16 * DAY, 3 * DAY, 16 * DAY), (DAY, 3 * DAY, 3 * DAY)] {
+        world.state().slowest_method = slowest;
+        assert_eq!(testkit::run(reach(&world, least)), Some(expected));
+    }
+    world.plan(Plan::none().whenever("ledger.slowest_method", Fault::Fail));
+    assert_eq!(testkit::run(reach(&world, 3 * DAY)), Some(SLOWEST), "in doubt as far as any");
 }
 
 /// Product Tiers, invariant 1.

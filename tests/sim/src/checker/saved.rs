@@ -1,7 +1,10 @@
 //! What a saved sale may have become, and what must be there when it has.
 
 use super::{Checked, Checker, Customer, Seen, is_clean};
-use crate::{cast::Answer, rules::Rule};
+use crate::{
+    cast::{Afterwards, Answer},
+    rules::Rule,
+};
 use domain::{
     Sale, SessionId,
     mail::{Letter, Mail, Progress},
@@ -167,7 +170,9 @@ impl<'a> Step<'a> {
         let payment = self.customer.payment_id();
         let back = payment.is_some_and(|payment| {
             let made = self.state.refunds_of(&payment).any(|made| !made.status.is_void());
-            made || self.state.given_back.contains(&payment)
+            // What comes back later was given back when Stripe told of it.
+            let bounces = self.customer.afterwards == Afterwards::Bounces;
+            made || bounces || self.state.given_back.contains(&payment)
         });
         match (old, new) {
             (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
