@@ -65,6 +65,10 @@ impl State {
             // Stripe's.
             refunds: _,
             refund_status: _,
+            refund_refused: _,
+            reports: _,
+            slowest_method: _,
+            checkout_total: _,
             given_back: _,
             sessions: _,
             smoke_sessions: _,
