@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use crate::stripe::refunds::STATUSES;
+
 /// Settings of a sandbox. `Default` gives the credentials named in the help text.
 // No Debug: it holds credentials, if only a sandbox's.
 #[derive(Clone)]
@@ -33,6 +35,10 @@ pub struct Config {
     pub stripe_webhook_endpoints: Option<Vec<Value>>,
     /// The account's payment links, each with the fields that differ from an empty one.
     pub stripe_payment_links: Vec<Value>,
+    /// The payment methods that are switched on.
+    pub stripe_payment_methods: Vec<String>,
+    /// How a new refund stands.
+    pub stripe_refund_status: String,
     /// What was consented to in the directory.
     pub graph_scopes: Vec<String>,
 }
@@ -53,6 +59,8 @@ impl Default for Config {
             webhook_retry_pauses_ms: vec![1_000, 2_000, 4_000, 8_000, 16_000],
             stripe_webhook_endpoints: None,
             stripe_payment_links: Vec::new(),
+            stripe_payment_methods: vec!["card".to_owned()],
+            stripe_refund_status: "succeeded".to_owned(),
             graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
         }
     }
@@ -89,6 +97,10 @@ pub struct ConfigChange {
     pub stripe_webhook_endpoints: Option<Option<Vec<Value>>>,
     /// See [`Config::stripe_payment_links`].
     pub stripe_payment_links: Option<Vec<Value>>,
+    /// See [`Config::stripe_payment_methods`].
+    pub stripe_payment_methods: Option<Vec<String>>,
+    /// See [`Config::stripe_refund_status`].
+    pub stripe_refund_status: Option<String>,
     /// See [`Config::graph_scopes`].
     pub graph_scopes: Option<Vec<String>>,
 }
@@ -132,6 +144,10 @@ impl ConfigChange {
                 .stripe_webhook_endpoints
                 .unwrap_or_else(|| current.stripe_webhook_endpoints.clone()),
             stripe_payment_links: self.stripe_payment_links.unwrap_or_else(|| current.stripe_payment_links.clone()),
+            stripe_payment_methods: self
+                .stripe_payment_methods
+                .unwrap_or_else(|| current.stripe_payment_methods.clone()),
+            stripe_refund_status: replaced(self.stripe_refund_status, &current.stripe_refund_status),
             graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
         };
         changed.check()?;
@@ -162,6 +178,9 @@ impl Config {
             if value.trim().is_empty() {
                 return Err(refused(field, "must not be empty", value));
             }
+        }
+        if !STATUSES.contains(&self.stripe_refund_status.as_str()) {
+            return Err(refused("stripe_refund_status", "must be a refund's status", &self.stripe_refund_status));
         }
         if !self.graph_sender.contains('@') {
             return Err(refused("graph_sender", "must be an e-mail address", &self.graph_sender));

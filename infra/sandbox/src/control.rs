@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::config::ConfigChange;
 use crate::http::{Reply, Request};
 use crate::state::{Shared, State};
-use crate::stripe::sessions::{self, PayError};
+use crate::stripe::{
+    disputes, refunds,
+    sessions::{self, PayError},
+};
 use crate::target::Target;
 use crate::{faults, graph, stripe, webhook};
 
@@ -99,6 +102,12 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
             let status = if attempt.was_answered() { 200 } else { 502 };
             Ok(Reply::json(status, attempt.value()))
         }
+        ("POST", ["stripe", "refund"]) => {
+            told(shared, |state, now| refunds::put(state, &body(request)?, now).map_err(ControlError::bad))
+        }
+        ("POST", ["stripe", "dispute"]) => {
+            told(shared, |state, now| disputes::put(state, &body(request)?, now).map_err(ControlError::bad))
+        }
         ("POST", ["stripe", "pay"]) => pay(shared, body(request)?).await,
         ("GET" | "POST", _) => Err(ControlError {
             status: 404,
@@ -106,6 +115,20 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
         }),
         _ => Err(ControlError { status: 405, message: format!("{} is not allowed here", request.method) }),
     }
+}
+
+/// Changes the account and has the events of it delivered.
+fn told(
+    shared: &Arc<Shared>,
+    change: impl FnOnce(&mut State, Timestamp) -> Result<Value, ControlError>,
+) -> Result<Reply, ControlError> {
+    let changed = {
+        let mut state = shared.lock();
+        let now = state.now();
+        change(&mut state, now)?
+    };
+    webhook::deliver_untold(shared);
+    Ok(Reply::json(200, changed))
 }
 
 /// Reads a JSON body; an empty one counts as an empty object.

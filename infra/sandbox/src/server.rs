@@ -16,7 +16,7 @@ use crate::faults::{Action, Fault};
 use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
 use crate::target::Target;
-use crate::{alerts, control, gemini, graph, login, pages, stripe};
+use crate::{alerts, control, gemini, graph, login, pages, stripe, webhook};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -78,7 +78,7 @@ async fn respond(shared: &Arc<Shared>, request: &Request) -> Result<Reply, Cut> 
 }
 
 /// Records the call, lets it meet its fault, and answers.
-async fn vendor_call(shared: &Shared, target: Target, request: &Request) -> Result<Reply, Cut> {
+async fn vendor_call(shared: &Arc<Shared>, target: Target, request: &Request) -> Result<Reply, Cut> {
     let mut resets = shared.watch_resets();
     let (reply, delay, cut) = {
         let mut guard = shared.lock();
@@ -94,6 +94,7 @@ async fn vendor_call(shared: &Shared, target: Target, request: &Request) -> Resu
         }
         (reply, delay, cut)
     };
+    webhook::deliver_untold(shared);
     if !delay.is_zero() {
         // The work is done by now: a client that does not wait this long has an unknown outcome.
         tokio::time::sleep(delay).await;

@@ -12,7 +12,7 @@ use crate::faults::Faults;
 use crate::gemini::catalogue::Catalogue;
 use crate::graph::store::Mailbox;
 use crate::identifiers::{Clock, Identifiers};
-use crate::stripe::store::Store;
+use crate::stripe::{self, store::Store};
 use crate::tokens::Tokens;
 
 pub(crate) struct State {
@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) login: Tokens,
     pub(crate) faults: Faults,
     pub(crate) calls: Calls,
+    /// Events of what happened here, which nobody delivers yet.
+    pub(crate) untold: Vec<Value>,
     /// Every attempt to deliver a webhook.
     pub(crate) deliveries: Vec<Value>,
     /// What the stack's topics told, oldest first.
@@ -51,6 +53,7 @@ impl State {
             login: Tokens::default(),
             faults: Faults::default(),
             calls: Calls::default(),
+            untold: Vec::new(),
             deliveries: Vec::new(),
             alerts: Vec::new(),
         })
@@ -60,6 +63,12 @@ impl State {
         self.clock.now()
     }
 
+    /// Has an event delivered once the work at hand is done.
+    pub(crate) fn tell(&mut self, kind: &str, object: &Value) {
+        let event = stripe::event(self, kind, object);
+        self.untold.push(event);
+    }
+
     /// Empties mailboxes, sessions, faults and calls. Settings and issued tokens stay,
     /// so that functions which are already running go on.
     fn reset(&mut self) {
@@ -67,6 +76,7 @@ impl State {
         self.mailbox = Mailbox::default();
         self.faults = Faults::default();
         self.calls.clear();
+        self.untold.clear();
         self.deliveries.clear();
         self.alerts.clear();
     }

@@ -46,6 +46,20 @@ impl Attempt {
     }
 }
 
+/// Delivers the events of what happened, one after the other, while whoever caused them goes on.
+pub(crate) fn deliver_untold(shared: &Arc<Shared>) {
+    let events = std::mem::take(&mut shared.lock().untold);
+    if events.is_empty() {
+        return;
+    }
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        for event in &events {
+            deliver(&shared, event).await;
+        }
+    });
+}
+
 /// Delivers an event once and answers how that went. If it was not accepted,
 /// further attempts follow in the background after the configured pauses.
 pub(crate) async fn deliver(shared: &Arc<Shared>, event: &Value) -> Attempt {

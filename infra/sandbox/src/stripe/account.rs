@@ -1,4 +1,4 @@
-//! How the account is set up: webhook endpoints and payment links, each replaced by /control/configure.
+//! How the account is set up: webhook endpoints, payment links and payment methods, each replaced by /control/configure.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,16 +9,18 @@ use super::{API_VERSION, listing};
 use crate::state::State;
 
 /// What the deployment guide tells to select.
-const EVENTS: [&str; 10] = [
+const EVENTS: [&str; 12] = [
     "checkout.session.completed",
     "checkout.session.async_payment_succeeded",
     "checkout.session.async_payment_failed",
     "checkout.session.expired",
     "charge.refunded",
+    "refund.created",
     "refund.failed",
     "refund.updated",
     "charge.refund.updated",
     "charge.dispute.created",
+    "charge.dispute.updated",
     "charge.dispute.closed",
 ];
 
@@ -44,6 +46,28 @@ pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
     let links = state.config.stripe_payment_links.iter().enumerate().map(|(index, given)| link(index, given));
     let items: Vec<Value> = links.filter(|link| active.is_none_or(|active| link["active"] == active)).collect();
     listing::page(&items, "payment_link", form, "/v1/payment_links")
+}
+
+/// The one configuration, with the payment methods that are switched on.
+pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, StripeError> {
+    let mut parameters = vec!["application"];
+    parameters.extend(listing::PARAMETERS);
+    form.allow(&parameters)?;
+    let mut configuration = json!({
+        "id": "pmc_sandbox",
+        "object": "payment_method_configuration",
+        "active": true,
+        "application": null,
+        "is_default": true,
+        "livemode": false,
+        "name": "Default",
+        "parent": null,
+    });
+    for method in &state.config.stripe_payment_methods {
+        let preference = json!({"overridable": null, "preference": "on", "value": "on"});
+        configuration[method] = json!({"available": true, "display_preference": preference});
+    }
+    listing::page(&[configuration], "payment_method_configuration", form, "/v1/payment_method_configurations")
 }
 
 fn endpoint(index: usize, given: &Value, now: Timestamp) -> Value {

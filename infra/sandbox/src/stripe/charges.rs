@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{error::StripeError, form::Form};
+use super::{error::StripeError, form::Form, refunds};
 use crate::state::State;
 
 /// The last digits of the card that pays for everything.
@@ -14,7 +14,7 @@ pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
     let clauses = form.required("query")?.split(" AND ").map(Clause::parse).collect::<Result<Vec<_>, _>>()?;
     let mut found = Vec::new();
     for intent in state.stripe.payment_intents.values() {
-        let charge = charge(intent);
+        let charge = charge(state, intent);
         if clauses.iter().all(|clause| clause.holds(&charge)) {
             found.push(charge);
         }
@@ -25,15 +25,23 @@ pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
     }))
 }
 
-fn charge(intent: &Value) -> Value {
+/// The charge of a payment, as it stands now.
+pub(super) fn charge(state: &State, intent: &Value) -> Value {
+    let returned = intent["id"].as_str().map_or(0, |id| refunds::refunded(state, id));
+    let disputed = state.stripe.disputes.iter().any(|dispute| dispute["charge"] == intent["latest_charge"]);
     json!({
         "id": intent["latest_charge"],
         "object": "charge",
         "amount": intent["amount"],
+        "amount_refunded": returned,
         "created": intent["created"],
         "currency": intent["currency"],
+        "disputed": disputed,
+        "livemode": false,
+        "paid": true,
         "payment_intent": intent["id"],
         "payment_method_details": { "type": "card", "card": { "last4": LAST4 } },
+        "refunded": intent["amount"].as_i64().is_some_and(|amount| returned >= amount),
         "status": "succeeded",
     })
 }

@@ -1,14 +1,15 @@
-//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds, promotion codes, webhook
-//! endpoints and payment links.
+//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds, disputes, promotion codes, webhook
+//! endpoints, payment methods and payment links.
 
 mod account;
 mod charges;
+pub(crate) mod disputes;
 pub(crate) mod error;
 mod form;
 mod idempotency;
 mod listing;
 mod promotions;
-mod refunds;
+pub(crate) mod refunds;
 mod session_form;
 pub(crate) mod sessions;
 pub(crate) mod store;
@@ -92,6 +93,7 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["checkout", "sessions", id, "line_items"]) => sessions::line_items(state, id, form),
         ("POST", ["checkout", "sessions", id, "expire"]) => sessions::expire(state, id, form, now),
         ("GET", ["webhook_endpoints"]) => account::endpoints(state, form, now),
+        ("GET", ["payment_method_configurations"]) => account::payment_methods(state, form),
         ("GET", ["payment_links"]) => account::links(state, form),
         ("GET", ["promotion_codes"]) => promotions::list(state, form),
         ("GET", ["promotion_codes", id]) => promotions::retrieve(state, id, form),
@@ -101,6 +103,8 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
             found.ok_or_else(|| StripeError::missing("payment_intent", id, None))
         }
         ("GET", ["charges", "search"]) => charges::search(state, form),
+        ("GET", ["disputes"]) => disputes::list(state, form),
+        ("GET", ["disputes", id]) => disputes::retrieve(state, id, form),
         ("POST", ["refunds"]) => refunds::create(state, form, now),
         ("GET", ["refunds"]) => refunds::list(state, form),
         ("GET", ["refunds", id]) => refunds::retrieve(state, id, form),

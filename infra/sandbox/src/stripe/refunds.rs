@@ -1,14 +1,23 @@
-//! Refunds: whole or in part, never more than was paid.
+//! Refunds: whole or in part, never more than was paid. Each tells of itself by events.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
-use super::listing;
+use super::{charges, listing};
 use crate::state::State;
 
 const REASONS: [&str; 3] = ["duplicate", "fraudulent", "requested_by_customer"];
+
+/// How a refund can stand.
+pub(crate) const STATUSES: [&str; 5] = ["pending", "requires_action", "succeeded", "failed", "canceled"];
+
+/// Whether a refund gives anything back, or may.
+fn counts(refund: &Value) -> bool {
+    refund["status"] != "failed" && refund["status"] != "canceled"
+}
 
 pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
     form.allow(&["payment_intent", "charge", "amount", "reason", "metadata.@", "instructions_email", "expand.#"])?;
@@ -25,25 +34,72 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     }
     let amount = form.integer("amount")?;
     let intent_id = paid_intent(state, form)?;
-    let Some(intent) = state.stripe.payment_intents.get_mut(&intent_id) else {
-        return Err(StripeError::missing("payment_intent", &intent_id, Some("payment_intent")));
+    let status = state.config.stripe_refund_status.clone();
+    make(state, &intent_id, New { amount, reason, metadata, status: &status }, now)
+}
+
+/// A refund that an operator makes in Stripe's dashboard, or how one has fared.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Given {
+    /// The one that changes; a new one without it.
+    id: Option<String>,
+    /// The payment of a new one.
+    payment_intent: Option<String>,
+    amount: Option<i64>,
+    #[serde(default = "succeeded")]
+    status: String,
+}
+
+fn succeeded() -> String {
+    "succeeded".to_owned()
+}
+
+/// Makes a refund, or lets one stand otherwise.
+pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Value, String> {
+    let status = given.status.as_str();
+    if !STATUSES.contains(&status) {
+        return Err(format!("status must be one of {}", STATUSES.join(", ")));
+    }
+    match (&given.id, &given.payment_intent) {
+        (Some(id), None) => settle(state, id, status).ok_or_else(|| format!("no refund {id}")),
+        (None, Some(payment)) => {
+            let new = New { amount: given.amount, reason: None, metadata: Map::new(), status };
+            make(state, payment, new, now).map_err(|error| error.message)
+        }
+        _ => Err("give either the id of a refund or a payment_intent".to_owned()),
+    }
+}
+
+/// A refund that is asked for.
+struct New<'a> {
+    amount: Option<i64>,
+    reason: Option<&'a str>,
+    metadata: Map<String, Value>,
+    /// How it stands once it is made.
+    status: &'a str,
+}
+
+fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Result<Value, StripeError> {
+    let Some(intent) = state.stripe.payment_intents.get(intent_id).cloned() else {
+        return Err(StripeError::missing("payment_intent", intent_id, Some("payment_intent")));
     };
     let charge = intent["latest_charge"].as_str().unwrap_or("").to_owned();
-    let refunded: i64 = state
-        .stripe
-        .refunds
-        .iter()
-        .filter(|refund| refund["payment_intent"] == intent_id.as_str())
-        .filter_map(|refund| refund["amount"].as_i64())
-        .sum();
-    let left = intent["amount_received"].as_i64().unwrap_or(0) - refunded;
+    let mut disputes = state.stripe.disputes.iter();
+    if disputes.any(|dispute| dispute["charge"] == charge && dispute["is_charge_refundable"] == false) {
+        return Err(StripeError {
+            code: Some("charge_disputed"),
+            ..StripeError::invalid(format!("Charge {charge} has been charged back; cannot issue a refund."))
+        });
+    }
+    let left = intent["amount_received"].as_i64().unwrap_or(0) - refunded(state, intent_id);
     if left <= 0 {
         return Err(StripeError {
             code: Some("charge_already_refunded"),
             ..StripeError::invalid(format!("Charge {charge} has already been refunded."))
         });
     }
-    let amount = amount.unwrap_or(left);
+    let amount = new.amount.unwrap_or(left);
     if amount < 1 {
         return Err(StripeError::param(
             "parameter_invalid_integer",
@@ -58,22 +114,52 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
             format!("Refund amount ({amount}) is greater than unrefunded amount on charge ({left})."),
         ));
     }
-    let currency = intent["currency"].clone();
     let refund = json!({
         "id": state.identifiers.prefixed("re_", 24),
         "object": "refund",
         "amount": amount,
         "charge": charge,
         "created": now.as_second(),
-        "currency": currency,
-        "metadata": metadata,
+        "currency": intent["currency"],
+        "metadata": new.metadata,
         "payment_intent": intent_id,
-        "reason": reason,
+        "reason": new.reason,
         "receipt_number": null,
-        "status": "succeeded",
+        "status": new.status,
     });
     state.stripe.refunds.push(refund.clone());
+    state.tell("refund.created", &refund);
+    if counts(&refund) {
+        let charge = charges::charge(state, &intent);
+        state.tell("charge.refunded", &charge);
+    } else if new.status == "failed" {
+        state.tell("refund.failed", &refund);
+    }
     Ok(refund)
+}
+
+/// Lets a refund stand otherwise, as the customer's bank decided.
+fn settle(state: &mut State, id: &str, status: &str) -> Option<Value> {
+    let refund = state.stripe.refunds.iter_mut().find(|refund| refund["id"] == id)?;
+    refund["status"] = json!(status);
+    if status == "failed" {
+        refund["failure_reason"] = json!("unknown");
+    }
+    let refund = refund.clone();
+    state.tell("refund.updated", &refund);
+    if status == "failed" {
+        state.tell("refund.failed", &refund);
+    }
+    Some(refund)
+}
+
+/// How much of a payment has gone back.
+pub(super) fn refunded(state: &State, intent_id: &str) -> i64 {
+    let refunds = state.stripe.refunds.iter();
+    refunds
+        .filter(|refund| refund["payment_intent"] == intent_id && counts(refund))
+        .filter_map(|refund| refund["amount"].as_i64())
+        .sum()
 }
 
 /// The payment intent that `payment_intent` or `charge` names.

@@ -1,4 +1,4 @@
-//! What this Stripe account holds: sessions, payments, refunds, promotion codes, kept replies.
+//! What this Stripe account holds: sessions, payments, refunds, disputes, promotion codes, kept replies.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,8 @@ pub(crate) struct Store {
     pub(crate) payment_intents: HashMap<String, Value>,
     /// Oldest first.
     pub(super) refunds: Vec<Value>,
+    /// Oldest first.
+    pub(super) disputes: Vec<Value>,
     pub(crate) promotion_codes: Vec<PromotionCode>,
     pub(super) replies: idempotency::Replies,
 }
@@ -25,6 +27,7 @@ impl Store {
             sessions: Sessions::default(),
             payment_intents: HashMap::new(),
             refunds: Vec::new(),
+            disputes: Vec::new(),
             promotion_codes: load_promotion_codes()?,
             replies: idempotency::Replies::default(),
         })
@@ -35,6 +38,7 @@ impl Store {
         self.sessions = Sessions::default();
         self.payment_intents.clear();
         self.refunds.clear();
+        self.disputes.clear();
         self.replies = idempotency::Replies::default();
     }
 }

@@ -168,6 +168,71 @@ async fn a_session_is_planted_as_given() {
     }
 }
 
+/// The types of the events that a receiver got, with the status of their object.
+async fn told(receiver: &mut Receiver, count: usize) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    for _ in 0..count {
+        let event: Value = serde_json::from_str(&receiver.received.recv().await.unwrap().body).unwrap();
+        let status = event["data"]["object"]["status"].as_str().unwrap().to_owned();
+        told.push((event["type"].as_str().unwrap().to_owned(), status));
+    }
+    told
+}
+
+fn words<'a>(pairs: &'a [(String, String)]) -> Vec<(&'a str, &'a str)> {
+    pairs.iter().map(|(kind, status)| (kind.as_str(), status.as_str())).collect()
+}
+
+#[tokio::test]
+async fn refunds_tell_of_themselves_and_of_what_became_of_them() {
+    let (world, mut receiver) = world_and_receiver(&[]).await;
+    let (_, planted) = world.control("stripe/session", json!({"payment_status": "paid", "amount_total": 500})).await;
+    let payment = planted["payment_intent"].as_str().unwrap();
+    assert_eq!(world.control("configure", json!({"stripe_refund_status": "pending"})).await.0, 200);
+    let (_, made) = read(world.stripe_post("refunds", &[("payment_intent", payment)])).await;
+    assert_eq!(words(&told(&mut receiver, 2).await), [("refund.created", "pending"), ("charge.refunded", "succeeded")]);
+    let (status, failed) = world.control("stripe/refund", json!({"id": made["id"], "status": "failed"})).await;
+    assert_eq!((status, &failed["status"]), (200, &json!("failed")));
+    assert_eq!(words(&told(&mut receiver, 2).await), [("refund.updated", "failed"), ("refund.failed", "failed")]);
+    // What bounced can be given back again, here from the dashboard.
+    let (status, again) = world.control("stripe/refund", json!({"payment_intent": payment})).await;
+    assert_eq!((status, &again["amount"], &again["status"]), (200, &json!(500), &json!("succeeded")));
+    assert_eq!(words(&told(&mut receiver, 2).await)[0], ("refund.created", "succeeded"));
+    for wrong in [json!({}), json!({"id": "re_nothing"}), json!({"id": made["id"], "status": "lost"})] {
+        assert_eq!(world.control("stripe/refund", wrong.clone()).await.0, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn disputes_are_opened_moved_on_listed_and_told_of() {
+    let (world, mut receiver) = world_and_receiver(&[]).await;
+    let (_, planted) = world.control("stripe/session", json!({"payment_status": "paid", "amount_total": 500})).await;
+    let payment = &planted["payment_intent"];
+    let (status, inquiry) =
+        world.control("stripe/dispute", json!({"payment_intent": payment, "status": "warning_needs_response"})).await;
+    assert_eq!((status, &inquiry["is_charge_refundable"], &inquiry["amount"]), (200, &json!(true), &json!(500)));
+    let escalated = json!({"id": inquiry["id"], "status": "needs_response", "due_by": 1_900_000_000});
+    assert_eq!(world.control("stripe/dispute", escalated).await.0, 200);
+    let (status, refused) = read(world.stripe_post("refunds", &[("payment_intent", payment.as_str().unwrap())])).await;
+    assert_eq!((status, &refused["error"]["code"]), (400, &json!("charge_disputed")));
+    assert_eq!(world.control("stripe/dispute", json!({"id": inquiry["id"], "status": "lost"})).await.0, 200);
+    assert_eq!(
+        words(&told(&mut receiver, 3).await),
+        [
+            ("charge.dispute.created", "warning_needs_response"),
+            ("charge.dispute.updated", "needs_response"),
+            ("charge.dispute.closed", "lost"),
+        ]
+    );
+    let (_, list) = read(world.stripe_get("disputes?limit=100&created[gte]=0")).await;
+    assert_eq!(list["data"].as_array().unwrap().len(), 1);
+    assert_eq!(list["data"][0]["evidence_details"]["due_by"], 1_900_000_000);
+    let (status, one) = read(world.stripe_get(&format!("disputes/{}", inquiry["id"].as_str().unwrap()))).await;
+    assert_eq!((status, &one["status"]), (200, &json!("lost")));
+    let (_, methods) = read(world.stripe_get("payment_method_configurations?limit=100")).await;
+    assert_eq!(methods["data"][0]["card"]["display_preference"]["value"], "on");
+}
+
 #[tokio::test]
 async fn the_pay_page_shows_the_order_and_takes_the_payment() {
     let (world, mut receiver) = world_and_receiver(&[]).await;

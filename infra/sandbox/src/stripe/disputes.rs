@@ -1,0 +1,123 @@
+//! Disputes and inquiries of customers' banks: opened and moved on by control calls, told by events.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::error::StripeError;
+use super::form::Form;
+use super::listing;
+use crate::state::State;
+
+/// How a dispute can stand.
+const STATUSES: [&str; 8] = [
+    "warning_needs_response",
+    "warning_under_review",
+    "warning_closed",
+    "needs_response",
+    "under_review",
+    "won",
+    "lost",
+    "prevented",
+];
+
+/// How long a bank lets one answer.
+const ANSWER_DAYS: i64 = 9;
+
+/// A dispute that is to be, or to change.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Given {
+    /// The one that changes; a new one without it.
+    id: Option<String>,
+    /// The payment of a new one.
+    payment_intent: Option<String>,
+    status: String,
+    /// Until when an answer is taken, in seconds since 1970.
+    due_by: Option<i64>,
+}
+
+/// Opens a dispute or moves it on.
+pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Value, String> {
+    if !STATUSES.contains(&given.status.as_str()) {
+        return Err(format!("status must be one of {}", STATUSES.join(", ")));
+    }
+    let (mut dispute, is_new) = match (&given.id, &given.payment_intent) {
+        (Some(id), None) => {
+            let known = state.stripe.disputes.iter().find(|dispute| dispute["id"] == id.as_str());
+            (known.cloned().ok_or_else(|| format!("no dispute {id}"))?, false)
+        }
+        (None, Some(payment)) => (opened(state, payment, now)?, true),
+        _ => return Err("give either the id of a dispute or a payment_intent".to_owned()),
+    };
+    dispute["status"] = json!(given.status);
+    // An inquiry has taken nothing yet: the charge can still be refunded.
+    dispute["is_charge_refundable"] = json!(given.status.starts_with("warning_"));
+    if let Some(due_by) = given.due_by {
+        dispute["evidence_details"]["due_by"] = json!(due_by);
+    }
+    let is_closed = ["warning_closed", "won", "lost", "prevented"].contains(&given.status.as_str());
+    let disputes = &mut state.stripe.disputes;
+    match disputes.iter_mut().find(|known| known["id"] == dispute["id"]) {
+        Some(known) => *known = dispute.clone(),
+        None => disputes.push(dispute.clone()),
+    }
+    if is_new {
+        state.tell("charge.dispute.created", &dispute);
+    } else if !is_closed {
+        state.tell("charge.dispute.updated", &dispute);
+    }
+    if is_closed {
+        state.tell("charge.dispute.closed", &dispute);
+    }
+    Ok(dispute)
+}
+
+fn opened(state: &mut State, payment: &str, now: Timestamp) -> Result<Value, String> {
+    let intent = state.stripe.payment_intents.get(payment).ok_or_else(|| format!("no payment {payment}"))?;
+    let (amount, charge, currency) =
+        (intent["amount_received"].clone(), intent["latest_charge"].clone(), intent["currency"].clone());
+    Ok(json!({
+        "id": state.identifiers.prefixed("du_1", 23),
+        "object": "dispute",
+        "amount": amount,
+        "balance_transactions": [],
+        "charge": charge,
+        "created": now.as_second(),
+        "currency": currency,
+        "enhanced_eligibility_types": [],
+        "evidence_details": {
+            "due_by": now.as_second() + ANSWER_DAYS * 24 * 3600,
+            "enhanced_eligibility": {},
+            "has_evidence": false,
+            "past_due": false,
+            "submission_count": 0,
+        },
+        "livemode": false,
+        "metadata": {},
+        "payment_intent": payment,
+        "reason": "general",
+    }))
+}
+
+pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
+    let mut parameters = vec!["payment_intent", "charge"];
+    parameters.extend(listing::PARAMETERS);
+    parameters.extend(listing::CREATED);
+    form.allow(&parameters)?;
+    let mut items = Vec::new();
+    for dispute in state.stripe.disputes.iter().rev() {
+        let named =
+            ["payment_intent", "charge"].into_iter().all(|name| form.get(name).is_none_or(|id| dispute[name] == id));
+        if named && listing::created_within(dispute, form)? {
+            items.push(dispute.clone());
+        }
+    }
+    listing::page(&items, "dispute", form, "/v1/disputes")
+}
+
+pub(crate) fn retrieve(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
+    form.allow(&["expand.#"])?;
+    let found = state.stripe.disputes.iter().find(|dispute| dispute["id"] == id);
+    found.cloned().ok_or_else(|| StripeError::missing("dispute", id, None))
+}
