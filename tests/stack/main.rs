@@ -21,6 +21,7 @@ mod inbox;
 mod integrity;
 mod killed;
 mod model_faults;
+mod money;
 mod operators;
 mod quarantine;
 mod redelivery;

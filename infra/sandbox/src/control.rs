@@ -1,4 +1,4 @@
-//! The control calls. Their interface is stated in the index page.
+//! The control calls; the index page states what they take.
 
 use std::sync::Arc;
 
@@ -103,10 +103,12 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
             Ok(Reply::json(status, attempt.value()))
         }
         ("POST", ["stripe", "refund"]) => {
-            told(shared, |state, now| refunds::put(state, &body(request)?, now).map_err(ControlError::bad))
+            let given: refunds::Given = body(request)?;
+            told(shared, given.lost, |state, now| refunds::put(state, &given, now))
         }
         ("POST", ["stripe", "dispute"]) => {
-            told(shared, |state, now| disputes::put(state, &body(request)?, now).map_err(ControlError::bad))
+            let given: disputes::Given = body(request)?;
+            told(shared, given.lost, |state, now| disputes::put(state, &given, now))
         }
         ("POST", ["stripe", "pay"]) => pay(shared, body(request)?).await,
         ("GET" | "POST", _) => Err(ControlError {
@@ -117,15 +119,21 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
     }
 }
 
-/// Changes the account and has the events of it delivered.
+/// Changes the account and has the events of it delivered, or lost.
 fn told(
     shared: &Arc<Shared>,
-    change: impl FnOnce(&mut State, Timestamp) -> Result<Value, ControlError>,
+    lost: bool,
+    change: impl FnOnce(&mut State, Timestamp) -> Result<Value, String>,
 ) -> Result<Reply, ControlError> {
     let changed = {
         let mut state = shared.lock();
         let now = state.now();
-        change(&mut state, now)?
+        let known = state.untold.len();
+        let changed = change(&mut state, now).map_err(ControlError::bad)?;
+        if lost {
+            state.untold.truncate(known);
+        }
+        changed
     };
     webhook::deliver_untold(shared);
     Ok(Reply::json(200, changed))

@@ -35,6 +35,9 @@ pub(crate) struct Given {
     status: String,
     /// Until when an answer is taken, in seconds since 1970.
     due_by: Option<i64>,
+    /// Whether its events are lost.
+    #[serde(default)]
+    pub(crate) lost: bool,
 }
 
 /// Opens a dispute or moves it on.

@@ -49,6 +49,9 @@ pub(crate) struct Given {
     amount: Option<i64>,
     #[serde(default = "succeeded")]
     status: String,
+    /// Whether its events are lost.
+    #[serde(default)]
+    pub(crate) lost: bool,
 }
 
 fn succeeded() -> String {

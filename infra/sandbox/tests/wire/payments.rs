@@ -215,15 +215,17 @@ async fn disputes_are_opened_moved_on_listed_and_told_of() {
     assert_eq!(world.control("stripe/dispute", escalated).await.0, 200);
     let (status, refused) = read(world.stripe_post("refunds", &[("payment_intent", payment.as_str().unwrap())])).await;
     assert_eq!((status, &refused["error"]["code"]), (400, &json!("charge_disputed")));
-    assert_eq!(world.control("stripe/dispute", json!({"id": inquiry["id"], "status": "lost"})).await.0, 200);
+    assert_eq!(world.control("stripe/dispute", json!({"id": inquiry["id"], "status": "won"})).await.0, 200);
     assert_eq!(
         words(&told(&mut receiver, 3).await),
         [
             ("charge.dispute.created", "warning_needs_response"),
             ("charge.dispute.updated", "needs_response"),
-            ("charge.dispute.closed", "lost"),
+            ("charge.dispute.closed", "won"),
         ]
     );
+    let lost = json!({"id": inquiry["id"], "status": "lost", "lost": true});
+    assert_eq!(world.control("stripe/dispute", lost).await.0, 200);
     let (_, list) = read(world.stripe_get("disputes?limit=100&created[gte]=0")).await;
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
     assert_eq!(list["data"][0]["evidence_details"]["due_by"], 1_900_000_000);

@@ -1,0 +1,114 @@
+//! What becomes of a payment after the sale: refunds that fail, disputes, and what Stripe lists and never told.
+
+use crate::{
+    operators::{decide, listed},
+    world::{SOON, Sale, World},
+};
+use serde_json::{Value, json};
+use tests::eventually;
+
+async fn payment(world: &World, sale: &Sale) -> String {
+    let session = world.stripe_session(&sale.session).await;
+    session["payment_intent"].as_str().expect("a payment").to_owned()
+}
+
+/// The sale's record once its money is in this state and the payment's history has what is named.
+async fn becomes(world: &World, sale: &Sale, state: &str, reported: impl Fn(&Value) -> bool) -> Value {
+    eventually(&format!("the money of {} to be {state}", sale.session), SOON, async || {
+        let document = world.aws.document(&sale.session, "SALE").await?;
+        (document["money"]["state"] == state && reported(&document["payment"])).then_some(document)
+    })
+    .await
+}
+
+/// An alert that names Stripe's object, as the topic told it.
+async fn alerted(world: &World, object: &Value, words: &str) {
+    let id = object.as_str().expect("an id");
+    eventually(&format!("an alert of {words}"), SOON, async || {
+        let (_, alerts) = world.stack.get(&format!("{}/control/alerts", world.stack.sandbox)).await;
+        let told = |alert: &Value| alert.to_string().contains(id) && alert.to_string().contains(words);
+        alerts.as_array().expect("alerts").iter().any(told).then_some(())
+    })
+    .await;
+}
+
+/// What a bank sends back is a human's again, and goes out once more, as another attempt.
+#[tokio::test]
+async fn a_refund_that_bounces_is_listed_and_issued_again() {
+    let world = World::alone().await;
+    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let sale = world.buy("strategy").await;
+    assert_eq!(world.answered(&sale.session).await.status, 500);
+    decide(&world, &["refunds", "issue", &sale.session]);
+    let refunds = |payment: &Value| payment["refunds"].as_array().map_or(0, Vec::len);
+    let document = becomes(&world, &sale, "refunded", |payment| refunds(payment) == 1).await;
+    let first = &document["payment"]["refunds"][0]["id"];
+    world.stack.control("stripe/refund", json!({ "id": first, "status": "failed" })).await;
+    becomes(&world, &sale, "refund_failed", |payment| payment["refunds"][0]["status"] == "failed").await;
+    alerted(&world, first, "a refund came back").await;
+    listed(&world, &["list"], &sale.session, true).await;
+    listed(&world, &["refunds", "list"], &sale.session, true).await;
+    let (code, text) = decide(&world, &["refunds", "issue", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    becomes(&world, &sale, "refunded", |payment| refunds(payment) == 2).await;
+    listed(&world, &["list"], &sale.session, false).await;
+    let calls = world.calls("stripe", "/v1/refunds").await;
+    let bodies: Vec<String> =
+        calls.iter().filter(|call| call["method"] == "POST").map(|call| call["request_body"].to_string()).collect();
+    assert_eq!(bodies.len(), 2, "{bodies:?}");
+    assert!(bodies[1].contains(&format!("refund-{}-1", sale.session)), "another attempt, another key: {bodies:?}");
+}
+
+/// An inquiry takes nothing; what it escalates to does, until it is decided.
+#[tokio::test]
+async fn an_inquiry_alerts_and_its_escalation_takes_the_money() {
+    let world = World::beside_others().await;
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    let payment = payment(&world, &sale).await;
+    let inquiry = json!({ "payment_intent": payment, "status": "warning_needs_response" });
+    let inquiry = world.stack.control("stripe/dispute", inquiry).await;
+    becomes(&world, &sale, "kept", |payment| payment["disputes"][0]["id"] == inquiry["id"]).await;
+    alerted(&world, &inquiry["id"], "asks about the payment").await;
+    listed(&world, &["list"], &sale.session, true).await;
+    for (status, state) in [("needs_response", "disputed"), ("under_review", "disputed"), ("won", "kept")] {
+        world.stack.control("stripe/dispute", json!({ "id": inquiry["id"], "status": status })).await;
+        becomes(&world, &sale, state, |payment| payment["disputes"][0]["status"] == status).await;
+    }
+    alerted(&world, &inquiry["id"], "the dispute was won").await;
+    listed(&world, &["list"], &sale.session, false).await;
+    assert_eq!(world.verdict(&sale.session).await.status, 200);
+}
+
+/// Two parts that are all of it.
+#[tokio::test]
+async fn parts_add_up() {
+    let world = World::beside_others().await;
+    let sale = world.buy("full").await;
+    world.delivered(&sale).await;
+    let payment = payment(&world, &sale).await;
+    let part = json!({ "payment_intent": payment, "amount": 200 });
+    world.stack.control("stripe/refund", part).await;
+    becomes(&world, &sale, "kept", |payment| payment["charge"]["returned"] == 200).await;
+    world.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
+    becomes(&world, &sale, "refunded", |payment| payment["charge"]["returned"] == 500).await;
+}
+
+/// The events of a refund and of a dispute are lost: the daily comparison finds both in Stripe's lists.
+#[tokio::test]
+async fn what_stripe_never_told_is_found_in_its_lists() {
+    let world = World::alone().await;
+    let (refunded, disputed) = (world.buy("quick").await, world.buy("quick").await);
+    for sale in [&refunded, &disputed] {
+        world.delivered(sale).await;
+    }
+    let lost = json!({ "payment_intent": payment(&world, &refunded).await, "lost": true });
+    world.stack.control("stripe/refund", lost).await;
+    let payment = payment(&world, &disputed).await;
+    let lost = json!({ "payment_intent": payment, "status": "needs_response", "lost": true });
+    let dispute = world.stack.control("stripe/dispute", lost).await;
+    world.aws.invoke("ReconcileFunctionName", &json!({})).await;
+    becomes(&world, &refunded, "refunded", |payment| payment["refunds"][0]["status"] == "succeeded").await;
+    becomes(&world, &disputed, "disputed", |payment| payment["disputes"][0]["status"] == "needs_response").await;
+    alerted(&world, &dispute["id"], "disputes the payment").await;
+}
