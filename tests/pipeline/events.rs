@@ -2,7 +2,7 @@
 
 use crate::simulator::{Simulator, paid_session, quick};
 use aws_lambda_events::event::sqs::SqsEvent;
-use domain::message::Message;
+use domain::{deployment::Execution, message::Message};
 use runtime::{Handled, http::Request};
 use serde_json::Value;
 use std::{collections::BTreeSet, fs, path::Path};
@@ -17,6 +17,9 @@ const QUEUES: [(&str, &str); 5] = [
     ("email-retry", "email-retry"),
     ("payment-events", "payments"),
 ];
+
+/// What a deployment asks.
+const HOOK: &str = "anvil";
 
 const BEHIND_THE_API: [&str; 3] = ["checkout", "webhook", "result"];
 
@@ -81,11 +84,18 @@ fn messages_are_understood_by_the_function_behind_their_queue() {
 }
 
 #[test]
+fn a_deployments_question_is_understood() {
+    let event: Value = serde_json::from_str(&event(HOOK)).unwrap();
+    assert!(Execution::of(&event).is_some());
+}
+
+#[test]
 fn schedules_are_what_eventbridge_sends() {
     for function in names("functions", "") {
         let event: Value = serde_json::from_str(&event(&function)).unwrap();
-        let is_elsewhere =
-            QUEUES.iter().any(|(name, _)| *name == function) || BEHIND_THE_API.contains(&function.as_str());
+        let is_elsewhere = QUEUES.iter().any(|(name, _)| *name == function)
+            || BEHIND_THE_API.contains(&function.as_str())
+            || function == HOOK;
         let is_scheduled = event["detail-type"] == "Scheduled Event" && event["source"] == "aws.events";
         assert_eq!(is_scheduled, !is_elsewhere, "{function}");
     }

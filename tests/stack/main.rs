@@ -25,6 +25,7 @@ mod money;
 mod operators;
 mod quarantine;
 mod redelivery;
+mod release;
 mod restoration;
 mod retrieval;
 mod smoke;

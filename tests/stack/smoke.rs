@@ -62,25 +62,13 @@ async fn a_healthy_stack_passes_and_is_left_as_it_was() {
     told.await;
     let alerts = world.aws.alerts(&critical).await;
     assert!(alerts.is_empty(), "{alerts:?}");
-    let runs = runs(&world).await;
+    let runs = world.function_records("smoke-test", "smoke_test").await;
     for session in sessions {
         let prefix = session.get(..12).expect("a whole session id");
         let own = runs.iter().find(|run| run["session"] == prefix);
         let own = own.unwrap_or_else(|| panic!("no record of {prefix}: {runs:?}"));
         assert_eq!((&own["trigger"], &own["passed"], &own["exit_code"]), (&json!("manual"), &json!(10), &json!(0)));
     }
-}
-
-/// What the log holds of every run of the smoke test, in the order of the log.
-async fn runs(world: &World) -> Vec<Value> {
-    let mut runs = Vec::new();
-    for key in world.aws.keys("AuditBucket", "/function/smoke-test/").await {
-        let record: Value = serde_json::from_str(&world.aws.text("AuditBucket", &key).await).expect("a line of JSON");
-        if record["event"] == "smoke_test" {
-            runs.push(record["details"].clone());
-        }
-    }
-    runs
 }
 
 /// Verification criteria 2 and 4, with the model down: the spec's own example. The stages behind it are tried.
@@ -139,7 +127,7 @@ async fn a_production_key_calls_nobody() {
 async fn the_function_runs_the_same_test() {
     let world = looked_after().await;
     let heard = world.aws.subscribe("OpsTopicArn").await;
-    let before = runs(&world).await.len();
+    let before = world.function_records("smoke-test", "smoke_test").await.len();
     world.aws.invoke("SmokeTestFunctionName", &json!({ "source": "aws.events" })).await;
     eventually("the broadcast", SOON, async || {
         let told = world.aws.alerts(&heard).await;
@@ -147,7 +135,7 @@ async fn the_function_runs_the_same_test() {
     })
     .await;
     // The table is the test's alone, so what was added is this run's; the log of a day is in the order of its numbers.
-    let runs = runs(&world).await;
+    let runs = world.function_records("smoke-test", "smoke_test").await;
     let own: Vec<&Value> = runs.iter().skip(before).collect();
     assert!(own.iter().any(|run| run["trigger"] == "cron" && run["passed"] == 10), "{own:?}");
 }

@@ -256,6 +256,19 @@ impl World {
         lines
     }
 
+    /// What the log holds of one kind of a function's events, in the order of its numbers.
+    pub(crate) async fn function_records(&self, function: &str, event: &str) -> Vec<Value> {
+        let mut found = Vec::new();
+        for key in self.aws.keys("AuditBucket", &format!("/function/{function}/")).await {
+            let line = self.aws.text("AuditBucket", &key).await;
+            let record: Value = serde_json::from_str(&line).expect("a line of JSON");
+            if record["event"] == event {
+                found.push(record["details"].clone());
+            }
+        }
+        found
+    }
+
     /// The session's audit records.
     pub(crate) async fn records(&self, session: &str) -> Vec<Value> {
         let lines = self.lines(session).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Calls of our AWS adapters and the action that each needs: methods of a client, and the parts of a transaction.
-const CALLS: [(&str, &str); 31] = [
+const CALLS: [(&str, &str); 33] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
@@ -41,6 +41,8 @@ const CALLS: [(&str, &str); 31] = [
     ("get_public_key", "kms:GetPublicKey"),
     ("put_lifecycle_event_hook_execution_status", "codedeploy:PutLifecycleEventHookExecutionStatus"),
     ("get_metric_statistics", "cloudwatch:GetMetricStatistics"),
+    ("describe_alarms", "cloudwatch:DescribeAlarms"),
+    ("describe_stack_events", "cloudformation:DescribeStackEvents"),
 ];
 
 /// What Lambda itself does with a function's role: its log, and the queue that starts it.
@@ -54,13 +56,8 @@ const BY_LAMBDA: [&str; 6] = [
 ];
 
 /// What operators do with their own rights, and no function.
-const BY_OPERATORS: [&str; 5] = [
-    "cloudwatch:GetMetricStatistics",
-    "kms:GetPublicKey",
-    "sqs:GetQueueAttributes",
-    "sqs:ListMessageMoveTasks",
-    "sqs:StartMessageMoveTask",
-];
+const BY_OPERATORS: [&str; 4] =
+    ["kms:GetPublicKey", "sqs:GetQueueAttributes", "sqs:ListMessageMoveTasks", "sqs:StartMessageMoveTask"];
 
 fn sources(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a source directory");

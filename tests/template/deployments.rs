@@ -88,6 +88,17 @@ fn deployments_are_gated(template: &Template) -> Vec<String> {
     if target(&update["BeforeAllowTrafficHook"]) != Some("SmokeTestFunction") {
         found.push("GateAlias: no deployment asks the smoke test".to_owned());
     }
+    let verdict = template.resource("GateVerdictAlias");
+    let update = &verdict["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"];
+    if target(&update["BeforeAllowTrafficHook"]) != Some("AnvilFunction") {
+        found.push("GateVerdictAlias: a deployment ends without a verdict".to_owned());
+    }
+    if verdict["DependsOn"] != "GateAlias" {
+        found.push("GateVerdictAlias: judges before the smoke test has run".to_owned());
+    }
+    if target(&verdict["Properties"]["FunctionVersion"]) != Some("GateVerdictVersion") {
+        found.push("GateVerdictAlias: does not move to the version of this release".to_owned());
+    }
     if target(&gate["Properties"]["FunctionVersion"]) != Some("GateVersion") {
         found.push("GateAlias: does not move to the version of this release".to_owned());
     }
@@ -125,15 +136,23 @@ fn a_deployment_waits_for_the_smoke_test_and_the_smoke_test_for_the_pipeline() {
         ),
         "that failed stays",
     );
-    assert_rule(rule, set(&property("GateAlias", "FunctionVersion"), json!("$LATEST")), "does not move");
+    assert_rule(rule, set(&property("GateAlias", "FunctionVersion"), json!("$LATEST")), "GateAlias: does not move");
+    let hook = "/Resources/GateVerdictAlias/UpdatePolicy/CodeDeployLambdaAliasUpdate/BeforeAllowTrafficHook";
+    assert_rule(rule, remove(hook), "ends without a verdict");
+    assert_rule(rule, remove("/Resources/GateVerdictAlias/DependsOn"), "judges before the smoke test");
+    let version = property("GateVerdictAlias", "FunctionVersion");
+    assert_rule(rule, set(&version, json!("$LATEST")), "GateVerdictAlias: does not move");
 }
 
-/// The one policy outside a role (it names the deployment group, which names the role): one action, on one group.
+/// The policies outside their roles (they name the deployment group, which names the roles) and whose they are.
+const ANSWERS: [(&str, &str); 2] = [("GateAnswerPolicy", "SmokeTestRole"), ("GateVerdictAnswerPolicy", "AnvilRole")];
+
+/// Each allows one action, on one group.
 fn the_answer_is_narrow(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, policy) in template.of_type("AWS::IAM::RolePolicy") {
         let properties = &policy["Properties"];
-        if id != "GateAnswerPolicy" || target(&properties["RoleName"]) != Some("SmokeTestRole") {
+        if !ANSWERS.iter().any(|(policy, role)| id == *policy && target(&properties["RoleName"]) == Some(role)) {
             found.push(format!("{id}: policies belong into their role"));
             continue;
         }

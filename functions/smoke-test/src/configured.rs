@@ -1,16 +1,12 @@
 //! The smoke test as the environment configures it. The configuration is read with each run, so that a deployment
 //! hears also of a mistake in it.
 
-use crate::{
-    handle::SmokeTest,
-    hook::{Deployments, Execution, Status},
-};
+use crate::handle::SmokeTest;
 use async_trait::async_trait;
-use aws::CodeDeploy;
 use backend::Backend;
 use domain::{
     Metric,
-    ports::{Alerts, Clock, Meter, StorageError},
+    ports::{Alerts, Clock, Meter},
 };
 use runtime::{Error, System, telemetry};
 use smoke::{Ending, Report, Trigger, Wired};
@@ -18,13 +14,6 @@ use smoke::{Ending, Report, Trigger, Wired};
 /// Builds and runs the smoke test.
 pub struct Configured {
     backend: Backend,
-}
-
-#[async_trait]
-impl Deployments for CodeDeploy {
-    async fn answer(&self, execution: &Execution, status: Status) -> Result<(), StorageError> {
-        Self::answer(self, &execution.deployment, &execution.hook, status == Status::Succeeded).await
-    }
 }
 
 impl Configured {

@@ -1,8 +1,11 @@
 //! One event: CodeDeploy's question, or the schedule's.
 
-use crate::hook::{self, Deployments};
+use crate::hook;
 use async_trait::async_trait;
-use domain::ports::Pause;
+use domain::{
+    deployment::Execution,
+    ports::{Deployments, Pause},
+};
 use runtime::{Error, telemetry};
 use serde_json::Value;
 use smoke::{Ending, Trigger};
@@ -28,7 +31,7 @@ pub struct Ports<'a> {
 /// # Errors
 /// When the test could not be set up, or a deployment could not be answered.
 pub async fn handle(ports: Ports<'_>, event: &Value) -> Result<(), Error> {
-    match hook::execution(event) {
+    match Execution::of(event) {
         Some(execution) => {
             let test = ports.test.run(Trigger::Deploy);
             let run = async { test.await.map_err(|error| telemetry::chain(error.as_ref())) };

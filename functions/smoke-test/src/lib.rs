@@ -7,4 +7,3 @@ mod hook;
 
 pub use configured::Configured;
 pub use handle::{Ports, SmokeTest, handle};
-pub use hook::{Deployments, Execution, Status};

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, Write};
 
-use anvil::{Facts, Mode, Reason, Verdict, assess};
+use anvil_rules::{Facts, Mode, Reason, Verdict, assess};
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::command::Ended;
 use crate::json_lines::{LinesError, answer_lines};
-use crate::{anvil_corpus, anvil_endpoint, anvil_evidence, anvil_report};
+use crate::{anvil_corpus, anvil_endpoint, anvil_evidence, anvil_override, anvil_report};
 
 #[derive(Subcommand)]
 pub(crate) enum AnvilCommand {
@@ -31,8 +31,15 @@ pub(crate) enum AnvilCommand {
     #[command(subcommand, after_help = "Example:\n  oracle anvil corpus lint draft.jsonl")]
     Corpus(anvil_corpus::CorpusCommand),
     /// The last verdicts with their evidence, and each kernel against its threshold over time.
-    #[command(after_help = "Example:\n  oracle anvil report --ledger verdicts.jsonl --html gate.html")]
+    #[command(
+        after_help = "Examples:\n  oracle anvil report --stack-name oracle --html gate.html\n  oracle anvil report --ledger verdicts.jsonl"
+    )]
     Report(anvil_report::ReportArguments),
+    /// Let a release go live whatever its verdict: two people, a reason, four hours.
+    #[command(
+        after_help = "Example:\n  oracle anvil override --release v7 --by dana --second kim --reason 'the alarm is known'"
+    )]
+    Override(anvil_override::OverrideArguments),
 }
 
 #[derive(Args)]
@@ -76,6 +83,7 @@ pub(crate) fn run(
         AnvilCommand::Smoke(arguments) => Ok(anvil_endpoint::smoke(arguments)?),
         AnvilCommand::Corpus(command) => Ok(anvil_corpus::run(command)?),
         AnvilCommand::Report(arguments) => Ok(anvil_report::run(arguments)?),
+        AnvilCommand::Override(arguments) => Ok(anvil_override::run(arguments)?),
     }
 }
 
@@ -124,13 +132,13 @@ mod tests {
     #[test]
     fn nothing_of_the_gate_passes_to_customers() {
         let filter = filter::Filter::embedded();
-        let answers = anvil::brain::suite::specified();
+        let answers = anvil_rules::brain::suite::specified();
         let answers = answers
             .iter()
             .map(|case| assess(&case.prompt, &case.facts))
             .filter(|answer| answer.mode() == Mode::Analysis);
         let texts = answers.map(|answer| answer.text()).chain(["ANVIL".to_owned(), "ORPHEUS".to_owned()]);
-        for text in texts.chain(anvil::Kernel::ALL.map(|kernel| format!("{} is 0.5.", kernel.symbol()))) {
+        for text in texts.chain(anvil_rules::Kernel::ALL.map(|kernel| format!("{} is 0.5.", kernel.symbol()))) {
             assert_eq!(filter.check(&text).outcome, filter::Outcome::Quarantine, "{text}");
         }
     }

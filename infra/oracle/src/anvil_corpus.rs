@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anvil::brain::corpus::{Pair, lint};
+use anvil_rules::brain::corpus::{Pair, lint};
 use authority::fingerprint;
 use clap::Subcommand;
 use serde_json::json;
@@ -95,7 +95,7 @@ pub(crate) fn run(command: &CorpusCommand) -> Result<Ended, CommandError> {
         }
         CorpusCommand::Add { draft, category, input, response, json } => {
             let (category, input, response) = (category.clone(), input.clone(), response.clone());
-            add(draft, &Pair { category, input, response, facts: anvil::Facts::default() })?;
+            add(draft, &Pair { category, input, response, facts: anvil_rules::Facts::default() })?;
             let count = read(draft)?.len();
             answer(*json, &json!({ "pairs": count }), &format!("{count} pairs\n"))
         }
@@ -229,8 +229,12 @@ mod tests {
         assert_eq!(fingerprint(&fs::read(&path).unwrap()), hash);
         assert!(is_frozen(&path) && fs::metadata(&path).unwrap().permissions().readonly());
         assert_eq!(freeze(&draft, &dir.join("versions")).unwrap().0, path, "the same content is the same version");
-        let pair =
-            Pair { category: "null".into(), input: "x".into(), response: "y".into(), facts: anvil::Facts::default() };
+        let pair = Pair {
+            category: "null".into(),
+            input: "x".into(),
+            response: "y".into(),
+            facts: anvil_rules::Facts::default(),
+        };
         assert!(matches!(add(&path, &pair), Err(CommandError::Refused(_))));
         add(&draft, &pair).unwrap();
         let (removed, added) = difference(&read(&path).unwrap(), &read(&draft).unwrap());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anvil::brain::suite::{Case, dual_mode, specified, told};
+use anvil_rules::brain::suite::{Case, dual_mode, specified, told};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -204,7 +204,7 @@ fn for_people(answered: &[Answered], score: &Score) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anvil::{assess, brain::suite::heard};
+    use anvil_rules::{assess, brain::suite::heard};
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::{TcpListener, TcpStream},

@@ -1,21 +1,19 @@
 //! `oracle anvil assess stack|deploy|config|forge|spec`: assessments of what was observed, bound to it.
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::Write,
     path::{Path, PathBuf},
 };
 
-use anvil::evidence::{Compliance, Configuration, Deployment, Evidence, Forge, KernelValues, Rule, Stack};
-use anvil::{Assessment, Effect, Kernel, Narrative, Story, Verdict};
-use authority::{BindingError, Category, Evidence as Observed, EvidenceBinding, EvidenceOperation};
+use anvil_rules::Story;
+use anvil_rules::evidence::{Compliance, Configuration, Deployment, Evidence, Forge, Rule, Stack};
 use clap::{Args, Subcommand};
 use domain::ports::Clock;
 use filter::{Filter, Outcome};
+use release::{Entry, bind};
 use runtime::System;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     anvil_endpoint::{NarratorArguments, narrate},
@@ -81,31 +79,6 @@ pub(crate) struct Keeping {
     narrator: NarratorArguments,
 }
 
-/// A verdict as the ledger keeps it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) at: String,
-    pub(crate) subject: String,
-    pub(crate) verdict: Verdict,
-    pub(crate) text: String,
-    #[serde(default)]
-    pub(crate) reasons: Vec<Told>,
-    #[serde(default)]
-    pub(crate) kernels: KernelValues,
-    #[serde(default)]
-    pub(crate) narrative: String,
-    /// Fingerprints of what was observed.
-    #[serde(default)]
-    pub(crate) evidence: Value,
-}
-
-/// A reason as the ledger keeps it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
-    pub(crate) effect: Effect,
-    pub(crate) text: String,
-}
-
 /// Assesses one subject. Exit code 1 unless it may ship.
 pub(crate) fn run(subject: &Subject) -> Result<Ended, CommandError> {
     match subject {
@@ -138,7 +111,9 @@ fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keepi
     let story = Story::of(subject, &assessment);
     let told = narrate(&keeping.narrator, &story.prompt());
     let narrative = story.told(told, |text| Filter::embedded().check(text).outcome == Outcome::Pass);
-    let entry = entry(subject, &assessment, observed.kernels(), &narrative, &binding)?;
+    let evidence = serde_json::to_value(binding)?;
+    let kept = Entry::of(System.now(), subject, &assessment, observed.kernels(), evidence);
+    let entry = Entry { narrative: narrative.text().to_owned(), ..kept };
     if let Some(ledger) = &keeping.ledger {
         append(ledger, &entry)?;
     }
@@ -150,68 +125,11 @@ fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keepi
     Ok(if assessment.verdict().may_ship() { Ended::Done } else { Ended::Nothing })
 }
 
-fn entry(
-    subject: &str,
-    assessment: &Assessment,
-    kernels: KernelValues,
-    narrative: &Narrative,
-    binding: &EvidenceBinding,
-) -> Result<Entry, CommandError> {
-    let reasons = assessment.reasons().iter();
-    Ok(Entry {
-        at: System.now().to_iso(),
-        subject: subject.to_owned(),
-        verdict: assessment.verdict(),
-        text: assessment.text(),
-        reasons: reasons.map(|reason| Told { effect: reason.effect(), text: reason.text().to_owned() }).collect(),
-        kernels,
-        narrative: narrative.text().to_owned(),
-        evidence: serde_json::to_value(binding)?,
-    })
-}
-
 fn append(ledger: &Path, entry: &Entry) -> Result<(), CommandError> {
     let line = serde_json::to_string(entry)? + "\n";
     let file = fs::OpenOptions::new().create(true).append(true).open(ledger);
     file.and_then(|mut file| file.write_all(line.as_bytes()))
         .map_err(|error| CommandError::failed(&format!("{} cannot be written", ledger.display()), error))
-}
-
-/// Binds a verdict to what was observed: fingerprints of its form, its content and the moment's values. A verdict is a
-/// figure from data: the gate's operation is `calculate`.
-fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingError> {
-    let empty = Map::new();
-    let fields = observed.as_object().unwrap_or(&empty);
-    let kinds: BTreeMap<&String, &str> = fields.iter().map(|(name, value)| (name, kind(value))).collect();
-    let count = |value: &Value| value.as_array().map_or(1, Vec::len);
-    let rows: usize = fields.values().filter(|value| !value.is_null()).map(count).sum();
-    let missing: Vec<&String> = fields.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name).collect();
-    let thresholds = Kernel::ALL.map(|kernel| format!("{} {}", kernel.symbol(), kernel.threshold()));
-    let names: Vec<&String> = fields.keys().collect();
-    let schema = json!({ "tables": [subject], "columns": names, "types": kinds, "constraints": thresholds });
-    let sample = json!({ "row_count": rows, "nullability": missing, "rows": observed });
-    let state = json!({ "values": observed, "cache": "none", "connection": subject });
-    let observations = [
-        (Category::Schema, schema, format!("{} fields and the kernels' thresholds", names.len())),
-        (Category::DataSample, sample, format!("{rows} observations, {} not made", missing.len())),
-        (Category::StateSnapshot, state, "the values at the moment of the verdict".to_owned()),
-    ];
-    let mut evidence = BTreeMap::new();
-    for (category, observation, summary) in observations {
-        evidence.insert(category, Observed::observe(category, &observation, &summary)?);
-    }
-    EvidenceBinding::new(EvidenceOperation::Calculate, evidence)
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[derive(Deserialize)]
@@ -251,22 +169,7 @@ fn compliance(repository: &Path) -> Result<Compliance, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_verdict_is_bound_to_exactly_what_was_observed() {
-        let of = |document: &str| {
-            let observed: Forge = serde_json::from_str(document).unwrap();
-            serde_json::to_value(bind("the forge", &serde_json::to_value(observed).unwrap()).unwrap()).unwrap()
-        };
-        let bound = of(r#"{"loss":0.378}"#);
-        assert_eq!(bound["operation"], "calculate");
-        let fingerprint = |value: &Value| value["evidence"]["data_sample"]["fingerprint"].as_str().unwrap().to_owned();
-        assert_eq!(fingerprint(&bound).len(), 64);
-        assert_eq!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.378,"pairs":null}"#)));
-        assert_ne!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.379}"#)));
-        let text = bound.to_string();
-        assert!(!text.contains("0.378"), "a binding holds no raw data: {text}");
-    }
+    use anvil_rules::Verdict;
 
     #[test]
     fn this_repository_keeps_what_it_says_it_keeps() {

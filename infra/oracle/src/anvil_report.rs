@@ -1,15 +1,19 @@
 //! `oracle anvil report --html`: the last verdicts with their evidence, and each kernel against its threshold over time.
 
-use std::{fmt::Write, fs, path::PathBuf};
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use anvil::{Bound, Kernel};
+use anvil_rules::{Bound, Kernel};
 use clap::Args;
 use domain::ports::Clock;
+use release::Entry;
 use runtime::System;
 
 use crate::{
-    anvil_evidence::Entry,
-    command::{CommandError, Ended},
+    command::{CommandError, Ended, Target, wait},
     output::{self, Row},
     report_page::{escaped, head},
 };
@@ -24,33 +28,27 @@ const AXIS: f64 = 60.0;
 
 #[derive(Args)]
 pub(crate) struct ReportArguments {
-    /// The ledger that `oracle anvil assess … --ledger` writes.
-    #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
+    /// The ledger that `oracle anvil assess … --ledger` writes; without this the stack's last deployments.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack_name", "stack"])]
+    ledger: Option<PathBuf>,
     /// Write a page that needs nothing else.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
-    /// Write one JSON object a verdict instead of text for people.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    target: Target,
 }
 
 /// Reports the last verdicts.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
-    let shown = arguments.ledger.display();
-    let failed = |error| CommandError::failed(&format!("{shown} cannot be read"), error);
-    let text = fs::read_to_string(&arguments.ledger).map_err(failed)?;
-    let mut entries: Vec<Entry> = Vec::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let entry = serde_json::from_str(line);
-        entries
-            .push(entry.map_err(|error| CommandError::failed(&format!("{shown}:{}: no verdict", index + 1), error))?);
-    }
+    let entries = match &arguments.ledger {
+        Some(ledger) => of_ledger(ledger)?,
+        None => of_deployments(&arguments.target)?,
+    };
     let last = &entries[entries.len().saturating_sub(SHOWN)..];
     if let Some(file) = &arguments.html {
         let failed = |error| CommandError::failed(&format!("{} cannot be written", file.display()), error);
         fs::write(file, page(last, &System.now().to_iso())).map_err(failed)?;
-    } else if arguments.json {
+    } else if arguments.target.json {
         for entry in last {
             output::print_json(entry)?;
         }
@@ -59,6 +57,26 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         output::print(&output::table(&["AT (UTC)", "SUBJECT", "VERDICT"], &rows, output::width()))?;
     }
     Ok(Ended::Done)
+}
+
+fn of_ledger(ledger: &Path) -> Result<Vec<Entry>, CommandError> {
+    let shown = ledger.display();
+    let failed = |error| CommandError::failed(&format!("{shown} cannot be read"), error);
+    let text = fs::read_to_string(ledger).map_err(failed)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let entry = |(index, line)| {
+        serde_json::from_str(line)
+            .map_err(|error| CommandError::failed(&format!("{shown}:{}: no verdict", index + 1), error))
+    };
+    lines.map(entry).collect()
+}
+
+fn of_deployments(target: &Target) -> Result<Vec<Entry>, CommandError> {
+    let deployed = target.open()?;
+    wait(async {
+        let verdicts = release::verdicts(deployed.function_journal(release::FUNCTION)).await;
+        verdicts.map_err(|error| CommandError::failed("the verdicts cannot be read", error))
+    })
 }
 
 fn row(entry: &Entry) -> Row {
@@ -140,7 +158,7 @@ fn chart(kernel: Kernel, values: &[(&str, f64)]) -> String {
         values.iter().enumerate().map(|(index, (_, value))| format!("{:.1},{:.1}", x(index), y(*value))).collect();
     let _ = write!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"var(--bar)\"/>", points.join(" "));
     for (index, (at, value)) in values.iter().enumerate() {
-        let is_within = anvil::Measure::from_f64(*value).is_some_and(|value| kernel.bound().admits(value));
+        let is_within = anvil_rules::Measure::from_f64(*value).is_some_and(|value| kernel.bound().admits(value));
         let colour = if is_within { "var(--full)" } else { "var(--warn)" };
         let _ = write!(
             svg,

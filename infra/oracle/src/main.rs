@@ -5,6 +5,7 @@ mod anvil_command;
 mod anvil_corpus;
 mod anvil_endpoint;
 mod anvil_evidence;
+mod anvil_override;
 mod anvil_report;
 mod audit_command;
 mod audit_report;

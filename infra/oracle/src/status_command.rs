@@ -109,8 +109,8 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
 }
 
 /// The stack's name, and how everything in it stands, for the quality gate.
-pub(crate) fn standings(target: &Target) -> Result<(String, Vec<anvil::evidence::Check>), CommandError> {
-    use anvil::evidence::{Check, Standing};
+pub(crate) fn standings(target: &Target) -> Result<(String, Vec<anvil_rules::evidence::Check>), CommandError> {
+    use anvil_rules::evidence::{Check, Standing};
     let deployed = target.open()?;
     let checks = wait(async { Ok(looked_at(&deployed, System.now()).await) })?;
     let standing = |state| match state {

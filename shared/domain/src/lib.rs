@@ -10,6 +10,7 @@ pub mod cache_entries;
 pub mod cache_health;
 pub mod checkout_session;
 pub mod customer_text;
+pub mod deployment;
 pub mod erasure;
 pub mod inbox;
 pub mod mail;

@@ -1,6 +1,7 @@
 //! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
 //! ones that fail, duplicate and crash on purpose.
 
+mod deployments;
 mod erasure;
 mod log;
 mod mail;
@@ -11,6 +12,7 @@ mod payments;
 mod sales;
 
 pub use crate::cache_entries::CacheEntries;
+pub use deployments::Deployments;
 pub use erasure::{SaleData, SaleMails};
 pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,

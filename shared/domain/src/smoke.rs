@@ -6,6 +6,7 @@
 
 use crate::{CheckoutSession, PaymentStatus, Query, SessionId, Submission, Tier, Timestamp, ports::PaymentError};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The tier that is ordered, for 1.00 CAD that nobody pays.
@@ -13,6 +14,20 @@ pub const TIER: Tier = Tier::Quick;
 
 /// The question, verbatim from the spec: no other one is ever answered without payment.
 pub const QUERY: &str = "Is the Oracle pipeline operational? This is an automated smoke test.";
+
+/// The function's name: that of its memory, of its stream in the audit log, and of its folder.
+pub const FUNCTION: &str = "smoke-test";
+
+/// How the last run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRun {
+    /// When it began.
+    pub at: Timestamp,
+    /// Stages that passed.
+    pub passed: u64,
+    /// All stages.
+    pub of: u64,
+}
 
 /// Where the mail goes, and the only place (invariant 3).
 pub const EMAIL: &str = "oracle-smoke-test@42sisters.ai";

@@ -22,7 +22,7 @@ pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
 
 /// The quality gate's rule and its reading of texts.
 pub(super) fn anvil(bench: &Bench) -> Result<(), Error> {
-    let example = ["run", "--quiet", "--release", "--locked", "--package", "anvil", "--example", "anvil_bench"];
+    let example = ["run", "--quiet", "--release", "--locked", "--package", "anvil-rules", "--example", "anvil_bench"];
     run(bench, "anvil", cargo().args(example))
 }
 

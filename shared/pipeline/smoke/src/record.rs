@@ -5,13 +5,11 @@ use audit::{FunctionJournal, Notebook, Noted};
 use domain::{
     SessionId, Timestamp,
     ports::{Pause, Versioned},
+    smoke::LastRun,
 };
 use runtime::within;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-/// The function's name: that of its memory, of its stream in the audit log, and of its folder.
-pub(crate) const FUNCTION: &str = "smoke-test";
 
 /// More sessions than this are not remembered: entries are also cleaned up by age.
 const MOST_LEFTOVERS: usize = 20;
@@ -28,6 +26,9 @@ pub(crate) struct Memory {
     /// Sessions whose cache entries are not known to be gone.
     #[serde(default)]
     pub(crate) leftovers: Vec<SessionId>,
+    /// The last run, for the gate of deployments.
+    #[serde(default)]
+    pub(crate) last: Option<LastRun>,
 }
 
 /// What was remembered when a run began; nothing where that could not be read.
@@ -62,6 +63,7 @@ impl Remembered {
             memory.leftovers.extend(report.leftovers.iter().cloned());
             let surplus = memory.leftovers.len().saturating_sub(MOST_LEFTOVERS);
             memory.leftovers.drain(..surplus);
+            memory.last = Some(report.last_run());
             let noted = Noted::save(()).recording("smoke_test", report.facts(trigger));
             alerts.iter().cloned().fold(noted, Noted::alerting)
         };
@@ -103,7 +105,7 @@ async fn loaded(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Option<Versi
 mod tests {
     use super::*;
     use crate::stage::{Failure, Outcome, Stage};
-    use domain::Channel;
+    use domain::{Channel, smoke::FUNCTION};
     use serde_json::{Value, json};
     use testkit::{Fault, Plan, World, run};
 

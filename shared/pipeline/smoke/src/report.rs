@@ -1,7 +1,7 @@
 //! What a run has found, in the forms of the spec: the report, the broadcast, the alert, the exit code.
 
 use crate::stage::{Failure, Outcome, Stage};
-use domain::{Alert, Channel, SessionId, Timestamp};
+use domain::{Alert, Channel, SessionId, Timestamp, smoke::LastRun};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -88,6 +88,12 @@ impl Report {
     #[must_use]
     pub fn passed(&self) -> usize {
         self.stages.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Pass(_))).count()
+    }
+
+    /// When it ran, and how many stages passed.
+    pub(crate) fn last_run(&self) -> LastRun {
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        LastRun { at: self.started_at, passed: count(self.passed()), of: count(Stage::ALL.len()) }
     }
 
     /// How it ended.

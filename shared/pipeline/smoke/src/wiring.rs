@@ -2,7 +2,7 @@
 
 use crate::{
     ports::{Network, Ports, Reply, Settings, Site, TestCheckout, Unreachable},
-    record::{FUNCTION, Remembered},
+    record::Remembered,
     report::{Report, Trigger},
     run,
 };
@@ -12,6 +12,7 @@ use backend::{Backend, JournalStores, SecretName};
 use domain::{
     SessionId,
     ports::{Clock, PaymentError},
+    smoke::FUNCTION,
 };
 use runtime::{Error, System};
 use std::time::Duration;

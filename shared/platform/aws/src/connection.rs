@@ -204,6 +204,16 @@ impl Connection {
         aws_sdk_dynamodb::Client::from_conf(client_config!(self, aws_sdk_dynamodb).build())
     }
 
+    #[cfg(feature = "stack-watch")]
+    pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {
+        aws_sdk_cloudformation::Client::from_conf(client_config!(self, aws_sdk_cloudformation).build())
+    }
+
+    #[cfg(feature = "stack-watch")]
+    pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
+        aws_sdk_cloudwatch::Client::from_conf(client_config!(self, aws_sdk_cloudwatch).build())
+    }
+
     pub(crate) fn codedeploy(&self) -> aws_sdk_codedeploy::Client {
         aws_sdk_codedeploy::Client::from_conf(client_config!(self, aws_sdk_codedeploy).build())
     }

@@ -1,8 +1,12 @@
 //! CodeDeploy: what a hook's function answers the deployment that waits for it.
 
 use crate::{Connection, attempts::Step};
+use async_trait::async_trait;
 use aws_sdk_codedeploy::types::LifecycleEventStatus;
-use domain::ports::StorageError;
+use domain::{
+    deployment::{Answer, Execution},
+    ports::{Deployments, StorageError},
+};
 
 /// CodeDeploy.
 #[derive(Debug)]
@@ -14,17 +18,19 @@ impl CodeDeploy {
     pub const fn new(connection: Connection) -> Self {
         Self(connection)
     }
+}
 
-    /// Tells a deployment whether its hook has succeeded.
-    ///
-    /// # Errors
-    /// [`StorageError`] when it did not take the answer.
-    pub async fn answer(&self, deployment: &str, hook: &str, succeeded: bool) -> Result<(), StorageError> {
+#[async_trait]
+impl Deployments for CodeDeploy {
+    async fn answer(&self, execution: &Execution, answer: Answer) -> Result<(), StorageError> {
         let client = self.0.codedeploy();
-        let status = if succeeded { LifecycleEventStatus::Succeeded } else { LifecycleEventStatus::Failed };
+        let status = match answer {
+            Answer::Succeeded => LifecycleEventStatus::Succeeded,
+            Answer::Failed => LifecycleEventStatus::Failed,
+        };
         let put = || async {
-            let put = client.put_lifecycle_event_hook_execution_status().deployment_id(deployment);
-            put.lifecycle_event_hook_execution_id(hook).status(status.clone()).send().await?;
+            let put = client.put_lifecycle_event_hook_execution_status().deployment_id(&execution.deployment);
+            put.lifecycle_event_hook_execution_id(&execution.hook).status(status.clone()).send().await?;
             Ok(())
         };
         let step = Step { name: "deployment answer", operation: "DEPLOYMENT", subject: "-" };

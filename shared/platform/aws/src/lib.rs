@@ -28,6 +28,8 @@ mod rotation;
 mod sale_data;
 mod sales;
 mod secrets;
+#[cfg(feature = "stack-watch")]
+mod stack_watch;
 mod subject_keys;
 mod submissions;
 mod transactions;
@@ -47,6 +49,8 @@ pub use rotation::Rotation;
 pub use sale_data::StoredSaleData;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
+#[cfg(feature = "stack-watch")]
+pub use stack_watch::{StackWatch, Traffic};
 pub use subject_keys::{KmsSubjectKeys, SubjectSeal};
 pub use submissions::DynamoSubmissions;
 

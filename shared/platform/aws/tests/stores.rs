@@ -9,7 +9,8 @@ use domain::{
     Alert, CachedVerdict, SessionId, Timestamp,
     alert::Severity,
     cache_entries::{CacheDelta, ListedEntry, Removal},
-    ports::{Alerts, CacheEntries, CacheEntry, Randomness, SaleStore, VerdictArchive},
+    deployment::{Answer, Execution},
+    ports::{Alerts, CacheEntries, CacheEntry, Deployments, Randomness, SaleStore, VerdictArchive},
 };
 use serde_json::{Value, json};
 use server::{Reply, Server, nobody};
@@ -352,11 +353,12 @@ async fn an_outage_of_everything_ends_in_the_log_and_blocks_nobody() {
 /// Smoke Test, invariant 8: a deployment is answered, also where the first attempts get lost.
 #[tokio::test]
 async fn a_deployment_hears_how_its_hook_has_ended() {
-    for (succeeded, status) in [(true, "Succeeded"), (false, "Failed")] {
+    let execution = Execution { deployment: "d-1".to_owned(), hook: "e-1".to_owned() };
+    for (answer, status) in [(Answer::Succeeded, "Succeeded"), (Answer::Failed, "Failed")] {
         let reply = (200, r#"{"lifecycleEventHookExecutionId":"e-1"}"#.to_owned());
         let server = Server::start([down(), reply]).await;
         let deployments = aws::CodeDeploy::new(connection(&server.url));
-        deployments.answer("d-1", "e-1", succeeded).await.unwrap();
+        deployments.answer(&execution, answer).await.unwrap();
         let seen = server.seen();
         assert_eq!(seen.len(), 2, "{seen:?}");
         let asked: serde_json::Value = serde_json::from_str(&seen[1]).unwrap();
@@ -367,7 +369,7 @@ async fn a_deployment_hears_how_its_hook_has_ended() {
     }
     let server = Server::start([]).await;
     let deployments = aws::CodeDeploy::new(connection(&server.url));
-    assert!(deployments.answer("d-1", "e-1", true).await.is_err(), "nobody took the answer");
+    assert!(deployments.answer(&execution, Answer::Succeeded).await.is_err(), "nobody took the answer");
 }
 
 /// A process of its own, with the table that all processes share.

@@ -1,8 +1,8 @@
 //! How long an assessment takes. One JSON object a line; meaningful in release builds only:
-//! `cargo run --release -p anvil --example anvil_bench`.
+//! `cargo run --release -p anvil-rules --example anvil_bench`.
 #![allow(clippy::print_stdout, reason = "a benchmark's output")]
 
-use anvil::{Assessment, Facts, Measure, Mode, Readings, assess, judge_readings};
+use anvil_rules::{Assessment, Facts, Measure, Mode, Readings, assess, judge_readings};
 use std::hint::black_box;
 use std::time::Instant;
 

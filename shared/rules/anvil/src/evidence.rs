@@ -293,10 +293,13 @@ impl Evidence for Deployment {
                 format!("{errors} of {requests} canary requests cannot have failed."),
                 "the canary's figures",
             ),
-            Some(Canary { requests, .. }) if requests < LIMITS.fewest_canary_requests => Reason::blocked(format!(
-                "The canary has served {requests} requests of the {} that say something. Retry later.",
-                LIMITS.fewest_canary_requests
-            )),
+            Some(Canary { requests, errors }) if requests < LIMITS.fewest_canary_requests => {
+                let few = format!(
+                    "The canary failed {errors} of {requests} requests; {} would say something.",
+                    LIMITS.fewest_canary_requests
+                );
+                if errors == 0 { Reason::caution(few) } else { Reason::blocked(few) }
+            }
             Some(Canary { requests, errors }) if errors * 1000 > requests * LIMITS.canary_errors_per_thousand => {
                 Reason::fault(format!("The canary failed {errors} of {requests} requests."))
             }

@@ -4,7 +4,7 @@
 //! [`Assessment`]. The verdict follows from the reasons alone: who asks, how urgently, and what they demand is no input.
 //!
 //! ```
-//! use anvil::{Facts, Verdict, assess};
+//! use anvil_rules::{Facts, Verdict, assess};
 //!
 //! let sound = assess("Assess: Φζ=0.974, Ψχ=0.08, ΔΓ=0.05, ΩQ=0.91, λ_c=0.12", &Facts::default());
 //! assert_eq!(sound.verdict(), Verdict::Green);

@@ -1,7 +1,7 @@
 //! The rules behind the model's smoke tests, and what a lucky word gets there.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
-use anvil::{
+use anvil_rules::{
     Verdict, assess,
     brain::{
         corpus::{Finding, LIMITS, Pair, lint},
@@ -97,7 +97,7 @@ fn every_rule_of_the_corpus_finds_its_fault() {
         category: category.to_owned(),
         input: input.to_owned(),
         response: response.to_owned(),
-        facts: anvil::Facts::default(),
+        facts: anvil_rules::Facts::default(),
     };
     let found = |pairs: &[Pair]| lint(pairs).iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let orphic = found(&[pair("quick", "Is X1 alive?", "NULL."), pair("quick", "Is X2 alive?", "NULL.")]);

@@ -1,7 +1,7 @@
 //! Requests with the verdicts that they must get: the specification's examples, and variants of them.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
-use anvil::{Facts, Kernel, Mode, Reason, ServiceState, Verdict, assess};
+use anvil_rules::{Facts, Kernel, Mode, Reason, ServiceState, Verdict, assess};
 
 const CASES: &str = include_str!("data/cases.tsv");
 

@@ -1,7 +1,7 @@
 //! The rule against an independent model of it, and texts against what must never change a verdict.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
-use anvil::{Facts, Kernel, Measure, Mode, Readings, ServiceState, Verdict, assess, judge_readings};
+use anvil_rules::{Facts, Kernel, Measure, Mode, Readings, ServiceState, Verdict, assess, judge_readings};
 use proptest::prelude::*;
 
 /// The rule once more, over whole ten-thousandths: no decimals, no loads as shares, no code of the engine.
@@ -33,7 +33,7 @@ mod model {
 fn judged(values: [i64; 5]) -> &'static str {
     let measures = values.map(|value| Measure::parse(&format!("{value}e-4")).unwrap());
     let reasons = judge_readings(&Readings::of(measures));
-    anvil::Assessment::of(Mode::Analysis, reasons).verdict().as_str()
+    anvil_rules::Assessment::of(Mode::Analysis, reasons).verdict().as_str()
 }
 
 fn written(values: [i64; 5]) -> String {

@@ -1,0 +1,159 @@
+//! One deployment: it is judged, and answered whatever happens.
+
+use crate::observe::{DeployedStack, observe};
+use audit::FunctionJournal;
+use domain::{
+    Alert,
+    alert::Severity,
+    deployment::{Answer, Execution},
+    ports::{Deployments, Pause},
+};
+use release::judge;
+use runtime::{Error, within};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Every question to AWS has two seconds and three retries; a deployment is answered at the latest this long after it
+/// asked.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// What the function needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: FunctionJournal<'a>,
+    pub deployments: &'a dyn Deployments,
+    pub stack: &'a dyn DeployedStack,
+    pub pause: &'a dyn Pause,
+}
+
+/// Judges the deployment of `release`, and answers the hook that waits for it. Any other event, such as an operator's
+/// own invocation, gets a verdict on record and no answer.
+///
+/// # Errors
+/// When the deployment could not be answered: the invocation fails. Without a hook, when there is no verdict on record.
+pub async fn handle(ports: Ports<'_>, release: &str, event: &Value) -> Result<(), Error> {
+    let judged = async {
+        let observed = observe(ports.stack, ports.journal.notes, ports.journal.clock.now()).await;
+        judge(ports.journal, release, &observed).await.map_err(|error| runtime::telemetry::chain(&error))
+    };
+    let judged = within(ports.pause, ANSWER_WITHIN, judged).await.unwrap_or_else(|broke| Err(broke.to_string()));
+    let Some(execution) = Execution::of(event) else { return judged.map(drop).map_err(Error::from) };
+    let answer = match judged {
+        Ok(answer) => answer,
+        Err(error) => {
+            let detail = format!("no verdict is on record, the deployment is rolled back: {error}");
+            let now = ports.journal.clock.now();
+            let alert = Alert::about("ORACLE-GATE", Severity::Critical, now, "DEPLOYMENT", release, &detail);
+            ports.journal.alerts.raise(alert).await;
+            Answer::Failed
+        }
+    };
+    tracing::info!(?answer, release, "the deployment is answered");
+    ports.deployments.answer(&execution, answer).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anvil_rules::evidence::Canary;
+    use async_trait::async_trait;
+    use domain::{Timestamp, ports::StorageError, smoke};
+    use serde_json::json;
+    use std::sync::Mutex;
+    use testkit::{Fault, Plan, World, run};
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_776_322_800);
+
+    #[derive(Default)]
+    struct Answers(Mutex<Vec<(String, Answer)>>);
+
+    #[async_trait]
+    impl Deployments for Answers {
+        async fn answer(&self, execution: &Execution, answer: Answer) -> Result<(), StorageError> {
+            self.0.lock().unwrap().push((execution.hook.clone(), answer));
+            Ok(())
+        }
+    }
+
+    /// A stack that answers, or whose alarms hang or cannot be asked.
+    enum Stack {
+        Answers,
+        Fails,
+        Hangs,
+    }
+
+    #[async_trait]
+    impl DeployedStack for Stack {
+        async fn ringing(&self) -> Result<Vec<String>, StorageError> {
+            match self {
+                Self::Answers => Ok(Vec::new()),
+                Self::Fails => Err(StorageError { operation: "alarms", source: "down".into() }),
+                Self::Hangs => std::future::pending().await,
+            }
+        }
+        async fn replaced(&self) -> Result<Vec<String>, StorageError> {
+            Ok(Vec::new())
+        }
+        async fn traffic(&self, _: Timestamp) -> Result<Canary, StorageError> {
+            Ok(Canary { requests: 0, errors: 0 })
+        }
+    }
+
+    fn world() -> World {
+        let world = World::at(NOW);
+        let ran = json!({ "memory": { "last": { "at": NOW, "passed": 10, "of": 10 } }, "head": null });
+        world.state().notes.insert(smoke::FUNCTION.to_owned(), (ran.to_string(), 1));
+        world
+    }
+
+    fn answered(world: &World, stack: &Stack, event: &Value) -> (Vec<(String, Answer)>, bool) {
+        let answers = Answers::default();
+        let journal =
+            FunctionJournal { function: release::FUNCTION, notes: world, log: world, alerts: world, clock: world };
+        let ports = Ports { journal, deployments: &answers, stack, pause: world };
+        let is_ok = run(handle(ports, "v7", event)).unwrap().is_ok();
+        (answers.0.into_inner().unwrap(), is_ok)
+    }
+
+    fn hook() -> Value {
+        json!({ "DeploymentId": "d-1", "LifecycleEventHookExecutionId": "e-1" })
+    }
+
+    #[test]
+    fn a_sound_deployment_is_let_go_on_once() {
+        let world = world();
+        let (answers, is_ok) = answered(&world, &Stack::Answers, &hook());
+        assert_eq!((answers, is_ok), (vec![("e-1".to_owned(), Answer::Succeeded)], true));
+        let lines: Vec<String> = world.state().log.values().cloned().collect();
+        assert!(lines.iter().any(|line| line.contains("deployment_judged")), "{lines:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_asked_hangs_or_cannot_be_recorded_is_rolled_back() {
+        for (stack, plan) in [
+            (Stack::Fails, Plan::none()),
+            (Stack::Hangs, Plan::none()),
+            (Stack::Answers, Plan::none().whenever("notes.save", Fault::Fail)),
+            (Stack::Answers, Plan::none().whenever("notes.load", Fault::Fail)),
+            (Stack::Answers, Plan::none().whenever("notes.save", Fault::CrashBefore)),
+        ] {
+            let world = world();
+            world.plan(plan);
+            let (answers, is_ok) = answered(&world, &stack, &hook());
+            assert_eq!((answers, is_ok), (vec![("e-1".to_owned(), Answer::Failed)], true));
+            assert!(!world.state().alerts.is_empty(), "operators are alerted");
+        }
+    }
+
+    #[test]
+    fn a_run_by_hand_is_on_record_and_answers_nobody() {
+        let world = world();
+        let (answers, is_ok) = answered(&world, &Stack::Answers, &json!({}));
+        assert!(answers.is_empty() && is_ok);
+        assert_eq!(world.state().log.len(), 1);
+        world.plan(Plan::none().whenever("notes.save", Fault::Fail));
+        assert!(!answered(&world, &Stack::Answers, &json!({})).1);
+    }
+}

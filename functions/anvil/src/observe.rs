@@ -1,0 +1,71 @@
+//! What is observed of a deployment. What cannot be asked was not observed, and is never sound.
+
+use crate::Settings;
+use anvil_rules::evidence::{Canary, Deployment};
+use async_trait::async_trait;
+use aws::{Connection, StackWatch};
+use domain::{
+    Timestamp,
+    ports::{Notes, StorageError},
+};
+use std::time::Duration;
+
+/// Calls of the new version are counted over this time.
+const TRAFFIC_OF: Duration = Duration::from_secs(15 * 60);
+
+/// The stack that is deployed.
+#[async_trait]
+pub trait DeployedStack: Send + Sync {
+    /// What the alarms say that are raised.
+    async fn ringing(&self) -> Result<Vec<String>, StorageError>;
+    /// Resources with data that the update replaces or deletes.
+    async fn replaced(&self) -> Result<Vec<String>, StorageError>;
+    /// Calls of the functions, and how many failed.
+    async fn traffic(&self, now: Timestamp) -> Result<Canary, StorageError>;
+}
+
+/// The stack, as CloudWatch and CloudFormation know it.
+#[derive(Debug)]
+pub struct Watched {
+    watch: StackWatch,
+    functions: Vec<String>,
+}
+
+impl Watched {
+    /// The stack of these settings.
+    #[must_use]
+    pub fn new(connection: Connection, settings: &Settings) -> Self {
+        Self { watch: StackWatch::new(connection, settings.stack.clone()), functions: settings.functions.clone() }
+    }
+}
+
+#[async_trait]
+impl DeployedStack for Watched {
+    async fn ringing(&self) -> Result<Vec<String>, StorageError> {
+        self.watch.ringing().await
+    }
+
+    async fn replaced(&self) -> Result<Vec<String>, StorageError> {
+        self.watch.replaced().await
+    }
+
+    async fn traffic(&self, now: Timestamp) -> Result<Canary, StorageError> {
+        let traffic = self.watch.traffic(&self.functions, TRAFFIC_OF, now).await?;
+        Ok(Canary { requests: traffic.requests, errors: traffic.errors })
+    }
+}
+
+/// Looks at everything once.
+pub(crate) async fn observe(stack: &dyn DeployedStack, notes: &dyn Notes, now: Timestamp) -> Deployment {
+    Deployment {
+        smoke: asked(release::last_smoke_test(notes, now).await).flatten(),
+        alarms: asked(stack.ringing().await),
+        removed: asked(stack.replaced().await),
+        canary: asked(stack.traffic(now).await),
+        ..Deployment::default()
+    }
+}
+
+fn asked<T>(answer: Result<T, StorageError>) -> Option<T> {
+    answer.inspect_err(|error| tracing::warn!(%error, "not observed")).ok()
+}

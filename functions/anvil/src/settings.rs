@@ -1,0 +1,33 @@
+//! What the template tells the function about the stack.
+
+use runtime::{ConfigurationError, Environment};
+
+/// The settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The stack's name (`STACK_NAME`).
+    pub stack: String,
+    /// What is deployed (`RELEASE`).
+    pub release: String,
+    /// Functions whose calls are counted (`TRAFFIC_FUNCTIONS`, names with commas between them).
+    pub functions: Vec<String>,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] names the variable that is missing.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigurationError> {
+        let functions = environment.required("TRAFFIC_FUNCTIONS")?;
+        Ok(Self {
+            stack: environment.required("STACK_NAME")?,
+            release: environment.required("RELEASE")?,
+            functions: functions
+                .split(',')
+                .map(|name| name.trim().to_owned())
+                .filter(|name| !name.is_empty())
+                .collect(),
+        })
+    }
+}

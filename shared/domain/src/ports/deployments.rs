@@ -1,0 +1,12 @@
+//! Who deploys.
+
+use super::StorageError;
+use crate::deployment::{Answer, Execution};
+use async_trait::async_trait;
+
+/// Who deploys.
+#[async_trait]
+pub trait Deployments: Send + Sync {
+    /// Answers a hook's execution.
+    async fn answer(&self, execution: &Execution, answer: Answer) -> Result<(), StorageError>;
+}

@@ -1,0 +1,68 @@
+//! Binds a verdict to what was observed: fingerprints of its form, its content and the moment's values. A verdict is a
+//! figure from data: the authority gate's operation is `calculate`.
+
+use anvil_rules::Kernel;
+use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Binds what was observed of `subject`, a JSON object.
+///
+/// # Errors
+/// [`BindingError`] when there is nothing to bind to.
+pub fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingError> {
+    let empty = Map::new();
+    let fields = observed.as_object().unwrap_or(&empty);
+    let kinds: BTreeMap<&String, &str> = fields.iter().map(|(name, value)| (name, kind(value))).collect();
+    let count = |value: &Value| value.as_array().map_or(1, Vec::len);
+    let rows: usize = fields.values().filter(|value| !value.is_null()).map(count).sum();
+    let missing: Vec<&String> = fields.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name).collect();
+    let thresholds = Kernel::ALL.map(|kernel| format!("{} {}", kernel.symbol(), kernel.threshold()));
+    let names: Vec<&String> = fields.keys().collect();
+    let schema = json!({ "tables": [subject], "columns": names, "types": kinds, "constraints": thresholds });
+    let sample = json!({ "row_count": rows, "nullability": missing, "rows": observed });
+    let state = json!({ "values": observed, "cache": "none", "connection": subject });
+    let observations = [
+        (Category::Schema, schema, format!("{} fields and the kernels' thresholds", names.len())),
+        (Category::DataSample, sample, format!("{rows} observations, {} not made", missing.len())),
+        (Category::StateSnapshot, state, "the values at the moment of the verdict".to_owned()),
+    ];
+    let mut evidence = BTreeMap::new();
+    for (category, observation, summary) in observations {
+        evidence.insert(category, Evidence::observe(category, &observation, &summary)?);
+    }
+    EvidenceBinding::new(EvidenceOperation::Calculate, evidence)
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anvil_rules::evidence::Forge;
+
+    #[test]
+    fn a_verdict_is_bound_to_exactly_what_was_observed() {
+        let of = |document: &str| {
+            let observed: Forge = serde_json::from_str(document).unwrap();
+            serde_json::to_value(bind("the forge", &serde_json::to_value(observed).unwrap()).unwrap()).unwrap()
+        };
+        let bound = of(r#"{"loss":0.378}"#);
+        assert_eq!(bound["operation"], "calculate");
+        let fingerprint = |value: &Value| value["evidence"]["data_sample"]["fingerprint"].as_str().unwrap().to_owned();
+        assert_eq!(fingerprint(&bound).len(), 64);
+        assert_eq!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.378,"pairs":null}"#)));
+        assert_ne!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.379}"#)));
+        let text = bound.to_string();
+        assert!(!text.contains("0.378"), "a binding holds no raw data: {text}");
+    }
+}

@@ -1,0 +1,58 @@
+//! A verdict as it is kept: in the ledger of `oracle anvil assess … --ledger` and in the gate's memory.
+
+use anvil_rules::{Assessment, Effect, Story, Verdict, evidence::KernelValues};
+use domain::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A verdict with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, in ISO 8601.
+    pub at: String,
+    /// What was assessed.
+    pub subject: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The whole answer, the verdict last.
+    pub text: String,
+    /// Its reasons.
+    #[serde(default)]
+    pub reasons: Vec<Told>,
+    /// Kernels that were measured.
+    #[serde(default)]
+    pub kernels: KernelValues,
+    /// The story of the same facts.
+    #[serde(default)]
+    pub narrative: String,
+    /// Fingerprints of what was observed.
+    #[serde(default)]
+    pub evidence: Value,
+}
+
+/// A reason as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// What it means for the verdict.
+    pub effect: Effect,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Entry {
+    /// Of an assessment, with the fixed narrative and with the binding of its evidence.
+    #[must_use]
+    pub fn of(now: Timestamp, subject: &str, assessment: &Assessment, kernels: KernelValues, evidence: Value) -> Self {
+        let reasons = assessment.reasons().iter();
+        Self {
+            at: now.to_iso(),
+            subject: subject.to_owned(),
+            verdict: assessment.verdict(),
+            text: assessment.text(),
+            reasons: reasons.map(|reason| Told { effect: reason.effect(), text: reason.text().to_owned() }).collect(),
+            kernels,
+            narrative: Story::of(subject, assessment).told(None, |_| false).text().to_owned(),
+            evidence,
+        }
+    }
+}

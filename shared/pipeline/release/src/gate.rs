@@ -1,0 +1,136 @@
+//! The verdict about a deployment, and what becomes of it.
+
+use crate::{bind, entry::Entry, overrides::Override};
+use anvil_rules::{
+    Effect,
+    evidence::{Deployment, Evidence, Score},
+};
+use audit::{CommitError, FunctionJournal, Notebook, Noted};
+use authority::BindingError;
+use domain::{
+    Alert, Timestamp,
+    alert::Severity,
+    deployment::Answer,
+    ports::{Notes, StorageError},
+    smoke::{self, LastRun},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The function's name: that of its memory, of its stream in the audit log, and of its folder.
+pub const FUNCTION: &str = "anvil";
+
+/// A smoke test that is older says nothing about this deployment: the gate before this one has just run it.
+pub const SMOKE_TEST_COUNTS_FOR: Duration = Duration::from_secs(15 * 60);
+
+/// Verdicts that are remembered; the audit log has all.
+const REMEMBERED: usize = 20;
+
+/// What the gate remembers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// Overrides that were granted and may still count.
+    pub overrides: Vec<Override>,
+    /// The last verdicts, the oldest first.
+    pub verdicts: Vec<Entry>,
+}
+
+/// Why there is no verdict on record. The deployment must not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// The table could not be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The verdict could not be saved.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The verdict could not be bound to what was observed.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// What was observed is no JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+/// As much of the smoke test's memory as the gate needs.
+#[derive(Default, Deserialize)]
+struct SmokeMemory {
+    #[serde(default)]
+    last: Option<LastRun>,
+}
+
+/// The stages of the smoke test that ran last, if it ran lately.
+///
+/// # Errors
+/// [`StorageError`] when the table could not be read.
+pub async fn last_smoke_test(notes: &dyn Notes, now: Timestamp) -> Result<Option<Score>, StorageError> {
+    let Some(document) = notes.load(smoke::FUNCTION).await?.value else { return Ok(None) };
+    let last = serde_json::from_str::<Notebook<SmokeMemory>>(&document).ok().and_then(|notebook| notebook.memory.last);
+    let recent = last.filter(|last| now.since(last.at) <= SMOKE_TEST_COUNTS_FOR);
+    Ok(recent.map(|last| Score { passed: last.passed, of: last.of }))
+}
+
+/// The last verdicts, the oldest first.
+///
+/// # Errors
+/// [`StorageError`] when the table could not be read.
+pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, StorageError> {
+    let journal = FunctionJournal { function: FUNCTION, ..journal };
+    Ok(journal.load::<Memory>().await?.value.memory.verdicts)
+}
+
+/// Judges a deployment and records the verdict. A deployment goes on if the verdict lets it ship, or if two people have
+/// overridden it.
+///
+/// # Errors
+/// [`JudgeError`]: no verdict is on record, and nothing may ship.
+pub async fn judge(journal: FunctionJournal<'_>, release: &str, observed: &Deployment) -> Result<Answer, JudgeError> {
+    let notebook = journal.load::<Memory>().await?;
+    let evidence = serde_json::to_value(bind("the deployment", &serde_json::to_value(observed)?)?)?;
+    let decide = |memory: &mut Memory, now| decide(memory, release, observed, &evidence, now);
+    let (_, answer) = journal.commit(notebook, decide).await?.settle().await;
+    Ok(answer)
+}
+
+fn decide(
+    memory: &mut Memory,
+    release: &str,
+    observed: &Deployment,
+    evidence: &Value,
+    now: Timestamp,
+) -> Noted<Answer> {
+    let assessment = observed.assess();
+    let verdict = assessment.verdict();
+    memory.overrides.retain(|other| now < other.until);
+    let overridden = memory.overrides.iter().find(|granted| granted.covers(release, now)).cloned();
+    let subject = format!("release {release}");
+    memory.verdicts.push(Entry::of(now, &subject, &assessment, observed.kernels(), evidence.clone()));
+    let surplus = memory.verdicts.len().saturating_sub(REMEMBERED);
+    memory.verdicts.drain(..surplus);
+    let (may_ship, is_overridden) = (verdict.may_ship(), overridden.is_some());
+    let answer = if may_ship || is_overridden { Answer::Succeeded } else { Answer::Failed };
+    let reasons: Vec<_> =
+        assessment.reasons().iter().map(|it| json!({ "effect": it.effect(), "text": it.text() })).collect();
+    let facts = json!({
+        "release": release, "verdict": verdict, "reasons": reasons, "evidence": evidence, "may_ship": may_ship,
+        "overridden": overridden.map(|granted| json!({ "by": granted.by, "second": granted.second })),
+    });
+    let noted = Noted::save(answer).requiring("deployment_judged", facts);
+    let against = assessment.reasons().iter().filter(|reason| reason.effect() >= Effect::Caution);
+    let against: Vec<&str> = against.map(|reason| reason.text()).collect();
+    let told = |severity, what: &str| {
+        let detail = format!("{verdict}, {what}: {}; oracle anvil report", against.join(" "));
+        Alert::about("ORACLE-GATE", severity, now, "DEPLOYMENT", release, &detail)
+    };
+    match (may_ship, is_overridden) {
+        (true, _) if against.is_empty() => noted,
+        (true, _) => noted.alerting(told(Severity::Warn, "goes live")),
+        (false, true) => noted.alerting(told(Severity::Critical, "goes live because two people have overridden it")),
+        (false, false) => noted.alerting(told(Severity::Critical, "is rolled back")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+use super::*;
+use crate::overrides::{Request, grant};
+use anvil_rules::{Verdict, evidence::Canary};
+use testkit::{Fault, Plan, World, run};
+
+const NOW: Timestamp = Timestamp::from_seconds(1_776_322_800);
+
+fn journal(world: &World) -> FunctionJournal<'_> {
+    FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world }
+}
+
+fn sound() -> Deployment {
+    Deployment {
+        smoke: Some(Score { passed: 10, of: 10 }),
+        alarms: Some(Vec::new()),
+        removed: Some(Vec::new()),
+        canary: Some(Canary { requests: 500, errors: 0 }),
+        ..Deployment::default()
+    }
+}
+
+fn judged(world: &World, observed: &Deployment) -> Answer {
+    run(judge(journal(world), "v7", observed)).unwrap().unwrap()
+}
+
+fn memory(world: &World) -> Memory {
+    run(journal(world).load()).unwrap().unwrap().value.memory
+}
+
+#[test]
+fn a_sound_deployment_goes_on_and_its_verdict_is_on_record() {
+    let world = World::at(NOW);
+    assert_eq!(judged(&world, &sound()), Answer::Succeeded);
+    let line: Value = serde_json::from_str(world.state().log.values().next().unwrap()).unwrap();
+    assert_eq!((&line["event"], &line["details"]["verdict"]), (&json!("deployment_judged"), &json!("GREEN")));
+    assert_eq!(line["details"]["evidence"]["operation"], "calculate");
+    assert_eq!(memory(&world).verdicts[0].verdict, Verdict::Green);
+    assert!(world.state().alerts.is_empty());
+}
+
+/// Nothing ships that is wrong, blocked or not observed.
+#[test]
+fn what_is_wrong_or_not_observed_is_rolled_back_and_operators_are_alerted() {
+    let rings = Deployment { alarms: Some(vec!["orders wait".to_owned()]), ..sound() };
+    let unseen = Deployment { alarms: None, ..sound() };
+    let failed = Deployment { smoke: Some(Score { passed: 9, of: 10 }), ..sound() };
+    let replaced = Deployment { removed: Some(vec!["Table".to_owned()]), ..sound() };
+    for observed in [rings, unseen, failed, replaced, Deployment::default()] {
+        let world = World::at(NOW);
+        assert_eq!(judged(&world, &observed), Answer::Failed, "{observed:?}");
+        assert!(world.state().alerts[0].line.contains("is rolled back"), "{:?}", world.state().alerts);
+    }
+}
+
+#[test]
+fn two_people_let_one_release_go_live_and_that_is_on_record_with_its_verdict() {
+    let world = World::at(NOW);
+    let rings = Deployment { alarms: Some(vec!["orders wait".to_owned()]), ..sound() };
+    let request = |release| Request::parse(release, "dana", "kim", "the alarm is known").unwrap();
+    run(grant(journal(&world), &request("v6"))).unwrap().unwrap();
+    assert_eq!(judged(&world, &rings), Answer::Failed, "of another release");
+    run(grant(journal(&world), &request("v7"))).unwrap().unwrap();
+    assert_eq!(judged(&world, &rings), Answer::Succeeded);
+    let overridden = world.state().log.values().filter(|line| line.contains(r#""second":"kim""#)).count();
+    assert_eq!(overridden, 3, "two grants and one verdict");
+    world.advance(crate::OVERRIDE_LASTS);
+    assert_eq!(judged(&world, &rings), Answer::Failed, "it has expired");
+}
+
+#[test]
+fn only_a_smoke_test_of_this_deployment_counts() {
+    let world = World::at(NOW);
+    let of = |document: Value| {
+        world.state().notes.insert(smoke::FUNCTION.to_owned(), (document.to_string(), 1));
+        run(last_smoke_test(&world, NOW)).unwrap().unwrap().map(|score| (score.passed, score.of))
+    };
+    let ran = |at: Timestamp| json!({ "memory": { "last": { "at": at, "passed": 10, "of": 10 } }, "head": null });
+    assert_eq!(of(ran(NOW)), Some((10, 10)));
+    let late = NOW.plus(SMOKE_TEST_COUNTS_FOR + Duration::from_secs(1));
+    assert!(run(last_smoke_test(&world, late)).unwrap().unwrap().is_none());
+    assert_eq!(of(json!({ "memory": {}, "head": null })), None);
+    assert_eq!(of(json!("garbage")), None);
+}
+
+/// A verdict that cannot be recorded lets nothing ship.
+#[test]
+fn without_a_record_there_is_no_answer() {
+    let world = World::at(NOW);
+    world.plan(Plan::none().whenever("notes.save", Fault::Fail));
+    assert!(run(judge(journal(&world), "v7", &sound())).unwrap().is_err());
+}
+
+#[test]
+fn twenty_verdicts_are_remembered() {
+    let world = World::at(NOW);
+    for _ in 0..25 {
+        judged(&world, &sound());
+    }
+    assert_eq!(memory(&world).verdicts.len(), REMEMBERED);
+    assert_eq!(run(verdicts(journal(&world))).unwrap().unwrap().len(), REMEMBERED);
+}

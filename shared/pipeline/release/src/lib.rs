@@ -1,0 +1,14 @@
+//! Whether a release may go live (Brain ANVIL): what was observed of its deployment, the verdict, and the overrides of
+//! two people.
+//!
+//! The `anvil` function asks [`judge`] before a deployment ends; `oracle anvil` lists its verdicts and grants overrides.
+
+mod binding;
+mod entry;
+mod gate;
+mod overrides;
+
+pub use binding::bind;
+pub use entry::{Entry, Told};
+pub use gate::{FUNCTION, JudgeError, Memory, SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
+pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Override, Request, grant};

@@ -1,0 +1,159 @@
+//! A release that two people let go live against its verdict: recorded, alerted, and only for a time.
+
+use crate::gate::{FUNCTION, Memory};
+use audit::{CommitError, FunctionJournal, Noted};
+use domain::{
+    Alert, Timestamp,
+    alert::Severity,
+    ports::StorageError,
+    words::{self, InvalidWords},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::Duration;
+
+/// So long an override counts: a deployment takes minutes, and a forgotten override must not wait for the next one.
+pub const OVERRIDE_LASTS: Duration = Duration::from_secs(4 * 3600);
+
+/// A granted override.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// The release that may go live.
+    pub release: String,
+    /// The first person.
+    pub by: String,
+    /// The second person.
+    pub second: String,
+    /// Why.
+    pub reason: String,
+    /// It counts until then.
+    pub until: Timestamp,
+}
+
+/// What two people ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    release: String,
+    by: String,
+    second: String,
+    reason: String,
+}
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidOverride {
+    /// A name, the reason or the release cannot go into the log.
+    #[error("the {0} cannot go into the audit log: {1}")]
+    Words(&'static str, InvalidWords),
+    /// One person alone.
+    #[error("an override needs two different people")]
+    OnePerson,
+}
+
+/// Why an override is not granted.
+#[derive(Debug, thiserror::Error)]
+pub enum GrantError {
+    /// The table could not be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// It could not be saved.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl Request {
+    /// Reads a request of two different people.
+    ///
+    /// # Errors
+    /// [`InvalidOverride`].
+    pub fn parse(release: &str, by: &str, second: &str, reason: &str) -> Result<Self, InvalidOverride> {
+        let read = |what, text| words::parse(text).map_err(|error| InvalidOverride::Words(what, error));
+        let (by, second) = (read("first name", by)?, read("second name", second)?);
+        if by.to_lowercase() == second.to_lowercase() {
+            return Err(InvalidOverride::OnePerson);
+        }
+        Ok(Self { release: read("release", release)?, by, second, reason: read("reason", reason)? })
+    }
+
+    fn granted(&self, now: Timestamp) -> Override {
+        let Self { release, by, second, reason } = self.clone();
+        Override { release, by, second, reason, until: now.plus(OVERRIDE_LASTS) }
+    }
+}
+
+impl Override {
+    /// Whether it lets this release go live now.
+    #[must_use]
+    pub fn covers(&self, release: &str, now: Timestamp) -> bool {
+        self.release == release && now < self.until
+    }
+}
+
+/// Grants an override: it is on record and operators are alerted before it counts.
+///
+/// # Errors
+/// [`GrantError`]: nothing was granted, or it was and the reply got lost; granting again is safe.
+pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Override, GrantError> {
+    let journal = FunctionJournal { function: FUNCTION, ..journal };
+    let notebook = journal.load::<Memory>().await?;
+    let decide = |memory: &mut Memory, now| {
+        let granted = request.granted(now);
+        memory.overrides.retain(|other| now < other.until && other.release != granted.release);
+        memory.overrides.push(granted.clone());
+        let facts = json!({
+            "release": granted.release, "by": granted.by, "second": granted.second, "reason": granted.reason,
+            "until": granted.until.to_iso(),
+        });
+        let detail = format!(
+            "{} and {} let release {} go live whatever its verdict, until {}: {}",
+            granted.by, granted.second, granted.release, granted.until, granted.reason
+        );
+        let alert = Alert::about("ORACLE-GATE", Severity::Critical, now, "OVERRIDE", &granted.release, &detail);
+        Noted::save(granted).requiring("override_granted", facts).alerting(alert)
+    };
+    let (_, granted) = journal.commit(notebook, decide).await?.settle().await;
+    Ok(granted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::{World, run};
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_776_322_800);
+
+    #[test]
+    fn an_override_needs_two_people_and_a_reason() {
+        let parse = |by, second, reason| Request::parse("v7", by, second, reason);
+        assert!(parse("dana", "kim", "the alarm is known").is_ok());
+        assert_eq!(parse("dana", " Dana ", "the alarm is known"), Err(InvalidOverride::OnePerson));
+        assert_eq!(parse("dana", "", "why"), Err(InvalidOverride::Words("second name", InvalidWords::Empty)));
+        assert_eq!(parse("dana", "kim", " "), Err(InvalidOverride::Words("reason", InvalidWords::Empty)));
+        assert_eq!(
+            Request::parse("", "dana", "kim", "why"),
+            Err(InvalidOverride::Words("release", InvalidWords::Empty))
+        );
+    }
+
+    #[test]
+    fn an_override_covers_one_release_for_four_hours() {
+        let granted = Request::parse("v7", "dana", "kim", "why").unwrap().granted(NOW);
+        assert!(granted.covers("v7", NOW));
+        assert!(!granted.covers("v8", NOW));
+        assert!(!granted.covers("v7", NOW.plus(OVERRIDE_LASTS)));
+    }
+
+    #[test]
+    fn a_granted_override_is_kept_recorded_and_alerted() {
+        let world = World::at(NOW);
+        let journal = FunctionJournal { function: FUNCTION, notes: &world, log: &world, alerts: &world, clock: &world };
+        let request = Request::parse("v7", "dana", "kim", "the alarm is known").unwrap();
+        let granted = run(grant(journal, &request)).unwrap().unwrap();
+        run(grant(journal, &request)).unwrap().unwrap();
+        let memory: Memory = run(journal.load()).unwrap().unwrap().value.memory;
+        assert_eq!(memory.overrides, [granted], "asked for twice, granted once");
+        let state = world.state();
+        assert!(state.log.values().all(|line| line.contains("override_granted") && line.contains("dana")));
+        assert!(state.alerts[0].line.contains("dana and kim let release v7 go live"), "{:?}", state.alerts);
+    }
+}

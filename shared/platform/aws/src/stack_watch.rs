@@ -1,0 +1,178 @@
+//! What CloudWatch and CloudFormation know of a stack while it is deployed.
+
+use crate::{
+    Connection,
+    attempts::{Failure, Step},
+};
+use aws_sdk_cloudformation::types::{ResourceStatus, StackEvent};
+use aws_sdk_cloudwatch::{
+    primitives::DateTime,
+    types::{Dimension, StateValue, Statistic},
+};
+use domain::{Timestamp, ports::StorageError};
+use std::{collections::BTreeSet, time::Duration};
+
+/// Resources that hold what nobody can make again.
+const HOLDS_DATA: [&str; 5] =
+    ["AWS::DynamoDB::Table", "AWS::KMS::Key", "AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret"];
+
+/// CloudWatch's figures come in minutes.
+const PERIOD: i32 = 60;
+
+/// Calls of functions, and how many of them failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Calls.
+    pub requests: u64,
+    /// Failed calls.
+    pub errors: u64,
+}
+
+/// One stack's alarms, events and figures.
+#[derive(Debug)]
+pub struct StackWatch {
+    connection: Connection,
+    stack: String,
+}
+
+impl StackWatch {
+    /// Of the stack of this name.
+    #[must_use]
+    pub const fn new(connection: Connection, stack: String) -> Self {
+        Self { connection, stack }
+    }
+
+    /// What the alarms say that are in ALARM now.
+    ///
+    /// # Errors
+    /// [`StorageError`] when they could not be asked; likewise below.
+    pub async fn ringing(&self) -> Result<Vec<String>, StorageError> {
+        let client = self.connection.cloudwatch();
+        let ask = || async {
+            let mut ringing = Vec::new();
+            let alarms = client.describe_alarms().alarm_name_prefix(format!("{}-", self.stack));
+            let mut pages = alarms.state_value(StateValue::Alarm).into_paginator().send();
+            while let Some(page) = pages.next().await {
+                let alarms = page?.metric_alarms.unwrap_or_default();
+                ringing.extend(alarms.into_iter().filter_map(|alarm| alarm.alarm_description.or(alarm.alarm_name)));
+            }
+            Ok(ringing)
+        };
+        self.connection.call(step("alarms"), ask).await
+    }
+
+    /// Resources with data that the update under way, or the last one, has replaced or deleted.
+    ///
+    /// # Errors
+    /// As [`Self::ringing`].
+    pub async fn replaced(&self) -> Result<Vec<String>, StorageError> {
+        let client = self.connection.cloudformation();
+        let ask = || async {
+            let mut found = BTreeSet::new();
+            let mut pages = client.describe_stack_events().stack_name(&self.stack).into_paginator().send();
+            while let Some(page) = pages.next().await {
+                for event in page?.stack_events.unwrap_or_default() {
+                    if begins(&event, &self.stack) {
+                        return Ok::<_, Failure>(found.into_iter().collect());
+                    }
+                    found.extend(loss(&event));
+                }
+            }
+            Ok(found.into_iter().collect())
+        };
+        self.connection.call(step("stack events"), ask).await
+    }
+
+    /// Calls of these functions within the time before `now`.
+    ///
+    /// # Errors
+    /// As [`Self::ringing`].
+    pub async fn traffic(
+        &self,
+        functions: &[String],
+        within: Duration,
+        now: Timestamp,
+    ) -> Result<Traffic, StorageError> {
+        let mut traffic = Traffic::default();
+        for function in functions {
+            traffic.requests += self.sum(function, "Invocations", within, now).await?;
+            traffic.errors += self.sum(function, "Errors", within, now).await?;
+        }
+        Ok(traffic)
+    }
+
+    async fn sum(&self, function: &str, metric: &str, within: Duration, now: Timestamp) -> Result<u64, StorageError> {
+        let client = self.connection.cloudwatch();
+        let start = now.as_seconds() - i64::try_from(within.as_secs()).unwrap_or_default();
+        let ask = || async {
+            let dimension = Dimension::builder().name("FunctionName").value(function).build();
+            let figures = client.get_metric_statistics().namespace("AWS/Lambda").metric_name(metric).period(PERIOD);
+            let figures = figures.dimensions(dimension).statistics(Statistic::Sum);
+            let figures =
+                figures.start_time(DateTime::from_secs(start)).end_time(DateTime::from_secs(now.as_seconds()));
+            let points = figures.send().await?.datapoints.unwrap_or_default();
+            Ok(points.iter().filter_map(|point| point.sum).map(count).sum())
+        };
+        self.connection.call(step("function figures"), ask).await
+    }
+}
+
+const fn step(name: &'static str) -> Step<'static> {
+    Step { name, operation: "DEPLOYMENT", subject: "-" }
+}
+
+/// Whether the stack's update (or its creation) begins with this event. Events come newest first.
+fn begins(event: &StackEvent, stack: &str) -> bool {
+    let is_stack = event.logical_resource_id.as_deref() == Some(stack)
+        && event.resource_type.as_deref() == Some("AWS::CloudFormation::Stack");
+    is_stack
+        && matches!(event.resource_status, Some(ResourceStatus::UpdateInProgress | ResourceStatus::CreateInProgress))
+}
+
+/// The resource with data that an event deletes or replaces. CloudFormation says of a replacement that the update
+/// "requires the creation of a new physical resource".
+fn loss(event: &StackEvent) -> Option<String> {
+    let kind = event.resource_type.as_deref().filter(|kind| HOLDS_DATA.contains(kind))?;
+    let reason = event.resource_status_reason.as_deref().unwrap_or_default();
+    let is_lost = match event.resource_status {
+        Some(ResourceStatus::DeleteInProgress | ResourceStatus::DeleteComplete) => true,
+        Some(ResourceStatus::UpdateInProgress) => reason.contains("new physical resource"),
+        _ => false,
+    };
+    is_lost.then(|| format!("{} ({kind})", event.logical_resource_id.as_deref().unwrap_or("a resource")))
+}
+
+/// A figure that is a count.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, and is never negative.
+fn count(figure: f64) -> u64 {
+    figure as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: &str, kind: &str, status: ResourceStatus, reason: &str) -> StackEvent {
+        let event = StackEvent::builder().logical_resource_id(id).resource_type(kind).resource_status(status);
+        event.resource_status_reason(reason).build()
+    }
+
+    #[test]
+    fn an_update_begins_with_the_stacks_own_event() {
+        let stack = "AWS::CloudFormation::Stack";
+        assert!(begins(&event("oracle", stack, ResourceStatus::UpdateInProgress, ""), "oracle"));
+        assert!(!begins(&event("oracle", stack, ResourceStatus::UpdateComplete, ""), "oracle"));
+        assert!(!begins(&event("Table", "AWS::DynamoDB::Table", ResourceStatus::UpdateInProgress, ""), "oracle"));
+    }
+
+    #[test]
+    fn only_data_that_goes_is_a_loss() {
+        let replaces = "Requested update requires the creation of a new physical resource; hence creating one.";
+        let table = "AWS::DynamoDB::Table";
+        let lost = |status, reason| loss(&event("Table", table, status, reason));
+        assert_eq!(lost(ResourceStatus::UpdateInProgress, replaces).as_deref(), Some("Table (AWS::DynamoDB::Table)"));
+        assert_eq!(lost(ResourceStatus::DeleteInProgress, "").as_deref(), Some("Table (AWS::DynamoDB::Table)"));
+        assert_eq!(lost(ResourceStatus::UpdateInProgress, ""), None);
+        assert_eq!(loss(&event("Role", "AWS::IAM::Role", ResourceStatus::DeleteInProgress, "")), None);
+    }
+}

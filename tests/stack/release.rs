@@ -1,0 +1,38 @@
+//! The verdict about a deployment, asked for by hand: the emulator has no CodeDeploy and evaluates no alarms.
+
+use crate::{operators::oracle, world::World};
+use serde_json::{Value, json};
+
+fn printed(world: &World, arguments: &[&str]) -> Vec<Value> {
+    let output = oracle(world, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    lines.map(|line| line.unwrap_or_else(|error| panic!("{error}: {text}"))).collect()
+}
+
+#[tokio::test]
+async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override() {
+    let world = World::alone().await;
+    world.aws.invoke("SmokeTestFunctionName", &json!({ "source": "aws.events" })).await;
+    world.aws.invoke("AnvilFunctionName", &json!({})).await;
+    let judged = world.function_records("anvil", "deployment_judged").await;
+    let last = judged.last().expect("a verdict on record");
+    let told = last["reasons"].to_string();
+    assert_eq!(last["evidence"]["operation"], "calculate");
+    for observed in ["Smoke", "the alarms", "the template's changes", "canary"] {
+        assert!(told.contains(observed) && !told.contains("Not observed"), "{observed}: {told}");
+    }
+    let release = last["release"].as_str().expect("a release").to_owned();
+    let listed = printed(&world, &["anvil", "report", "--json"]);
+    assert_eq!(listed.last().expect("an entry")["verdict"], last["verdict"]);
+    let alone = ["anvil", "override", "--release", &release, "--by", "dana", "--second", "Dana", "--reason", "known"];
+    assert_ne!(oracle(&world, &alone).status.code(), Some(0), "one person alone");
+    let two =
+        ["anvil", "override", "--release", &release, "--by", "dana", "--second", "kim", "--reason", "known", "--json"];
+    assert_eq!(printed(&world, &two)[0]["second"], "kim");
+    world.aws.invoke("AnvilFunctionName", &json!({})).await;
+    let judged = world.function_records("anvil", "deployment_judged").await;
+    assert_eq!(judged.last().expect("a verdict")["overridden"]["by"], "dana");
+}
