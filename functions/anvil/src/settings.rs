@@ -7,7 +7,7 @@ use runtime::{ConfigurationError, Environment};
 pub struct Settings {
     /// The stack's name (`STACK_NAME`).
     pub stack: String,
-    /// What is deployed (`RELEASE`).
+    /// What is deployed (`RELEASE_NAME`).
     pub release: String,
     /// Functions whose calls are counted (`TRAFFIC_FUNCTIONS`, names with commas between them).
     pub functions: Vec<String>,
@@ -22,7 +22,7 @@ impl Settings {
         let functions = environment.required("TRAFFIC_FUNCTIONS")?;
         Ok(Self {
             stack: environment.required("STACK_NAME")?,
-            release: environment.required("RELEASE")?,
+            release: environment.required("RELEASE_NAME")?,
             functions: functions
                 .split(',')
                 .map(|name| name.trim().to_owned())
