@@ -58,12 +58,14 @@ pub(crate) struct Element {
     pub(crate) concepts: &'static [ConceptId],
 }
 
-/// A sequence of elements.
+/// A sequence of elements, or several that stand near each other.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) mapping: u16,
     /// The element by which it is looked up: its most telling one.
     pub(crate) anchor: u8,
+    /// Words within which the elements stand in any order; 0 where their order matters.
+    pub(crate) window: u8,
     pub(crate) elements: &'static [Element],
 }
 

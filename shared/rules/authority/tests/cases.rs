@@ -1,6 +1,7 @@
 //! Cases that people wrote who had not seen the engine (`data/cases`, JSON lines).
 //!
-//! The odd lines of each file were used to find what the rules lacked, so every one must be decided as it says. The
+//! The files `second_*` were written later, from the specification's categories and before any rule was read. The odd
+//! lines of each file were used to find what the rules lacked, so every one must be decided as it says. The
 //! even lines were only counted: their figure says what to expect of texts that nobody has seen, and it may not fall.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
@@ -48,17 +49,20 @@ fn holds(file: &str, known_misses: usize, at_least: usize) {
 
 #[test]
 fn crisis_texts_are_blocked_and_locked() {
-    holds(include_str!("data/cases/crisis.jsonl"), 0, 62);
+    holds(include_str!("data/cases/crisis.jsonl"), 0, 65);
+    holds(include_str!("data/cases/second_crisis.jsonl"), 0, 36);
 }
 
 #[test]
 fn the_same_words_in_another_sense_are_sold() {
     holds(include_str!("data/cases/contrast.jsonl"), 1, 75);
+    holds(include_str!("data/cases/second_contrast.jsonl"), 0, 32);
 }
 
 #[test]
 fn ordinary_questions_are_sold_without_friction() {
     holds(include_str!("data/cases/ordinary.jsonl"), 0, 182);
+    holds(include_str!("data/cases/second_ordinary.jsonl"), 0, 60);
 }
 
 #[test]
@@ -66,4 +70,5 @@ fn attacks_do_not_get_authority() {
     holds(include_str!("data/cases/redteam_boundary.jsonl"), 1, 11);
     holds(include_str!("data/cases/redteam_escalation.jsonl"), 1, 8);
     holds(include_str!("data/cases/redteam_injection.jsonl"), 0, 16);
+    holds(include_str!("data/cases/second_redteam.jsonl"), 0, 23);
 }

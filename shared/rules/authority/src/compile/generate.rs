@@ -62,7 +62,9 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     generator.suffixes(&files)?;
     generator.negative_constraints(&files)?;
     generator.patterns();
+    generator.lexicon.apply_stems();
     generator.spellings(&files)?;
+    generator.stems();
     generator.words();
     Ok(generator.out)
 }
@@ -401,8 +403,9 @@ impl Generator {
                 .collect();
             let _ = writeln!(
                 lines,
-                "    Pattern {{ mapping: {mapping}, anchor: {}, elements: &[{}] }},",
+                "    Pattern {{ mapping: {mapping}, anchor: {}, window: {}, elements: &[{}] }},",
                 pattern.anchor,
+                pattern.window,
                 elements.join(", ")
             );
             if !excepts {
@@ -440,6 +443,12 @@ impl Generator {
         let lines: String = known.iter().map(|(spelling, number)| format!("    ({spelling:?}, {number}),\n")).collect();
         self.line(format!("pub(crate) static SPELLINGS: &[(&str, u16)] = &[\n{lines}];"));
         Ok(())
+    }
+
+    fn stems(&mut self) {
+        let stems = self.lexicon.stems.iter();
+        let lines: String = stems.map(|(stem, concept)| format!("    ({stem:?}, {concept}),\n")).collect();
+        self.line(format!("pub(crate) static STEMS: &[(&str, u16)] = &[\n{lines}];"));
     }
 
     fn words(&mut self) {

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::tables::{ConceptId, builtin};
 use crate::text::token::tokens;
 
+/// Letters of a stem: shorter ones begin too many words.
+const SHORTEST_STEM: usize = 5;
+
 /// All words and phrases.
 pub(crate) struct Lexicon {
     /// Number by concept name; a literal of a pattern is a concept named by itself.
@@ -12,6 +15,8 @@ pub(crate) struct Lexicon {
     pub(crate) words: Vec<String>,
     numbers: BTreeMap<String, u16>,
     pub(crate) nodes: Vec<Node>,
+    /// Beginnings of words, and the concept of every word that begins so.
+    pub(crate) stems: BTreeSet<(String, ConceptId)>,
 }
 
 #[derive(Default)]
@@ -24,7 +29,8 @@ impl Lexicon {
     pub(crate) fn new() -> Self {
         let names = builtin::NAMES.iter().enumerate();
         let concepts = names.map(|(number, name)| (format!("#{name}"), number as ConceptId)).collect();
-        Self { concepts, words: Vec::new(), numbers: BTreeMap::new(), nodes: vec![Node::default()] }
+        let nodes = vec![Node::default()];
+        Self { concepts, words: Vec::new(), numbers: BTreeMap::new(), nodes, stems: BTreeSet::new() }
     }
 
     /// The number of a concept, which it gets where it has none.
@@ -42,6 +48,15 @@ impl Lexicon {
 
     /// Adds an entry to a concept.
     pub(crate) fn add(&mut self, concept: ConceptId, entry: &str) -> Result<(), String> {
+        if let Some(stem) = entry.strip_suffix('*') {
+            if stem.len() < SHORTEST_STEM || !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                return Err(format!(
+                    "{entry:?} is not the beginning of a word, of {SHORTEST_STEM} small letters or more"
+                ));
+            }
+            self.stems.insert((stem.to_owned(), concept));
+            return Ok(());
+        }
         for phrase in inflected(entry) {
             let split = tokens(&phrase);
             if split.is_empty() || phrase.chars().any(char::is_uppercase) {
@@ -60,6 +75,26 @@ impl Lexicon {
             self.nodes[node].concepts.insert(concept);
         }
         Ok(())
+    }
+
+    /// Gives the words of the lexicon the concepts of their stems; the engine does so with unknown words.
+    pub(crate) fn apply_stems(&mut self) {
+        for (stem, concept) in self.stems.clone() {
+            let words: Vec<u16> = self
+                .numbers
+                .range(stem.clone()..)
+                .take_while(|(word, _)| word.starts_with(&stem))
+                .map(|(_, n)| *n)
+                .collect();
+            for word in words {
+                let next = self.nodes.len() as u16;
+                let child = *self.nodes[0].children.entry(word).or_insert(next);
+                if child == next {
+                    self.nodes.push(Node::default());
+                }
+                self.nodes[usize::from(child)].concepts.insert(concept);
+            }
+        }
     }
 
     /// The number of a word, where some phrase has it.

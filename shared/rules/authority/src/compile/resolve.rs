@@ -21,6 +21,8 @@ pub(crate) struct Pattern {
     pub(crate) elements: Vec<(u8, Vec<ConceptId>)>,
     /// The element by which it is looked up.
     pub(crate) anchor: usize,
+    /// Words within which the elements stand in any order; 0 where their order matters.
+    pub(crate) window: u8,
 }
 
 /// All concepts of all files, by name, with everything they include.
@@ -71,9 +73,18 @@ pub(crate) fn alternatives(lexicon: &mut Lexicon, text: &str) -> Result<Vec<Conc
 }
 
 /// Reads `kill~ ..2 myself|@self`: elements separated by spaces; `..N` allows N words between two, `..` four.
+/// `~12 @means @despair` are elements that stand in any order within twelve words of the most telling one.
 pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, String> {
-    let (mut elements, mut names, mut gap) = (Vec::new(), Vec::new(), 0);
+    let (mut elements, mut names, mut gap, mut window) = (Vec::new(), Vec::new(), 0, 0);
     for part in text.split_whitespace() {
+        if let Some(width) = part.strip_prefix('~') {
+            window = width
+                .parse()
+                .ok()
+                .filter(|_| elements.is_empty())
+                .ok_or_else(|| format!("{part:?} is not a window"))?;
+            continue;
+        }
         if let Some(width) = part.strip_prefix("..") {
             gap = if width.is_empty() { 4 } else { width.parse().map_err(|_| format!("{part:?} is not a gap"))? };
             continue;
@@ -81,7 +92,7 @@ pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, Stri
         elements.push((std::mem::take(&mut gap), alternatives(lexicon, part)?));
         names.push(part);
     }
-    if elements.is_empty() || gap != 0 {
+    if elements.is_empty() || gap != 0 || (window > 0 && elements.iter().any(|(gap, _)| *gap > 0)) {
         return Err(format!("{text:?} is not a pattern"));
     }
     let common: BTreeSet<ConceptId> = COMMON.iter().filter_map(|word| lexicon.concepts.get(*word).copied()).collect();
@@ -91,7 +102,7 @@ pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, Stri
         (u32::from(frequent) * 200 + u32::from(broad) * 100) as usize + concepts.len()
     };
     let anchor = elements.iter().enumerate().min_by_key(cost).map_or(0, |(index, _)| index);
-    Ok(Pattern { anchor, elements })
+    Ok(Pattern { anchor, window, elements })
 }
 
 /// Concepts that are full of common words.

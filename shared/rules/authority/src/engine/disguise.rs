@@ -5,7 +5,7 @@ use super::data::WORDS;
 use super::lexicon::word_number;
 use crate::text::token::Token;
 
-/// Single letters in a row from which on they are read as one word.
+/// Single letters in a row from which on they are read as one word; three are where they make one of [`SHORT`].
 const SPACED: usize = 4;
 
 /// Words of three letters that are worth reading out of signs: "d1e".
@@ -107,40 +107,40 @@ fn is_masked(run: &[u8], word: &[u8]) -> bool {
 /// Letters with spaces, points or hyphens between them.
 fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let is_letter = |token: &Token| token.end - token.start == 1 && token.number.is_none();
-    if tokens.windows(SPACED).all(|window| !window.iter().all(is_letter)) {
+    if tokens.windows(SPACED - 1).all(|window| !window.iter().all(is_letter)) {
         return tokens;
     }
     let mut joined = Vec::with_capacity(tokens.len());
     let mut rest = &tokens[..];
+    // Distances are those of the words that were put together.
+    let mut nearer = 0;
     while let Some(first) = rest.first() {
         let run = rest.iter().take_while(|token| is_letter(token)).count();
         let letters: String = rest[..run].iter().map(|token| token.word(reading)).collect();
-        match (run >= SPACED).then(|| split_letters(&letters)).flatten() {
+        let is_word = run >= SPACED || SHORT.contains(&letters.as_str());
+        match is_word.then(|| split_letters(&letters)).flatten() {
             Some(words) => {
-                let mut at = 0;
-                for word in words {
+                let (mut at, count) = (0, words.len() as u32);
+                for (index, word) in words.into_iter().enumerate() {
                     let (from, to) = (&rest[at], &rest[at + word.len() - 1]);
                     at += word.len();
-                    let respelled = Some(word);
                     joined.push(Token {
                         start: from.start,
                         end: to.end,
-                        respelled,
+                        respelled: Some(word),
                         number: None,
-                        position: from.position,
+                        position: first.position.saturating_sub(nearer) + index as u32,
                     });
                 }
+                let spread = rest[run - 1].position - first.position;
+                nearer += (spread + 1).saturating_sub(count);
                 rest = &rest[run..];
             }
             None => {
-                joined.push(first.clone());
+                joined.push(Token { position: first.position.saturating_sub(nearer), ..first.clone() });
                 rest = &rest[1..];
             }
         }
-    }
-    // Distances are those of the words that were put together.
-    for (index, token) in joined.iter_mut().enumerate() {
-        token.position = token.position.min(index as u32 * 3 + 3);
     }
     joined
 }

@@ -1,6 +1,6 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
-use super::data::{CONCEPTS, NODES, ROOTS, SUFFIXES};
+use super::data::{CONCEPTS, NODES, ROOTS, STEMS, SUFFIXES};
 use super::disguise::undisguise;
 use super::lexicon::spelt;
 use super::quantity::quantities;
@@ -43,7 +43,9 @@ impl Hits {
             match numbers[index] {
                 Some(number) => phrases(&numbers, index, number, &mut hits),
                 None => {
-                    hits.extend(by_ending(token.word(reading)).map(|concept| Hit { concept, start, end: start + 1 }))
+                    let word = token.word(reading);
+                    let found = by_ending(word).chain(by_stem(word));
+                    hits.extend(found.map(|concept| Hit { concept, start, end: start + 1 }));
                 }
             }
             quantities(reading, &tokens, index, &mut |concept, end| {
@@ -130,4 +132,12 @@ fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hi
 fn by_ending(word: &str) -> impl Iterator<Item = ConceptId> {
     let is_candidate = word.len() >= 7 && word.is_ascii();
     SUFFIXES.iter().filter(move |(ending, _)| is_candidate && word.ends_with(ending)).map(|(_, concept)| *concept)
+}
+
+/// The concepts of an unknown word by its beginning: "scarifiait" is what "scarifier" is.
+fn by_stem(word: &str) -> impl Iterator<Item = ConceptId> {
+    let letter = word.as_bytes().first().copied().unwrap_or_default();
+    let first = STEMS.partition_point(|(stem, _)| stem.as_bytes()[0] < letter);
+    let same_letter = STEMS[first..].iter().take_while(move |(stem, _)| stem.as_bytes()[0] == letter);
+    same_letter.filter(move |(stem, _)| word.starts_with(stem)).map(|(_, concept)| *concept)
 }

@@ -73,6 +73,9 @@ struct Match {
 
 /// The places of a pattern.
 fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
+    if pattern.window > 0 {
+        return near_each_other(hits, pattern);
+    }
     let mut found = Vec::new();
     let Some(first) = pattern.elements.first() else { return found };
     for hit in hits.hits.iter().filter(|hit| first.concepts.contains(&hit.concept)) {
@@ -85,6 +88,55 @@ fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
         }
     }
     found
+}
+
+/// The places of a pattern whose elements stand in any order.
+fn near_each_other(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
+    let mut found = Vec::new();
+    let Some(telling) = pattern.elements.get(usize::from(pattern.anchor)) else { return found };
+    for hit in hits.hits.iter().filter(|hit| telling.concepts.contains(&hit.concept)) {
+        if found.len() == MOST_MATCHES {
+            break;
+        }
+        let anchor = (hit.start as usize, hit.end as usize);
+        let position = hits.tokens[anchor.0].position;
+        let window = u32::from(pattern.window);
+        let from = hits.tokens.partition_point(|token| token.position + window < position);
+        let until = hits.tokens.partition_point(|token| token.position <= position + window);
+        let mut places = vec![anchor];
+        if place_rest(hits, pattern, 0, (from, until), &mut places) {
+            let start = places.iter().map(|place| place.0).min().unwrap_or(anchor.0);
+            let end = places.iter().map(|place| place.1).max().unwrap_or(anchor.1);
+            found.push(Match { start, end, anchor });
+        }
+    }
+    found
+}
+
+/// Finds a place for every element from `element` on; no word stands for two of them.
+fn place_rest(
+    hits: &Hits,
+    pattern: &Pattern,
+    element: usize,
+    within: (usize, usize),
+    places: &mut Vec<(usize, usize)>,
+) -> bool {
+    if element == usize::from(pattern.anchor) {
+        return place_rest(hits, pattern, element + 1, within, places);
+    }
+    let Some(next) = pattern.elements.get(element) else { return true };
+    for hit in hits.starting(within.0, within.1).iter().filter(|hit| next.concepts.contains(&hit.concept)) {
+        let place = (hit.start as usize, hit.end as usize);
+        if places.iter().any(|other| place.0 < other.1 && other.0 < place.1) {
+            continue;
+        }
+        places.push(place);
+        if place_rest(hits, pattern, element + 1, within, places) {
+            return true;
+        }
+        places.pop();
+    }
+    false
 }
 
 /// The token after the match of the elements from `element` on, which begins at `at` or a gap later, and the place of
