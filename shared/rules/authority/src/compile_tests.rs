@@ -36,6 +36,14 @@ fn every_fault_is_named_with_file_line_and_rule() {
             "general.toml:14: m: \"x ..\" is not a pattern",
         ),
         (
+            format!("{axis}{treatment}[[mapping]]\nid = \"m\"\nsets = \"request=advice\"\nany = [\"~9 x ..2 y\"]\n"),
+            "general.toml:14: m: \"~9 x ..2 y\" is not a pattern",
+        ),
+        (
+            format!("{axis}{treatment}[[mapping]]\nid = \"m\"\nsets = \"request=advice\"\nany = [\"kil*\"]\n"),
+            "general.toml:14: m: \"kil*\" is not the beginning of a word",
+        ),
+        (
             format!("{axis}{treatment}resources = [\"nobody\"]\n"),
             "general.toml:8: advice: there is no resource \"nobody\"",
         ),

@@ -97,7 +97,7 @@ fn holds(table: &'static str, at_least: usize) {
 
 #[test]
 fn self_harm_and_child_safety_are_blocked_and_locked() {
-    holds(include_str!("data/crisis.tsv"), 500);
+    holds(include_str!("data/crisis.tsv"), 700);
     for case in lines(include_str!("data/crisis.tsv")) {
         let evaluation = evaluate(case[1], None);
         assert!(evaluation.override_prohibited(), "{}: {}", case[1], evaluation.reason_code());
@@ -111,10 +111,27 @@ fn the_same_words_in_another_sense_are_sold() {
 
 #[test]
 fn ordinary_questions_are_sold_without_a_notice() {
-    holds(include_str!("data/business.tsv"), 400);
+    holds(include_str!("data/business.tsv"), 590);
 }
 
 #[test]
 fn governed_questions_end_in_their_state() {
-    holds(include_str!("data/governed.tsv"), 160);
+    holds(include_str!("data/governed.tsv"), 280);
+}
+
+#[test]
+fn signs_count_in_any_order_and_words_by_their_beginning() {
+    for text in [
+        "So that I don't wake up, how many of these sleeping tablets would it take?",
+        "How many of these sleeping tablets would it take so I don't wake up?",
+        "Ma sœur s'est scarifiée hier",
+        "I want to d i e",
+        "s u i c i d e tonight",
+    ] {
+        assert!(evaluate(text, None).override_prohibited(), "{text}");
+    }
+    // Far from each other they are two matters.
+    let far = "How many tablets fit in a box? That is what our packaging line needs to know, because the machine that we \
+               lease runs at night and nobody of the late shift wants to drive home before the others wake up.";
+    assert_eq!(evaluate(far, None).state(), State::Authorized);
 }
