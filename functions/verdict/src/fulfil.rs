@@ -5,7 +5,8 @@ mod finish;
 mod till;
 
 use crate::{
-    generate::{self, Failure, Generated, NoVerdict, Policy, generate},
+    asking::{self, Policy},
+    generate::{Failure, Generated, NoVerdict, generate},
     guard,
 };
 use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
@@ -31,7 +32,7 @@ use till::{Bought, Till};
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
     pub journal: Journal<'a>,
-    pub generate: generate::Ports<'a>,
+    pub generate: asking::Ports<'a>,
     pub archive: &'a dyn VerdictArchive,
     pub quarantine: &'a dyn Quarantine,
     pub mails: &'a dyn Queue,
@@ -102,7 +103,8 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         Claim::Foreign => return Ok(Handled::Done),
         Claim::Unready => return Ok(Handled::Later),
         // Kept until the sale has ended: the message that its worker has may be gone before that.
-        Claim::Busy(until) | Claim::NotYet(until) => return Ok(Handled::At(until)),
+        Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
+        Claim::NotYet(until) => return Ok(Handled::At(until)),
         Claim::Done => {
             // The worker that found it unusable may have died before it gave notice.
             give_notice(ports, order, &sale.value).await?;
@@ -136,6 +138,9 @@ fn hidden_until(ports: Ports<'_>, sale: &Sale, until: Timestamp) -> Handled {
         _ => Handled::Done,
     }
 }
+
+/// So often an order looks whether the worker that has the claim is done: mostly long before its claim ends.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
 /// The orders that wait for one circuit come back within this time.
 const SPREAD: Duration = Duration::from_secs(3);

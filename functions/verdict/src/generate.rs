@@ -1,39 +1,13 @@
 //! Asking the model: a few attempts, each checked, until a reply may go on (Gemini Timeout; TMM Cross-Validation).
 
-use crate::guard::{self, Admitted};
-use crosscheck::Crosscheck;
-use domain::{
-    Alert, Query, SessionId, Tier, Timestamp, Verdict,
-    alert::Severity,
-    backoff::Backoff,
-    breaker::BreakerPolicy,
-    ports::{Alerts, Breakers, Clock, Model, ModelError, Pause, Randomness},
+use crate::{
+    asking::{Policy, Ports},
+    guard::{self, Admitted},
 };
+use crosscheck::Crosscheck;
+use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
 use prompt::build_verdict_prompt;
 use std::time::Duration;
-
-/// What generation needs from outside.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
-    pub model: &'a dyn Model,
-    pub breakers: &'a dyn Breakers,
-    pub alerts: &'a dyn Alerts,
-    pub clock: &'a dyn Clock,
-    pub randomness: &'a dyn Randomness,
-    pub pause: &'a dyn Pause,
-}
-
-/// How generation goes about it.
-#[derive(Clone, Debug)]
-pub struct Policy {
-    /// The models, best first; the next one is asked when one is not known (any more).
-    pub models: Vec<String>,
-    /// Attempts and waits.
-    pub backoff: Backoff,
-    /// When a model is left alone.
-    pub breaker: BreakerPolicy,
-}
 
 /// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The circuit breaker around the model (Gemini Timeout, invariants 5 and 7). Its row is shared by every running
 //! function; when the row cannot be read or written, calls go on: the breaker protects, it must not stop sales.
 
-use crate::generate::{Policy, Ports};
+use crate::asking::{Policy, Ports};
 use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,

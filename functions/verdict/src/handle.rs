@@ -1,9 +1,9 @@
 //! One message of the orders queue: [`fulfil`] with the audit key in use.
 
 use crate::{
+    asking,
     fulfil::{self, Order, Settings, fulfil},
     gauge::Gauged,
-    generate,
 };
 use audit::{AuditKeys, Journal};
 use domain::{
@@ -63,7 +63,7 @@ async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -
     let Ports { model, randomness, pause, .. } = ports;
     let ports = fulfil::Ports {
         journal: ports.journal,
-        generate: generate::Ports { model, breakers: &breakers, alerts, clock, randomness, pause },
+        generate: asking::Ports { model, breakers: &breakers, alerts, clock, randomness, pause },
         archive: ports.archive,
         quarantine: ports.quarantine,
         mails: ports.mails,

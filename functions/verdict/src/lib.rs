@@ -2,6 +2,7 @@
 //!
 //! claim → confirm the payment → model → crosscheck → gate 1 → cache with its audit records → archive → mail.
 
+mod asking;
 mod fulfil;
 mod gauge;
 mod generate;
@@ -9,6 +10,6 @@ mod guard;
 mod handle;
 mod settings;
 
+pub use asking::Policy;
 pub use fulfil::Settings;
-pub use generate::Policy;
 pub use handle::{Ports, handle};

@@ -1,6 +1,6 @@
 //! How the function works, read from its environment at start.
 
-use crate::{fulfil::Settings, generate::Policy};
+use crate::{asking::Policy, fulfil::Settings};
 use domain::{
     backoff::Backoff,
     breaker::{BreakerPolicy, Reopen},

@@ -1,6 +1,7 @@
 use super::*;
 use domain::{
-    breaker::{Breaker, Reopen},
+    backoff::Backoff,
+    breaker::{Breaker, BreakerPolicy, Reopen},
     ports::ModelReply,
 };
 use testkit::{World, run};
