@@ -159,6 +159,30 @@ impl Customer {
         }
     }
 
+    /// A customer who buys, pays and gets a good verdict.
+    pub(crate) fn plain(number: usize) -> Self {
+        Self {
+            number,
+            tier: Tier::Quick,
+            answer: Answer::Good,
+            payment: Payment::Card,
+            by_link: false,
+            unusable: false,
+            has_address: true,
+            question: format!("Should I open shop number {number} next spring?"),
+            is_sold: true,
+            session: None,
+            paid_at: None,
+            mishap: None,
+            afterwards: Afterwards::Stays,
+            events_lost: false,
+            fickle: false,
+            operated: false,
+            restarted_at: None,
+            may_be_chased: false,
+        }
+    }
+
     /// Stripe's id of the payment.
     pub(crate) fn payment_id(&self) -> Option<PaymentId> {
         PaymentId::parse(format!("pi_{}", self.number)).ok()

@@ -15,6 +15,7 @@ mod operator;
 mod ports;
 mod queues;
 mod random;
+pub mod recovery;
 mod rules;
 mod simulator;
 pub mod sweep;

@@ -50,7 +50,7 @@ const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, F
 pub fn scenarios() -> Vec<Scenario> {
     let plain = Scenario {
         name: "a sale",
-        customer: customer(),
+        customer: Customer::plain(0),
         ends: &[End::Delivered],
         mishap: None,
         rival: false,
@@ -118,29 +118,6 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-fn customer() -> Customer {
-    Customer {
-        number: 0,
-        tier: domain::Tier::Quick,
-        answer: Answer::Good,
-        payment: Payment::Card,
-        by_link: false,
-        unusable: false,
-        has_address: true,
-        question: "Should I open shop number 0 next spring?".to_owned(),
-        is_sold: true,
-        session: None,
-        paid_at: None,
-        mishap: None,
-        afterwards: Afterwards::Stays,
-        events_lost: false,
-        fickle: false,
-        operated: false,
-        restarted_at: None,
-        may_be_chased: false,
-    }
-}
-
 /// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects.
 #[must_use]
 pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
@@ -203,6 +180,7 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
     deployment.verdict.retries = RetryTable::standard().cut(2, Duration::from_secs(150));
     let mut simulator = Simulator::new(&deployment, Faults::none(scenario.rival), Random::new(0, 0), customers, traced);
     simulator.follow(Script {
+        arrivals: 0,
         looks: if scenario.looks { vec![2 * SECOND, 4 * MINUTE, 50 * MINUTE, 80 * MINUTE] } else { Vec::new() },
         mishap: scenario.mishap,
         rival: scenario.rival,

@@ -139,8 +139,10 @@ pub(super) struct Task<'h> {
 }
 
 /// What happens in a world besides its faults, where chance is to have no say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
+    /// Customers come within this time, evenly; all at once where it is zero.
+    pub(crate) arrivals: i64,
     /// When the customer looks at the page, after the session was made.
     pub(crate) looks: Vec<i64>,
     pub(crate) mishap: Option<(Mishap, i64)>,

@@ -40,10 +40,11 @@ impl Simulator<'_> {
         }
     }
 
-    /// Puts a script on the agenda: its customers come at once.
+    /// Puts a script on the agenda.
     pub(crate) fn follow(&mut self, script: Script) {
-        for customer in 0..self.customers.len() {
-            self.in_a_while(0, What::Arrive { customer, attempt: 1 });
+        let every = script.arrivals / i64::try_from(self.customers.len().max(1)).unwrap_or(1);
+        for (customer, turn) in (0..self.customers.len()).zip(0..) {
+            self.in_a_while(turn * every, What::Arrive { customer, attempt: 1 });
         }
         if let Some((kind, when)) = script.mishap {
             self.in_a_while(when, What::Mishap { kind, customer: 0 });

@@ -1,0 +1,41 @@
+//! The promise about an outage: 99 % of the sales are delivered within a minute of the vendor's return.
+
+// A test that cannot go on says so by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use simulation::recovery::{Recovery, recover};
+use std::time::Duration;
+use testkit::Fault;
+
+const PROMISED: Duration = Duration::from_secs(60);
+
+/// Delivered within the promised time, and all.
+fn shares(of: &'static str, how: Fault) -> (usize, usize) {
+    let (mut in_time, mut all) = (0, 0);
+    for (seed, sales) in [(1, 1), (2, 1), (3, 5), (4, 20), (5, 60), (6, 120), (7, 120)] {
+        let Recovery { delays, violation } = recover(seed, of, how, sales);
+        assert_eq!(violation, None, "{of} {how:?}, seed {seed}");
+        let slowest = delays.iter().max_by_key(|delay| delay.unwrap_or(Duration::MAX)).copied().flatten();
+        let late = delays.iter().filter(|delay| delay.is_none_or(|delay| delay > PROMISED)).count();
+        println!("{of} {how:?}, seed {seed}: {late} of {} late, the slowest after {slowest:?}", delays.len());
+        in_time += delays.len() - late;
+        all += delays.len();
+    }
+    (in_time, all)
+}
+
+#[test]
+fn sales_are_delivered_within_a_minute_of_the_models_return() {
+    for how in [Fault::Refuse(503), Fault::Refuse(429), Fault::Fail] {
+        let (in_time, all) = shares("model.", how);
+        assert!(all > 250 && in_time * 100 >= all * 99, "{how:?}: {in_time} of {all}");
+    }
+}
+
+#[test]
+fn sales_are_delivered_within_a_minute_of_stripes_return() {
+    for how in [Fault::Refuse(503), Fault::Fail] {
+        let (in_time, all) = shares("payments.session", how);
+        assert!(all > 250 && in_time * 100 >= all * 99, "{how:?}: {in_time} of {all}");
+    }
+}
