@@ -58,8 +58,9 @@ const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
 /// What raises the alarm of each of our metrics, and who hears of it. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 18] = [
+const RAISED_BY: [(&str, &str, &str, &str); 19] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::EventNotQueued.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::SignatureRefused.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::CompletedWithoutPayment.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::CheckoutUnavailable.name(), AT_LEAST, "3", "CriticalTopic"),

@@ -76,6 +76,13 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
     Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", sale.session_id(), &detail)
 }
 
+/// What operators are told, once, of a sale that cannot be sent on its way because a queue refuses its message. It is
+/// tried again at every later run at which the sale is due.
+pub(crate) fn refused(sale: &Sale, now: Timestamp) -> Alert {
+    let detail = "a queue does not take its messages; sent on its way as soon as it does";
+    Alert::event("ORACLE-DEADLINES", Severity::Critical, now, "IN_FLIGHT", sale.session_id(), detail)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

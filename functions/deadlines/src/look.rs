@@ -167,7 +167,14 @@ const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
 async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let now = ports.journal.clock.now();
     for message in chase::messages(&sale.value, now) {
-        queue(ports, &message).send(&message).await?;
+        if let Err(error) = queue(ports, &message).send(&message).await {
+            let refused = |sale: &mut Sale, now| match sale.chase_refused(now) {
+                Ok(_) => Change::save(()).alerting(chase::refused(sale, now)),
+                Err(_) => Change::nothing(()),
+            };
+            ports.journal.commit(sale, refused).await?.settle().await;
+            return Err(error.into());
+        }
     }
     let chased = |sale: &mut Sale, now| {
         let Some(open) = sale.due_work(now) else { return Change::nothing(()) };

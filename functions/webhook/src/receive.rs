@@ -86,7 +86,7 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
         }
         Ok(event) => match asked(event.kind, received_at) {
             Asked::Nothing => received(),
-            Asked::Passing(message) => pass_on(ports, &message).await,
+            Asked::Passing(message) => pass_on(ports, &message, received_at).await,
             Asked::Watching(metric) => {
                 ports.meter.record(&[metric.once()], received_at);
                 received()
@@ -110,7 +110,7 @@ async fn is_smoke_tests(ports: Ports<'_>, header: &str, body: &[u8], now: Timest
 /// what Stripe's test mode says of it. Everything else is refused, whoever holds that secret.
 async fn receive_smoke_test(ports: Ports<'_>, body: &[u8], received_at: Timestamp) -> Reply {
     match smoke_order(body, received_at) {
-        Some(order) => pass_on(ports, &order).await,
+        Some(order) => pass_on(ports, &order, received_at).await,
         None => {
             tracing::error!("an event with the smoke test's signature that is not the smoke test's: refused");
             Reply::error(400, "signature_invalid", "The signature does not match the body.")
@@ -193,7 +193,7 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     })
 }
 
-async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
+async fn pass_on(ports: Ports<'_>, message: &Message, received_at: Timestamp) -> Reply {
     let queue = match message {
         Message::Notice { .. } => ports.notices,
         Message::PaymentChanged { .. } => ports.payments,
@@ -208,6 +208,7 @@ async fn pass_on(ports: Ports<'_>, message: &Message) -> Reply {
         Err(error) => {
             let error = telemetry::chain(&error);
             tracing::error!(session, error, "not passed on: Stripe keeps the event");
+            ports.meter.record(&[Metric::EventNotQueued.once()], received_at);
             Reply::error(503, "queue_unavailable", "The event could not be accepted; please deliver it again.")
         }
     }

@@ -12,6 +12,8 @@ pub const NAMESPACE: &str = "Oracle";
 pub enum Metric {
     /// A signed Stripe event could not be read: a sale may be in it.
     EventUnreadable,
+    /// No queue took the message of a signed event: Stripe keeps the event and delivers it again.
+    EventNotQueued,
     /// The webhook refused a well-formed, fresh signature: the signing secret was rolled, or a stranger tries.
     SignatureRefused,
     /// A session was completed without a payment.
@@ -96,8 +98,9 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::EventUnreadable,
+        Self::EventNotQueued,
         Self::SignatureRefused,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
@@ -132,6 +135,7 @@ impl Metric {
     const fn row(self) -> (&'static str, Use, Unit) {
         match self {
             Self::EventUnreadable => ("EventUnreadable", Use::Event, Unit::Count),
+            Self::EventNotQueued => ("EventNotQueued", Use::Event, Unit::Count),
             Self::SignatureRefused => ("SignatureRefused", Use::Event, Unit::Count),
             Self::CompletedWithoutPayment => ("CompletedWithoutPayment", Use::Event, Unit::Count),
             Self::CheckoutUnavailable => ("CheckoutUnavailable", Use::Event, Unit::Count),

@@ -4,7 +4,7 @@ use crate::{
     cast::Customer,
     rules::{Rule, Violation},
 };
-use domain::{Alert, Sale, mail::Mail, money::Money, open_work::Work, sale::Fulfilment};
+use domain::{Alert, Metric, Sale, mail::Mail, money::Money, open_work::Work, sale::Fulfilment};
 use testkit::world::State;
 
 /// How a sale ended.
@@ -22,6 +22,8 @@ pub enum End {
     Declined,
     /// The model call failed, the sale is tried again on its table, and operators know.
     VerdictWaits,
+    /// A queue refuses its message for hours, operators know, and it goes on by itself afterwards.
+    QueueRefuses,
     /// Tier or question did not arrive; operators know and the customer was asked.
     Unusable,
     /// The mail was given up or its outcome is unknown; a human decides.
@@ -55,18 +57,22 @@ pub(crate) enum Whereabouts {
     Nowhere,
 }
 
-/// How the sale of a customer ended, or why it has not.
+/// How the sale of a customer ended, or why it has not. `is_refused`: a queue took no message for long, until lately.
 ///
 /// # Errors
 /// [`Rule::EndsInTime`] where it is still on its way, [`Rule::Orphaned`] where nobody will come for it,
 /// [`Rule::HumanTold`] where it ended and nobody knows.
-pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts) -> Result<End, Violation> {
+pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refused: bool) -> Result<End, Violation> {
     let (Some(session), true) = (customer.session.as_ref(), customer.paid_at.is_some()) else {
         return Ok(End::NotPaid);
     };
     let Some((sale, _)) = state.sales.get(session) else {
         return match at {
             Whereabouts::GivenUp => Ok(End::DeadLetter),
+            // Stripe keeps its event and delivers it again, behind an alarm.
+            _ if is_refused && state.measurements.iter().any(|it| it.metric == Metric::EventNotQueued) => {
+                Ok(End::QueueRefuses)
+            }
             _ => Err(Rule::EndsInTime.broken("paid, and nobody knows of it")),
         };
     };
@@ -75,6 +81,9 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts) -> Result
         // It waits in a dead-letter queue, behind an alarm.
         Err(open) if at == Whereabouts::GivenUp && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => {
             Ok(End::DeadLetter)
+        }
+        Err(open) if is_refused && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => {
+            case.told("[ORACLE-DEADLINES]").map(|()| End::QueueRefuses)
         }
         end => end,
     }

@@ -18,7 +18,7 @@ use crate::{
     faults::{Faults, HOUR, MINUTE, SECOND},
     queues::{MAX_HOPS, QUEUES, Queue, Waiting},
     random::Random,
-    rules::Rule,
+    rules::{Rule, Violation},
     tally::Tally,
 };
 use domain::message::Message;
@@ -29,7 +29,7 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use testkit::World;
+use testkit::{World, world::State};
 
 /// Every paid sale ends within this time, or is before a human (the owner's promise).
 const PROMISE: i64 = 3 * HOUR;
@@ -101,7 +101,7 @@ impl<'h> Simulator<'h> {
     pub(crate) fn run(mut self) -> Outlook {
         let result = self.live();
         for customer in &self.customers {
-            let end = ends::end(&self.world.state(), customer, self.whereabouts(customer.number));
+            let end = self.end(&self.world.state(), customer);
             if let Ok(end) = end {
                 *self.tally.ends.entry(end).or_default() += 1;
             }
@@ -325,7 +325,7 @@ impl<'h> Simulator<'h> {
             self.at(again, What::Promise { customer: number });
             return Ok(());
         }
-        let end = ends::end(&self.world.state(), customer, self.whereabouts(number))?;
+        let end = self.end(&self.world.state(), customer)?;
         self.forgiven(customer, end)
     }
 
@@ -335,6 +335,15 @@ impl<'h> Simulator<'h> {
         Rule::NotGivenUp.require(end != End::DeadLetter || excused, || {
             format!("customer {}'s message was given up", customer.number)
         })
+    }
+
+    fn end(&self, state: &State, customer: &Customer) -> Result<End, Violation> {
+        // What lay meanwhile is on its way within an hour of the end.
+        let refused = self.faults.outage.is_some_and(|outage| {
+            let now = state.now - self.began;
+            outage.of == "queue." && outage.from <= now && now < outage.until + HOUR
+        });
+        ends::end(state, customer, self.whereabouts(customer.number), refused)
     }
 
     fn whereabouts(&self, number: usize) -> Whereabouts {
@@ -355,9 +364,9 @@ impl<'h> Simulator<'h> {
         let state = self.world.state();
         self.checker.at_rest(&state)?;
         for customer in &self.customers {
-            let end = ends::end(&state, customer, self.whereabouts(customer.number))?;
+            let end = self.end(&state, customer)?;
             self.forgiven(customer, end)?;
-            let over = !matches!(end, End::MailWaits | End::VerdictWaits | End::RefundUnderWay);
+            let over = !matches!(end, End::MailWaits | End::VerdictWaits | End::QueueRefuses | End::RefundUnderWay);
             Rule::EndsInTime.require(over, || format!("{end:?} without end"))?;
             let settled = !redriven || end != End::DeadLetter || customer.mishap.is_some();
             Rule::NotGivenUp.require(settled, || "given up again after the cause was gone".to_owned())?;

@@ -26,6 +26,18 @@ impl Sale {
         Ok(Event::Chased(self.chased))
     }
 
+    /// Notes that operators know of what no queue takes a message for. Counted as the first time it was sent, once.
+    ///
+    /// # Errors
+    /// [`Refused`] when nothing that machines do is due, or operators know of it.
+    pub fn chase_refused(&mut self, now: Timestamp) -> Result<Event, Refused> {
+        if self.chased > 0 || self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
+            return Err(self.refuse("sent on its way again"));
+        }
+        self.chased = 1;
+        Ok(Event::Chased(self.chased))
+    }
+
     /// Notes that operators were reminded of what waits for a human.
     ///
     /// # Errors

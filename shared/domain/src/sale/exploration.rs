@@ -240,6 +240,7 @@ fn steps() -> Vec<Step> {
         step("refunded_by_hand", Human, &[Pay], |sale| sale.refunded_by_hand(&operator(), NOW).is_ok()),
         step("amount_noted", Reconcile, &[Pay], |sale| sale.amount_noted(charge(), 100).is_ok()),
         step("chase", Deadlines, &[Attention], |sale| sale.chase(NOW).is_ok()),
+        step("chase_refused", Deadlines, &[Attention], |sale| sale.chase_refused(NOW).is_ok()),
         step("remind", Deadlines, &[Attention], |sale| sale.remind(NOW).is_ok()),
         step("replied", Inbox, &[Attention], |sale| {
             sale.replied(Reply { message: "m".into(), at: NOW, from_buyer: None, settled_at: None }).is_ok()

@@ -58,6 +58,7 @@
 //! | refund_answered (refused) | deadlines, operator | | | |
 //! | refund_authorised | deadlines, operator | | | kept, refund failed → refund authorised |
 //! | chase | deadlines | | | |
+//! | chase_refused | deadlines | | | |
 //! | remind | deadlines | | | |
 //! | amount_noted | reconcile | | | |
 //! | replied | inbox-watch | | | |
