@@ -123,15 +123,36 @@ async fn an_unpaid_session_gets_the_apis_sentence() {
     let browser = Browser::open().await;
     let mut session = payment_link_session("quick", "Shall I pay?", &buyer());
     session["payment_status"] = json!("unpaid");
-    session["status"] = json!("open");
+    session["status"] = json!("expired");
     let id = browser.stack.plant(&session).await;
     let (status, reply) = browser.stack.verdict(&id).await;
     assert_eq!(status, 402, "{reply}");
     browser.visit_result(&id).await;
     browser.see("#problem").await;
     assert_eq!(reply["error"], browser.exact_text("#problem-sentence").await);
-    assert!(browser.sees("#again").await);
+    assert!(browser.sees("#again").await && !browser.sees("#pay").await);
     browser.look("error-402").await;
+    browser.close().await;
+}
+
+/// Who left the payment finds the way back to it.
+#[tokio::test]
+async fn a_session_that_is_still_open_leads_back_to_the_payment() {
+    let browser = Browser::open().await;
+    let mut session = payment_link_session("quick", "Shall I pay after all?", &buyer());
+    session["payment_status"] = json!("unpaid");
+    session["status"] = json!("open");
+    let id = browser.stack.plant(&session).await;
+    let (status, reply) = browser.stack.verdict(&id).await;
+    assert_eq!(status, 402, "{reply}");
+    let address = reply["payment_url"].as_str().expect("an address to pay at").to_owned();
+    browser.visit_result(&id).await;
+    browser.see("#pay").await;
+    assert_eq!(browser.text("#problem-sentence").await, reply["error"]);
+    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    browser.look("error-402-open").await;
+    browser.click("#pay").await;
+    eventually("the payment page", VERDICT, async || (browser.address().await == address).then_some(())).await;
     browser.close().await;
 }
 

@@ -1,6 +1,6 @@
 //! What strangers can make us do who hold no session: guess ids, and ask again and again.
 
-use crate::simulator::Simulator;
+use crate::simulator::{Simulator, body};
 use domain::{Metric, PaymentStatus};
 use simulation::deployment::Deployment;
 use std::time::Duration;
@@ -59,12 +59,15 @@ fn a_known_sale_is_served_whatever_strangers_do() {
 #[test]
 fn an_unpaid_session_is_not_asked_about_at_every_request() {
     let sim = Simulator::new("quick");
+    let address = "https://checkout.stripe.com/c/pay/cs_test_simulated_sale_1#fid";
     for session in sim.world.state().sessions.values_mut() {
         session.payment_status = PaymentStatus::Unpaid;
+        session.url = Some(address.to_owned());
     }
     let deployment = sim.deployment();
     for _ in 0..100 {
-        assert_eq!(page(&deployment, "cs_test_simulated_sale_1"), 402);
+        let reply = testkit::run(deployment.page("cs_test_simulated_sale_1")).unwrap();
+        assert_eq!((reply.status(), &body(&reply)["payment_url"]), (402, &address.into()));
     }
     assert_eq!(asked(&sim, "payments.session"), 1);
     for session in sim.world.state().sessions.values_mut() {

@@ -15,11 +15,17 @@ async fn an_unpaid_session_is_402_and_nothing_is_made_of_it() {
     object["status"] = json!("open");
     let planted = world.stack.plant(&object).await;
     let opened = world.order("quick", &question()).await;
-    for session in [planted, opened] {
+    for session in [planted, opened.clone()] {
         let reply = world.verdict(&session).await;
         assert_eq!(reply.status, 402, "{}", reply.text);
         assert!(reply.json()["error"].is_string(), "{}", reply.text);
         assert_eq!(world.aws.document(&session, "SALE").await, None);
+    }
+    // Open, it leads back to Stripe's page; asked twice in a moment, too.
+    for _ in 0..2 {
+        let address = world.verdict(&opened).await.json()["payment_url"].clone();
+        assert_eq!(address, world.stripe_session(&opened).await["url"]);
+        assert!(address.is_string());
     }
 }
 

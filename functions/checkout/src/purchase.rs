@@ -133,14 +133,14 @@ fn text<'a>(
 async fn promotion_code(ports: Ports<'_>, code: &str) -> Result<String, Reply> {
     let possible = code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let now = ports.clock.now();
-    let recall = if possible { ports.unknown_codes.recall(code, now) } else { Recall::Known };
+    let recall = if possible { ports.unknown_codes.recall(code, now) } else { Recall::Known(()) };
     match recall {
         Recall::Nothing => match ports.payments.promotion_code(code).await {
             Ok(Some(id)) => return Ok(id),
-            Ok(None) => ports.unknown_codes.keep(code, now),
+            Ok(None) => ports.unknown_codes.keep(code, (), now),
             Err(error) => return Err(unavailable(&error)),
         },
-        Recall::Known => {}
+        Recall::Known(()) => {}
         Recall::Full => return Err(too_many_codes()),
     }
     ports.meter.record(&[Metric::ReferralCodeUnknown.once()], now);

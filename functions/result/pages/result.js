@@ -100,6 +100,11 @@
     byId("problem-reference").hidden = !known;
     setText("problem-id", known ? sessionId.slice(-REFERENCE_CHARACTERS) : "");
     byId("again").hidden = [404, 410, 422].includes(status);
+    // An open session can still be paid; the address is Stripe's.
+    const pay = reply.payment_url;
+    byId("pay").hidden = typeof pay !== "string" || !/^https?:\/\//.test(pay);
+    if (!byId("pay").hidden) byId("pay").href = pay;
+    byId("again").classList.toggle("quiet", !byId("pay").hidden);
     byId("front").hidden = Boolean(reply.crisis);
     show("problem", title, `${title}. ${sentence}`);
   };

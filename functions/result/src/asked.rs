@@ -16,18 +16,18 @@ const UNPAID_WINDOW: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Asked {
     unknown: Recent,
-    unpaid: Recent,
+    unpaid: Recent<Option<String>>,
 }
 
 /// What is known without asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// Nothing.
     Nothing,
     /// There is no such session.
     NoSuchSession,
-    /// The session was not paid a moment ago.
-    Unpaid,
+    /// The session was not paid a moment ago, and can be paid here.
+    Unpaid(Option<String>),
     /// Nothing; and too many unknown ids were asked about.
     TooMany,
 }
@@ -40,21 +40,22 @@ impl Default for Asked {
 
 impl Asked {
     pub(crate) fn known(&self, id: &SessionId, now: Timestamp) -> Known {
-        if self.unpaid.recall(id.as_str(), now) == Recall::Known {
-            return Known::Unpaid;
+        if let Recall::Known(address) = self.unpaid.recall(id.as_str(), now) {
+            return Known::Unpaid(address);
         }
         match self.unknown.recall(id.as_str(), now) {
             Recall::Nothing => Known::Nothing,
-            Recall::Known => Known::NoSuchSession,
+            Recall::Known(()) => Known::NoSuchSession,
             Recall::Full => Known::TooMany,
         }
     }
 
     pub(crate) fn is_unknown(&self, id: &SessionId, now: Timestamp) {
-        self.unknown.keep(id.as_str(), now);
+        self.unknown.keep(id.as_str(), (), now);
     }
 
-    pub(crate) fn is_unpaid(&self, id: &SessionId, now: Timestamp) {
-        self.unpaid.keep(id.as_str(), now);
+    /// `address` is where it can still be paid.
+    pub(crate) fn is_unpaid(&self, id: &SessionId, address: Option<String>, now: Timestamp) {
+        self.unpaid.keep(id.as_str(), address, now);
     }
 }

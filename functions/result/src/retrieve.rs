@@ -227,7 +227,7 @@ impl Retrieval<'_> {
             match asked.known(id, self.asked_at) {
                 Known::Nothing => {}
                 Known::NoSuchSession => return not_found(),
-                Known::Unpaid => return unpaid(),
+                Known::Unpaid(address) => return unpaid(address.as_deref()),
                 Known::TooMany => return busy(),
             }
             if self.ports.payments.is_of_other_mode(id).await {
@@ -246,8 +246,8 @@ impl Retrieval<'_> {
             }
         };
         if !session.is_paid() {
-            asked.is_unpaid(id, self.asked_at);
-            return unpaid();
+            asked.is_unpaid(id, session.url.clone(), self.asked_at);
+            return unpaid(session.url.as_deref());
         }
         self.order_paid(sale, &session).await
     }
@@ -338,8 +338,14 @@ fn in_review() -> Reply {
     Reply::json(202, &json!({ "status": "in_review" }))
 }
 
-fn unpaid() -> Reply {
-    Reply::error(402, "unpaid", "This session has not been paid.")
+/// A session that is still open can be paid at `address`.
+fn unpaid(address: Option<&str>) -> Reply {
+    match address {
+        Some(address) => {
+            Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
+        }
+        None => Reply::error(402, "unpaid", texts::NOT_PAID),
+    }
 }
 
 /// Somebody guesses ids. A customer whose sale we do not know yet gets through within a minute.

@@ -6,6 +6,12 @@ pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sist
 /// The verdict cannot be produced now (Gemini Timeout, circuit open).
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
+/// The session was not paid, and cannot be any more.
+pub const NOT_PAID: &str = "This session has not been paid.";
+
+/// The session was not paid, and still can be.
+pub const NOT_PAID_YET: &str = "This session has not been paid yet. Your question is kept until you pay.";
+
 /// The sale was erased at its customer's wish.
 pub const ERASED: &str = "As you asked, we have erased your verdict and your submission. There is nothing left to \
     show here.";
