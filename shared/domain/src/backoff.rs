@@ -26,15 +26,21 @@ impl Backoff {
     }
 }
 
-/// How long a message whose work failed is hidden, by how often it was received: doubling, up to a minute. A failure
-/// that passes costs seconds, and one that stays keeps its message for hours (the queues' `maxReceiveCount`).
-const REDELIVERY: Backoff = Backoff { attempts: u32::MAX, base: Duration::from_secs(2), cap: Duration::from_secs(60) };
+/// How long a message whose work failed is hidden, by how often it was received: doubling, up to 45 seconds, so that its
+/// sale is delivered within a minute of the end of an outage of ten minutes.
+const REDELIVERY: Backoff = Backoff { attempts: u32::MAX, base: Duration::from_secs(2), cap: Duration::from_secs(45) };
+
+/// After so many receives, a quarter of an hour, it is hidden for longer: a failure that stays keeps its message for hours
+/// (the queues' `maxReceiveCount`).
+const REDELIVERY_STAYS: (u32, Duration) = (30, Duration::from_secs(60));
 
 /// How long a message stays hidden whose work failed at its delivery number `receives`. `jitter`, drawn from 0.0 to 1.0,
 /// decides about the second half of the wait: messages that failed together come apart, and none comes back at once.
 #[must_use]
 pub fn redelivery_wait(receives: u32, jitter: f64) -> Duration {
-    let longest = REDELIVERY.wait_after(receives.max(1), 1.0).unwrap_or(REDELIVERY.cap);
+    let (stays, cap) = REDELIVERY_STAYS;
+    let longest =
+        if receives > stays { cap } else { REDELIVERY.wait_after(receives.max(1), 1.0).unwrap_or(REDELIVERY.cap) };
     longest.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0))
 }
 
@@ -57,8 +63,9 @@ mod tests {
 
     #[test]
     fn a_message_is_hidden_longer_the_oftener_it_came_and_never_longer_than_a_minute() {
-        let waits: Vec<_> = [0, 1, 2, 5, 6, 300].map(|receives| redelivery_wait(receives, 1.0).as_secs()).into();
-        assert_eq!(waits, [2, 2, 4, 32, 60, 60]);
-        assert_eq!(redelivery_wait(6, 0.0), Duration::from_secs(30));
+        let waits: Vec<_> =
+            [0, 1, 2, 5, 6, 30, 31, 300].map(|receives| redelivery_wait(receives, 1.0).as_secs()).into();
+        assert_eq!(waits, [2, 2, 4, 32, 45, 45, 60, 60]);
+        assert_eq!(redelivery_wait(31, 0.0), Duration::from_secs(30));
     }
 }

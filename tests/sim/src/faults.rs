@@ -108,6 +108,11 @@ impl Faults {
         }
     }
 
+    /// One outage, and nothing else goes wrong.
+    pub(crate) const fn only(outage: Outage) -> Self {
+        Self { outage: Some(outage), ..Self::none(false) }
+    }
+
     /// When the first period of faults and the outage are over.
     pub(crate) fn over(&self) -> i64 {
         self.outage.map_or(0, |outage| outage.until).max(self.faults_until)

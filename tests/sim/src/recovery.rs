@@ -10,6 +10,7 @@ use crate::{
     simulator::{Script, Simulator},
     start, surround,
 };
+use domain::Sale;
 use std::time::Duration;
 use testkit::{Fault, World};
 
@@ -22,8 +23,7 @@ const UNTIL: i64 = 12 * MINUTE;
 /// What came of one world.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// For each sale that was ordered before the vendor's return: how long after it its mail went, nothing where it went
-    /// before. `None` where it never went.
+    /// For each sale that waited when the vendor returned: how long after that its mail went; `None` where it never did.
     pub delays: Vec<Option<Duration>>,
     /// The rule that did not hold, if any.
     pub violation: Option<Violation>,
@@ -33,7 +33,7 @@ pub struct Recovery {
 #[must_use]
 pub fn recover(seed: u64, of: &'static str, how: Fault, sales: usize) -> Recovery {
     let customers: Vec<Customer> = (0..sales).map(Customer::plain).collect();
-    let faults = Faults { outage: Some(Outage { of, from: FROM, until: UNTIL, how }), ..Faults::none(false) };
+    let faults = Faults::only(Outage { of, from: FROM, until: UNTIL, how });
     let world = World::at(start());
     surround(&world, &faults, Random::new(seed, 2), &customers);
     let deployment = Deployment::new(&world);
@@ -43,12 +43,12 @@ pub fn recover(seed: u64, of: &'static str, how: Fault, sales: usize) -> Recover
     let state = world.state();
     let back = start().plus(millis(UNTIL));
     let waited = state.sales.values().map(|(sale, _)| sale).filter(|sale| sale.received_at() < back);
-    let delays = waited.map(|sale| {
-        let mails = state.sent.iter().zip(&state.sent_at);
-        let mut went = mails.filter(|((_, mail), _)| mail.session == *sale.session_id()).map(|(_, at)| *at);
-        went.next().map(|at| millis(at - back.as_millis()))
-    });
-    Recovery { delays: delays.collect(), violation: outlook.result.err() }
+    let went = |sale: &Sale| {
+        let mut mails = state.sent.iter().zip(&state.sent_at);
+        mails.find(|((_, mail), _)| mail.session == *sale.session_id()).map(|(_, at)| at - back.as_millis())
+    };
+    let delays = waited.map(went).filter(|at| at.is_none_or(|at| at > 0)).map(|at| at.map(millis)).collect();
+    Recovery { delays, violation: outlook.result.err() }
 }
 
 fn millis(millis: i64) -> Duration {

@@ -33,7 +33,7 @@ pub struct Redelivery<'a> {
     pub meter: &'a dyn Meter,
 }
 
-/// A message whose work failed at this many deliveries, for about a quarter of an hour, is for somebody to look at. SQS
+/// A message whose work failed at this many deliveries, for about ten minutes, is for somebody to look at. SQS
 /// itself stops counting the age of a message that was received three times.
 const KEEPS_FAILING: u32 = 20;
 

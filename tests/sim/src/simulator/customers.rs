@@ -44,7 +44,7 @@ impl Simulator<'_> {
     pub(crate) fn follow(&mut self, script: Script) {
         let every = script.arrivals / i64::try_from(self.customers.len().max(1)).unwrap_or(1);
         for (customer, turn) in (0..self.customers.len()).zip(0..) {
-            self.in_a_while(turn * every, What::Arrive { customer, attempt: 1 });
+            self.in_a_while(turn * every + every / 2, What::Arrive { customer, attempt: 1 });
         }
         if let Some((kind, when)) = script.mishap {
             self.in_a_while(when, What::Mishap { kind, customer: 0 });
