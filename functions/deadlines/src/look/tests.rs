@@ -299,7 +299,7 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
     }));
     world.advance(HOUR);
     for _ in 0..5 {
-        assert!(looked(&world, true).is_ok_and(|report| report.failed == 1));
+        assert!(looked(&world, true).is_some_and(|report| report.failed == 1));
         world.advance(HOUR);
     }
     let told = |world: &World| world.state().alerts.iter().filter(|it| it.line.contains("does not take")).count();

@@ -29,7 +29,7 @@ const DEPLOYED: [&str; 2] = ["stack", "browser"];
 const BROWSER: &str = "browser";
 
 /// Test programs that simulate whole worlds; a step of their own.
-const SIMULATED: [&str; 2] = ["simulated", "defects"];
+const SIMULATED: [&str; 3] = ["simulated", "defects", "recovery"];
 
 /// Everything `cargo xtask test` does, in order.
 pub(super) const STEPS: [Step; 13] = [
@@ -52,7 +52,11 @@ pub(super) const STEPS: [Step; 13] = [
         run: false_hits,
     },
     Step { name: "prompts", about: "changed prompts through crosscheck and filter, and a refusal", run: prompts },
-    Step { name: "sim", about: "a short simulation: a thousand worlds, and what it must find", run: sim },
+    Step {
+        name: "sim",
+        about: "a short simulation: a thousand worlds, what it must find, and how soon an outage is over",
+        run: sim,
+    },
     Step {
         name: "deployed",
         about: "the tests against a stack of their own, in a browser too, and the API's description",
