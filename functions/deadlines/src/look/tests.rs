@@ -306,7 +306,8 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
     assert_eq!((told(&world), stored(&world).chased()), (1, 1));
     world.surround(Box::new(|_, _| Passage::default()));
     looked(&world, true).unwrap();
-    assert_eq!((world.state().queue.len(), stored(&world).chased()), (1, 2));
+    let sent = world.state().queue.len();
+    assert_eq!((sent, stored(&world).chased()), (1, 2));
 }
 
 /// A clock that runs while it is looked at: every look takes a vendor's time-out.
