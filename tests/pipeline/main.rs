@@ -9,6 +9,7 @@ mod description;
 mod events;
 mod faults;
 mod filtering;
+mod followup;
 mod front_door;
 mod golden;
 mod mail_retry;

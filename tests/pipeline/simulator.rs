@@ -158,6 +158,21 @@ impl Simulator {
         self.run(self.deployment().page(self.session.as_str()))
     }
 
+    /// Anybody's page asks once.
+    pub(crate) fn deployment_page(&self, session: &str) -> Option<Reply> {
+        self.run(self.deployment().page(session))
+    }
+
+    /// The customer posts a follow-up.
+    pub(crate) fn followup(&self, body: Value) -> Option<Reply> {
+        self.run(self.deployment().followup(body.to_string()))
+    }
+
+    /// The inbox is looked at once; nothing when the process died.
+    pub(crate) fn watch_inbox(&self, request_id: &str) -> Option<()> {
+        self.run(self.deployment().watch_inbox(request_id))
+    }
+
     /// Stripe says that the payment has changed.
     pub(crate) fn payment_changes(&self, change: domain::money::PaymentChange) {
         let payment = self.world.state().sessions[&self.session].payment.clone().unwrap();

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Calls of our AWS adapters and the action that each needs: methods of a client, and the parts of a transaction.
-const CALLS: [(&str, &str); 33] = [
+const CALLS: [(&str, &str); 34] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
     ("Update::builder", "dynamodb:UpdateItem"),
     ("Delete::builder", "dynamodb:DeleteItem"),
     ("delete_item", "dynamodb:DeleteItem"),
+    ("ConditionCheck::builder", "dynamodb:ConditionCheckItem"),
     ("query", "dynamodb:Query"),
     ("scan", "dynamodb:Scan"),
     ("get_object", "s3:GetObject"),
@@ -125,7 +126,7 @@ fn roles_allow_the_actions_that_code_calls() {
 
 /// Who may list a bucket: who pages through it, who looks whether it is there, and who must be able to tell a missing
 /// object (404) from a refused one (403).
-const LISTED: [(&str, &str); 8] = [
+const LISTED: [(&str, &str); 9] = [
     ("AuditDigestRole", "AuditBucket"),
     ("AuditDigestRole", "DigestsBucket"),
     ("BootProbeRole", "ArchiveBucket"),
@@ -134,12 +135,14 @@ const LISTED: [(&str, &str); 8] = [
     ("CacheHealthRole", "ArchiveBucket"),
     ("EmailRetryRole", "ArchiveBucket"),
     ("EmailSenderRole", "ArchiveBucket"),
+    ("VerdictRole", "ArchiveBucket"),
 ];
 /// As above: the page restores from the archive.
 const LISTED_BY_PAGES: (&str, &str) = ("ResultRole", "ArchiveBucket");
 
-/// Who may read what was archived: verdict writes it and never reads it.
-const ARCHIVE_READERS: [&str; 4] = ["CacheHealthRole", "EmailRetryRole", "EmailSenderRole", "ResultRole"];
+/// Who may read what was archived; verdict reads what a follow-up follows.
+const ARCHIVE_READERS: [&str; 5] =
+    ["CacheHealthRole", "EmailRetryRole", "EmailSenderRole", "ResultRole", "VerdictRole"];
 
 fn buckets_are_listed_and_read_by_few(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
@@ -161,9 +164,9 @@ fn buckets_are_listed_and_read_by_few(template: &Template) -> Vec<String> {
 #[test]
 fn only_who_lists_or_reads_a_bucket_may() {
     let rule = buckets_are_listed_and_read_by_few;
-    let statements = "/Resources/VerdictRole/Properties/Policies/0/PolicyDocument/Statement";
+    let statements = "/Resources/DeadlinesRole/Properties/Policies/0/PolicyDocument/Statement";
     let list = json!({ "Action": "s3:ListBucket", "Resource": { "Fn::GetAtt": ["AuditBucket", "Arn"] } });
-    assert_rule(rule, push(statements, list), "VerdictRole: may list AuditBucket");
+    assert_rule(rule, push(statements, list), "DeadlinesRole: may list AuditBucket");
     let read = json!({ "Action": "s3:GetObject", "Resource": { "Fn::Sub": "${ArchiveBucket.Arn}/*" } });
-    assert_rule(rule, push(statements, read), "VerdictRole: may read the archive");
+    assert_rule(rule, push(statements, read), "DeadlinesRole: may read the archive");
 }

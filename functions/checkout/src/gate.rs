@@ -1,44 +1,16 @@
 //! The authority gate before a purchase: what it says of a question, as replies of the API.
 
-use authority::{Contact, Evaluation, State, evaluate};
-use domain::{Query, texts};
+use authority::{Evaluation, Refusal, evaluate};
+use domain::Query;
 use runtime::http::Reply;
 use serde_json::{Value, json};
-
-const BLOCKED: &str = "A verdict from us could do harm here, so we do not give one, and nothing was charged. Please ask \
-                       somebody who can look at the whole situation.";
-const SPECIFICATION: &str =
-    "We need to know more before we can answer. Nothing was charged. Please add to your question:";
-const AMBIGUOUS: &str = "Your question can be read in more than one way. Nothing was charged. Please make clear:";
-const VERIFICATION: &str =
-    "This would need facts that only an official source can confirm, so we cannot answer it. Nothing was charged.";
-const UNRESOLVABLE: &str =
-    "We cannot find a question in this text. Nothing was charged. Please describe your question.";
 
 /// The status of a question that is not sold.
 pub(crate) const REFUSED: u16 = 422;
 
 /// The reply to a question that is not sold; `None` for one that is.
 pub(crate) fn refusal(evaluation: &Evaluation) -> Option<Reply> {
-    let (code, sentence) = match evaluation.state() {
-        State::Authorized | State::NarrativeOnly => return None,
-        State::RequiresSpecification => ("needs_specification", SPECIFICATION),
-        State::AmbiguousMapping => ("ambiguous", AMBIGUOUS),
-        State::RequiresOracleVerification => ("needs_verification", VERIFICATION),
-        State::Unresolvable => ("unresolvable", UNRESOLVABLE),
-        State::Blocked if evaluation.is_crisis() => ("blocked", texts::CRISIS),
-        State::Blocked => ("blocked", BLOCKED),
-    };
-    let body = json!({
-        "error": sentence,
-        "code": code,
-        "missing_axes": evaluation.missing_axes(),
-        "questions": evaluation.questions(),
-        "resources": contacts(evaluation),
-        "suggested_actions": if evaluation.is_crisis() { &[] } else { evaluation.suggested_actions() },
-        "crisis": evaluation.is_crisis(),
-    });
-    Some(Reply::json(REFUSED, &body))
+    Some(Reply::json(REFUSED, &json!(Refusal::of(evaluation)?)))
 }
 
 /// Answers POST /api/authority/evaluate.
@@ -66,7 +38,7 @@ pub(crate) fn evaluate_request(body: &[u8]) -> Reply {
         "domain": evaluation.domain(),
         "missing_axes": evaluation.missing_axes(),
         "reason_code": evaluation.reason_code(),
-        "resources": contacts(&evaluation),
+        "resources": evaluation.resources(),
     });
     if let Some(notice) = evaluation.notice() {
         reply["notice"] = notice.into();
@@ -82,8 +54,4 @@ pub(crate) fn log(evaluation: &Evaluation) {
         domain = evaluation.domain(),
         "authority evaluated"
     );
-}
-
-fn contacts(evaluation: &Evaluation) -> Vec<Contact> {
-    evaluation.resources()
 }

@@ -132,9 +132,10 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Erasure => erase(ports, session).await,
         Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
-        // Nothing switches this off: what must not be answered is not kept.
-        Work::Declined => refund_by_policy(ports, sale).await,
-        Work::RefundFailed
+        // Nothing switches this off: what must not be answered is not kept. A follow-up has no money of its own.
+        Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
+        Work::Declined
+        | Work::RefundFailed
         | Work::Dispute
         | Work::Review
         | Work::Reply
@@ -145,9 +146,10 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     }
 }
 
-/// Whether the customer has a verdict, although a later one is held.
-const fn is_served(sale: &Sale) -> bool {
-    matches!(sale.mail(), Mail::Sent { .. })
+/// Whether the customer has a verdict, although a later one is held. Who has ordered a follow-up has the first one:
+/// only a human gives the money of both back (infra/decisions/followup.md).
+fn is_served(sale: &Sale) -> bool {
+    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_followup()
 }
 
 /// Removes what is kept of an erased sale once more, and what its money still waits for is not kept waiting by it.

@@ -20,8 +20,14 @@ use domain::{
 
 impl Watch<'_> {
     /// Drafts it, records the draft, and sends that.
-    pub(crate) async fn acknowledge(&mut self, id: &str, to: EmailAddress, subject: &str) -> Result<(), WatchError> {
-        let mail = Acknowledgement { to, subject: answer::subject(subject), body: answer::BODY };
+    pub(crate) async fn acknowledge(
+        &mut self,
+        id: &str,
+        to: EmailAddress,
+        subject: &str,
+        body: String,
+    ) -> Result<(), WatchError> {
+        let mail = Acknowledgement { to, subject: answer::subject(subject), body };
         let draft = match self.ports.inbox.create_acknowledgement(&mail).await {
             Ok(draft) => draft,
             Err(error @ MailError::Throttled(_)) => return Err(error.into()),

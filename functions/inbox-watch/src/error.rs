@@ -17,6 +17,9 @@ pub(crate) enum WatchError {
     /// The memory or a sale could not be saved.
     #[error(transparent)]
     Commit(#[from] CommitError),
+    /// A follow-up could not be ordered.
+    #[error(transparent)]
+    Followup(#[from] followup::NotOrdered),
     /// The mailbox did not do what was asked.
     #[error(transparent)]
     Mailbox(#[from] MailError),

@@ -3,8 +3,8 @@
 use crate::watch::{self, Report, Settings};
 use audit::{AuditKeys, FunctionJournal};
 use domain::{
-    Metric,
-    ports::{Broadcast, Inbox, Mailbox, Meter, Pause, SaleStore, SecretSource},
+    EmailAddress, Metric,
+    ports::{Broadcast, Inbox, Mailbox, Meter, Pause, Queue, SaleStore, SecretSource, Submissions},
 };
 use runtime::{ConfigurationError, Environment, Error, telemetry};
 use std::time::Duration;
@@ -25,6 +25,8 @@ const LIMIT: Duration = Duration::from_secs(40);
 pub struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
     pub store: &'a dyn SaleStore,
+    pub submissions: &'a dyn Submissions,
+    pub orders: &'a dyn Queue,
     pub inbox: &'a dyn Inbox,
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
@@ -39,7 +41,13 @@ impl Settings {
     /// # Errors
     /// [`ConfigurationError`] when `GRAPH_SENDER` is missing or not an address.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigurationError> {
-        Ok(Self { own: environment.address("GRAPH_SENDER")?, lease: LEASE, budget: BUDGET, limit: LIMIT })
+        environment.address("GRAPH_SENDER").map(Self::of)
+    }
+
+    /// The settings of a mailbox with this address.
+    #[must_use]
+    pub const fn of(own: EmailAddress) -> Self {
+        Self { own, lease: LEASE, budget: BUDGET, limit: LIMIT }
     }
 }
 
@@ -64,6 +72,8 @@ async fn run(ports: Ports<'_>, settings: &Settings, request_id: &str) -> Result<
     let ports = watch::Ports {
         journal: ports.journal,
         store: ports.store,
+        submissions: ports.submissions,
+        orders: ports.orders,
         inbox: ports.inbox,
         mailbox: ports.mailbox,
         broadcast: ports.broadcast,

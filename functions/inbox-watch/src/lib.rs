@@ -7,6 +7,7 @@ mod acknowledge;
 mod answer;
 mod error;
 mod failed;
+mod followup;
 mod handle;
 mod link;
 mod memory;

@@ -1,33 +1,51 @@
 //! A reply to one of a sale's mails, on that sale (Silent Drop, GAP-SD-09).
 
-use crate::{error::WatchError, trouble::alert, watch::Watch};
+use crate::{error::WatchError, followup::Asked, trouble::alert, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Journal, Noted, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, Timestamp,
     alert::Severity,
-    inbox::{INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
+    inbox::{FollowupReply, INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
     sale::Event,
 };
 use serde_json::json;
 
+/// Where a message belongs.
+pub(crate) enum Linked {
+    /// To a sale. A reply that was meant as a follow-up has an answer of its own.
+    Sale(Option<String>),
+    /// To none that is known.
+    Nothing,
+}
+
 impl Watch<'_> {
-    /// Puts a reply on the sale that it belongs to. Whether it belongs to one.
-    pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<bool, WatchError> {
-        let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(false) };
+    /// Puts a reply on the sale that it belongs to.
+    pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<Linked, WatchError> {
+        let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(Linked::Nothing) };
         let Some(sale) = self.ports.store.load(&session).await? else {
             tracing::warn!(session = session.prefix(), "a reply to a mail of a sale that is not known");
-            return Ok(false);
+            return Ok(Linked::Nothing);
         };
-        let journal = self.sales();
+        let asked = if self.is_from_buyer(&sale.value, message, sender) == Some(true) {
+            self.follow_up(id, &sale.value).await?
+        } else {
+            Asked::nothing()
+        };
         let reply = |sale: &mut Sale, now| {
-            // Compares with the key that made the sale's tag, which may have been rotated since. A sender that fails
-            // DMARC does not count as the buyer.
-            let buyer = sale.email_tag();
-            let is_same = buyer.and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
-            replied(sale, id, is_same.map(|same| same && is_authenticated(message)), now)
+            let from_buyer = self.is_from_buyer(sale, message, sender);
+            let settled_at = (asked.reply == Some(FollowupReply::Ordered)).then_some(now);
+            let message = id.to_owned();
+            replied(sale, Reply { message, at: now, from_buyer, settled_at, followup: asked.reply }, now)
         };
-        journal.commit(sale, reply).await?.settle().await;
-        Ok(true)
+        self.sales().commit(sale, reply).await?.settle().await;
+        Ok(Linked::Sale(asked.answer))
+    }
+
+    /// Whether the sender is the buyer. Compares with the key that made the sale's tag, which may have been rotated since. A
+    /// sender that fails DMARC does not count as the buyer.
+    fn is_from_buyer(&self, sale: &Sale, message: &Incoming, sender: &EmailAddress) -> Option<bool> {
+        let is_same = sale.email_tag().and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
+        is_same.map(|same| same && is_authenticated(message))
     }
 
     /// Puts a message that answers no mail of ours on the list of inquiries.
@@ -45,20 +63,24 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn sales(&self) -> Journal<'_> {
+    /// The journal of sales.
+    pub(crate) const fn sales(&self) -> Journal<'_> {
         let FunctionJournal { log, alerts, clock, .. } = self.ports.journal;
         Journal { store: self.ports.store, log, alerts, clock }
     }
 }
 
-/// Notes a reply on its sale, once.
-fn replied(sale: &mut Sale, message: &str, from_buyer: Option<bool>, now: Timestamp) -> Change<()> {
-    let reply = Reply { message: message.to_owned(), at: now, from_buyer, settled_at: None };
+/// Notes a reply on its sale, once. What was ordered by it is nobody's work.
+fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<()> {
+    let (message, is_settled) = (message_digest(&reply.message), reply.settled_at.is_some());
     let Ok(event) = sale.replied(reply) else { return Change::nothing(()) };
+    let change = Change::of(&event, &Context::at(now), ());
+    if is_settled {
+        return change;
+    }
     let kept = !matches!(event, Event::Replied { kept: false, .. });
     let what_to_do = if kept { "oracle replies show" } else { "which keeps no more of them: look into the inbox" };
-    let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id().prefix());
+    let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id().reference());
     // Its subject is the reply: the prefixes of two sales may well be the same, and equal alerts are sent once a minute.
-    let alert = alert(Severity::Warn, now, "REPLY", &message_digest(message), &detail);
-    Change::of(&event, &Context::at(now), ()).alerting(alert)
+    change.alerting(alert(Severity::Warn, now, "REPLY", &message, &detail))
 }

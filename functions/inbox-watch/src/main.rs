@@ -1,7 +1,7 @@
 //! The inbox-watch function's process.
 
-use aws::SnsBroadcast;
-use backend::{Backend, SecretName, Topic};
+use aws::{DynamoSubmissions, SnsBroadcast};
+use backend::{Backend, QueueName, SecretName, Topic};
 use inbox_watch::{FUNCTION, Ports, Settings, handle};
 use runtime::{Error, System, serve};
 
@@ -14,6 +14,8 @@ fn main() -> Result<(), Error> {
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),
             store: &stores.sales,
+            submissions: &DynamoSubmissions(&stores.sales),
+            orders: &backend.queue(QueueName::Orders)?,
             inbox: &mailbox,
             mailbox: &mailbox,
             broadcast: &SnsBroadcast::new(backend.connection().clone(), backend.topic(Topic::Ops)?),

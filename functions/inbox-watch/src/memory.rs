@@ -286,17 +286,18 @@ impl Memory {
         }
     }
 
-    /// Takes the right to acknowledge a sender.
-    pub(crate) fn claim_answer(&mut self, id: &str, sender: &str, now: Timestamp) -> Claimed {
+    /// Takes the right to acknowledge a sender. An answer to a follow-up is counted by its sale, and due whether or not
+    /// its sender was acknowledged today.
+    pub(crate) fn claim_answer(&mut self, id: &str, sender: &str, is_counted: bool, now: Timestamp) -> Claimed {
         if self.find(id).is_some_and(|at_hand| at_hand.answer.is_some()) {
             // A run before this one did, and died.
             return Claimed::Granted;
         }
         self.answered.retain(|_, at| at.plus(COOLDOWN) > now);
-        if self.answered.contains_key(sender) {
+        if !is_counted && self.answered.contains_key(sender) {
             return Claimed::Cooldown;
         }
-        if self.answered.len() >= MOST_ANSWERED {
+        if !is_counted && self.answered.len() >= MOST_ANSWERED {
             return Claimed::Full;
         }
         self.answered.insert(sender.to_owned(), now);

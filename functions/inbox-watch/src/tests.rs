@@ -7,6 +7,9 @@ use crate::{
     watch::{FUNCTION, Ports, Report, Settings, run as watch},
 };
 use async_trait::async_trait;
+#[path = "followup_tests.rs"]
+mod followups;
+
 use audit::{AuditKeys, FunctionJournal};
 use domain::{
     EmailAddress, Sale, Secret, SessionId, Timestamp,
@@ -66,7 +69,7 @@ fn unread(id: &str, second: u32, sender: &str) -> Unread {
         conversation: Some(format!("conversation of {id}")),
         headers: vouched(sender),
     };
-    Unread { arrival: Arrival { received_at, id: id.to_owned() }, message }
+    Unread { arrival: Arrival { received_at, id: id.to_owned() }, message, text: "Please call me back.".to_owned() }
 }
 
 /// A run, two minutes after the one before.
@@ -87,7 +90,18 @@ fn look_with(
     let seconds = Duration::from_secs;
     let settings = Settings { own, lease: seconds(110), budget: seconds(50), limit: seconds(40) };
     let audit_key = &audit_keys.current().unwrap();
-    let ports = Ports { journal, store: world, inbox, mailbox, broadcast: world, pause, audit_key, audit_keys };
+    let ports = Ports {
+        journal,
+        store: world,
+        submissions: world,
+        orders: world,
+        inbox,
+        mailbox,
+        broadcast: world,
+        pause,
+        audit_key,
+        audit_keys,
+    };
     run(watch(ports, &settings, id))
 }
 
@@ -469,6 +483,9 @@ impl Inbox for Watched<'_> {
     }
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
         self.world.message(id).await
+    }
+    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
+        self.world.new_text(id).await
     }
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
         self.world.correspondence(id).await

@@ -10,9 +10,11 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
             let severity = if error.is_retriable() { Severity::Error } else { Severity::Critical };
             (severity, error.code())
         }
-        WatchError::Storage(_) | WatchError::Commit(_) | WatchError::Overtaken | WatchError::Broke(_) => {
-            (Severity::Error, "store".to_owned())
-        }
+        WatchError::Storage(_)
+        | WatchError::Followup(_)
+        | WatchError::Commit(_)
+        | WatchError::Overtaken
+        | WatchError::Broke(_) => (Severity::Error, "store".to_owned()),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     answer::{self, Unanswered},
     error::WatchError,
+    link::Linked,
     memory::{AtHand, Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
     trouble::{alert, changed, trouble},
 };
@@ -11,7 +12,7 @@ use domain::{
     Alert, EmailAddress, Timestamp,
     alert::Severity,
     inbox::{Order, ReceivedAt, is_authenticated},
-    ports::{Broadcast, Inbox, Mailbox, Pause, SaleStore, Versioned},
+    ports::{Broadcast, Inbox, Mailbox, Pause, Queue, SaleStore, Submissions, Versioned},
 };
 use runtime::within;
 use serde_json::{Value, json};
@@ -30,6 +31,8 @@ const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
 pub(crate) struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
     pub store: &'a dyn SaleStore,
+    pub submissions: &'a dyn Submissions,
+    pub orders: &'a dyn Queue,
     pub inbox: &'a dyn Inbox,
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
@@ -199,15 +202,23 @@ impl Watch<'_> {
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
         // A person's only: that somebody is out of office is no work for an operator.
-        if !at_hand.unlinked && !self.link(id, &message, &address).await? {
-            self.inquire(id, &address).await?;
+        let mut answer = None;
+        if !at_hand.unlinked {
+            match self.link(id, &message, &address).await? {
+                Linked::Sale(asked) => answer = asked,
+                Linked::Nothing => self.inquire(id, &address).await?,
+            }
         }
         if !is_authenticated(&message) {
             return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
         let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
-        match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, now))).await? {
-            Claimed::Granted => self.acknowledge(id, address, &message.subject).await,
+        let is_counted = answer.is_some();
+        match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, is_counted, now))).await? {
+            Claimed::Granted => {
+                let body = answer.unwrap_or_else(|| answer::BODY.to_owned());
+                self.acknowledge(id, address, &message.subject, body).await
+            }
             Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
             Claimed::Full => {
                 let detail = "too many senders today: no acknowledgement";

@@ -43,7 +43,24 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
     let noted = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
     tracing::info!(session = session.id.prefix(), change = ?noted.answer(), "payment reported");
     noted.settle().await;
+    if let Some(followup) = journal.store.load(&session.id.followup()).await? {
+        journal.commit(followup, |sale, now| note_followup(sale, &session, changed, now)).await?.settle().await;
+    }
     Ok(())
+}
+
+/// Keeps a report on the follow-up that the session includes: it has no money of its own, and stops and goes on with the
+/// session's. Operators were alerted of the session, and the record has no amount: nothing counts twice.
+fn note_followup(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<()> {
+    match sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now) {
+        Ok(Event::PaymentChanged { payment, change, report, confirms, .. }) => {
+            let charge = Charge { amount_total: None, currency: None };
+            let event = Event::PaymentChanged { payment, change, report, returned: None, charge, confirms };
+            Change::of(&event, &Context::new(now, changed.received_at), ())
+        }
+        Ok(_) => Change::save(()),
+        Err(_) => Change::nothing(()),
+    }
 }
 
 /// Keeps a report: what it changes, if anything.

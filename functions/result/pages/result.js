@@ -6,6 +6,7 @@
   const SESSION_ID = /^cs_[A-Za-z0-9_-]{1,252}$/;
   // How customers and operators name a sale to each other: the end of the session id.
   const REFERENCE_CHARACTERS = 8;
+  const MAX_CHARACTERS = 20000;
   const SECOND = 1000;
   const SLOW_AFTER = 90 * SECOND;
   const DEFAULT_WAIT = 3;
@@ -34,6 +35,16 @@
     500: "We could not produce your verdict",
     503: "Not available right now",
   };
+  // What the page says of a follow-up that is not shown (yet).
+  const FOLLOW_UP = {
+    available: "",
+    pending: "Your follow-up is being worked on. Its verdict appears here by itself and goes to your email address.",
+    in_review: "A person is looking at the verdict on your follow-up before it goes out.",
+    failed: "We could not produce the verdict on your follow-up. A person is looking into it and will write to you. Please contact oracle@42sisters.ai with any question.",
+    declined: "",
+    delivered: "",
+  };
+  const CONNECTION_ERROR = "It could not be sent. Please check your connection and try again.";
   const UNREADABLE = "The answer could not be read. Please try again in a few minutes or write to oracle@42sisters.ai.";
 
   const byId = (id) => document.getElementById(id);
@@ -80,19 +91,19 @@
   };
 
   // Who helps and what to do instead: of a question that is not answered.
-  const showHelp = ({ resources = [], suggested_actions: actions = [] }) => {
+  const showHelp = (id, { resources = [], suggested_actions: actions = [] }) => {
     const lines = [...resources.map(({ name, contact }) => `${name}: ${contact}`), ...actions];
-    byId("problem-help").replaceChildren(...lines.map((line) => {
+    byId(id).replaceChildren(...lines.map((line) => {
       const item = document.createElement("li");
       item.textContent = line;
       return item;
     }));
-    byId("problem-help").hidden = lines.length === 0;
+    byId(id).hidden = lines.length === 0;
   };
 
   const showProblem = (status, sentence, reply = {}) => {
     const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[status] ?? "Something went wrong";
-    showHelp(reply);
+    showHelp("problem-help", reply);
     setText("problem-title", title);
     setText("problem-sentence", sentence);
     // An address somebody made up is not repeated on our page, nor a whole id: it opens the verdict.
@@ -109,8 +120,27 @@
     show("problem", title, `${title}. ${sentence}`);
   };
 
-  const showDimensions = (breakdown) => {
-    const list = byId("dimensions");
+  // ---- a verdict: the one that was bought, and that of its follow-up ----
+
+  // A copy of the article for the follow-up, made before anything is shown in it: names take the place of ids.
+  const article = byId("verdict");
+  for (const element of article.querySelectorAll("[id]")) element.dataset.part = element.id;
+  const copyOfArticle = () => {
+    const copy = article.cloneNode(true);
+    for (const element of [copy, ...copy.querySelectorAll("[id]")]) element.removeAttribute("id");
+    for (const part of copy.querySelectorAll("[data-part='follow-up']")) part.remove();
+    copy.lastElementChild.remove();
+    copy.querySelector("[data-part='query']").previousElementSibling.textContent = "Your follow-up";
+    return copy;
+  };
+  const followUpArticle = copyOfArticle();
+  const part = (root, name) => root.querySelector(`[data-part="${name}"]`);
+  const setPart = (root, name, text) => {
+    part(root, name).textContent = typeof text === "string" ? text : "";
+  };
+
+  const showDimensions = (root, breakdown) => {
+    const list = part(root, "dimensions");
     list.replaceChildren();
     for (const [name, asks] of Object.entries(DIMENSIONS)) {
       const dimension = breakdown?.[name];
@@ -123,52 +153,79 @@
       colour(row.querySelector(".dot"), dimension.verdict);
       list.append(row);
     }
-    byId("breakdown").hidden = list.childElementCount === 0;
+    part(root, "breakdown").hidden = list.childElementCount === 0;
   };
 
-  const showStrategy = (strategy) => {
-    byId("strategy").hidden = !strategy;
+  const showStrategy = (root, strategy) => {
+    part(root, "strategy").hidden = !strategy;
     if (!strategy) return;
-    setText("next-step", strategy.next_step);
-    setText("alternative", strategy.alternative);
+    setPart(root, "next-step", strategy.next_step);
+    setPart(root, "alternative", strategy.alternative);
     const tests = Array.isArray(strategy.tests) ? strategy.tests : [];
-    byId("tests").replaceChildren(...tests.map((test) => {
+    part(root, "tests").replaceChildren(...tests.map((test) => {
       const item = document.createElement("li");
       item.className = "prose";
       item.textContent = test;
       return item;
     }));
-    byId("tests-block").hidden = tests.length === 0;
+    part(root, "tests-block").hidden = tests.length === 0;
+  };
+
+  const fill = (root, name, { query, verdict, cached_at: cachedAt, notice, query_withheld: withheld }) => {
+    const word = verdict.verdict;
+    setPart(root, "tier", name);
+    const date = new Date(cachedAt);
+    if (!Number.isNaN(date.getTime())) {
+      part(root, "date").dateTime = date.toISOString();
+      setPart(root, "date", date.toLocaleString("en-CA", { dateStyle: "long", timeStyle: "short" }));
+    }
+    colour(part(root, "dot"), word);
+    setPart(root, "word", word);
+    setPart(root, "meaning", MEANINGS[word]);
+    setPart(root, "summary", verdict.summary);
+    setPart(root, "notice", notice);
+    part(root, "notice").hidden = !notice;
+    showDimensions(root, verdict.breakdown);
+    showStrategy(root, verdict.strategy);
+    // Instead of a submission that is not repeated the server says under which reference it is kept.
+    part(root, "query").hidden = Boolean(withheld);
+    part(root, "withheld").hidden = !withheld;
+    setPart(root, withheld ? "withheld" : "query", query);
+  };
+
+  const showFollowUp = ({ followup, followup_status: status, followup_declined: declined, followup_message: message }) => {
+    byId("follow-up").hidden = !(status in FOLLOW_UP) || status === "delivered";
+    byId("follow-up-form").hidden = status !== "available";
+    byId("follow-up-state").hidden = status === "available";
+    setText("follow-up-state", declined?.error ?? message ?? FOLLOW_UP[status]);
+    showHelp("follow-up-help", declined ?? {});
+    const place = byId("follow-up-verdict");
+    place.hidden = !followup;
+    byId("first-title").hidden = !followup;
+    if (!followup) return;
+    fill(followUpArticle, "Strategy Session, follow-up", followup);
+    place.replaceChildren(followUpArticle);
   };
 
   const showVerdict = (reply) => {
-    const { tier, query, verdict, cached_at: cachedAt, notice, query_withheld: withheld } = reply;
-    const word = verdict.verdict;
-    setText("tier", NAMES[tier]);
-    const date = new Date(cachedAt);
-    if (!Number.isNaN(date.getTime())) {
-      byId("date").dateTime = date.toISOString();
-      setText("date", date.toLocaleString("en-CA", { dateStyle: "long", timeStyle: "short" }));
+    const { verdict: word, summary } = reply.verdict;
+    fill(article, NAMES[reply.tier], reply);
+    showFollowUp(reply);
+    const { followup } = reply;
+    if (followup) {
+      const latest = followup.verdict;
+      show("result", `${latest.verdict}: your follow-up`, `The verdict on your follow-up is ready: ${latest.verdict}. ${latest.summary}`);
+    } else {
+      show("result", `${word}: your verdict`, `Your verdict is ready: ${word}. ${summary}`);
     }
-    colour(byId("dot"), word);
-    setText("word", word);
-    setText("meaning", MEANINGS[word]);
-    setText("summary", verdict.summary);
-    setText("notice", notice);
-    byId("notice").hidden = !notice;
-    showDimensions(verdict.breakdown);
-    showStrategy(verdict.strategy);
-    // Instead of a submission that is not repeated the server says under which reference it is kept.
-    byId("query").hidden = Boolean(withheld);
-    byId("withheld").hidden = !withheld;
-    setText(withheld ? "withheld" : "query", query);
-    byId("follow-up").hidden = tier !== "strategy";
-    show("result", `${word}: your verdict`, `Your verdict is ready: ${word}. ${verdict.summary}`);
     try {
       sessionStorage.removeItem(DRAFT);
     } catch {
       // Storage may be switched off; then there is no draft either.
     }
+    // The follow-up's verdict appears by itself; what a person looks at takes longer.
+    if (reply.followup_status === "pending") askAgain(DEFAULT_WAIT);
+    else if (reply.followup_status === "in_review") askAgain(REVIEW_WAIT);
   };
 
   // ---- asking ----
@@ -198,6 +255,8 @@
         cache: "no-store",
       });
     } catch {
+      // What is shown stays; only its follow-up is late.
+      if (!byId("result").hidden) return askAgain(DEFAULT_WAIT);
       if (!byId("problem").hidden) byId("problem").hidden = true;
       if (byId("review").hidden) byId("pending").hidden = false;
       byId("offline").hidden = false;
@@ -209,7 +268,11 @@
       if (response.status === 200) return showVerdict(reply);
     } catch {
       if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
+      if (!byId("result").hidden) return;
       return showProblem(response.ok ? 0 : response.status, UNREADABLE);
+    }
+    if (!byId("result").hidden && (response.status === 202 || PASSING.includes(response.status))) {
+      return askAgain(Math.max(retryAfter(response), PASSING_WAIT));
     }
     if (response.status === 202) {
       const inReview = reply.status === "in_review";
@@ -230,6 +293,60 @@
     show("pending", "One moment", "One moment");
     ask();
   });
+
+  // ---- the follow-up ----
+
+  let sending = false;
+  const setSending = (value) => {
+    sending = value;
+    byId("follow-up-send").setAttribute("aria-disabled", String(value));
+  };
+  const showFollowUpError = (sentence, lines) => {
+    setText("follow-up-error", sentence);
+    byId("follow-up-error").hidden = sentence === "";
+    byId("follow-up-lines").replaceChildren(...lines.map((line) => {
+      const item = document.createElement("li");
+      item.textContent = line;
+      return item;
+    }));
+    byId("follow-up-lines").hidden = lines.length === 0;
+    const field = byId("follow-up-query");
+    if (sentence === "") return field.removeAttribute("aria-invalid");
+    field.setAttribute("aria-invalid", "true");
+    field.focus();
+  };
+  byId("follow-up-query").addEventListener("input", () => showFollowUpError("", []));
+
+  const sendFollowUp = async (query) => {
+    const response = await fetch("/api/followup", {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ session_id: sessionId, query }),
+    });
+    const reply = await response.json();
+    // Sent, or sent before from another window or by mail: the page shows what has become of it.
+    if (response.status === 202 || response.status === 409) return ask();
+    const contacts = (reply.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`);
+    const lines = [...(reply.questions ?? []), ...(reply.suggested_actions ?? []), ...contacts];
+    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, lines);
+  };
+
+  byId("follow-up-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (sending) return;
+    const query = byId("follow-up-query").value;
+    if (query.trim() === "") return showFollowUpError("Please write your follow-up first.", []);
+    if ([...query].length > MAX_CHARACTERS) return showFollowUpError("Please shorten your follow-up.", []);
+    showFollowUpError("", []);
+    setSending(true);
+    try {
+      await sendFollowUp(query);
+    } catch {
+      showFollowUpError(CONNECTION_ERROR, []);
+    }
+    setSending(false);
+  });
+
   byId("print").addEventListener("click", () => print());
 
   byId("pending").hidden = false;

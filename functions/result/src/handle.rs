@@ -1,10 +1,10 @@
 //! Which page or reply each path gets.
 
-use crate::{Asked, health, machines, pages, retrieve};
+use crate::{Asked, followup, health, machines, pages, retrieve};
 use audit::Journal;
 use domain::{
     SessionId,
-    ports::{Meter, Notes, Payments, Quarantine, Queue, VerdictArchive},
+    ports::{Meter, Notes, Payments, Quarantine, Queue, Submissions, VerdictArchive},
 };
 use runtime::http::{Reply, Request};
 
@@ -21,6 +21,7 @@ pub struct Ports<'a> {
     pub notices: &'a dyn Queue,
     pub meter: &'a dyn Meter,
     pub asked: &'a Asked,
+    pub submissions: &'a dyn Submissions,
 }
 
 /// Handles one request.
@@ -32,6 +33,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/.well-known/security.txt" => machines::security_txt(ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
         "/api/verdict" => retrieve::retrieve(ports, request.query("session_id").as_deref()).await,
+        "/api/followup" => followup::order(ports, request.body()).await,
         path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
         path => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),
     }

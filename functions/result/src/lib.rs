@@ -3,6 +3,7 @@
 //! It never calls the model: a verdict that is not there yet is ordered, and the page asks again.
 
 mod asked;
+mod followup;
 mod handle;
 mod health;
 mod machines;

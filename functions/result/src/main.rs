@@ -1,5 +1,6 @@
 //! The result function's process.
 
+use aws::DynamoSubmissions;
 use backend::{Backend, QueueName};
 use result::{Asked, Ports, handle};
 use runtime::{Error, System, serve};
@@ -18,6 +19,7 @@ fn main() -> Result<(), Error> {
             notices: &backend.queue(QueueName::Notices)?,
             meter: &System,
             asked: &Asked::default(),
+            submissions: &DynamoSubmissions(&stores.sales),
         };
         serve::requests(|request| handle(ports, request)).await
     })

@@ -3,7 +3,7 @@
 //! cache → archive → pending, with the order repeated when nobody works on it. Stripe is asked only where our
 //! own records do not already show that the session was paid.
 
-use crate::{Ports, asked::Known};
+use crate::{Ports, asked::Known, followup};
 use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Timestamp,
@@ -16,7 +16,7 @@ use domain::{
     texts,
 };
 use runtime::{http::Reply, telemetry};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Seconds after which the page asks again.
 const RETRY_AFTER: &str = "2";
@@ -26,8 +26,14 @@ const RETRY_AFTER_FAILURE: &str = "10";
 
 /// Answers whoever asks for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
-    let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(SessionId::looks_issued);
+    // A follow-up is shown with the verdict that it follows, and has no page of its own.
+    let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(|id| id.looks_issued() && !id.is_followup());
     let Some(session_id) = parsed else { return not_found() };
+    answer(ports, session_id).await
+}
+
+/// What becomes of a sale, a follow-up's included.
+pub(crate) async fn answer(ports: Ports<'_>, session_id: SessionId) -> Reply {
     let retrieval = Retrieval { ports, session_id, asked_at: ports.journal.clock.now() };
     retrieval.answer().await
 }
@@ -79,7 +85,7 @@ impl Retrieval<'_> {
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Erased { .. } => erased(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
-                Some(declined) => declined_reply(declined, sale.value.money()),
+                Some(declined) => declined_reply(declined, &sale.value),
                 None => self.failed(),
             },
         }
@@ -94,7 +100,11 @@ impl Retrieval<'_> {
             cached.notice = texts.last().cloned();
         }
         cached.verdict = cached.verdict.with_texts(texts);
-        let reply = self.verdict_reply(&cached);
+        let followup = match followup::of(self.ports, &sale.value).await {
+            Ok(followup) => followup,
+            Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
+        };
+        let reply = self.verdict_reply(&cached, followup);
         match self.record_retrieval(sale, &gate).await {
             Ok(()) => reply,
             // What the filter did is on record, or nothing is shown (content filter GAP-L, fail closed).
@@ -116,7 +126,7 @@ impl Retrieval<'_> {
         if gate.term_count() > 0 || gate.delivered().is_none() {
             return unavailable;
         }
-        self.verdict_reply(&cached)
+        self.verdict_reply(&cached, Map::new())
     }
 
     /// An attempt failed, and the next one comes by itself: the page says so, and when.
@@ -129,7 +139,7 @@ impl Retrieval<'_> {
         Reply::json(202, &body).header("retry-after", RETRY_AFTER_FAILURE)
     }
 
-    fn verdict_reply(&self, cached: &CachedVerdict) -> Reply {
+    fn verdict_reply(&self, cached: &CachedVerdict, followup: Map<String, Value>) -> Reply {
         let mut body = match serde_json::to_value(cached) {
             Ok(Value::Object(body)) => body,
             _ => return temporarily_unavailable(),
@@ -138,6 +148,9 @@ impl Retrieval<'_> {
         if !cached.regen {
             body.remove("regen");
         }
+        // The page has the first verdict from its own sale.
+        body.remove("first");
+        body.extend(followup);
         if gates::may_echo(&cached.query) {
             body.insert("query".to_owned(), customer_text::visible(&cached.query).into());
         } else {
@@ -222,7 +235,7 @@ impl Retrieval<'_> {
 
     /// Our records do not show a verdict at work: only Stripe can say what the session is.
     async fn ask_stripe(&self, sale: Option<Versioned<Sale>>) -> Reply {
-        let (asked, id) = (self.ports.asked, &self.session_id);
+        let (asked, id) = (self.ports.asked, &self.session_id.paid_session());
         if sale.is_none() {
             match asked.known(id, self.asked_at) {
                 Known::Nothing => {}
@@ -256,7 +269,7 @@ impl Retrieval<'_> {
     /// the claim makes sure that two orders are one verdict.
     async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Reply {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
-        let usable = session.submission().is_ok();
+        let usable = self.session_id.is_followup() || session.submission().is_ok();
         let note = |sale: &mut Sale, now| {
             let noted = if usable {
                 sale.order_again(self.asked_at)
@@ -326,7 +339,7 @@ impl Retrieval<'_> {
 }
 
 /// Unknown ids and foreign ones get the same reply.
-fn not_found() -> Reply {
+pub(crate) fn not_found() -> Reply {
     Reply::error(404, "not_found", "There is no such session.")
 }
 
@@ -354,15 +367,17 @@ fn busy() -> Reply {
         .header("retry-after", "20")
 }
 
-fn erased() -> Reply {
+pub(crate) fn erased() -> Reply {
     Reply::error(410, "erased", texts::ERASED)
 }
 
 /// A question that the authority gate declines after payment: who helps, what to do instead, and that the money goes
 /// back. A possible disclosure of self-harm gets no word of money.
-fn declined_reply(declined: &Declined, money: &Money) -> Reply {
-    let sentence = match money {
+fn declined_reply(declined: &Declined, sale: &Sale) -> Reply {
+    let sentence = match sale.money() {
         _ if declined.is_crisis => texts::CRISIS.to_owned(),
+        // Its money is that of a verdict that was delivered.
+        _ if sale.is_followup() => texts::DECLINED.to_owned(),
         Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
         _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),
     };
@@ -378,6 +393,6 @@ fn declined_reply(declined: &Declined, money: &Money) -> Reply {
     )
 }
 
-fn temporarily_unavailable() -> Reply {
+pub(crate) fn temporarily_unavailable() -> Reply {
     Reply::json(503, &json!({ "error": texts::TEMPORARILY_UNAVAILABLE })).header("retry-after", "30")
 }

@@ -172,10 +172,11 @@ async fn produce<'a>(
         Till::Unpaid => return unpaid(ports, order, sale).await,
         Till::Unusable(reason) => return unusable(ports, order, sale, reason).await,
         Till::Refused(reason) => return refuse(ports, order, sale, &reason).await,
+        Till::Lost(reason) => return lost(ports, order, sale, reason).await,
     };
-    let (tier, query) = (bought.tier, &bought.query);
+    let tier = bought.tier;
     // Again after payment: a Payment Link's question did not come through checkout.
-    let evaluation = authority::evaluate(query.as_str(), None);
+    let evaluation = bought.evaluate();
     let now = ports.journal.clock.now();
     let evaluation = match authority_gate::answerable(evaluation, &sale.value, &bought.purchase, now) {
         Ok(evaluation) => evaluation,
@@ -184,7 +185,7 @@ async fn produce<'a>(
     let generated = authorized(ports, settings, order, &bought, &evaluation).await;
     let now = ports.journal.clock.now();
     let crosschecks = generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now));
-    let mut details = details(&generated, order, tier);
+    let mut details = details(&generated, order, &bought);
     details["authority"] = json!(evaluation.envelope());
     let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);
     let verdict = match generated.verdict {
@@ -321,6 +322,21 @@ async fn refuse<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
+/// Ends a follow-up that cannot be asked.
+async fn lost<'a>(
+    ports: Ports<'a>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    reason: &str,
+) -> Result<Ended<'a>, StepError> {
+    let fail = |sale: &mut Sale, now| {
+        let context = Context::new(now, order.received_at);
+        let alert = event(now, &order.session_id, Severity::Critical, "FOLLOWUP", reason);
+        changed(sale.fail(&order.message_id, None, reason, now), &context, alert)
+    };
+    Ok(ports.journal.commit(sale, fail).await?)
+}
+
 /// Ends a paid sale whose question must not be answered: no verdict, and the money goes back by policy unless people
 /// with the roles for it approve the question before. The record has the state and the reason, no text (003: every evaluation is recorded).
 async fn decline<'a>(
@@ -352,7 +368,8 @@ async fn authorized(
     evaluation: &authority::Evaluation,
 ) -> Generated {
     let (session, tier, query) = (&order.session_id, bought.tier, &bought.query);
-    let first = generate(ports.generate, &settings.policy, session, tier, query).await;
+    let followed = bought.first.as_ref();
+    let first = generate(ports.generate, &settings.policy, session, tier, query, followed).await;
     let breaks = matches!(&first.verdict, Ok(verdict) if check_grammar(evaluation, verdict).is_err());
     let left = settings.policy.backoff.attempts.saturating_sub(first.attempts);
     if !breaks || left == 0 {
@@ -360,7 +377,7 @@ async fn authorized(
     }
     let mut policy = settings.policy.clone();
     policy.backoff.attempts = left;
-    let mut second = generate(ports.generate, &policy, session, tier, query).await;
+    let mut second = generate(ports.generate, &policy, session, tier, query, followed).await;
     second.attempts += first.attempts;
     second.crosschecks.splice(0..0, first.crosschecks);
     second
@@ -391,6 +408,7 @@ async fn save<'a>(
     let now = ports.journal.clock.now();
     let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
     original.notice = notice.map(str::to_owned);
+    original.first = bought.first.clone().map(Box::new);
     let context = Context { now, ..context };
     let colour = original.verdict.verdict;
     let ready = |sale: &mut Sale, _| {
@@ -431,11 +449,11 @@ fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timesta
     Record { timestamp: now, triggered_at: order.received_at, body: Body::TmmCrosscheck { phi: PHI, decision } }
 }
 
-fn details(generated: &Generated, order: &Order, tier: domain::Tier) -> serde_json::Value {
+fn details(generated: &Generated, order: &Order, bought: &Bought) -> serde_json::Value {
     json!({
         "attempts": generated.attempts,
         "model_version": generated.model_version,
-        "prompt_version": prompt::version(tier),
+        "prompt_version": bought.prompt_version(),
         "ordered_by": order.ordered_by,
     })
 }

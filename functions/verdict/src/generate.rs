@@ -5,8 +5,8 @@ use crate::{
     guard::{self, Admitted},
 };
 use crosscheck::Crosscheck;
-use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
-use prompt::build_verdict_prompt;
+use domain::{Alert, FirstVerdict, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
+use prompt::{build_followup_prompt, build_verdict_prompt};
 use std::time::Duration;
 
 /// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
@@ -67,6 +67,8 @@ impl NoVerdict {
     }
 }
 
+/// Asks for the verdict of a question; of a follow-up, with the verdict that it follows.
+///
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
 /// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
 ///
@@ -87,6 +89,7 @@ pub(crate) async fn generate(
     session: &SessionId,
     tier: Tier,
     query: &Query,
+    followed: Option<&FirstVerdict>,
 ) -> Generated {
     let mut generated = Generated {
         verdict: Err(NoVerdict::failed("no attempt was made".to_owned())),
@@ -105,7 +108,11 @@ pub(crate) async fn generate(
     while attempt < policy.backoff.attempts {
         attempt += 1;
         generated.attempts += 1;
-        let error = match ports.model.ask(model, &build_verdict_prompt(tier, query, stricter)).await {
+        let prompt = match followed {
+            Some(first) => build_followup_prompt(first, query, stricter),
+            None => build_verdict_prompt(tier, query, stricter),
+        };
+        let error = match ports.model.ask(model, &prompt).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
                 // A call's whole duration counts, its failed attempts and their waits included (GAP-02B).

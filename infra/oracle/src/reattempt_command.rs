@@ -74,7 +74,7 @@ fn answer(word: &'static str, told: &str) -> Answer {
 
 fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
     let with = submission.map_or_else(
-        || "with the question that Stripe has".to_owned(),
+        || "with the question as the customer asked it".to_owned(),
         |submission| {
             let characters = submission.query.as_str().chars().count();
             format!("as {} with a question of {characters} characters", submission.tier.name())

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
-use domain::ports::Clock;
+use domain::{inbox::FollowupReply, ports::Clock};
 use operations::{
     list,
     replies::{self, RepliesError, Shown},
@@ -93,6 +93,7 @@ fn as_json(shown: &Shown) -> serde_json::Value {
     json!({
         "at": shown.reply.at.to_iso(),
         "from_buyer": shown.reply.from_buyer,
+        "followup": shown.reply.followup,
         "sender": says.map(|says| &says.sender),
         "subject": says.map(|says| &says.subject),
         "text": says.map(|says| &says.text),
@@ -108,10 +109,22 @@ fn for_people(shown: &[Shown]) -> String {
             None => "the buyer's address is not known",
         };
         let _ = writeln!(text, "{}  {who}", reply.at.to_iso());
+        if let Some(meant) = reply.followup.map(meant) {
+            let _ = writeln!(text, "  {meant}");
+        }
         text.push_str(&correspondence::for_people(says.as_ref()));
         text.push('\n');
     }
     text
+}
+
+/// What came of a reply as a follow-up.
+const fn meant(followup: FollowupReply) -> &'static str {
+    match followup {
+        FollowupReply::Ordered => "it has ordered the follow-up",
+        FollowupReply::Used => "the follow-up was used before; the customer is told so",
+        FollowupReply::Refused => "as a follow-up it is not answered (authority gate); the customer is told so",
+    }
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
@@ -148,7 +161,7 @@ mod tests {
     #[test]
     fn a_reply_cannot_move_the_terminals_cursor_and_says_who_wrote() {
         let at = Timestamp::from_seconds(0);
-        let reply = Reply { message: "m".into(), at, from_buyer: Some(false), settled_at: None };
+        let reply = Reply { message: "m".into(), at, from_buyer: Some(false), settled_at: None, followup: None };
         let says = Correspondence {
             sender: "x@example.com".into(),
             subject: "Re: a\u{1b}[2Jb".into(),
@@ -156,9 +169,10 @@ mod tests {
         };
         let text = for_people(&[
             Shown { reply: reply.clone(), says: Some(says) },
-            Shown { reply: Reply { from_buyer: None, ..reply }, says: None },
+            Shown { reply: Reply { from_buyer: None, followup: Some(FollowupReply::Used), ..reply }, says: None },
         ]);
         assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two\n"), "{text}");
+        assert_eq!(text.matches("the follow-up was used before").count(), 1, "{text}");
         assert!(!text.contains('\u{1b}') && text.contains("does not have it any more"), "{text}");
     }
 }

@@ -18,9 +18,10 @@ pub(crate) enum SaleName {
     Reference(String),
 }
 
-/// Reads a session, or a reference: the last 8 characters of one.
+/// Reads a session, or a reference: the last 8 characters of one, and `-followup` where its follow-up is meant.
 pub(crate) fn parse(text: &str) -> Result<SaleName, String> {
-    let is_reference = text.len() == 8 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let paid = text.strip_suffix("-followup").unwrap_or(text);
+    let is_reference = paid.len() == 8 && paid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if is_reference && !text.starts_with("cs_") {
         return Ok(SaleName::Reference(text.to_owned()));
     }
@@ -92,7 +93,9 @@ mod tests {
     #[test]
     fn a_sale_is_named_by_its_session_or_its_reference() {
         assert_eq!(parse("c3D4e5F6"), Ok(SaleName::Reference("c3D4e5F6".to_owned())));
+        assert_eq!(parse("c3D4e5F6-followup"), Ok(SaleName::Reference("c3D4e5F6-followup".to_owned())));
         assert!(matches!(parse("cs_test_a1B2c3D4e5F6"), Ok(SaleName::Session(_))));
+        assert!(matches!(parse("cs_test_a1B2c3D4e5F6-followup"), Ok(SaleName::Session(id)) if id.is_followup()));
         assert!(parse("c3D4e5F").is_err() && parse("c3D4e5F6x").is_err() && parse("c3D4.5F6").is_err());
     }
 
@@ -107,6 +110,10 @@ mod tests {
         let find = |reference: &str| run(by_reference(&world, &world, reference)).unwrap().unwrap();
         assert_eq!(find("OPEN0001")[0].as_str(), "cs_test_aaaaOPEN0001");
         assert_eq!(find("DONE0001")[0].as_str(), "cs_test_bbbbDONE0001");
+        let followup = SessionId::parse("cs_test_bbbbDONE0001").unwrap().followup();
+        world.state().sales.insert(followup.clone(), (Sale::ordered(followup, now), 1));
+        assert_eq!(find("DONE0001-followup")[0].as_str(), "cs_test_bbbbDONE0001-followup");
+        assert_eq!(find("DONE0001").len(), 1, "the follow-up has a reference of its own");
         assert!(one_of("NONE0001", find("NONE0001")).is_err());
         assert!(one_of("x", vec![SessionId::parse("cs_1").unwrap(), SessionId::parse("cs_2").unwrap()]).is_err());
     }

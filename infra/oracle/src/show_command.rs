@@ -93,6 +93,15 @@ fn state(overview: &Overview) -> Vec<(&'static str, String)> {
         ("dispute", format!("{}: {} {}{by}", dispute.id, dispute.status.words(), dispute.at))
     }));
     lines.extend(Letter::ALL.map(|letter| (mail_title(letter), mail_state(sale.letter(letter)).to_owned())));
+    if sale.is_followup() {
+        lines.push(("follows", sale.session_id().paid_session().as_str().to_owned()));
+    }
+    if let Some(followup) = &overview.followup {
+        lines.push((
+            "follow-up",
+            format!("{}; see {}", fulfilment(followup.fulfilment()), followup.session_id().as_str()),
+        ));
+    }
     if !sale.replies().is_empty() {
         let waiting = sale.waiting_replies().count();
         lines.push(("replies", format!("{waiting} waiting, {} settled", sale.replies().len() - waiting)));
@@ -198,6 +207,7 @@ mod tests {
             session,
             open,
             sale: Some(sale),
+            followup: None,
             timeline: vec![record],
             records: 2,
             records_in_log: 1,
@@ -218,6 +228,10 @@ mod tests {
             "{damaged}"
         );
         assert!(text.ends_with(lines), "{text}");
+        let followup = SessionId::parse("cs_test_1").unwrap().followup();
+        overview.followup = Some(Sale::ordered(followup, Timestamp::from_seconds(0)));
+        let told = for_people(&overview, 120);
+        assert!(told.contains("follow-up       ordered 1970-01-01T00:00:00.000Z; see cs_test_1-followup\n"), "{told}");
         (overview.sale, overview.open) = (None, None);
         let text = for_people(&overview, 120);
         assert!(text.contains("the table does not know this sale") && text.ends_with(lines), "{text}");

@@ -234,6 +234,9 @@ struct NewMessage {
     subject: String,
     #[serde(default)]
     body: String,
+    /// What the message quotes below its body: no part of its uniqueBody.
+    #[serde(default)]
+    quoted: String,
     #[serde(default, deserialize_with = "given")]
     received_date_time: Option<Value>,
     #[serde(default)]
@@ -278,7 +281,10 @@ impl NewMessage {
         fields.insert("sender".to_owned(), from);
         fields.insert("toRecipients".to_owned(), to);
         fields.insert("subject".to_owned(), json!(self.subject));
-        fields.insert("body".to_owned(), json!({"contentType": "text", "content": self.body}));
+        let whole =
+            if self.quoted.is_empty() { self.body.clone() } else { format!("{}\r\n\r\n{}", self.body, self.quoted) };
+        fields.insert("body".to_owned(), json!({"contentType": "text", "content": whole}));
+        fields.insert("uniqueBody".to_owned(), json!({"contentType": "text", "content": self.body}));
         fields.insert("receivedDateTime".to_owned(), received);
         fields.insert("isRead".to_owned(), json!(self.is_read));
         if let Some(id) = self.internet_message_id {

@@ -1,7 +1,7 @@
 //! Alerts to operators, in the line formats of the specs. No address, no question, twelve characters of a
 //! session id (Cache Alert, invariant 4).
 
-use crate::{SessionId, Tier, Timestamp, customer_text};
+use crate::{SessionId, Tier, Timestamp, customer_text, session_id::FOLLOWUP};
 use serde::{Deserialize, Serialize};
 
 /// Where an alert goes (Cache Alert, severity levels: all of them to the crew, critical ones elsewhere besides).
@@ -72,7 +72,8 @@ impl Severity {
 }
 
 impl Alert {
-    /// `[TAG] SEVERITY | time | OPERATION | session prefix | detail`, the form of Cache Alert's outputs.
+    /// `[TAG] SEVERITY | time | OPERATION | session prefix | detail`, the form of Cache Alert's outputs. The prefix of a
+    /// follow-up is that of its session and `-followup`.
     #[must_use]
     pub fn event(
         tag: &str,
@@ -82,13 +83,20 @@ impl Alert {
         session: &SessionId,
         detail: &str,
     ) -> Self {
-        Self::about(tag, severity, now, operation, session.prefix(), detail)
+        // A follow-up shares the prefix of its session, and must not share its alerts.
+        let subject =
+            if session.is_followup() { format!("{}{FOLLOWUP}", session.prefix()) } else { session.prefix().to_owned() };
+        Self::told(tag, severity, now, operation, &subject, detail)
     }
 
     /// The same about something that is not one sale, or of which only the prefix is known: `-` stands for nothing.
     #[must_use]
     pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').take(12).collect();
+        Self::told(tag, severity, now, operation, &subject, detail)
+    }
+
+    fn told(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let detail: String = customer_text::one_line(detail).chars().take(500).collect();
         let line = format!("[{tag}] {} | {now} | {operation} | {subject} | {detail}", severity.word());
         Self { channel: severity.channel(), line }
@@ -130,7 +138,10 @@ impl Alert {
     #[must_use]
     pub fn logged(&self) -> String {
         let short = |word: &str| match word.find("cs_") {
-            Some(at) => word.chars().take(word[..at].chars().count() + 12).collect(),
+            Some(at) => {
+                let prefix: String = word.chars().take(word[..at].chars().count() + 12).collect();
+                if word.ends_with(FOLLOWUP) { prefix + FOLLOWUP } else { prefix }
+            }
             None => word.to_owned(),
         };
         self.line.split(' ').map(short).collect::<Vec<String>>().join(" ")
@@ -182,7 +193,7 @@ pub struct Matter<'a> {
     pub severity: Severity,
     /// What was tried.
     pub operation: &'a str,
-    /// Twelve characters of the session, or `-`.
+    /// Twelve characters of the session, of a follow-up with `-followup`; or `-`.
     pub subject: &'a str,
     /// What happened.
     pub detail: &'a str,
@@ -220,10 +231,14 @@ mod tests {
         let matter = alert.matter().unwrap();
         assert_eq!((matter.tag, matter.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
         assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "cs_live_abcd"));
+        let followup = Alert::cache(Severity::Error, now, "CACHE_WRITE", &session.followup(), "refused");
+        assert_eq!(followup.matter().unwrap().subject, "cs_live_abcd-followup");
         let told = Alert::dead_letter(&session, None, None, 4, "503");
         assert!(told.line.contains("session_id=ijklmnop customer=NULL"), "{}", told.line);
         let slipped = Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop".to_owned() };
         assert_eq!(slipped.logged(), "about session_id=cs_live_abcd");
+        let slipped = Alert { channel: Channel::Ops, line: format!("about {}", session.followup().as_str()) };
+        assert_eq!(slipped.logged(), "about cs_live_abcd-followup");
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,

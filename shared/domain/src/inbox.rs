@@ -185,7 +185,7 @@ pub struct Acknowledgement {
     /// The subject.
     pub subject: String,
     /// The body, plain text.
-    pub body: &'static str,
+    pub body: String,
 }
 
 /// A message as an operator reads it: fetched on demand, kept nowhere, and not to be printed by accident.
@@ -211,6 +211,21 @@ pub struct Reply {
     /// When an operator was done with it.
     #[serde(default)]
     pub settled_at: Option<Timestamp>,
+    /// What came of it as a follow-up; nothing where it was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followup: Option<FollowupReply>,
+}
+
+/// What a customer's follow-up by mail led to. It decides which mail answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowupReply {
+    /// It is ordered.
+    Ordered,
+    /// The follow-up was used before.
+    Used,
+    /// The authority gate does not let it be answered; nothing is used.
+    Refused,
 }
 
 /// So many replies are kept with a sale.

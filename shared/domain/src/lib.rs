@@ -49,4 +49,4 @@ pub use session_id::SessionId;
 pub use step_error::{ErrorCode, StepError};
 pub use tier::Tier;
 pub use time::Timestamp;
-pub use verdict::{CachedVerdict, Colour, Dimension, Strategy, Verdict};
+pub use verdict::{CachedVerdict, Colour, Dimension, FirstVerdict, Strategy, Verdict};

@@ -22,6 +22,10 @@ pub enum OrderedBy {
     Reconciliation,
     /// An operator.
     Operator,
+    /// A customer's follow-up, from the result page.
+    FollowupPage,
+    /// A customer's follow-up, in a reply to a mail.
+    FollowupReply,
     /// The smoke test, with an event that it signed itself.
     SmokeTest,
 }

@@ -1,8 +1,16 @@
-//! The Stripe Checkout Session id: the key of a sale, and what entitles its holder to read the verdict.
+//! The key of a sale: the Stripe Checkout Session id, which entitles its holder to read the verdict, or the id of the
+//! follow-up that such a session includes.
 
 use serde::{Deserialize, Serialize};
 
-/// A session id: `cs_` and then letters, digits, `-` and `_`, at most 255 characters in all.
+/// What the id of a follow-up ends with. Stripe's ids have no hyphen.
+pub(crate) const FOLLOWUP: &str = "-followup";
+
+/// How many of the last characters name a sale.
+const REFERENCE: usize = 8;
+
+/// A session id: `cs_` and then letters, digits, `-` and `_`, at most 255 characters in all. A follow-up's id is that of
+/// the session that paid for it and `-followup`.
 ///
 /// Debug prints the first 12 characters only (Cache Alert, invariant 4); the whole id is reached by name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,8 +30,27 @@ impl SessionId {
     pub fn parse(text: impl Into<String>) -> Result<Self, InvalidSessionId> {
         let text = text.into();
         let alphabet = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        let valid = text.len() > 3 && text.len() <= 255 && text.starts_with("cs_") && text.bytes().all(alphabet);
+        let paid = text.strip_suffix(FOLLOWUP).unwrap_or(&text);
+        let valid = paid.len() > 3 && paid.len() <= 255 && paid.starts_with("cs_") && paid.bytes().all(alphabet);
         if valid { Ok(Self(text)) } else { Err(InvalidSessionId) }
+    }
+
+    /// The sale of this session's follow-up; of a follow-up, itself.
+    #[must_use]
+    pub fn followup(&self) -> Self {
+        if self.is_followup() { self.clone() } else { Self(format!("{}{FOLLOWUP}", self.0)) }
+    }
+
+    /// Whether it is the sale of a follow-up, which no payment of its own belongs to.
+    #[must_use]
+    pub fn is_followup(&self) -> bool {
+        self.0.ends_with(FOLLOWUP)
+    }
+
+    /// The session that was paid: of a follow-up, the one that includes it. Stripe and the result page know only this one.
+    #[must_use]
+    pub fn paid_session(&self) -> Self {
+        Self(self.0.strip_suffix(FOLLOWUP).unwrap_or(&self.0).to_owned())
     }
 
     /// The whole id, for keys and vendors' calls.
@@ -45,11 +72,12 @@ impl SessionId {
         self.0.strip_prefix("cs_test_").is_some_and(|rest| !rest.is_empty())
     }
 
-    /// The last 8 characters: how customers and operators name a sale to each other, and what alerts that leave our
-    /// account name it by. The whole id opens the verdict's page.
+    /// The last 8 characters, of a follow-up the last 8 of the session with `-followup`: how customers and operators name
+    /// a sale to each other, and what alerts that leave our account name it by. The whole id opens the verdict's page.
     #[must_use]
     pub fn reference(&self) -> &str {
-        self.0.get(self.0.len().saturating_sub(8)..).unwrap_or(&self.0)
+        let kept = if self.is_followup() { REFERENCE + FOLLOWUP.len() } else { REFERENCE };
+        self.0.get(self.0.len().saturating_sub(kept)..).unwrap_or(&self.0)
     }
 
     /// The first 12 characters, for logs and alerts.
@@ -100,6 +128,22 @@ mod tests {
         for id in ["", "cs_", "pi_123", "cs_a b", "cs_../x", "cs_é", "cs_a\0", "cs_a/b", "CS_a", long.as_str()] {
             assert_eq!(SessionId::parse(id), Err(InvalidSessionId), "{id:?}");
         }
+    }
+
+    #[test]
+    fn a_followup_is_named_after_the_session_that_paid_for_it() {
+        let id = SessionId::parse("cs_live_a1B2c3D4e5F6").unwrap();
+        let followup = id.followup();
+        assert_eq!(followup.as_str(), "cs_live_a1B2c3D4e5F6-followup");
+        assert_eq!((id.is_followup(), followup.is_followup()), (false, true));
+        assert_eq!(
+            (followup.followup(), followup.paid_session(), id.paid_session()),
+            (followup.clone(), id.clone(), id)
+        );
+        assert_eq!(followup.reference(), "c3D4e5F6-followup");
+        let longest = SessionId::parse(format!("cs_{}", "a".repeat(252))).unwrap().followup();
+        assert_eq!(SessionId::parse(longest.as_str()), Ok(longest), "what is stored is read again");
+        assert_eq!(SessionId::parse("cs_-followup"), Err(InvalidSessionId));
     }
 
     #[test]

@@ -86,3 +86,16 @@ pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
 
 /// Beside [`DECLINED`], after it.
 pub const MONEY_IS_BACK: &str = "Your payment was returned.";
+
+/// Answers a follow-up by mail that is ordered.
+pub const FOLLOWUP_ORDERED: &str = "Thank you: we have your follow-up. Its verdict comes to this address and appears \
+    on your result page. — 42 Sisters AI · oracle@42sisters.ai";
+
+/// Answers a second follow-up by mail.
+pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Session includes one follow-up, and it is \
+    used, so no verdict comes of this message. A person reads it all the same: expect a response within 24 hours. \
+    — 42 Sisters AI · oracle@42sisters.ai";
+
+/// Ends the answer to a follow-up by mail that the authority gate refuses.
+pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: reply with your question once more, or ask it \
+    on your result page. — 42 Sisters AI · oracle@42sisters.ai";

@@ -236,6 +236,26 @@ pub struct CachedVerdict {
     /// A sentence shown above the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// Of a follow-up: the first question and its verdict, as they were when the model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Box<FirstVerdict>>,
+}
+
+/// The question and the verdict that a follow-up follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstVerdict {
+    /// The question, verbatim.
+    pub query: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// When it was written, ISO 8601 UTC.
+    pub cached_at: String,
+}
+
+impl From<CachedVerdict> for FirstVerdict {
+    fn from(CachedVerdict { query, verdict, cached_at, .. }: CachedVerdict) -> Self {
+        Self { query, verdict, cached_at }
+    }
 }
 
 impl CachedVerdict {
@@ -251,6 +271,7 @@ impl CachedVerdict {
             smoke: false,
             regen_reason: None,
             notice: None,
+            first: None,
         }
     }
 

@@ -41,6 +41,13 @@ impl Inbox for World {
         read.await.map_err(unavailable)
     }
 
+    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
+        let read = self.boundary("inbox.new_text", |state| {
+            state.inbox.iter().find(|unread| unread.arrival.id == id).map(|unread| unread.text.clone())
+        });
+        read.await.map_err(unavailable)
+    }
+
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
         let found = self.message(id).await?;
         Ok(found.map(|Incoming { sender, subject, .. }| Correspondence { sender, subject, text: String::new() }))
@@ -62,7 +69,7 @@ impl Inbox for World {
             let draft = Draft { id: format!("ack-{number}"), internet_message_id: format!("<ack-{number}@mail>") };
             let session = SessionId::parse("cs_acknowledgement").map_err(|_| MailError::Rejected)?;
             let (to, subject) = (mail.to.expose().to_owned(), mail.subject.clone());
-            let letter = Delivered { session, to, subject, body: mail.body.to_owned() };
+            let letter = Delivered { session, to, subject, body: mail.body.clone() };
             state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
             Ok(draft)
         });

@@ -9,4 +9,6 @@ pub struct Unread {
     pub arrival: Arrival,
     /// What it says.
     pub message: Incoming,
+    /// Its text, without what it quotes.
+    pub text: String,
 }

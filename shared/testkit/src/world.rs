@@ -26,7 +26,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 62] = [
+pub const BOUNDARIES: [&str; 64] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -47,6 +47,7 @@ pub const BOUNDARIES: [&str; 62] = [
     "digests.sign",
     "inbox.create_acknowledgement",
     "inbox.message",
+    "inbox.new_text",
     "inbox.sale_of",
     "inbox.arrived",
     "ledger.completed_since",
@@ -86,6 +87,7 @@ pub const BOUNDARIES: [&str; 62] = [
     "store.load",
     "store.load_with_verdict",
     "store.open",
+    "store.open_followup",
     "store.save",
     "submissions.find",
     "submissions.keep",

@@ -556,7 +556,7 @@ fn replied() -> Transcript {
     let at = sale.sim.now();
     let from_buyer = [Some(true), None];
     for (number, from_buyer) in from_buyer.into_iter().enumerate() {
-        let reply = Reply { message: format!("message-{number}"), at, from_buyer, settled_at: None };
+        let reply = Reply { message: format!("message-{number}"), at, from_buyer, settled_at: None, followup: None };
         sale.sim.world.state().sales.values_mut().for_each(|(sale, version)| {
             sale.replied(reply.clone()).unwrap();
             *version += 1;

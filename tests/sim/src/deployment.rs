@@ -4,14 +4,16 @@ use crate::{
     defects::Defect,
     ports::{KeptSecret, Outgoing, Ports},
 };
-use audit::Journal;
+use async_trait::async_trait;
+use audit::{FunctionJournal, Journal};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
-    Recent, Secret, StepError, Timestamp,
+    EmailAddress, Recent, Secret, StepError, Timestamp,
     backoff::Backoff,
     breaker::{BreakerPolicy, Reopen},
     mail::MailSchedule,
     message::Message,
+    ports::Pause,
     retry::RetryTable,
 };
 use runtime::{
@@ -59,6 +61,17 @@ pub struct Deployment<'w> {
     mail: delivery::Settings,
     asked: result::Asked,
     unknown_codes: Recent,
+    watching: Option<inbox_watch::Settings>,
+}
+
+/// No time is ever up: a process that died is not polled again.
+struct NoLimit;
+
+#[async_trait]
+impl Pause for NoLimit {
+    async fn pause(&self, _duration: Duration) {
+        std::future::pending().await
+    }
 }
 
 impl<'w> Deployment<'w> {
@@ -99,6 +112,7 @@ impl<'w> Deployment<'w> {
             },
             asked: result::Asked::default(),
             unknown_codes: checkout::unknown_codes(),
+            watching: EmailAddress::parse("oracle@42sisters.ai").ok().map(inbox_watch::Settings::of),
         }
     }
 
@@ -147,6 +161,11 @@ impl<'w> Deployment<'w> {
         self.result(Request::get("/api/verdict").with_query("session_id", session)).await
     }
 
+    /// POST /api/followup.
+    pub async fn followup(&self, body: String) -> Reply {
+        self.result(Request::post("/api/followup", body)).await
+    }
+
     /// Any request to the result function.
     pub async fn result(&self, request: Request) -> Reply {
         let ports = result::Ports {
@@ -159,8 +178,33 @@ impl<'w> Deployment<'w> {
             notices: &self.notices,
             meter: self.world,
             asked: &self.asked,
+            submissions: self.world,
         };
         result::handle(ports, request).await
+    }
+
+    /// One run of inbox-watch, as the schedule starts it.
+    pub async fn watch_inbox(&self, request_id: &str) {
+        let (world, Some(watching)) = (self.world, &self.watching) else { return };
+        let ports = inbox_watch::Ports {
+            journal: FunctionJournal {
+                function: inbox_watch::FUNCTION,
+                notes: world,
+                log: &self.ports,
+                alerts: &self.ports,
+                clock: world,
+            },
+            store: &self.ports,
+            submissions: world,
+            orders: &self.orders,
+            inbox: world,
+            mailbox: &self.ports,
+            broadcast: world,
+            pause: &NoLimit,
+            audit_keys: &self.audit_keys,
+            meter: world,
+        };
+        inbox_watch::handle(ports, watching, request_id).await;
     }
 
     /// One invocation for one message of a queue, as Lambda delivers it.

@@ -4,7 +4,8 @@
 use crate::defects::Defect;
 use async_trait::async_trait;
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, PaymentStatus, RenewableSecret, Sale, Secret, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, PaymentStatus, RenewableSecret, Sale, Secret, SessionId, Submission,
+    Timestamp,
     mail::Letter,
     message::Message,
     money::PaymentId,
@@ -70,6 +71,13 @@ impl SaleStore for Ports<'_> {
                 saved
             }
             _ => store.save(sale, expected, verdict).await,
+        }
+    }
+
+    async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError> {
+        match self.defect {
+            Some(Defect::SaleLost) => Ok(()),
+            _ => self.world.open_followup(sale, text, first_version).await,
         }
     }
 }

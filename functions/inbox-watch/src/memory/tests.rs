@@ -153,13 +153,17 @@ fn a_sender_is_acknowledged_once_in_24_hours() {
     let mut memory = seeded();
     memory.take(&arrivals((1..=4).map(|n| arrival(n, &format!("m{n}"))).collect()));
     let day = 24 * 3600;
-    assert_eq!(memory.claim_answer("m1", "tag", at(0)), Claimed::Granted);
-    assert_eq!(memory.claim_answer("m1", "tag", at(5)), Claimed::Granted, "the claim of a run that died");
-    assert_eq!(memory.claim_answer("m2", "tag", at(day - 1)), Claimed::Cooldown);
-    assert_eq!(memory.claim_answer("m3", "other", at(day - 1)), Claimed::Granted);
-    assert_eq!(memory.claim_answer("m4", "tag", at(day)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m1", "tag", false, at(0)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m1", "tag", false, at(5)), Claimed::Granted, "the claim of a run that died");
+    assert_eq!(memory.claim_answer("m2", "tag", false, at(day - 1)), Claimed::Cooldown);
+    assert_eq!(memory.claim_answer("m3", "other", false, at(day - 1)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m4", "tag", false, at(day)), Claimed::Granted);
     assert_eq!(memory.finish("m3", Ended::NotSent).as_deref(), Some("other"));
-    assert_eq!(memory.claim_answer("m2", "other", at(day)), Claimed::Granted, "the first one certainly did not go");
+    assert_eq!(
+        memory.claim_answer("m2", "other", false, at(day)),
+        Claimed::Granted,
+        "the first one certainly did not go"
+    );
 }
 
 #[test]
@@ -167,7 +171,7 @@ fn the_cooldown_is_bounded() {
     let mut memory = seeded();
     memory.take(&arrivals(vec![arrival(1, "m")]));
     memory.answered = (0..MOST_ANSWERED).map(|n| (format!("t{n}"), at(0))).collect();
-    assert_eq!(memory.claim_answer("m", "new", at(1)), Claimed::Full);
+    assert_eq!(memory.claim_answer("m", "new", false, at(1)), Claimed::Full);
     memory.end(at(24 * 3600), None);
     assert!(memory.answered.is_empty());
 }
@@ -178,7 +182,7 @@ fn only_the_first_recorded_draft_may_be_sent() {
     memory.take(&arrivals(vec![arrival(1, "m")]));
     let draft = |id: &str| Draft { id: id.into(), internet_message_id: format!("<{id}>") };
     assert!(!memory.drafted("m", &draft("a")), "nobody has claimed the answer");
-    memory.claim_answer("m", "tag", at(0));
+    memory.claim_answer("m", "tag", false, at(0));
     assert!(memory.drafted("m", &draft("a")) && memory.drafted("m", &draft("a")));
     assert!(!memory.drafted("m", &draft("b")));
     assert!(!memory.drafted("gone", &draft("a")));

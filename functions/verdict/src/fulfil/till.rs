@@ -2,19 +2,36 @@
 
 use super::{Order, Ports};
 use audit::digest;
-use domain::{Query, Sale, StepError, Submission, Tier, Unusable, message::OrderedBy, sale::Purchase, smoke};
+use domain::{
+    FirstVerdict, Query, Sale, StepError, Submission, Tier, Unusable, message::OrderedBy, sale::Purchase, smoke,
+};
 
 /// A paid question, and what the log may know about its sale.
 pub(super) struct Bought {
     pub(super) tier: Tier,
     pub(super) query: Query,
     pub(super) purchase: Purchase,
+    /// Of a follow-up: what it follows.
+    pub(super) first: Option<FirstVerdict>,
 }
 
 impl Bought {
     fn new(Submission { tier, query }: Submission, email_tag: Option<String>, smoke: bool) -> Self {
         let purchase = Purchase { smoke, tier, query_hash: digest::query_hash(&query), email_tag };
-        Self { tier, query, purchase }
+        Self { tier, query, purchase, first: None }
+    }
+
+    /// What the authority gate says of it.
+    pub(super) fn evaluate(&self) -> authority::Evaluation {
+        match &self.first {
+            Some(first) => authority::evaluate_followup(&first.query, self.query.as_str(), None),
+            None => authority::evaluate(self.query.as_str(), None),
+        }
+    }
+
+    /// Names the prompt in the audit log.
+    pub(super) fn prompt_version(&self) -> String {
+        if self.first.is_some() { prompt::followup_version() } else { prompt::version(self.tier) }
     }
 }
 
@@ -27,6 +44,8 @@ pub(super) enum Till {
     Unusable(Unusable),
     /// A smoke test's order that is none, and why.
     Refused(String),
+    /// A follow-up that cannot be asked: this is lost. A human decides.
+    Lost(&'static str),
 }
 
 /// Asks the till. The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict
@@ -39,16 +58,33 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
             Err(reason) => Till::Refused(reason),
         });
     }
-    let session = ports.payments.session(&order.session_id).await?;
+    let session = ports.payments.session(&order.session_id.paid_session()).await?;
     if !session.is_paid() {
         return Ok(Till::Unpaid);
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
+    if sale.is_followup() {
+        return followup(ports, order, email_tag).await;
+    }
     let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
     Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
         Ok(submission) => Till::Bought(Bought::new(submission, email_tag, false)),
         Err(unusable) => Till::Unusable(unusable),
     })
+}
+
+/// A follow-up: the session that includes it is paid, its text was kept when it was ordered.
+async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) -> Result<Till, StepError> {
+    let Some(submission) = ports.submissions.find(&order.session_id).await? else {
+        return Ok(Till::Lost("the follow-up has no text"));
+    };
+    let paid = order.session_id.paid_session();
+    let Some(first) = followup::first_verdict(ports.journal.store, ports.archive, &paid).await? else {
+        return Ok(Till::Lost("the first verdict is neither cached nor archived"));
+    };
+    // Whatever an operator hands in: the follow-up is part of the tier that includes it.
+    let submission = Submission { tier: Tier::Strategy, ..submission };
+    Ok(Till::Bought(Bought { first: Some(first), ..Bought::new(submission, email_tag, false) }))
 }
 
 /// Whether the session of a smoke test's order is what it says: by Stripe's test mode, under the smoke test's own key.

@@ -40,7 +40,7 @@ fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply,
     let ports = Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    run(generate(ports, &policy(), &session, Tier::Quick, &query)).unwrap()
+    run(generate(ports, &policy(), &session, Tier::Quick, &query, None)).unwrap()
 }
 
 fn models_asked(world: &World) -> Vec<String> {
@@ -225,6 +225,6 @@ fn a_call_is_slow_by_its_whole_duration() {
         Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    assert!(run(generate(ports, &policy, &session, Tier::Quick, &query)).unwrap().verdict.is_ok());
+    assert!(run(generate(ports, &policy, &session, Tier::Quick, &query, None)).unwrap().verdict.is_ok());
     assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }

@@ -5,12 +5,13 @@ use serde_json::{Map, Value, json};
 use super::{draft::extended_property, error::GraphError};
 use crate::http::Request;
 
-const LIST_OPTIONS: [&str; 7] = ["$filter", "$select", "$expand", "$top", "$skip", "$orderby", "$count"];
+/// Without $expand: Graph documents the expansion of extended properties for a single message only.
+const LIST_OPTIONS: [&str; 6] = ["$filter", "$select", "$top", "$skip", "$orderby", "$count"];
 const DEFAULT_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 1_000;
 
 /// Properties of a message; the flag says whether it may be filtered and sorted by.
-const PROPERTIES: [(&str, bool); 26] = [
+const PROPERTIES: [(&str, bool); 27] = [
     ("id", false),
     ("createdDateTime", true),
     ("lastModifiedDateTime", true),
@@ -30,6 +31,7 @@ const PROPERTIES: [(&str, bool); 26] = [
     ("isRead", true),
     ("isDraft", true),
     ("body", false),
+    ("uniqueBody", false),
     ("sender", false),
     ("from", false),
     ("toRecipients", false),

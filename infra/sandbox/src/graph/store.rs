@@ -28,9 +28,10 @@ pub(crate) struct Mailbox {
     pub(crate) accepted: Vec<Value>,
 }
 
-/// A message as a call without $select and $expand shows it: custom headers and extended properties are left out.
+/// A message as a call without $select and $expand shows it: custom headers, extended properties and what is new in the
+/// body are left out.
 pub(crate) fn shown(message: &Value) -> Value {
-    without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties"])
+    without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties", "uniqueBody"])
 }
 
 pub(super) fn without(mut message: Value, names: &[&str]) -> Value {

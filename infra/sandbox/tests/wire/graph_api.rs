@@ -115,15 +115,35 @@ async fn an_extended_property_outlives_the_draft() {
     let (_, found) = graph.get(&format!("messages/{id}?{}", expanding(PROPERTY))).await;
     assert_eq!(found["singleValueExtendedProperties"], written);
     graph.send(id).await;
-    let (status, sent) = graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(PROPERTY))).await;
-    assert_eq!((status, &sent["value"][0]["singleValueExtendedProperties"]), (200, &written), "{sent}");
+    let (status, list) = graph.get("mailFolders/sentitems/messages?$select=id").await;
+    let sent = list["value"][0]["id"].as_str().unwrap();
+    assert_eq!((status, list["value"].as_array().unwrap().len()), (200, 1));
+    let (status, found) = graph.get(&format!("messages/{sent}?{}", expanding(PROPERTY))).await;
+    assert_eq!((status, &found["singleValueExtendedProperties"]), (200, &written), "{found}");
     let other = PROPERTY.replace("Session", "session");
-    let (_, sent) = graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(&other))).await;
-    assert_eq!(sent["value"][0].get("singleValueExtendedProperties"), None, "a name in other letters is another one");
+    let (_, found) = graph.get(&format!("messages/{sent}?{}", expanding(&other))).await;
+    assert_eq!(found.get("singleValueExtendedProperties"), None, "a name in other letters is another one");
     for expand in ["attachments", "singleValueExtendedProperties", "singleValueExtendedProperties($filter=id eq 'x')"] {
-        let (status, _) = graph.get(&format!("mailFolders/sentitems/messages?$expand={}", percent(expand))).await;
+        let (status, _) = graph.get(&format!("messages/{sent}?$expand={}", percent(expand))).await;
         assert_eq!(status, 400, "{expand}");
     }
+    let (status, _) = graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(PROPERTY))).await;
+    assert_eq!(status, 400, "it is documented for a single message only");
+}
+
+#[tokio::test]
+async fn what_is_new_in_a_reply_is_told_apart_from_what_it_quotes() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    let message = json!({ "from": "ada@example.com", "body": "And if we wait?", "quoted": "> VERDICT: GREEN" });
+    world.control("inbox", message).await;
+    let (_, list) = graph.get("mailFolders/inbox/messages?$select=id").await;
+    let id = list["value"][0]["id"].as_str().unwrap();
+    let (_, new) = graph.get(&format!("messages/{id}?$select=uniqueBody,body")).await;
+    assert_eq!(new["uniqueBody"], json!({ "contentType": "text", "content": "And if we wait?" }));
+    assert_eq!(new["body"]["content"], "And if we wait?\r\n\r\n> VERDICT: GREEN");
+    let (_, whole) = graph.get(&format!("messages/{id}")).await;
+    assert_eq!(whole.get("uniqueBody"), None, "it is given to whoever selects it");
 }
 
 fn percent(text: &str) -> String {

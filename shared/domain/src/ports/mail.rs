@@ -109,6 +109,8 @@ pub trait Inbox: Send + Sync {
     async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
     /// A message without its body; nothing where it is not there (any more).
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
+    /// What is new in a message, as plain text: nothing that it quotes. Nothing where it is not there (any more).
+    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError>;
     /// A message as an operator reads it.
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError>;
     /// The sale whose mail this message answers: the one that was sent last in its conversation, or the one that it

@@ -30,6 +30,12 @@ pub trait SaleStore: Send + Sync {
     /// Saves the sale if its version is still `expected` (0: if it does not exist). Returns the new version.
     /// Together with `verdict`, both are written or neither is.
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError>;
+    /// Opens the sale of a follow-up together with its text, if that sale does not exist and the sale that includes it
+    /// still has this version: of several at once, one succeeds. All is written or nothing.
+    ///
+    /// # Errors
+    /// [`SaveError::Conflict`] when either does not hold.
+    async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError>;
 }
 
 /// A page of an index of sales.

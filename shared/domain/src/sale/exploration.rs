@@ -243,7 +243,8 @@ fn steps() -> Vec<Step> {
         step("chase_refused", Deadlines, &[Attention], |sale| sale.chase_refused(NOW).is_ok()),
         step("remind", Deadlines, &[Attention], |sale| sale.remind(NOW).is_ok()),
         step("replied", Inbox, &[Attention], |sale| {
-            sale.replied(Reply { message: "m".into(), at: NOW, from_buyer: None, settled_at: None }).is_ok()
+            sale.replied(Reply { message: "m".into(), at: NOW, from_buyer: None, settled_at: None, followup: None })
+                .is_ok()
         }),
         step("append_record, keep_alerts", Journal, &[Attention], |sale| {
             let is_new = sale.is_published();

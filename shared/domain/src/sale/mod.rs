@@ -82,6 +82,7 @@ mod decisions;
 mod declined;
 mod erasure;
 mod event;
+mod followup;
 mod fulfilment;
 mod letters;
 pub mod open_work;

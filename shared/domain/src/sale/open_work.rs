@@ -185,6 +185,10 @@ impl Sale {
     }
 
     fn for_humans(&self) -> Option<(Work, Timestamp)> {
+        if self.is_followup() {
+            // Its money is its session's, whose sale is on the lists for it.
+            return self.for_humans_about_the_sale();
+        }
         if let Money::RefundFailed { at, .. } = &self.money {
             return Some((Work::RefundFailed, *at));
         }

@@ -195,7 +195,7 @@ fn a_significant_divergence_orders_its_mail_once() {
 }
 
 fn reply(number: usize) -> Reply {
-    Reply { message: format!("m{number}"), at: at(1), from_buyer: None, settled_at: None }
+    Reply { message: format!("m{number}"), at: at(1), from_buyer: None, settled_at: None, followup: None }
 }
 
 #[test]

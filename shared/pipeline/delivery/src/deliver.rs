@@ -222,7 +222,7 @@ impl Delivery<'_> {
         if sale.smoke() {
             return Ok(EmailAddress::parse(smoke::EMAIL).ok());
         }
-        Ok(self.ports.payments.session(&self.order.session_id).await?.email)
+        Ok(self.ports.payments.session(&self.order.session_id.paid_session()).await?.email)
     }
 
     async fn render(&self, entry: CacheEntry) -> Result<Rendered, StepError> {

@@ -2,7 +2,7 @@
 //! renders to the same bytes.
 
 use domain::{
-    CachedVerdict, Colour, SessionId, Tier,
+    CachedVerdict, Colour, FirstVerdict, SessionId, Tier, Verdict,
     customer_text::{self, prose},
     texts,
 };
@@ -29,22 +29,47 @@ pub fn render_without_echo(session: &SessionId, cached: &CachedVerdict, site: &s
 }
 
 fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submission: &str) -> Rendered {
-    let title = match cached.tier {
-        Tier::Quick => "ORACLE VERDICT — QUICK TAKE",
-        Tier::Full => "ORACLE VERDICT — FULL BREAKDOWN",
-        Tier::Strategy => "ORACLE VERDICT — STRATEGY SESSION",
+    let title = match (cached.tier, &cached.first) {
+        (_, Some(_)) => "ORACLE VERDICT — STRATEGY SESSION, FOLLOW-UP",
+        (Tier::Quick, None) => "ORACLE VERDICT — QUICK TAKE",
+        (Tier::Full, None) => "ORACLE VERDICT — FULL BREAKDOWN",
+        (Tier::Strategy, None) => "ORACLE VERDICT — STRATEGY SESSION",
     };
     let width = title.chars().count();
     let (double, single) = ("═".repeat(width), "─".repeat(width));
-    let verdict = &cached.verdict;
-    let mut body = format!(
-        "{title}\n{double}\n\nYOUR SUBMISSION:\n{}\n\nVERDICT: {}\n\n{}\n",
-        submission,
-        coloured(verdict.verdict),
-        prose(&verdict.summary)
-    );
-    // The referral of a narrative answer; a regenerated verdict's notice is the page's.
-    if let Some(notice) = cached.notice.as_ref().filter(|_| !cached.regen) {
+    let mut body = format!("{title}\n{double}\n\n");
+    match &cached.first {
+        None => {
+            body.push_str(&format!("YOUR SUBMISSION:\n{submission}\n\n"));
+            push_verdict(&mut body, &cached.verdict, notice(cached));
+        }
+        Some(first) => {
+            body.push_str(&format!("YOUR FOLLOW-UP, {}:\n{submission}\n\n", minute(&cached.cached_at)));
+            push_verdict(&mut body, &cached.verdict, notice(cached));
+            body.push_str(&format!("\n{single}\nYOUR FIRST SUBMISSION, {}:\n", minute(&first.cached_at)));
+            body.push_str(&format!("{}\n\n", first_submission(session, first)));
+            push_verdict(&mut body, &first.verdict, None);
+        }
+    }
+    let page = session.paid_session();
+    body.push_str(&format!("\nYour result page:\n{site}/oracle/result?session_id={}\n", page.as_str()));
+    body.push_str(&format!("\n{single}\n42 Sisters AI · oracle@42sisters.ai\nQuestions? Reply to this email.\n"));
+    if cached.tier == Tier::Strategy && cached.first.is_none() {
+        body.push_str(
+            "Your follow-up submission is included in this tier. Reply to this email with your follow-up question.\n",
+        );
+    }
+    Rendered { subject: texts::VERDICT_MAIL_SUBJECT.to_owned(), body }
+}
+
+/// The referral of a narrative answer; a regenerated verdict's notice is the page's.
+fn notice(cached: &CachedVerdict) -> Option<&str> {
+    cached.notice.as_deref().filter(|_| !cached.regen)
+}
+
+fn push_verdict(body: &mut String, verdict: &Verdict, notice: Option<&str>) {
+    body.push_str(&format!("VERDICT: {}\n\n{}\n", coloured(verdict.verdict), prose(&verdict.summary)));
+    if let Some(notice) = notice {
         body.push_str(&format!("\nPLEASE NOTE: {notice}\n"));
     }
     if let Some(breakdown) = &verdict.breakdown {
@@ -65,14 +90,12 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
             body.push_str(&format!("{number}. {}\n", prose(test)));
         }
     }
-    body.push_str(&format!("\nYour result page:\n{site}/oracle/result?session_id={}\n", session.as_str()));
-    body.push_str(&format!("\n{single}\n42 Sisters AI · oracle@42sisters.ai\nQuestions? Reply to this email.\n"));
-    if cached.tier == Tier::Strategy {
-        body.push_str(
-            "Your follow-up submission is included in this tier. Reply to this email with your follow-up question.\n",
-        );
-    }
-    Rendered { subject: texts::VERDICT_MAIL_SUBJECT.to_owned(), body }
+}
+
+/// The date and minute of a verdict, as people read it: `2026-11-22 10:04 UTC`.
+fn minute(cached_at: &str) -> String {
+    let (day, time) = cached_at.split_once('T').unwrap_or((cached_at, ""));
+    format!("{day} {} UTC", time.get(..5).unwrap_or(time))
 }
 
 /// Renders the mail that asks for a submission that did not arrive (Silent Drop, output 1).
@@ -90,6 +113,12 @@ pub fn render_divergence(session: &SessionId, site: &str) -> Rendered {
         session.as_str()
     );
     Rendered { subject: texts::DIVERGENCE_SUBJECT.to_owned(), body }
+}
+
+/// The first question in the mail of its follow-up, as [`submission`] has it.
+fn first_submission(session: &SessionId, first: &FirstVerdict) -> String {
+    let paid = session.paid_session();
+    if gates::may_echo(&first.query) { customer_text::quoted(&first.query) } else { gates::withheld_line(&paid) }
 }
 
 /// The customer's own words, quoted so that no line of them passes for one of ours, or a reference where they hold a

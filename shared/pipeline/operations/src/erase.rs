@@ -60,12 +60,14 @@ pub struct Plan {
     pub decided_at: Option<Timestamp>,
 }
 
-/// What an erasure would do to a sale.
+/// What an erasure would do to a sale and its follow-up, named by either.
 ///
 /// # Errors
 /// [`EraseError`].
 pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseError> {
+    let session = &session.paid_session();
     let sale = ports.journal.store.load(session).await?.ok_or(EraseError::NoSale)?.value;
+    let followup = ports.journal.store.load(&session.followup()).await?.map(|followup| followup.value);
     if sale.smoke() {
         return Err(EraseError::SmokeTest);
     }
@@ -73,12 +75,15 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseEr
         Fulfilment::Erased { replies, .. } => replies.clone(),
         _ => sale.replies().iter().map(|reply| reply.message.clone()).collect(),
     };
-    let counts = erasure::look(ports, session, &replies).await?;
+    let mut removes = by_name(&erasure::look(ports, session, &replies).await?);
+    if let Some(followup) = &followup {
+        add(&mut removes, by_name(&erasure::look(ports, followup.session_id(), &[]).await?));
+    }
     Ok(Plan {
         session_id: session.clone(),
         verdict: sale.fulfilment().as_str(),
-        ends: pending(&sale),
-        removes: by_name(&counts),
+        ends: ends(&sale, followup.as_ref()),
+        removes,
         money: sale.money().as_str(),
         owed: is_owed(&sale),
         decided_at: match sale.fulfilment() {
@@ -92,6 +97,11 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseEr
 fn is_owed(sale: &Sale) -> bool {
     let has_verdict = matches!(sale.fulfilment(), Fulfilment::Ready { .. } | Fulfilment::Erased { .. });
     *sale.money() == Money::Kept && !has_verdict
+}
+
+fn ends(sale: &Sale, followup: Option<&Sale>) -> Vec<String> {
+    let followup = followup.into_iter().flat_map(pending).map(|what| format!("follow-up: {what}"));
+    pending(sale).into_iter().chain(followup).collect()
 }
 
 fn pending(sale: &Sale) -> Vec<String> {
@@ -124,7 +134,8 @@ pub struct Erased {
     pub settles_at: Option<Timestamp>,
 }
 
-/// Decides that a sale is erased, and removes what is kept of it.
+/// Decides that a sale is erased, with its follow-up where one was ordered, and removes what is kept of them. The session
+/// is decided first: from then on no follow-up of it can be ordered.
 ///
 /// # Errors
 /// [`EraseError`]. Repeating is safe.
@@ -132,8 +143,23 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
     if operator.reason().is_none() {
         return Err(EraseError::NoReason);
     }
+    let (paid, followup) = (session.paid_session(), session.followup());
+    let decided_before = decide(ports, operator, &paid).await?.ok_or(EraseError::NoSale)?;
+    let followed = decide(ports, operator, &followup).await?;
+    // Both are decided before anything is removed: what a store refuses is then removed by the deadlines function.
+    let mut erased = remove(ports, &paid).await?;
+    if followed.is_some() {
+        let other = remove(ports, &followup).await?;
+        add(&mut erased.removed, other.removed);
+        erased.settles_at = erased.settles_at.max(other.settles_at);
+    }
+    Ok(Erased { decided_before: decided_before && followed.unwrap_or(true), ..erased })
+}
+
+/// Decides about one of both. Whether that was decided before; `None` where there is no such sale.
+async fn decide(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Option<bool>, EraseError> {
     let journal = ports.journal;
-    let sale = journal.store.load(session).await?.ok_or(EraseError::NoSale)?;
+    let Some(sale) = journal.store.load(session).await? else { return Ok(None) };
     if sale.value.smoke() {
         return Err(EraseError::SmokeTest);
     }
@@ -141,13 +167,22 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
         Ok(event) => Change::of(&event, &Context::at(now), false),
         Err(_) => Change::nothing(true),
     };
-    let (_, decided_before) = journal.commit(sale, decide).await?.settle().await;
+    Ok(Some(journal.commit(sale, decide).await?.settle().await.1))
+}
+
+async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Erased, EraseError> {
     let (removed, settles_at) = match erasure::carry_out(ports, session).await? {
         Outcome::Finished(counts) => (by_name(&counts), None),
         Outcome::Settling(counts, at) => (by_name(&counts), Some(at)),
         Outcome::AlreadyFinished | Outcome::NotDecided => (BTreeMap::new(), None),
     };
-    Ok(Erased { decided_before, removed, settles_at })
+    Ok(Erased { decided_before: false, removed, settles_at })
+}
+
+fn add(counts: &mut BTreeMap<&'static str, u64>, more: BTreeMap<&'static str, u64>) {
+    for (store, count) in more {
+        *counts.entry(store).or_default() += count;
+    }
 }
 
 #[cfg(test)]

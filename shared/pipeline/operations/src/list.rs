@@ -172,6 +172,7 @@ pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, Stora
 
 fn detail(sale: &Sale, work: Work, now: Timestamp) -> String {
     let detail = detail_of(sale, work, now);
+    let detail = if sale.is_followup() { format!("follow-up: {detail}") } else { detail };
     match sale.waiting_replies().count() {
         0 => detail,
         1 => format!("1 reply; {detail}"),
@@ -243,7 +244,7 @@ pub const fn mail_state(mail: &Mail) -> &'static str {
 /// # Errors
 /// [`PaymentError`] when Stripe could not be asked.
 pub async fn amount(payments: &dyn Payments, session: &SessionId) -> Result<Option<(i64, String)>, PaymentError> {
-    let session = payments.session(session).await?;
+    let session = payments.session(&session.paid_session()).await?;
     Ok(session.amount_total.zip(session.currency))
 }
 
@@ -410,7 +411,9 @@ mod tests {
 
     #[test]
     fn whoever_has_written_back_is_found_wherever_the_sale_stands() {
-        let reply = || vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None }];
+        let reply = || {
+            vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None, followup: None }]
+        };
         let unusable = Fulfilment::Unusable { at: at(-100) };
         let world = world_of([
             sale().with("replies", reply()),

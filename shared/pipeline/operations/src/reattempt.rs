@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn trying_again_settles_the_reply_that_asked_for_it() {
-        let reply = Reply { message: "m".into(), at: at(-50), from_buyer: None, settled_at: None };
+        let reply = Reply { message: "m".into(), at: at(-50), from_buyer: None, settled_at: None, followup: None };
         let world = world_with(unusable().with("replies", vec![reply]));
         run(go(&world, Some(&submission()))).unwrap().unwrap();
         assert_eq!(stored(&world).waiting_replies().count(), 0);

@@ -77,13 +77,14 @@ pub enum Issued {
     Pending,
 }
 
-/// Gives the money of a sale back. A sale whose refund was authorised before keeps that authority; it is only
+/// Gives the money of a sale back; for a follow-up, that of the session that includes it, both together. A sale whose refund was authorised before keeps that authority; it is only
 /// carried out again, and Stripe makes one refund of all attempts.
 ///
 /// # Errors
 /// [`IssueError`]. Repeating is safe.
 pub async fn issue(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Issued, IssueError> {
     let authorisation = Authorisation::parse(operator.name(), operator.reason().ok_or(IssueError::NoReason)?)?;
+    let session = &session.paid_session();
     if ports.journal.store.load(session).await?.is_none() {
         return Err(IssueError::NoSale);
     }

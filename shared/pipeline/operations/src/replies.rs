@@ -74,7 +74,13 @@ mod tests {
     use testkit::{World, inbox::Unread, run};
 
     fn replied() -> Sale {
-        let reply = |id: &str| Reply { message: id.into(), at: at(-9), from_buyer: Some(true), settled_at: None };
+        let reply = |id: &str| Reply {
+            message: id.into(),
+            at: at(-9),
+            from_buyer: Some(true),
+            settled_at: None,
+            followup: None,
+        };
         sale().with("replies", vec![reply("m1"), reply("m2")])
     }
 
@@ -88,7 +94,7 @@ mod tests {
             conversation: None,
             headers: Vec::new(),
         };
-        world.state().inbox.push(Unread { arrival, message });
+        world.state().inbox.push(Unread { arrival, message, text: String::new() });
         let shown = run(show(&world, &world, &session())).unwrap().unwrap();
         let says: Vec<_> = shown.iter().map(|shown| shown.says.as_ref().map(|says| says.sender.as_str())).collect();
         assert_eq!(says, [Some("buyer@example.com"), None]);

@@ -28,6 +28,8 @@ pub struct Overview {
     pub session: SessionId,
     /// Its state; nothing where the table has lost it and the log tells of it alone.
     pub sale: Option<Sale>,
+    /// Its follow-up, where one was ordered.
+    pub followup: Option<Sale>,
     /// What is left to do, if anything.
     pub open: Option<OpenWork>,
     /// Its audit records in order, those included that are not in the log yet.
@@ -69,6 +71,10 @@ async fn of_sale(ports: Ports<'_>, sale: Sale) -> Result<Overview, StorageError>
         None => Vec::new(),
     };
     let stream = chain::prefix(&sale).unwrap_or_default();
+    let followup = match sale.is_followup() {
+        true => None,
+        false => ports.store.load(&sale.session_id().followup()).await?.map(|followup| followup.value),
+    };
     let finding = verify_stream(stream.trim_end_matches('/'), &objects, Some(&Known::of(&sale))).err();
     let mut timeline: Vec<Value> = objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
     // A record whose reply was lost is in the log and waits in the sale too.
@@ -77,6 +83,7 @@ async fn of_sale(ports: Ports<'_>, sale: Sale) -> Result<Overview, StorageError>
     timeline.extend(unseen);
     Ok(Overview {
         session: sale.session_id().clone(),
+        followup,
         open: sale.open_work(),
         timeline,
         records: sale.audit().map_or(0, |head| head.count),
@@ -108,6 +115,7 @@ async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Ov
             return Ok(Some(Overview {
                 session: session.clone(),
                 sale: None,
+                followup: None,
                 open: None,
                 timeline,
                 records: last.unwrap_or(count).max(count),

@@ -11,7 +11,7 @@ use crate::{
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
-    CachedVerdict, Sale, SessionId, Timestamp,
+    CachedVerdict, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
     ports::{CacheEntry, StorageError, Versioned},
     smoke,
@@ -75,6 +75,14 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
         stored.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
     }
     Ok(stored)
+}
+
+/// The text that stands in for what Stripe has of a sale.
+pub(crate) fn submission_item(session: &SessionId, submission: &Submission) -> Item {
+    let mut stored = key(session, SUBMISSION);
+    stored.insert("tier".to_owned(), string(submission.tier.key()));
+    stored.insert("query".to_owned(), string(submission.query.as_str()));
+    stored
 }
 
 /// A verdict that is put into the cache at this moment.

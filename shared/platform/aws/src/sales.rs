@@ -8,14 +8,14 @@ use crate::{
     attempts::{Failure, Step},
     items::{
         Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, note_item, note_key, parse_breaker,
-        parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, text, verdict_item,
+        parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, submission_item, text, verdict_item,
     },
     now, storage,
 };
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{Client, operation::put_item::PutItemError, types::ReturnValuesOnConditionCheckFailure};
 use domain::{
-    CachedVerdict, Sale, SessionId,
+    CachedVerdict, Sale, SessionId, Submission,
     alert::Severity,
     breaker::Breaker,
     ports::{Breakers, CacheEntry, Notes, Randomness, SaleStore, SaveError, StorageError, Versioned},
@@ -186,6 +186,15 @@ impl SaleStore for DynamoSales {
             }
         }
         Ok(version)
+    }
+
+    async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError> {
+        let step = Step { name: "follow-up write", operation: "CACHE_WRITE", subject: sale.session_id().prefix() };
+        let token = self.token();
+        let (condition, values) = expects(0);
+        let write = Conditional { item: sale_item(sale, 1, &token)?, condition, values, token: &token };
+        let first = key(&sale.session_id().paid_session(), SALE);
+        self.put_followup(step, &write, submission_item(sale.session_id(), text), first, first_version).await
     }
 }
 

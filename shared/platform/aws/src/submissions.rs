@@ -1,13 +1,12 @@
-//! What operators submit in a customer's stead: `sk` SUBMISSION beside the sale.
+//! What operators submit in a customer's stead, and the texts of follow-ups: `sk` SUBMISSION beside the sale.
 
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{SUBMISSION, key, text},
+    items::{SUBMISSION, key, submission_item, text},
     storage,
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     Query, SessionId, Submission, Tier,
     ports::{StorageError, Submissions},
@@ -19,9 +18,7 @@ pub struct DynamoSubmissions<'a>(pub &'a DynamoSales);
 #[async_trait]
 impl Submissions for DynamoSubmissions<'_> {
     async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError> {
-        let mut item = key(session, SUBMISSION);
-        item.insert("tier".to_owned(), AttributeValue::S(submission.tier.key().to_owned()));
-        item.insert("query".to_owned(), AttributeValue::S(submission.query.as_str().to_owned()));
+        let item = submission_item(session, submission);
         let step = Step { name: "submission write", operation: "SUBMISSION_WRITE", subject: session.prefix() };
         let put = || async {
             self.0.client().put_item().table_name(self.0.table()).set_item(Some(item.clone())).send().await?;

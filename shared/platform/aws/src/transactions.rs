@@ -16,7 +16,10 @@ use crate::{
 use aws_sdk_dynamodb::{
     error::BuildError,
     operation::transact_write_items::TransactWriteItemsError,
-    types::{AttributeValue, CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
+    types::{
+        AttributeValue, CancellationReason, ConditionCheck, Put, ReturnValuesOnConditionCheckFailure,
+        TransactWriteItem, Update,
+    },
 };
 use domain::{
     cache_entries::CacheDelta,
@@ -177,6 +180,37 @@ impl DynamoSales {
             // Otherwise somebody was at the same counter; the next token chooses another.
         }
         Err(SaveError::Conflict)
+    }
+
+    /// Opens a follow-up's sale on its condition, its text with it, while the sale that includes it (at the key `first`)
+    /// has this version.
+    pub(crate) async fn put_followup(
+        &self,
+        step: Step<'_>,
+        sale: &Conditional<'_>,
+        text: Item,
+        first: Item,
+        version: u64,
+    ) -> Result<(), SaveError> {
+        let built = |error| storage(step.name, error);
+        let text = Put::builder().table_name(self.table()).set_item(Some(text)).build().map_err(built)?;
+        let unchanged = ConditionCheck::builder()
+            .table_name(self.table())
+            .set_key(Some(first))
+            .condition_expression("version = :expected")
+            .expression_attribute_values(":expected", AttributeValue::N(version.to_string()))
+            .build()
+            .map_err(built)?;
+        let items = [
+            self.conditional_put(sale).map_err(built)?,
+            TransactWriteItem::builder().put(text).build(),
+            TransactWriteItem::builder().condition_check(unchanged).build(),
+        ];
+        match self.transact(step, sale.token, &items).await? {
+            Transacted::Done => Ok(()),
+            Transacted::Cancelled(reasons) if is_own_write(found(&reasons, 0), sale.token) => Ok(()),
+            Transacted::Cancelled(_) => Err(SaveError::Conflict),
+        }
     }
 
     /// Moves a corrupt entry aside and out of the counters, if it still is what was found.

@@ -122,6 +122,14 @@ pub fn evaluate_turns<'a>(turns: impl IntoIterator<Item = &'a str>, locale: Opti
     evaluate(&turns.join("\n"), locale)
 }
 
+/// Evaluates a follow-up: by itself, and then together with the question that it follows, because the model is asked
+/// both. So a follow-up to a question of a governed domain has that domain's grammar, whatever words it uses itself.
+#[must_use]
+pub fn evaluate_followup(first: &str, text: &str, locale: Option<&str>) -> Evaluation {
+    let alone = evaluate(text, locale);
+    if alone.state().is_sold() { evaluate_turns([first, text], locale) } else { alone }
+}
+
 /// SHA-256 of the compiled vocabulary's words: records name by it what was evaluated against.
 #[must_use]
 pub fn vocabulary_hash() -> String {

@@ -27,13 +27,15 @@ mod evaluation;
 mod evidence;
 mod ontology;
 mod quote;
+mod refusal;
 mod state;
 mod tables;
 mod text;
 
 pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
 pub use evaluation::{
-    AxisValue, Contact, DecidingRule, Evaluation, HumanLock, ReplyProblem, evaluate, evaluate_turns, vocabulary_hash,
+    AxisValue, Contact, DecidingRule, Evaluation, HumanLock, ReplyProblem, evaluate, evaluate_followup, evaluate_turns,
+    vocabulary_hash,
 };
 pub use evidence::{
     BindingError, Bound, Category, Evidence, EvidenceBinding, ForbiddenPattern, Item, Operation as EvidenceOperation,
@@ -41,4 +43,5 @@ pub use evidence::{
 };
 pub use ontology::{Axis, Ontology, Oracle, ontologies};
 pub use quote::{MappingSource, Quote, QuoteError, fingerprint};
+pub use refusal::Refusal;
 pub use state::{Locked, Operation, Outcome, State};

@@ -57,6 +57,19 @@ impl SaleStore for World {
         });
         write.await.unwrap_or_else(|_| Err(storage("store.save").into()))
     }
+
+    async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError> {
+        let write = self.boundary("store.open_followup", |state| {
+            let first = state.sales.get(&sale.session_id().paid_session()).map_or(0, |(_, version)| *version);
+            if first != first_version || state.sales.contains_key(sale.session_id()) {
+                return Err(SaveError::Conflict);
+            }
+            state.sales.insert(sale.session_id().clone(), (sale.clone(), 1));
+            state.submissions.insert(sale.session_id().clone(), text.clone());
+            Ok(())
+        });
+        write.await.unwrap_or_else(|_| Err(storage("store.open_followup").into()))
+    }
 }
 
 #[async_trait]

@@ -176,19 +176,27 @@ impl Client {
         if next.starts_with(&self.service) { Ok(next) } else { Err(MailError::Unavailable(200)) }
     }
 
-    /// The sale of the latest mail in a list of sent items, all its pages together.
+    /// The sale of the latest mail that has one in a list of sent items, all its pages together.
     async fn sale_at(&self, first: String) -> Result<Option<SessionId>, MailError> {
-        let (mut url, mut latest) = (first, None);
+        let (mut url, mut mails) = (first, Vec::new());
         for _ in 0..inbox::MOST_PAGES {
-            let call = Call { url, ..self.asking("sale_of", "") };
+            let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("sale_of", "") };
             let page = self.told(&call, inbox::sent).await.map_err(no_mailbox)?;
-            latest = latest.max(page.latest);
+            mails.extend(page.mails);
             match page.next {
                 Some(next) => url = self.ours(next)?,
                 None => break,
             }
         }
-        Ok(latest.map(|(_, session)| session))
+        mails.sort_by(|a, b| b.cmp(a));
+        for (_, id) in mails.iter().take(inbox::MOST_ASKED) {
+            if let Some(Some(sale)) =
+                self.about(id, "sale_of_mail", &inbox::with_sale(), LASTING_IDS, inbox::sale).await?
+            {
+                return Ok(Some(sale));
+            }
+        }
+        Ok(None)
     }
 
     /// The ids of a list of messages, and their conversations, all its pages together.
@@ -225,12 +233,12 @@ impl Client {
         &self,
         id: &str,
         operation: &'static str,
-        select: &str,
+        query: &str,
         prefer: &'static str,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<Option<T>, MailError> {
         let Some(id) = encode::segment(id) else { return Ok(None) };
-        let path = format!("/messages/{id}?$select={select}");
+        let path = format!("/messages/{id}?{query}");
         let call = Call { prefer: Some(prefer), ..self.asking(operation, &path) };
         match self.told(&call, read).await {
             Ok(told) => Ok(Some(told)),
@@ -273,12 +281,16 @@ impl Inbox for Client {
     }
 
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
-        let select = "from,subject,conversationId,internetMessageHeaders";
-        self.about(id, "message", select, LASTING_IDS, inbox::incoming).await
+        let query = "$select=from,subject,conversationId,internetMessageHeaders";
+        self.about(id, "message", query, LASTING_IDS, inbox::incoming).await
+    }
+
+    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
+        self.about(id, "new_text", "$select=uniqueBody", LASTING_IDS_AND_TEXT, inbox::new_text).await
     }
 
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
-        self.about(id, "correspondence", "from,subject,body", LASTING_IDS_AND_TEXT, inbox::correspondence).await
+        self.about(id, "correspondence", "$select=from,subject,body", LASTING_IDS_AND_TEXT, inbox::correspondence).await
     }
 
     async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {

@@ -35,6 +35,9 @@ pub(crate) fn arrived(since: &ReceivedAt, order: Order, most: usize) -> String {
 /// How many pages of a conversation are read: 1,000 mails of ours, which no correspondence has.
 pub(crate) const MOST_PAGES: usize = 20;
 
+/// Of so many mails of ours, the latest first, it is asked which sale they are about. Acknowledgements are about none.
+pub(crate) const MOST_ASKED: usize = 25;
+
 /// Where the mail that a message answers may be among those sent: in its conversation, and then by the id that the
 /// message names. A conversation is Exchange's guess, and it opens a new one where a mail program leaves out what it
 /// guesses by; In-Reply-To is what the sender's program says.
@@ -81,11 +84,15 @@ pub(crate) fn belonging(reply: &[u8]) -> Option<Belonging> {
 
 fn sent_where(property: &str, value: &str) -> String {
     format!(
-        "/mailFolders/sentitems/messages?$filter={property}%20eq%20{}&$select=sentDateTime\
-         &$expand=singleValueExtendedProperties($filter=id%20eq%20{})&$top={PAGE}",
+        "/mailFolders/sentitems/messages?$filter={property}%20eq%20{}&$select=id,sentDateTime&$top={PAGE}",
         encode::literal(value),
-        encode::literal(SESSION_PROPERTY),
     )
+}
+
+/// What follows a mail's address where its sale is asked for. Graph documents the expansion of extended properties for
+/// one message, and not for a list that is filtered by something else.
+pub(crate) fn with_sale() -> String {
+    format!("$select=id&$expand=singleValueExtendedProperties($filter=id%20eq%20{})", encode::literal(SESSION_PROPERTY))
 }
 
 /// The first id in the header In-Reply-To, with its brackets.
@@ -98,8 +105,8 @@ fn in_reply_to(message: &Incoming) -> Option<&str> {
 /// Mails of ours in Graph's reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// The sale of the latest of them that has one, with when that was sent.
-    pub(crate) latest: Option<(Option<String>, SessionId)>,
+    /// When each was sent, and its id.
+    pub(crate) mails: Vec<(String, String)>,
     /// The address of the next page.
     pub(crate) next: Option<String>,
 }
@@ -135,20 +142,31 @@ pub(crate) fn correspondence(reply: &[u8]) -> Option<Correspondence> {
     })
 }
 
-/// A page of mails that were sent: of several sales, that of the latest mail is meant.
+/// The new text of a message: what it says without what it quotes.
+pub(crate) fn new_text(reply: &[u8]) -> Option<String> {
+    let message: Value = serde_json::from_slice(reply).ok()?;
+    // Only plain text was asked for: markup would be taken for the customer's words.
+    let body = message["uniqueBody"].as_object()?;
+    let is_text = body.get("contentType").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("text"));
+    Some(body.get("content").and_then(Value::as_str).filter(|_| is_text).unwrap_or_default().to_owned())
+}
+
+/// A page of mails that were sent.
 pub(crate) fn sent(reply: &[u8]) -> Option<Sent> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
-    let of_sale = |mail: &Value| {
-        let properties = mail["singleValueExtendedProperties"].as_array()?.iter();
-        // Graph writes the GUID in letters of its own choice.
-        let ours =
-            |property: &&Value| property["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(SESSION_PROPERTY));
-        let mut named = properties.filter(ours).filter_map(|property| property["value"].as_str());
-        let session = named.find_map(|value| SessionId::parse(value.trim()).ok())?;
-        Some((text(mail, "sentDateTime"), session))
-    };
-    let latest = reply["value"].as_array()?.iter().filter_map(of_sale).max();
-    Some(Sent { latest, next: text(&reply, "@odata.nextLink") })
+    let mail = |mail: &Value| Some((text(mail, "sentDateTime").unwrap_or_default(), text(mail, "id")?));
+    let mails = reply["value"].as_array()?.iter().filter_map(mail).collect();
+    Some(Sent { mails, next: text(&reply, "@odata.nextLink") })
+}
+
+/// The sale that a mail of ours is about; `Some(None)` where it names none.
+pub(crate) fn sale(reply: &[u8]) -> Option<Option<SessionId>> {
+    let mail: Value = serde_json::from_slice(reply).ok()?;
+    // Graph writes the GUID in letters of its own choice.
+    let ours = |property: &&Value| property["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(SESSION_PROPERTY));
+    let properties = mail.as_object()?.get("singleValueExtendedProperties").and_then(Value::as_array);
+    let mut named = properties.into_iter().flatten().filter(ours).filter_map(|property| property["value"].as_str());
+    Some(named.find_map(|value| SessionId::parse(value.trim()).ok()))
 }
 
 fn sender(message: &Value) -> String {
@@ -209,23 +227,30 @@ mod tests {
     }
 
     #[test]
-    fn the_sale_of_a_conversation_is_that_of_its_latest_mail() {
-        let mail = |sent: &str, id: &str, session: &str| json!({"sentDateTime": sent, "singleValueExtendedProperties": [{"id": id, "value": session}]});
-        let of = |mails: Value| {
-            let page = sent(&bytes(&json!({ "value": mails, "@odata.nextLink": "more" }))).unwrap();
-            assert_eq!(page.next.as_deref(), Some("more"));
-            page.latest.map(|(_, session)| String::from(session))
+    fn a_mail_of_ours_names_its_sale_in_one_property() {
+        let of = |properties: Value| {
+            sale(&bytes(&json!({ "id": "A", "singleValueExtendedProperties": properties }))).unwrap()
         };
-        let first = mail("2026-04-16T10:00:00Z", &SESSION_PROPERTY.to_uppercase(), "cs_live_1");
-        let second = mail("2026-04-17T10:00:00Z", SESSION_PROPERTY, "cs_live_2");
-        assert_eq!(of(json!([second, first])).as_deref(), Some("cs_live_2"));
-        assert_eq!(of(json!([first])).as_deref(), Some("cs_live_1"));
-        assert_eq!(of(json!([mail("2026-04-17T10:00:00Z", "String 0x1042", "cs_live_2"), {}])), None);
-        assert_eq!(of(json!([mail("2026-04-17T10:00:00Z", SESSION_PROPERTY, "../x")])), None);
-        // What Graph does not tell of sent items is not relied upon.
-        let header = json!([{"name": "x-oracle-session", "value": "cs_live_3"}]);
-        assert_eq!(of(json!([{"sentDateTime": "2026-04-17T10:00:00Z", "internetMessageHeaders": header}])), None);
+        let named = |id: &str, value: &str| json!([{ "id": id, "value": value }]);
+        assert_eq!(of(named(&SESSION_PROPERTY.to_uppercase(), " cs_live_1 ")).unwrap().as_str(), "cs_live_1");
+        assert_eq!(of(named("String 0x1042", "cs_live_1")), None);
+        assert_eq!(of(named(SESSION_PROPERTY, "../x")), None);
+        assert_eq!(of(Value::Null), None, "an acknowledgement names none");
+        assert_eq!(sale(b"[]"), None);
+        let page = sent(&bytes(
+            &json!({"value": [{"id": "A", "sentDateTime": "t"}, {"sentDateTime": "u"}], "@odata.nextLink": "more"}),
+        ));
+        let page = page.unwrap();
+        assert_eq!((page.mails, page.next.as_deref()), (vec![("t".to_owned(), "A".to_owned())], Some("more")));
         assert_eq!(sent(b"{}"), None);
+    }
+
+    #[test]
+    fn only_plain_new_text_is_read() {
+        let body = |kind: &str| bytes(&json!({ "uniqueBody": { "contentType": kind, "content": "And now?\r\n" } }));
+        assert_eq!(new_text(&body("Text")).as_deref(), Some("And now?\r\n"));
+        assert_eq!(new_text(&body("html")).as_deref(), Some(""));
+        assert_eq!(new_text(br#"{"body":{"content":"x"}}"#), None, "without the property the call is no answer");
     }
 
     fn reply(conversation: Option<&str>, header: (&str, &str)) -> Incoming {
@@ -240,7 +265,7 @@ mod tests {
         assert_eq!(asked.len(), 2);
         assert!(asked[0].contains("$filter=conversationId%20eq%20%27c%27&"), "{asked:?}");
         assert!(asked[1].contains("$filter=internetMessageId%20eq%20%27%3Co%27%271%40x%3E%27&"), "{asked:?}");
-        assert!(asked.iter().all(|path| path.contains("$expand=singleValueExtendedProperties(")), "{asked:?}");
+        assert!(asked.iter().all(|path| !path.contains("$expand")), "not documented for filtered lists: {asked:?}");
         for header in [("References", "<1@x>"), ("In-Reply-To", ""), ("In-Reply-To", ">1@x<"), ("In-Reply-To", "<é")] {
             assert!(answered(&reply(None, header)).is_empty(), "{header:?}");
         }

@@ -123,6 +123,15 @@ impl Inbox for LazyClient {
         }
     }
 
+    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
+        let client = self.client().await?;
+        let outcome = client.new_text(id).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.new_text(id).await,
+            None => outcome,
+        }
+    }
+
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
         let client = self.client().await?;
         let outcome = client.correspondence(id).await;

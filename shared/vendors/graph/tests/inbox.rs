@@ -22,14 +22,15 @@ const MAILBOX: &str = "/graph/v1.0/users/oracle%4042sisters.ai";
 async fn every_question_is_asked_as_graph_reads_it() {
     let list = r#"{"value":[{"id":"A","receivedDateTime":"2026-04-16T10:00:00Z"},{"id":"B","receivedDateTime":null}]}"#;
     let message = r#"{"from":{"emailAddress":{"address":"a@example.com"}},"subject":"Hi","conversationId":"c'1"}"#;
-    let sent = r#"{"value":[{"sentDateTime":"2026-04-16T10:00:00Z","singleValueExtendedProperties":[
-        {"id":"String {7d2c5b0e-3f64-4a51-9c0d-42a5c1e7b042} Name x-oracle-session","value":"cs_test_1"}]}]}"#;
+    let sent = r#"{"value":[{"id":"S/1","sentDateTime":"2026-04-16T10:00:00Z"}]}"#;
     let server = Server::start([
         json(200, TOKEN),
         json(200, list),
         json(200, message),
+        json(200, r#"{"uniqueBody":{"contentType":"text","content":"New text"}}"#),
         json(200, r#"{"subject":"Hi","body":{"contentType":"text","content":"Text"}}"#),
         json(200, sent),
+        json(200, &about("cs_test_1")),
         json(201, r#"{"id":"D","internetMessageId":"<1@x>"}"#),
     ])
     .await;
@@ -39,10 +40,11 @@ async fn every_question_is_asked_as_graph_reads_it() {
     assert_eq!((unread.messages.len(), unread.more), (2, false));
     let message = client.message("A/1").await.unwrap().unwrap();
     assert_eq!((message.sender.as_str(), message.conversation.as_deref()), ("a@example.com", Some("c'1")));
+    assert_eq!(client.new_text("A/1").await.unwrap().as_deref(), Some("New text"));
     assert_eq!(client.correspondence("A/1").await.unwrap().unwrap().text, "Text");
     assert_eq!(client.sale_of(&message).await.unwrap(), SessionId::parse("cs_test_1").ok());
     let to = EmailAddress::parse("a@example.com").unwrap();
-    let acknowledgement = Acknowledgement { to, subject: "Re: a\r\nBcc: b".into(), body: "Thank you." };
+    let acknowledgement = Acknowledgement { to, subject: "Re: a\r\nBcc: b".into(), body: "Thank you.".into() };
     assert_eq!(client.create_acknowledgement(&acknowledgement).await.unwrap().id, "D");
 
     let seen = server.seen();
@@ -53,18 +55,23 @@ async fn every_question_is_asked_as_graph_reads_it() {
             "GET /mailFolders/inbox/messages?$filter=receivedDateTime%20ge%202026-04-16T09:00:00Z\
              &$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=50 HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,conversationId,internetMessageHeaders HTTP/1.1",
+            "GET /messages/A%2F1?$select=uniqueBody HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,body HTTP/1.1",
-            "GET /mailFolders/sentitems/messages?$filter=conversationId%20eq%20%27c%27%271%27&$select=sentDateTime\
-             &$expand=singleValueExtendedProperties($filter=id%20eq%20%27String%20%7B7d2c5b0e-3f64-4a51-9c0d\
-             -42a5c1e7b042%7D%20Name%20x-oracle-session%27)&$top=50 HTTP/1.1",
+            "GET /mailFolders/sentitems/messages?$filter=conversationId%20eq%20%27c%27%271%27&$select=id,sentDateTime\
+             &$top=50 HTTP/1.1",
+            "GET /messages/S%2F1?$select=id&$expand=singleValueExtendedProperties($filter=id%20eq%20%27String%20%7B7d2c\
+             5b0e-3f64-4a51-9c0d-42a5c1e7b042%7D%20Name%20x-oracle-session%27) HTTP/1.1",
             "POST /messages HTTP/1.1",
         ]
     );
     let preferences: Vec<_> = seen.iter().skip(1).map(|request| request.header("prefer")).collect();
     let lasting = r#"IdType="ImmutableId""#;
     let with_text = r#"IdType="ImmutableId", outlook.body-content-type="text""#;
-    assert_eq!(preferences, [Some(lasting), Some(lasting), Some(with_text), None, None]);
-    let draft: serde_json::Value = serde_json::from_str(&seen[5].body).unwrap();
+    assert_eq!(
+        preferences,
+        [Some(lasting), Some(lasting), Some(with_text), Some(with_text), Some(lasting), Some(lasting), None]
+    );
+    let draft: serde_json::Value = serde_json::from_str(&seen[7].body).unwrap();
     assert_eq!(draft["subject"], "Re: a  Bcc: b");
     assert_eq!(draft["internetMessageHeaders"][0]["name"], "X-Auto-Response-Suppress");
 }
@@ -75,31 +82,46 @@ fn reply() -> Incoming {
     Incoming { sender: String::new(), subject: String::new(), conversation: Some("c".to_owned()), headers }
 }
 
-fn sent(session: &str, at: &str, next: Option<&str>) -> String {
+/// What is told of one mail: the sale that it is about.
+fn about(session: &str) -> String {
     let id = "String {7D2C5B0E-3F64-4A51-9C0D-42A5C1E7B042} Name x-oracle-session";
-    let mail =
-        serde_json::json!({ "sentDateTime": at, "singleValueExtendedProperties": [{"id": id, "value": session}] });
-    serde_json::json!({ "value": [mail], "@odata.nextLink": next }).to_string()
+    serde_json::json!({ "id": "S", "singleValueExtendedProperties": [{"id": id, "value": session}] }).to_string()
 }
 
-/// A long conversation fills several pages, and a conversation that names no sale is not the last word.
-#[tokio::test]
-async fn the_sale_of_a_reply_is_looked_for_on_every_page_and_by_what_it_answers() {
-    let first = sent("cs_test_new", "2026-04-17T10:00:00Z", None);
-    let server = Server::start([json(200, TOKEN), json(200, first)]).await;
-    assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_new");
-    assert_eq!(server.seen().len(), 2, "what was found by the conversation is not looked for again");
+fn sent(ids: &[&str], next: Option<&str>) -> String {
+    let mail = |(second, id): (usize, &&str)| serde_json::json!({ "id": id, "sentDateTime": format!("2026-04-17T10:00:0{second}Z") });
+    let mails: Vec<_> = ids.iter().enumerate().map(mail).collect();
+    serde_json::json!({ "value": mails, "@odata.nextLink": next }).to_string()
+}
 
-    let named = sent("cs_test_1", "2026-04-17T10:00:00Z", None);
-    let server = Server::start([json(200, TOKEN), json(200, r#"{"value":[]}"#), json(200, named)]).await;
+/// Of a conversation's mails the latest that names a sale counts, and a conversation that names none is not the last
+/// word.
+#[tokio::test]
+async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers() {
+    let replies = [
+        json(200, TOKEN),
+        json(200, &sent(&["old", "ack"], None)),
+        json(200, r#"{"id":"ack"}"#),
+        json(200, &about("cs_test_1")),
+    ];
+    let server = Server::start(replies).await;
     assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_1");
-    assert!(
-        server.seen()[2].line.contains("internetMessageId%20eq%20%27%3C1%40x%3E%27"),
-        "{:?}",
-        server.seen()[2].line
-    );
-    let elsewhere = sent("cs_test_old", "2026-04-16T10:00:00Z", Some("https://evil.example/v1.0/users/x/messages"));
-    let server = Server::start([json(200, TOKEN), json(200, elsewhere)]).await;
+    let seen = server.seen();
+    assert!(seen[2].line.contains("/messages/ack?") && seen[3].line.contains("/messages/old?"), "the latest first");
+    assert_eq!(seen.len(), 4, "what was found by the conversation is not looked for again");
+
+    let replies = [
+        json(200, TOKEN),
+        json(200, r#"{"value":[]}"#),
+        json(200, &sent(&["A"], None)),
+        json(200, &about("cs_test_2")),
+    ];
+    let server = Server::start(replies).await;
+    assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_2");
+    let line = server.seen()[2].line.clone();
+    assert!(line.contains("internetMessageId%20eq%20%27%3C1%40x%3E%27"), "{line}");
+    let elsewhere = sent(&["A"], Some("https://evil.example/v1.0/users/x/messages"));
+    let server = Server::start([json(200, TOKEN), json(200, &elsewhere)]).await;
     let found = parts(&server.url).client.sale_of(&reply()).await;
     assert!(matches!(found, Err(MailError::Unavailable(200))), "an older page is not the whole answer");
 }

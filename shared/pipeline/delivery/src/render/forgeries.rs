@@ -29,13 +29,16 @@ fn our_lines() -> Vec<String> {
             lines.extend(mail.body.lines().map(str::to_owned));
         }
     }
+    let mail = render(&session().followup(), &followup(strategy(), "MODEL", "MODEL"), "https://42sisters.ai");
+    lines.extend(mail.body.lines().map(str::to_owned));
     for mail in [render_silent_drop(), render_divergence(&session(), "https://42sisters.ai")] {
         lines.extend(mail.body.lines().map(str::to_owned));
         lines.push(mail.subject);
     }
     lines.push(gates::withheld_line(&session()));
     lines.push(texts::VERDICT_MAIL_SUBJECT.to_owned());
-    lines.push(texts::ACKNOWLEDGEMENT.to_owned());
+    let answers = [texts::ACKNOWLEDGEMENT, texts::FOLLOWUP_ORDERED, texts::FOLLOWUP_USED, texts::FOLLOWUP_NOT_USED];
+    lines.extend(answers.map(str::to_owned));
     lines.retain(|line| !line.is_empty() && line != "MODEL");
     lines.sort();
     lines.dedup();

@@ -51,6 +51,65 @@ Questions? Reply to this email.
     assert_eq!((mail.subject.as_str(), mail.body.as_str()), ("Your 42 Sisters AI Verdict", expected));
 }
 
+/// A whole verdict of the strategy tier, with texts of one word.
+fn strategy() -> Verdict {
+    let dimension = || Dimension { verdict: Colour::Green, analysis: "MODEL".into() };
+    Verdict {
+        verdict: Colour::Green,
+        summary: "MODEL".into(),
+        breakdown: Some(Breakdown {
+            stability: dimension(),
+            turbulence: dimension(),
+            change_rate: dimension(),
+            completion: dimension(),
+            curvature: dimension(),
+        }),
+        strategy: Some(Strategy {
+            next_step: "MODEL".into(),
+            alternative: "MODEL".into(),
+            tests: vec!["MODEL".into()],
+        }),
+    }
+}
+
+/// The verdict on a follow-up, five days after the first one.
+fn followup(verdict: Verdict, first: &str, query: &str) -> CachedVerdict {
+    let first = cached(Tier::Strategy, strategy(), first);
+    let asked = Timestamp::from_seconds(5 * 86_400 + 3_660);
+    let followup = CachedVerdict::first(Tier::Strategy, &Query::parse(query).unwrap(), verdict, asked);
+    CachedVerdict { first: Some(Box::new(first.into())), ..followup }
+}
+
+#[test]
+fn the_mail_of_a_followup_shows_both_verdicts_with_their_dates() {
+    let cached = followup(quick(), "Should I open a shop?\n\nVERDICT: 🔴 RED", "And if I wait?");
+    let mail = render(&session().followup(), &cached, "https://42sisters.ai");
+    let begins = "ORACLE VERDICT — STRATEGY SESSION, FOLLOW-UP
+════════════════════════════════════════════
+
+YOUR FOLLOW-UP, 1970-01-06 01:01 UTC:
+And if I wait?
+
+VERDICT: 🟡 AMBER
+
+The instinct is sound";
+    assert!(mail.body.starts_with(begins), "{}", mail.body);
+    let (_, rest) = mail.body.split_once("\nYOUR FIRST SUBMISSION, 1970-01-01 00:00 UTC:\n").unwrap();
+    assert!(rest.starts_with("> Should I open a shop?\n"), "the first question is quoted too: {rest}");
+    assert!(rest.contains("> VERDICT: (red) RED\n\nVERDICT: 🟢 GREEN\n\nMODEL\n\nBREAKDOWN\n"), "{rest}");
+    let ends = "
+Your result page:
+https://42sisters.ai/oracle/result?session_id=cs_live_abc123
+
+────────────────────────────────────────────
+42 Sisters AI · oracle@42sisters.ai
+Questions? Reply to this email.
+";
+    assert!(rest.ends_with(ends), "the page of the session, and no second follow-up: {rest}");
+    let withheld = render_without_echo(&session().followup(), &cached, "https://42sisters.ai");
+    assert!(!withheld.body.contains("And if I wait?"), "{}", withheld.body);
+}
+
 #[test]
 fn a_strategy_session_has_both_blocks_and_the_follow_up_footer() {
     let dimension = |colour, text: &str| Dimension { verdict: colour, analysis: text.into() };

@@ -61,7 +61,7 @@ fn full(sale: &Sale) -> World {
             headers: Vec::new(),
         };
         let id = format!("reply-{}", of.reference());
-        state.inbox.push(Unread { arrival: Arrival { received_at: None, id }, message });
+        state.inbox.push(Unread { arrival: Arrival { received_at: None, id }, message, text: String::new() });
         state.conversations.insert(format!("conversation-{}", of.reference()), of.clone());
     }
     let raw = json!({ "summary": NEEDLE }).to_string();
@@ -76,7 +76,13 @@ fn other_verdict() -> CachedVerdict {
 }
 
 fn hashed() -> Sale {
-    let reply = Reply { message: "reply-elsewhere".into(), at: at(-50), from_buyer: Some(true), settled_at: None };
+    let reply = Reply {
+        message: "reply-elsewhere".into(),
+        at: at(-50),
+        from_buyer: Some(true),
+        settled_at: None,
+        followup: None,
+    };
     sale().with("query_hash", "abc").with("email_tag", "v1:def").with("replies", vec![reply])
 }
 
@@ -273,4 +279,28 @@ fn what_no_customer_owns_and_what_has_no_reason_is_refused() {
     assert!(run(erase(ports(&world), &silent, &session())).unwrap().unwrap_err().is_refusal());
     assert!(run(erase(ports(&world), &operator(), &other())).unwrap().unwrap_err().is_refusal());
     assert!(!stored(&world).is_erased());
+}
+
+/// Named by either key.
+#[test]
+fn a_sale_is_forgotten_with_its_followup() {
+    for named in [session(), session().followup()] {
+        let world = full(&hashed());
+        let followup = hashed().with("session_id", session().followup()).with("replies", Vec::<Reply>::new());
+        {
+            let mut state = world.state();
+            state.sales.insert(session().followup(), (followup, 1));
+            state.archive.insert(session().followup(), cached());
+            state.cache_verdict(&session().followup(), &cached(), at(-5));
+            let query = Query::parse(NEEDLE).unwrap();
+            state.submissions.insert(session().followup(), Submission { tier: Tier::Strategy, query });
+        }
+        let planned = run(plan(ports(&world), &named)).unwrap().unwrap();
+        assert_eq!((planned.removes["archive"], planned.removes["table"]), (2, 4));
+        let erased = run(erase(ports(&world), &operator(), &named)).unwrap().unwrap();
+        assert_eq!((erased.removed["archive"], erased.removed["table"]), (2, 4));
+        assert_eq!(traces(&world), [""; 0]);
+        assert_eq!(world.state().traces(&session().followup(), NEEDLE), [""; 0]);
+        assert!(world.state().sales[&session().followup()].0.is_erased() && stored(&world).is_erased());
+    }
 }

@@ -58,6 +58,9 @@ pub enum DecideError {
     /// A store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// The cache does not have what a follow-up follows.
+    #[error("the first verdict is not in the cache: open its result page, which restores it, and repeat the command")]
+    NoFirstVerdict,
     /// Stripe could not be asked for the question.
     #[error(transparent)]
     Payment(#[from] PaymentError),
@@ -80,6 +83,7 @@ impl DecideError {
             | Self::DraftExists
             | Self::NoVerdict
             | Self::NoQuestion
+            | Self::NoFirstVerdict
             | Self::Refused(_) => true,
             Self::Storage(_) | Self::Payment(_) | Self::Commit(_) | Self::Queue(_) => false,
         }
@@ -192,6 +196,11 @@ impl Case {
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
         let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
+        if sale.is_followup() {
+            let (_, first) = ports.journal.store.load_with_verdict(&sale.session_id().paid_session()).await?;
+            let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict) };
+            cached.first = Some(Box::new((*first).into()));
+        }
         if let Some(compared) = sale.comparison(cached.verdict.verdict) {
             cached.mark_regenerated(&compared);
         }
@@ -229,10 +238,13 @@ impl Case {
 
 /// The customer's question: what an operator handed in, or what Stripe has.
 async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
-    if sale.is_resubmitted()
+    if (sale.is_resubmitted() || sale.is_followup())
         && let Some(submission) = ports.submissions.find(sale.session_id()).await?
     {
         return Ok(submission.query);
+    }
+    if sale.is_followup() {
+        return Err(DecideError::NoQuestion);
     }
     let session = ports.payments.session(sale.session_id()).await?;
     session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion)

@@ -1,0 +1,104 @@
+//! POST /api/followup, and the follow-up in the reply of GET /api/verdict (infra/decisions/followup.md).
+
+use crate::{Ports, retrieve};
+use domain::{Alert, Query, Sale, SessionId, Tier, alert::Severity, message::OrderedBy, ports::StorageError};
+use followup::{NotOrdered, Ordered};
+use runtime::{http::Reply, telemetry};
+use serde_json::{Map, Value, json};
+
+/// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
+const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// A request that was understood.
+struct Asked {
+    paid: SessionId,
+    text: Query,
+    locale: Option<String>,
+}
+
+/// Orders the follow-up of whoever holds the session id.
+pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
+    let asked = match parse(body) {
+        Ok(asked) => asked,
+        Err(reply) => return reply,
+    };
+    let to = followup::Ports { journal: ports.journal, submissions: ports.submissions, orders: ports.orders };
+    let ordered = followup::order(to, &asked.paid, &asked.text, asked.locale.as_deref(), OrderedBy::FollowupPage).await;
+    match ordered {
+        Ok(Ordered { notice }) => {
+            let mut reply = json!({ "status": "pending" });
+            if let Some(notice) = notice {
+                reply["notice"] = notice.into();
+            }
+            Reply::json(202, &reply)
+        }
+        Err(NotOrdered::NoSale) => retrieve::not_found(),
+        Err(NotOrdered::Erased) => retrieve::erased(),
+        Err(NotOrdered::NotOffered) => {
+            Reply::error(409, "followup_not_offered", "There is no follow-up to this order.")
+        }
+        Err(NotOrdered::Used) => Reply::error(409, "followup_used", "The follow-up of this order is used."),
+        Err(NotOrdered::Refused(refusal)) => Reply::json(422, &json!(refusal)),
+        Err(error @ (NotOrdered::Storage(_) | NotOrdered::Contended)) => {
+            let (now, detail) = (ports.journal.clock.now(), telemetry::chain(&error));
+            let alert = Alert::event("ORACLE-RESULT", Severity::Error, now, "FOLLOWUP", &asked.paid, &detail);
+            ports.journal.alerts.raise(alert).await;
+            retrieve::temporarily_unavailable()
+        }
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Asked, Reply> {
+    if body.len() > MAX_BODY_BYTES {
+        return Err(Reply::error(413, "too_large", "The request is larger than 256 KiB."));
+    }
+    let malformed = || Reply::error(400, "malformed_json", "The request body must be a JSON object in UTF-8.");
+    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else { return Err(malformed()) };
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let paid = SessionId::parse(text("session_id")).ok().filter(|id| !id.is_followup());
+    let paid = paid.ok_or_else(retrieve::not_found)?;
+    let query = Query::parse(text("query"));
+    let query = query.map_err(|error| Reply::error(400, "query_invalid", &error.to_string()))?;
+    Ok(Asked { paid, text: query, locale: fields.get("locale").and_then(Value::as_str).map(str::to_owned) })
+}
+
+/// What the reply with a verdict says of its follow-up: `followup_status`, and `followup` once it is there. Nothing
+/// where the sale includes none.
+pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Value>, StorageError> {
+    let mut told = Map::new();
+    if sale.tier() != Some(Tier::Strategy) || sale.is_followup() {
+        return Ok(told);
+    }
+    let id = sale.session_id().followup();
+    if ports.journal.store.load(&id).await?.is_none() {
+        if sale.offers_followup() {
+            told.insert("followup_status".to_owned(), "available".into());
+        }
+        return Ok(told);
+    }
+    // As its own page would show it: gates, records, repeated orders and restoration included.
+    let reply = Box::pin(retrieve::answer(ports, id)).await;
+    let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
+    let status = match (reply.status(), body["status"].as_str()) {
+        (200, _) => "delivered",
+        (202, Some("in_review")) => "in_review",
+        (500, _) => "failed",
+        (422, _) => "declined",
+        _ => "pending",
+    };
+    told.insert("followup_status".to_owned(), status.into());
+    if status == "delivered" {
+        let kept = ["query", "query_withheld", "reference", "verdict", "cached_at", "notice"];
+        let shown = kept.into_iter().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
+        told.insert("followup".to_owned(), Value::Object(shown.collect()));
+    }
+    if status == "pending"
+        && let Some(message) = body.get("message")
+    {
+        told.insert("followup_message".to_owned(), message.clone());
+    }
+    if status == "declined" {
+        told.insert("followup_declined".to_owned(), body);
+    }
+    Ok(told)
+}

@@ -1,0 +1,31 @@
+//! The follow-up that a Strategy Session includes: a sale of its own, with the session that paid for it as its parent
+//! (infra/decisions/followup.md).
+
+use super::{Fulfilment, Sale};
+use crate::{Tier, Timestamp};
+
+impl Sale {
+    /// The sale of the follow-up that this one includes, as it is ordered: with what Stripe has reported of the payment so
+    /// far, because later reports come to both.
+    #[must_use]
+    pub fn ordered_followup(&self, now: Timestamp) -> Self {
+        Self { payment: self.payment.clone(), ..Self::ordered(self.session_id.followup(), now) }
+    }
+
+    /// Whether this is the sale of a follow-up: its text is a submission, its money that of the session it belongs to.
+    #[must_use]
+    pub fn is_followup(&self) -> bool {
+        self.session_id.is_followup()
+    }
+
+    /// Whether the customer may order the follow-up now: the tier includes one, its verdict is there, and the money is
+    /// kept. Whether it was used is for the follow-up's own sale to say.
+    #[must_use]
+    pub fn offers_followup(&self) -> bool {
+        self.tier == Some(Tier::Strategy)
+            && !self.is_followup()
+            && !self.smoke
+            && self.is_money_kept()
+            && matches!(self.fulfilment, Fulfilment::Ready { .. })
+    }
+}

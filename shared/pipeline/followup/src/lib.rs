@@ -1,0 +1,148 @@
+//! The follow-up that a Strategy Session includes: ordered once, from the result page or by a reply to a mail, and then
+//! made by the pipeline as any sale is (infra/decisions/followup.md).
+
+use audit::Journal;
+use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
+use domain::{
+    Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
+    alert::Severity,
+    message::{self, Message, OrderedBy},
+    ports::{CacheEntry, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive},
+    sale::Fulfilment,
+};
+
+/// How often an order is decided again when the sale that includes it changes at the same time.
+const MAX_CONFLICTS: u32 = 8;
+
+/// What ordering needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub submissions: &'a dyn Submissions,
+    pub orders: &'a dyn Queue,
+}
+
+/// Why no follow-up was ordered.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOrdered {
+    /// Nobody has seen the sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// The customer asked to be forgotten.
+    #[error("the sale is erased")]
+    Erased,
+    /// The sale includes none, has no verdict at this moment, or its money went back.
+    #[error("the sale offers no follow-up")]
+    NotOffered,
+    /// Another text was ordered before.
+    #[error("the follow-up is used")]
+    Used,
+    /// The authority gate does not let it be answered. Nothing is used.
+    #[error("the follow-up is not answered: {}", .0.code)]
+    Refused(Box<Refusal>),
+    /// The store failed; the follow-up may be ordered all the same, and the same text may be ordered again.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale kept changing.
+    #[error("the sale kept changing")]
+    Contended,
+}
+
+/// An ordered follow-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// The sentence beside its verdict, where it will be a narrative one.
+    pub notice: Option<&'static str>,
+}
+
+/// Orders the follow-up that the session `paid` includes, unless another text was ordered before. One conditional write
+/// opens the follow-up's sale with its text, so of several orders at once, from the page and by mail, one succeeds. The
+/// same text may be ordered again: whoever lost a reply learns that it is ordered.
+///
+/// # Errors
+/// [`NotOrdered`].
+pub async fn order(
+    ports: Ports<'_>,
+    paid: &SessionId,
+    text: &Query,
+    locale: Option<&str>,
+    ordered_by: OrderedBy,
+) -> Result<Ordered, NotOrdered> {
+    let store = ports.journal.store;
+    let id = paid.followup();
+    for _ in 0..MAX_CONFLICTS {
+        let (sale, entry) = store.load_with_verdict(paid).await?;
+        let sale = sale.ok_or(NotOrdered::NoSale)?;
+        if sale.value.is_erased() {
+            return Err(NotOrdered::Erased);
+        }
+        let evaluation = evaluated(&entry, text, locale);
+        let ordered = Ordered { notice: evaluation.notice() };
+        if let Some(known) = store.load(&id).await? {
+            if matches!(known.value.fulfilment(), Fulfilment::Ordered { .. }) {
+                // Whoever opened it may have died before the message was sent; the claim makes one verdict of two.
+                send(ports, &known.value, ordered_by).await;
+            }
+            let kept = ports.submissions.find(&id).await?;
+            return if kept.is_some_and(|kept| kept.query == *text) { Ok(ordered) } else { Err(NotOrdered::Used) };
+        }
+        if !sale.value.offers_followup() {
+            return Err(NotOrdered::NotOffered);
+        }
+        if let Some(refusal) = Refusal::of(&evaluation) {
+            return Err(NotOrdered::Refused(Box::new(refusal)));
+        }
+        let opened = sale.value.ordered_followup(ports.journal.clock.now());
+        let submission = Submission { tier: Tier::Strategy, query: text.clone() };
+        match store.open_followup(&opened, &submission, sale.version).await {
+            Ok(()) => {
+                send(ports, &opened, ordered_by).await;
+                return Ok(ordered);
+            }
+            Err(SaveError::Conflict) => {}
+            Err(SaveError::Storage(error)) => return Err(error.into()),
+        }
+    }
+    Err(NotOrdered::Contended)
+}
+
+/// The gate on a follow-up before it is ordered. The cache may have let the first verdict go; the verdict function,
+/// which reads the archive too, evaluates both together in any case.
+fn evaluated(first: &CacheEntry, text: &Query, locale: Option<&str>) -> Evaluation {
+    match first {
+        CacheEntry::Hit(cached) => evaluate_followup(&cached.query, text.as_str(), locale),
+        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => evaluate(text.as_str(), locale),
+    }
+}
+
+/// Sends the order of an opened follow-up. The follow-up is ordered whether or not the queue takes it: the result page
+/// sends it again after a minute, and the deadlines function after twenty.
+async fn send(ports: Ports<'_>, sale: &Sale, ordered_by: OrderedBy) {
+    let (session_id, received_at) = (sale.session_id().clone(), sale.received_at());
+    let order = Message::Order { v: message::VERSION, session_id: session_id.clone(), received_at, ordered_by };
+    if let Err(error) = ports.orders.send(&order).await {
+        tracing::error!(session = session_id.prefix(), %error, "the order of a follow-up was not sent");
+        let (now, detail) = (ports.journal.clock.now(), "the order was not sent: it is sent again when it is due");
+        let alert = Alert::event("ORACLE-FOLLOWUP", Severity::Error, now, "ORDER", &session_id, detail);
+        ports.journal.alerts.raise(alert).await;
+    }
+}
+
+/// The first question and its verdict, from the cache or else from the archive; `None` where neither has them.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn first_verdict(
+    store: &dyn SaleStore,
+    archive: &dyn VerdictArchive,
+    paid: &SessionId,
+) -> Result<Option<FirstVerdict>, StorageError> {
+    match store.load_with_verdict(paid).await?.1 {
+        CacheEntry::Hit(cached) => Ok(Some((*cached).into())),
+        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => Ok(archive.find(paid).await?.map(Into::into)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use super::*;
+use audit::Journal;
+use domain::{CachedVerdict, Timestamp, mail::Mail, money::Money};
+use serde_json::json;
+use testkit::{Fault, Plan, World, run, sale::WithField};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(1_800_000_000 + seconds)
+}
+
+fn paid() -> SessionId {
+    SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap()
+}
+
+fn text(text: &str) -> Query {
+    Query::parse(text).unwrap()
+}
+
+/// A delivered Strategy Session.
+fn delivered() -> Sale {
+    Sale::ordered(paid(), at(-600))
+        .with("tier", "strategy")
+        .with("fulfilment", Fulfilment::Ready { at: at(-500), archived: true })
+        .with("mail", Mail::Sent { at: at(-400) })
+}
+
+fn first(query: &str) -> CachedVerdict {
+    let verdict = serde_json::from_value(json!({ "verdict": "GREEN", "summary": "Yes." })).unwrap();
+    CachedVerdict::first(Tier::Strategy, &text(query), verdict, at(-500))
+}
+
+fn world_of(sale: Sale) -> World {
+    let world = World::at(at(0));
+    world.state().sales.insert(paid(), (sale, 7));
+    world.state().cache.insert(paid(), first("Should we open a second bakery?"));
+    world
+}
+
+fn go(world: &World, asked: &str) -> Option<Result<Ordered, NotOrdered>> {
+    let journal = Journal { store: world, log: world, alerts: world, clock: world };
+    let ports = Ports { journal, submissions: world, orders: world };
+    let asked = text(asked);
+    run(order(ports, &paid(), &asked, None, OrderedBy::FollowupPage))
+}
+
+#[test]
+fn a_followup_is_a_sale_of_its_own_with_its_text_and_its_order() {
+    let world = world_of(delivered());
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    let state = world.state();
+    let (sale, version) = &state.sales[&paid().followup()];
+    assert_eq!((sale, *version), (&Sale::ordered(paid().followup(), at(0)), 1));
+    let kept = &state.submissions[&paid().followup()];
+    assert_eq!((kept.tier, kept.query.as_str()), (Tier::Strategy, "And if the rent is higher?"));
+    assert_eq!(state.queue.len(), 1);
+    assert!(matches!(
+        &state.queue[0].0,
+        Message::Order { session_id, ordered_by: OrderedBy::FollowupPage, .. } if *session_id == paid().followup()
+    ));
+}
+
+#[test]
+fn a_second_text_finds_it_used_and_the_same_text_finds_it_ordered() {
+    let world = world_of(delivered());
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::Used))));
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    let state = world.state();
+    assert_eq!(state.submissions[&paid().followup()].query.as_str(), "And if the rent is higher?");
+    assert_eq!(state.queue.len(), 3, "its message may never have been sent");
+}
+
+#[test]
+fn what_is_made_already_is_not_sent_again() {
+    let world = world_of(delivered());
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    let followup = Sale::ordered(paid().followup(), at(0))
+        .with("fulfilment", Fulfilment::Ready { at: at(5), archived: true })
+        .with("mail", Mail::Sent { at: at(6) });
+    world.state().sales.insert(paid().followup(), (followup, 9));
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    assert_eq!(world.state().queue.len(), 1);
+}
+
+fn assert_nothing_ordered(world: &World) {
+    let state = world.state();
+    assert_eq!((state.sales.len(), state.queue.len(), state.submissions.len()), (1, 0, 0));
+}
+
+#[test]
+fn only_a_delivered_strategy_session_whose_money_is_here_offers_one() {
+    for sale in [
+        delivered().with("tier", "full"),
+        delivered().with("fulfilment", Fulfilment::Ordered { at: at(-5) }),
+        delivered().with("fulfilment", Fulfilment::InReview { gate: 2, at: at(-5) }),
+        delivered().with("money", Money::Refunded { at: at(-5) }),
+        delivered().with("money", Money::Disputed { at: at(-5), refund: None }),
+        delivered().with("smoke", true),
+    ] {
+        let world = world_of(sale);
+        assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::NotOffered))));
+        assert_nothing_ordered(&world);
+    }
+    let world = World::at(at(0));
+    assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::NoSale))));
+}
+
+#[test]
+fn what_must_not_be_answered_uses_nothing() {
+    let world = world_of(delivered());
+    for asked in ["?", "I want to kill myself", "Can I give my son two of my warfarin tablets?"] {
+        let Some(Err(NotOrdered::Refused(refusal))) = go(&world, asked) else { panic!("{asked}") };
+        assert!(!refusal.error.is_empty());
+    }
+    assert_nothing_ordered(&world);
+    go(&world, "And in Halifax?").unwrap().unwrap();
+}
+
+/// Whoever has the money back while the order is written gets no verdict for it.
+#[test]
+fn a_sale_that_changes_meanwhile_is_looked_at_again() {
+    let world = world_of(delivered());
+    let refunded = delivered().with("money", Money::Refunded { at: at(0) });
+    let opened = Sale::ordered(paid().followup(), at(0));
+    let submission = Submission { tier: Tier::Strategy, query: text("And in Halifax?") };
+    world.state().sales.insert(paid(), (refunded, 8));
+    let store: &dyn SaleStore = &world;
+    let written = run(store.open_followup(&opened, &submission, 7)).unwrap();
+    assert!(matches!(written, Err(SaveError::Conflict)));
+    assert_nothing_ordered(&world);
+    assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::NotOffered))));
+}
+
+#[test]
+fn whatever_breaks_it_is_ordered_once_with_one_text() {
+    let clean = world_of(delivered());
+    go(&clean, "And in Halifax?").unwrap().unwrap();
+    for boundary in 0..clean.passed() {
+        for fault in FAULTS {
+            for second in ["And in Halifax?", "And in Toronto?"] {
+                let what = format!("{fault:?} at {boundary}, then {second}");
+                let world = world_of(delivered());
+                world.plan(Plan::at(boundary, fault));
+                let answer = go(&world, "And in Halifax?");
+                world.plan(Plan::none());
+                let told = matches!(answer, Some(Ok(_)));
+                let again = go(&world, second).expect(&what);
+                let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
+                assert!(!told || kept == "And in Halifax?", "{what}");
+                assert_eq!(again.is_ok(), kept == second, "{what}");
+                assert_eq!(world.state().sales.len(), 2, "{what}");
+                // A queue that refused the order is made good by the page; anything else has sent it.
+                let state = world.state();
+                assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: nobody was told");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_verdict_comes_from_the_cache_or_the_archive() {
+    let world = world_of(delivered());
+    let read = || run(first_verdict(&world, &world, &paid())).unwrap().unwrap();
+    assert_eq!(read().unwrap().query, "Should we open a second bakery?");
+    world.state().cache.clear();
+    assert_eq!(read(), None);
+    world.state().archive.insert(paid(), first("From the archive?"));
+    assert_eq!(read().unwrap().query, "From the archive?");
+}

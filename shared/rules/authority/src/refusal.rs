@@ -1,0 +1,87 @@
+//! What a customer reads of a question that is not answered: on a page, and in a mail.
+
+use crate::{Contact, Evaluation, State};
+use domain::texts;
+use serde::Serialize;
+
+const BLOCKED: &str = "A verdict from us could do harm here, so we do not give one, and nothing was charged. Please ask \
+                       somebody who can look at the whole situation.";
+const SPECIFICATION: &str =
+    "We need to know more before we can answer. Nothing was charged. Please add to your question:";
+const AMBIGUOUS: &str = "Your question can be read in more than one way. Nothing was charged. Please make clear:";
+const VERIFICATION: &str =
+    "This would need facts that only an official source can confirm, so we cannot answer it. Nothing was charged.";
+const UNRESOLVABLE: &str =
+    "We cannot find a question in this text. Nothing was charged. Please describe your question.";
+
+/// A question that is not answered, as the API says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// The sentence that customers read.
+    pub error: &'static str,
+    /// Which kind of refusal it is.
+    pub code: &'static str,
+    /// Keys of the axes that are not known.
+    pub missing_axes: Vec<&'static str>,
+    /// The questions that would supply them.
+    pub questions: Vec<&'static str>,
+    /// Who helps.
+    pub resources: Vec<Contact>,
+    /// What the customer may do instead.
+    pub suggested_actions: &'static [&'static str],
+    /// Whether it answers a possible self-harm disclosure.
+    pub crisis: bool,
+}
+
+impl Refusal {
+    /// The refusal of a question that is not sold; `None` for one that is.
+    #[must_use]
+    pub fn of(evaluation: &Evaluation) -> Option<Self> {
+        let crisis = evaluation.is_crisis();
+        let (code, error) = match evaluation.state() {
+            State::Authorized | State::NarrativeOnly => return None,
+            State::RequiresSpecification => ("needs_specification", SPECIFICATION),
+            State::AmbiguousMapping => ("ambiguous", AMBIGUOUS),
+            State::RequiresOracleVerification => ("needs_verification", VERIFICATION),
+            State::Unresolvable => ("unresolvable", UNRESOLVABLE),
+            State::Blocked if crisis => ("blocked", texts::CRISIS),
+            State::Blocked => ("blocked", BLOCKED),
+        };
+        Some(Self {
+            error,
+            code,
+            missing_axes: evaluation.missing_axes(),
+            questions: evaluation.questions(),
+            resources: evaluation.resources(),
+            suggested_actions: if crisis { &[] } else { evaluation.suggested_actions() },
+            crisis,
+        })
+    }
+
+    /// The same as the paragraphs of a mail: the sentence, then one line each for what is asked and who helps.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let asked = self.questions.iter().chain(self.suggested_actions).map(|line| format!("- {line}"));
+        let contacts = self.resources.iter().map(|Contact { name, contact }| format!("- {name}: {contact}"));
+        let lines: Vec<String> = asked.chain(contacts).collect();
+        if lines.is_empty() { self.error.to_owned() } else { format!("{}\n\n{}", self.error, lines.join("\n")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate;
+
+    #[test]
+    fn a_refusal_says_what_is_missing_and_who_helps() {
+        assert_eq!(Refusal::of(&evaluate("Should we open a second bakery in Halifax?", None)), None);
+        let blocked = Refusal::of(&evaluate("Can I give my son two of my warfarin tablets?", None)).unwrap();
+        assert_eq!((blocked.code, blocked.crisis), ("blocked", false));
+        let contact = &blocked.resources[0];
+        assert!(blocked.text().contains(&format!("\n- {}: {}", contact.name, contact.contact)), "{}", blocked.text());
+        let crisis = Refusal::of(&evaluate("I want to kill myself", None)).unwrap();
+        assert!(crisis.crisis && crisis.suggested_actions.is_empty() && !crisis.text().contains("charged"));
+        assert_eq!(Refusal::of(&evaluate("?", None)).unwrap().text(), UNRESOLVABLE);
+    }
+}

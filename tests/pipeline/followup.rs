@@ -1,0 +1,345 @@
+//! The follow-up of a Strategy Session, from the page and by mail, with everything going wrong.
+
+use crate::simulator::{ADDRESS, QUESTION, Simulator, body, quick, strategy};
+use domain::{
+    Sale, SessionId, Tier,
+    inbox::{Arrival, Incoming, ReceivedAt},
+    mail::Mail,
+    money::{Money, PaymentChange},
+    open_work::Work,
+    ports::ModelReply,
+    sale::Fulfilment,
+};
+use runtime::http::Reply;
+use serde_json::{Value, json};
+use std::time::Duration;
+use testkit::{Fault, Plan, inbox::Unread};
+
+const FOLLOWUP: &str = "And if the rent is a third higher?";
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// A world with a delivered Strategy Session, and an inbox that was looked at once.
+fn delivered() -> Simulator {
+    let mut sim = Simulator::new("strategy");
+    let second = strategy().replace("Demand is real and the format fits the audience.", "The rent decides it.");
+    let reply =
+        |text: &str| Ok(ModelReply { text: text.to_owned(), model_version: "m".to_owned(), status_warning: None });
+    sim.world.state().model = Some(Box::new(move |_, prompt| {
+        let content: Value = serde_json::from_str(&prompt.content).unwrap();
+        reply(if content.get("first_verdict").is_some() { second.as_str() } else { FIRST.get_or_init(strategy) })
+    }));
+    sim.stripe_delivers();
+    sim.drain();
+    sim.watch_inbox("first");
+    sim.world.state().alerts.clear();
+    sim
+}
+
+static FIRST: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
+fn posts(sim: &Simulator, text: &str) -> Option<Reply> {
+    sim.followup(json!({ "session_id": sim.session.as_str(), "query": text }))
+}
+
+fn replies(sim: &Simulator, id: &str, sender: &str, text: &str) {
+    let mut state = sim.world.state();
+    let conversation = format!("conversation of {}", sim.session.as_str());
+    state.conversations.insert(conversation.clone(), sim.session.clone());
+    let second = state.inbox.len() % 60;
+    let received_at = ReceivedAt::parse(format!("2027-01-15T08:30:{second:02}Z")).ok();
+    let arrival = Arrival { received_at, id: id.to_owned() };
+    let (sender, subject) = (sender.to_owned(), "Re: Your 42 Sisters AI Verdict".to_owned());
+    let vouched = ("Authentication-Results".to_owned(), "dmarc=pass header.from=example.com".to_owned());
+    let message = Incoming { sender, subject, conversation: Some(conversation), headers: vec![vouched] };
+    state.inbox.push(Unread { arrival, message, text: text.to_owned() });
+}
+
+fn child(sim: &Simulator) -> Sale {
+    sim.world.state().sales[&sim.session.followup()].0.clone()
+}
+
+/// The verdict mails, without acknowledgements: of which sale, to whom, and what they say.
+fn mails(sim: &Simulator) -> Vec<(SessionId, String, String)> {
+    let state = sim.world.state();
+    let verdicts = state.sent.iter().filter(|(_, letter)| letter.body.starts_with("ORACLE VERDICT"));
+    verdicts.map(|(_, letter)| (letter.session.clone(), letter.to.clone(), letter.body.clone())).collect()
+}
+
+fn shown(sim: &Simulator) -> Value {
+    let reply = sim.page().unwrap();
+    assert_eq!(reply.status(), 200);
+    body(&reply)
+}
+
+#[test]
+fn from_the_page_it_is_made_mailed_shown_archived_and_recorded_as_any_sale() {
+    let mut sim = delivered();
+    assert_eq!(shown(&sim)["followup_status"], "available");
+    let reply = posts(&sim, FOLLOWUP).unwrap();
+    assert_eq!((reply.status(), body(&reply)), (202, json!({ "status": "pending" })));
+    assert_eq!(shown(&sim)["followup_status"], "pending");
+    sim.drain();
+    let page = shown(&sim);
+    assert_eq!((&page["followup_status"], &page["query"]), (&json!("delivered"), &json!(QUESTION)));
+    let followup = &page["followup"];
+    assert_eq!(
+        (&followup["query"], &followup["verdict"]["summary"]),
+        (&json!(FOLLOWUP), &json!("The rent decides it."))
+    );
+    assert!(followup["cached_at"].is_string() && followup.get("first").is_none() && page.get("first").is_none());
+
+    let (_, prompt) = sim.world.state().prompts.last().cloned().unwrap();
+    let content: Value = serde_json::from_str(&prompt.content).unwrap();
+    assert_eq!((&content["submission"], &content["first_submission"]), (&json!(FOLLOWUP), &json!(QUESTION)));
+    assert_eq!(content["first_verdict"], serde_json::from_str::<Value>(&strategy()).unwrap());
+
+    let mails = mails(&sim);
+    let (of, to, text) = mails.last().unwrap();
+    assert_eq!((mails.len(), of, to.as_str()), (2, &sim.session.followup(), ADDRESS));
+    for part in ["FOLLOW-UP", FOLLOWUP, "The rent decides it.", QUESTION, "Demand is real", "YOUR FIRST SUBMISSION, 20"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains(&format!("session_id={}\n", sim.session.as_str())), "{text}");
+
+    let sale = child(&sim);
+    assert_eq!((sale.tier(), sale.open_work()), (Some(Tier::Strategy), None));
+    assert!(matches!(sale.mail(), Mail::Sent { .. }));
+    let archived = sim.world.state().archive[&sim.session.followup()].clone();
+    assert_eq!(archived.first.unwrap().query, QUESTION);
+    let log: Vec<Value> = sim.world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_child = |line: &&Value| line["session_id"] == sim.session.followup().as_str();
+    let events: Vec<_> = log.iter().filter(of_child).map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["tmm_crosscheck", "content_filter", "pipeline", "content_filter", "pipeline", "pipeline"]);
+    assert!(log.iter().all(|line| !line.to_string().contains("rent") && !line.to_string().contains('@')));
+    assert!(log.iter().any(|line| line["details"]["ordered_by"] == "followup_page"));
+}
+
+#[test]
+fn by_reply_it_is_the_same_and_no_second_one_is_made_either_way() {
+    let mut sim = delivered();
+    replies(&sim, "m1", ADDRESS, FOLLOWUP);
+    sim.watch_inbox("a");
+    // Both ways at once, and every message twice.
+    assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "the same words");
+    let used = posts(&sim, "And in Halifax?").unwrap();
+    assert_eq!((used.status(), &body(&used)["code"]), (409, &json!("followup_used")));
+    replies(&sim, "m2", ADDRESS, "And in Toronto?");
+    sim.watch_inbox("b");
+    sim.drain();
+    assert_eq!(shown(&sim)["followup"]["query"], FOLLOWUP);
+    assert_eq!(mails(&sim).len(), 2);
+    assert_eq!(sim.world.state().prompts.len(), 2, "one call for each");
+    let answers: Vec<String> = sim.world.state().sent.iter().map(|(_, letter)| letter.body.clone()).collect();
+    assert!(answers.iter().any(|answer| answer == domain::texts::FOLLOWUP_USED), "{answers:?}");
+    assert_eq!(sim.sale().waiting_replies().count(), 1, "the second one is read by a person");
+}
+
+#[test]
+fn what_is_no_followup_of_a_delivered_strategy_session_is_refused() {
+    let sim = delivered();
+    let of = |body: Value| sim.followup(body).unwrap();
+    let session = sim.session.as_str();
+    for (asked, status) in [
+        (json!({ "session_id": "cs_test_nobody", "query": FOLLOWUP }), 404),
+        (json!({ "session_id": sim.session.followup().as_str(), "query": FOLLOWUP }), 404),
+        (json!({ "session_id": "../x", "query": FOLLOWUP }), 404),
+        (json!({ "query": FOLLOWUP }), 404),
+        (json!({ "session_id": session, "query": " " }), 400),
+        (json!({ "session_id": session, "query": "x".repeat(20_001) }), 400),
+        (json!({ "session_id": session }), 400),
+        (json!([session]), 400),
+        (json!({ "session_id": session, "query": "x".repeat(300_000) }), 413),
+        (json!({ "session_id": session, "query": "Can I give my son two of my warfarin tablets?" }), 422),
+        (json!({ "session_id": session, "query": "?" }), 422),
+    ] {
+        assert_eq!(of(asked.clone()).status(), status, "{}", &asked.to_string()[..60.min(asked.to_string().len())]);
+    }
+    let refused = body(&of(json!({ "session_id": session, "query": "Can I give my son two of my warfarin tablets?" })));
+    assert_eq!((&refused["code"], refused["resources"].as_array().unwrap().is_empty()), (&json!("blocked"), false));
+    assert_eq!(sim.world.state().sales.len(), 1, "nothing is used");
+    assert_eq!(shown(&sim)["followup_status"], "available");
+    assert_eq!(
+        sim.deployment_page(sim.session.followup().as_str()).unwrap().status(),
+        404,
+        "it has no page of its own"
+    );
+
+    let mut quick_sale = Simulator::new("quick");
+    quick_sale.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    quick_sale.stripe_delivers();
+    assert_eq!(posts(&quick_sale, FOLLOWUP).map(|reply| reply.status()), Some(404), "nobody has seen it yet");
+    quick_sale.drain();
+    let refused = posts(&quick_sale, FOLLOWUP).unwrap();
+    assert_eq!((refused.status(), &body(&refused)["code"]), (409, &json!("followup_not_offered")));
+    assert!(shown(&quick_sale).get("followup_status").is_none());
+}
+
+#[test]
+fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
+    let mut sim = delivered();
+    sim.world.state().model = None;
+    posts(&sim, FOLLOWUP).unwrap();
+    sim.model_says(&json!({ "verdict": "GREEN" }).to_string());
+    sim.drain();
+    assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Failed));
+    let page = shown(&sim);
+    assert_eq!((&page["followup_status"], page.get("followup")), (&json!("failed"), None));
+    assert!(page["verdict"].is_object(), "the first verdict stays");
+    let told = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
+    assert!(told("[ORACLE-VERDICT] CRITICAL"), "operators know");
+
+    let by = operations::Operator::parse("dana", Some("the model is back")).unwrap();
+    let ports = operations::reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
+    sim.model_says(&strategy());
+    let followup = sim.session.followup();
+    let again = operations::reattempt::reattempt(ports, &by, &followup, None);
+    testkit::run(again).unwrap().unwrap();
+    sim.drain();
+    assert_eq!(shown(&sim)["followup"]["query"], FOLLOWUP);
+    assert_eq!(mails(&sim).len(), 2);
+}
+
+#[test]
+fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
+    let mut sim = delivered();
+    sim.world.state().model = None;
+    sim.model_says(&strategy().replace("The ground is firm.", "The CSDM says that it is firm."));
+    posts(&sim, FOLLOWUP).unwrap();
+    sim.drain();
+    assert_eq!(shown(&sim)["followup_status"], "in_review");
+    sim.world.advance(Duration::from_secs(25 * 3600));
+    sim.deadlines().unwrap();
+    sim.drain();
+    assert!(matches!(child(&sim).fulfilment(), Fulfilment::InReview { .. }) && *child(&sim).money() == Money::Kept);
+    assert!(sim.world.state().refunds.is_empty());
+    let reminded = |line: &str| line.contains("held by the content filter: approve");
+    assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
+    // Put right by an operator, it keeps what it follows.
+    let by = operations::Operator::parse("dana", Some("cleaned")).unwrap();
+    let world = &sim.world;
+    let ports = operations::quarantine::Ports {
+        journal: sim.journal(),
+        quarantine: world,
+        payments: world,
+        submissions: world,
+        orders: world,
+        retries: world,
+        notices: world,
+    };
+    let cleaned = serde_json::from_str(&strategy()).unwrap();
+    let followup = sim.session.followup();
+    let replaced = operations::quarantine::replace(ports, &by, &followup, &cleaned);
+    testkit::run(replaced).unwrap().unwrap();
+    sim.drain();
+    let (_, _, text) = mails(&sim).pop().unwrap();
+    assert!(text.contains(FOLLOWUP) && text.contains(QUESTION), "{text}");
+}
+
+/// The rules have become stricter since it was asked.
+#[test]
+fn a_declined_one_says_who_helps_and_no_money_goes_back_by_itself() {
+    let mut sim = delivered();
+    posts(&sim, FOLLOWUP).unwrap();
+    let query = domain::Query::parse("Can I give my son two of my warfarin tablets?").unwrap();
+    sim.world.state().submissions.get_mut(&sim.session.followup()).unwrap().query = query;
+    sim.drain();
+    assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Declined));
+    let page = shown(&sim);
+    assert_eq!(page["followup_status"], "declined");
+    let declined = &page["followup_declined"];
+    assert_eq!(declined["error"], domain::texts::DECLINED);
+    assert!(!declined["resources"].as_array().unwrap().is_empty() && page["verdict"].is_object());
+    for _ in 0..2 {
+        sim.world.advance(Duration::from_secs(25 * 3600));
+        sim.deadlines().unwrap();
+        sim.drain();
+    }
+    assert!(sim.world.state().refunds.is_empty() && *child(&sim).money() == Money::Kept);
+    let reminded = |line: &str| line.contains("| declined | ") && line.contains("-followup | ");
+    assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
+}
+
+#[test]
+fn what_becomes_of_the_payment_becomes_of_the_followup() {
+    let mut sim = delivered();
+    posts(&sim, FOLLOWUP).unwrap();
+    let held = std::mem::take(&mut sim.world.state().queue);
+    sim.payment_changes(PaymentChange::Refunded);
+    sim.drain();
+    sim.world.state().queue = held;
+    sim.drain();
+    assert!(matches!(child(&sim).money(), Money::Refunded { .. }));
+    assert_eq!((mails(&sim).len(), child(&sim).open_work()), (1, None), "nothing is made for money that went back");
+    assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
+}
+
+/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or a human who was told.
+#[test]
+fn whatever_breaks_a_posted_followup_is_delivered_once() {
+    let whole = |sim: &mut Simulator| {
+        posts(sim, FOLLOWUP);
+        sim.drain();
+    };
+    let mut clean = delivered();
+    clean.world.plan(Plan::none());
+    whole(&mut clean);
+    let boundaries = clean.world.passed();
+    assert!(boundaries > 30, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let mut sim = delivered();
+            sim.world.plan(Plan::at(boundary, fault));
+            whole(&mut sim);
+            sim.world.plan(Plan::none());
+            // Whoever has no answer asks again.
+            assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
+            sim.recover();
+            assert_delivered(&sim, &what);
+        }
+    }
+}
+
+/// The same by mail: the inbox is looked at again every two minutes.
+#[test]
+fn whatever_breaks_a_replied_followup_is_delivered_once() {
+    let whole = |sim: &mut Simulator| {
+        replies(sim, "m1", ADDRESS, FOLLOWUP);
+        sim.watch_inbox("a");
+        sim.drain();
+    };
+    let mut clean = delivered();
+    clean.world.plan(Plan::none());
+    whole(&mut clean);
+    let boundaries = clean.world.passed();
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let mut sim = delivered();
+            sim.world.plan(Plan::at(boundary, fault));
+            whole(&mut sim);
+            sim.world.plan(Plan::none());
+            for number in 0..8 {
+                sim.world.advance(Duration::from_secs(120));
+                sim.watch_inbox(&format!("later {number}"));
+            }
+            sim.recover();
+            assert_delivered(&sim, &what);
+        }
+    }
+}
+
+fn assert_delivered(sim: &Simulator, what: &str) {
+    let mails = mails(sim);
+    let own: Vec<_> = mails.iter().filter(|(of, ..)| *of == sim.session.followup()).collect();
+    let sale = child(sim);
+    assert!(own.len() <= 1, "{what}: {} mails", own.len());
+    let at_a_human =
+        matches!(sale.open_work().map(|open| open.work), Some(Work::UnknownMail | Work::DeadLetter | Work::Failed));
+    assert!(own.len() == 1 || at_a_human, "{what}: {:?} {:?}", sale.fulfilment(), sale.mail());
+    if matches!(sale.fulfilment(), Fulfilment::Ready { .. }) {
+        assert_eq!(shown(sim)["followup"]["query"], FOLLOWUP, "{what}");
+    }
+    assert_eq!(sim.world.state().sales.len(), 2, "{what}");
+}
