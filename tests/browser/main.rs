@@ -5,6 +5,7 @@
 
 mod browser;
 mod driver;
+mod follow_up;
 mod front_page;
 mod purchases;
 mod result_page;

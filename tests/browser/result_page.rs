@@ -4,14 +4,14 @@ use crate::browser::{Browser, VERDICT};
 use crate::stack::{eventually, payment_link_session, unique};
 use serde_json::{Value, json};
 
-const ACCESSIBILITY: &str = include_str!("accessibility.js");
+pub(crate) const ACCESSIBILITY: &str = include_str!("accessibility.js");
 
 fn buyer() -> String {
     format!("reader-{}@example.com", unique())
 }
 
 /// A model's verdict with every block.
-fn verdict(colour: &str, summary: &str) -> Value {
+pub(crate) fn verdict(colour: &str, summary: &str) -> Value {
     let dimension = |verdict: &str, analysis: &str| json!({ "verdict": verdict, "analysis": analysis });
     json!({
         "verdict": colour,

@@ -13,8 +13,8 @@ const BODY: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. E
     Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The stack for one test alone, with the ops topic behind a queue.
-struct Watched {
-    world: World,
+pub(crate) struct Watched {
+    pub(crate) world: World,
     ops: String,
 }
 
@@ -29,19 +29,19 @@ impl Watched {
     }
 
     /// After a first run on an empty inbox, of which nobody has to hear any more.
-    async fn seeded() -> Self {
+    pub(crate) async fn seeded() -> Self {
         let mut watched = Self::fresh().await;
         watched.look().await;
         watched.ops = watched.world.aws.subscribe("OpsTopicArn").await;
         watched
     }
 
-    async fn look(&self) {
+    pub(crate) async fn look(&self) {
         self.world.aws.invoke(FUNCTION, &json!({})).await;
     }
 
     /// Puts a message into the inbox; answers it.
-    async fn put(&self, message: Value) -> Value {
+    pub(crate) async fn put(&self, message: Value) -> Value {
         self.world.stack.control("inbox", message).await
     }
 
@@ -82,7 +82,7 @@ impl Watched {
         events
     }
 
-    async fn last_outcome(&self) -> Value {
+    pub(crate) async fn last_outcome(&self) -> Value {
         self.events("auto_response").await.pop().map(|event| event["details"]["outcome"].clone()).unwrap_or_default()
     }
 }

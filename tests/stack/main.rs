@@ -16,6 +16,7 @@ mod checkout;
 mod console;
 mod doctor;
 mod erasure;
+mod followup;
 mod hardening;
 mod inbox;
 mod integrity;

@@ -1,0 +1,84 @@
+//! The follow-up of a Strategy Session on its result page.
+
+use crate::browser::{Browser, VERDICT};
+use crate::result_page::{ACCESSIBILITY, verdict};
+use crate::stack::{poll, unique};
+use serde_json::{Value, json};
+
+async fn is_accessible(browser: &Browser, what: &str) {
+    for scheme in ["dark", "light"] {
+        browser.colour_scheme(scheme).await;
+        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{what}, {scheme}");
+    }
+}
+
+#[tokio::test]
+async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
+    let browser = Browser::open().await;
+    let email = format!("strategist-{}@example.com", unique());
+    let first = "Demand is real, and nobody is named to run it.";
+    browser.stack.next_verdict(verdict("AMBER", first)).await;
+    let question = format!("Should we open a second bakery by the harbour? ({})", unique());
+    let id = browser.stack.sell_by_payment_link("strategy", &question, &email).await;
+    browser.visit_result(&id).await;
+    browser.see_within("#follow-up-form", VERDICT).await;
+    browser.stack.mail_to(&email).await;
+    assert!(!browser.sees("#first-title").await && !browser.sees("#follow-up-verdict").await);
+    is_accessible(&browser, "the box").await;
+    browser.look("follow-up-box").await;
+
+    // What is missing and what is not answered is said beside the box, and uses nothing.
+    browser.click("#follow-up-send").await;
+    browser.see("#follow-up-error").await;
+    assert_eq!(browser.text("#follow-up-error").await, "Please write your follow-up first.");
+    browser.type_into("#follow-up-query", "Can I give my son two of my warfarin tablets?").await;
+    browser.click("#follow-up-send").await;
+    browser.see("#follow-up-lines").await;
+    assert!(browser.text("#follow-up-error").await.contains("could do harm"));
+    is_accessible(&browser, "a refusal").await;
+    browser.look("follow-up-refused").await;
+
+    let asked = format!("And if my sister runs it from May on? <b>{}</b>", unique());
+    browser.run("document.getElementById('follow-up-query').value = ''").await;
+    browser.type_into("#follow-up-query", &asked).await;
+    browser.stack.faults("gemini", json!([{ "delay_ms": 4000 }, {}])).await;
+    browser.click("#follow-up-send").await;
+    browser.see("#follow-up-state").await;
+    assert!(browser.text("#follow-up-state").await.starts_with("Your follow-up is being worked on."));
+    assert!(!browser.sees("#follow-up-form").await && browser.sees("#summary").await);
+    browser.look("follow-up-pending").await;
+    browser.see_within("#follow-up-verdict article", VERDICT).await;
+
+    let (_, reply) = browser.stack.verdict(&id).await;
+    let followup = &reply["followup"];
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let own = |part: &str| format!("#follow-up-verdict [data-part={part}]");
+    assert_eq!(browser.exact_text(&own("query")).await, asked);
+    assert_eq!(browser.exact_text(&own("summary")).await, text(&followup["verdict"]["summary"]));
+    assert_eq!(
+        (browser.exact_text("#query").await, browser.exact_text("#summary").await),
+        (question, first.to_owned())
+    );
+    assert_eq!(browser.text("#follow-up-verdict h2:has(+ [data-part=query])").await, "Your follow-up");
+    assert_eq!(browser.text(&own("tier")).await, "Strategy Session, follow-up");
+    assert_eq!(browser.text("#first-title").await, "Your first verdict");
+    assert!(!browser.sees("#follow-up").await, "there is one");
+    // Each has its own date, to be read by people and by machines.
+    for (selector, cached_at) in [("#date", &reply["cached_at"]), (own("date").as_str(), &followup["cached_at"])] {
+        let date = browser.run(&format!("return document.querySelector('{selector}').dateTime")).await;
+        assert_eq!(&date, cached_at, "{selector}");
+        assert!(browser.text(selector).await.contains("20"), "{selector}");
+    }
+    assert!(browser.exact_text("#live").await.starts_with("The verdict on your follow-up is ready: "));
+    is_accessible(&browser, "both verdicts").await;
+    browser.look("follow-up-delivered").await;
+
+    let second = poll(VERDICT, async || {
+        let (_, mails) = browser.stack.get(&format!("{}/control/mails", browser.stack.sandbox)).await;
+        let body = |mail: &Value| mail["body"].as_str().unwrap_or_default().to_owned();
+        let own = |mail: &&Value| mail["to"].to_string().contains(&email);
+        mails.as_array()?.iter().filter(own).map(body).find(|body| body.contains("FOLLOW-UP"))
+    });
+    assert!(second.await.is_some(), "the mail with both");
+    browser.close().await;
+}
