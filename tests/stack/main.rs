@@ -30,6 +30,7 @@ mod release;
 mod restoration;
 mod retrieval;
 mod smoke;
+mod stripe_fixtures;
 mod tiers;
 mod vendor_faults;
 mod webhook;

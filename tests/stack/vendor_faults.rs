@@ -34,6 +34,20 @@ async fn a_lost_reply_to_sending() {
     world.drained().await;
 }
 
+/// The reply to sending is lost and the sent copy is not listed yet: the retries look again, and nothing is sent twice.
+#[tokio::test]
+async fn a_sent_copy_that_appears_late() {
+    let world = World::alone().await;
+    world.stack.control("configure", json!({ "sent_items_lag_ms": 1_500 })).await;
+    world.stack.faults("graph", json!([{}, { "drop": true }])).await;
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    world.stack.control("configure", json!({ "sent_items_lag_ms": 0 })).await;
+    has_one_mail(&world, &sale).await;
+    assert_eq!(world.calls("graph", "/send").await.len(), 1);
+    world.drained().await;
+}
+
 /// The mailbox refuses to send for a moment: the very draft that was recorded goes out at once.
 #[tokio::test]
 async fn a_busy_mailbox() {

@@ -29,7 +29,7 @@ impl World {
     }
 
     /// Delivers a body as Stripe would.
-    async fn deliver(&self, body: &[u8]) -> Reply {
+    pub(crate) async fn deliver(&self, body: &[u8]) -> Reply {
         self.post_event(Some(&signed(self.secret(), body, 0)), body).await
     }
 }

@@ -1,6 +1,7 @@
 //! The record of every vendor call, without secrets.
 
 use std::collections::VecDeque;
+use std::io::Write;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -50,16 +51,16 @@ impl Calls {
     }
 
     /// Adds the reply; `delivered` is false where it is thrown away. Does nothing if a reset came between.
-    pub(crate) fn finish(&mut self, id: u64, reply: &Reply, delivered: bool) {
-        let found = self.records.iter_mut().rev().find(|record| record.id == id);
-        if let Some(record) = found {
-            let reply = json!({
-                "status": reply.status,
-                "body": redacted(reply.body_value()),
-                "delivered": delivered,
-            });
-            record.value.insert("reply".to_owned(), reply);
-        }
+    /// Answers the record as it is then.
+    pub(crate) fn finish(&mut self, id: u64, reply: &Reply, delivered: bool) -> Option<Value> {
+        let record = self.records.iter_mut().rev().find(|record| record.id == id)?;
+        let reply = json!({
+            "status": reply.status,
+            "body": redacted(reply.body_value()),
+            "delivered": delivered,
+        });
+        record.value.insert("reply".to_owned(), reply);
+        Some(Value::Object(record.value.clone()))
     }
 
     pub(crate) fn list(&self, target: Option<Target>) -> Value {
@@ -100,4 +101,14 @@ fn redacted(mut body: Value) -> Value {
         }
     }
     body
+}
+
+/// Adds a line to the recording, if one is kept. A recording that cannot be written is no reason to refuse a call.
+pub(crate) fn record(file: Option<&std::path::Path>, line: &Value) {
+    let Some(path) = file else { return };
+    let append = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    // One write a line: several sandboxes may record into one file.
+    if let Err(error) = append.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())) {
+        drop(writeln!(std::io::stderr(), "sandbox: {} cannot be written: {error}", path.display()));
+    }
 }

@@ -41,6 +41,10 @@ pub struct Config {
     pub stripe_refund_status: String,
     /// What was consented to in the directory.
     pub graph_scopes: Vec<String>,
+    /// How long a sent mail's copy is missing from the sent items, in milliseconds.
+    pub sent_items_lag_ms: u64,
+    /// A file that every finished call and every delivered event is added to, one JSON object a line.
+    pub record: Option<std::path::PathBuf>,
 }
 
 impl Default for Config {
@@ -62,6 +66,8 @@ impl Default for Config {
             stripe_payment_methods: vec!["card".to_owned()],
             stripe_refund_status: "succeeded".to_owned(),
             graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
+            sent_items_lag_ms: 0,
+            record: None,
         }
     }
 }
@@ -103,6 +109,11 @@ pub struct ConfigChange {
     pub stripe_refund_status: Option<String>,
     /// See [`Config::graph_scopes`].
     pub graph_scopes: Option<Vec<String>>,
+    /// See [`Config::sent_items_lag_ms`].
+    pub sent_items_lag_ms: Option<u64>,
+    /// See [`Config::record`]; no control call may name a file.
+    #[serde(skip)]
+    pub record: Option<std::path::PathBuf>,
 }
 
 /// A field that is there, if only as null.
@@ -149,6 +160,8 @@ impl ConfigChange {
                 .unwrap_or_else(|| current.stripe_payment_methods.clone()),
             stripe_refund_status: replaced(self.stripe_refund_status, &current.stripe_refund_status),
             graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
+            sent_items_lag_ms: self.sent_items_lag_ms.unwrap_or(current.sent_items_lag_ms),
+            record: self.record.or_else(|| current.record.clone()),
         };
         changed.check()?;
         Ok(changed)

@@ -203,7 +203,7 @@ pub(crate) fn complete(shared: &Shared, session_id: &str, email: Option<&str>) -
     Ok((session, event))
 }
 
-/// An event with the envelope's missing fields filled in, after the account has taken note of it.
+/// An event with what is missing filled in, in the envelope and in its object, after the account has taken note of it.
 fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, ControlError> {
     let Some(kind) = given.get("type").and_then(Value::as_str) else {
         return Err(ControlError::bad("an event needs a type"));
@@ -214,13 +214,17 @@ fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, Co
     };
     let about_session = kind.starts_with("checkout.session.")
         || object.get("object").is_some_and(|object| object == "checkout.session");
-    if about_session {
+    let whole = if about_session {
         let now = state.now();
         sessions::note_event(state, object, now);
-    }
-    let mut event = stripe::event(state, kind, &Value::Object(object.clone()));
+        sessions::completed_fields(Value::Object(object.clone()), now)
+    } else {
+        stripe::objects::of_event(kind, object)
+    };
+    let mut event = stripe::event(state, kind, &whole);
     if let Value::Object(fields) = &mut event {
         fields.extend(given);
+        fields["data"]["object"] = whole;
     }
     Ok(event)
 }

@@ -49,6 +49,9 @@ struct Arguments {
     /// Owner of the mailbox
     #[arg(long, value_name = "ADDRESS")]
     graph_sender: Option<String>,
+    /// A file that every call and every event is added to, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    record: Option<std::path::PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -81,6 +84,7 @@ fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         graph_client_secret: arguments.graph_client_secret,
         graph_refresh_token: arguments.graph_refresh_token,
         graph_sender: arguments.graph_sender,
+        record: arguments.record,
         ..ConfigChange::default()
     };
     let config = change.apply(&Config::default())?;

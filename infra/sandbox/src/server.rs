@@ -16,7 +16,7 @@ use crate::faults::{Action, Fault};
 use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
 use crate::target::Target;
-use crate::{alerts, control, gemini, graph, login, pages, stripe, webhook};
+use crate::{alerts, calls, control, gemini, graph, login, pages, stripe, webhook};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -90,7 +90,9 @@ async fn vendor_call(shared: &Arc<Shared>, target: Target, request: &Request) ->
         let call = state.calls.begin(now, target, request, source);
         let (reply, delay, cut) = met(state, target, request, fault);
         if let Some(reply) = &reply {
-            state.calls.finish(call, reply, !cut);
+            if let Some(record) = state.calls.finish(call, reply, !cut) {
+                calls::record(state.config.record.as_deref(), &record);
+            }
         }
         (reply, delay, cut)
     };

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
+use crate::calls;
 use crate::state::Shared;
 
 /// The Stripe-Signature header for a body: HMAC-SHA256 over `{t}.{body}`, keyed with the whole secret.
@@ -90,6 +91,9 @@ async fn attempt(shared: &Shared, event: &Value, body: &str, number: u32) -> Att
         let now = state.now();
         // Each attempt is signed anew, with its own time.
         let signature = signature(&state.config.webhook_secret, now, body);
+        if number == 1 {
+            calls::record(state.config.record.as_deref(), &json!({ "target": "event", "event": event }));
+        }
         (state.config.webhook_address(), signature, now)
     };
     let attempt = match &address {

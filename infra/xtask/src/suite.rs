@@ -8,6 +8,7 @@ mod false_hits;
 mod machine;
 mod prompts;
 mod steps;
+mod vendor_types;
 
 use crate::{
     error::Error,

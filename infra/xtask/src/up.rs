@@ -14,6 +14,7 @@ use crate::{
 use serde_json::json;
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs,
     io::{Read, Seek, SeekFrom},
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -243,10 +244,14 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
         supervisor.start("ministack", &mut emulator(dir, &environment, emulator_port))?;
         await_port(dir, supervisor, "ministack", emulator_port)
     })?;
+    // What the sandbox was asked and answered, for `cargo xtask test --only vendors`: this stack's alone.
+    let recording = dir.file("vendor-calls.jsonl");
+    fs::write(&recording, "").map_err(Error::io(format!("writing {}", recording.display())))?;
     step(&format!("starting the sandbox at {sandbox}"), || {
         let mut command = Command::new(&built.sandbox);
         command
             .args(["--port", &sandbox_port.to_string(), "--webhook-secret", &vendors.webhook_secret])
+            .args([OsStr::new("--record"), recording.as_os_str()])
             .env(MARK, dir.path());
         supervisor.start("sandbox", &mut command)?;
         await_port(dir, supervisor, "sandbox", sandbox_port)

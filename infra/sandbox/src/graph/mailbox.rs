@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::error::GraphError;
-use super::store::{Folder, Item, time, without};
+use super::store::{Folder, time, without};
 use crate::config::is_email;
 use crate::state::State;
 
@@ -33,6 +33,7 @@ fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Valu
         "bodyPreview": "",
         "importance": "normal",
         "conversationId": state.identifiers.prefixed("AAQkAGI2", 60),
+        "conversationIndex": state.identifiers.prefixed("AQHc", 28),
         "isDeliveryReceiptRequested": false,
         "isReadReceiptRequested": false,
         "isRead": true,
@@ -45,6 +46,7 @@ fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Valu
         "bccRecipients": [],
         "replyTo": [],
         "flag": {"flagStatus": "notFlagged"},
+        "inferenceClassification": "focused",
     });
     if let Value::Object(fields) = &mut message {
         fields.extend(given);
@@ -56,16 +58,16 @@ fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Valu
 
 pub(crate) fn create_draft(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
     let message = message(state, given, now);
-    state.mailbox.items.push(Item { folder: Folder::Drafts, message: message.clone() });
-    message
+    state.mailbox.keep(Folder::Drafts, None, message)
 }
 
 fn position(state: &State, id: &str) -> Result<usize, GraphError> {
-    if !id.starts_with(ID_START) {
+    if !id.starts_with(ID_START) && !super::prefer::is_lasting(id) {
         return Err(GraphError::new(400, "ErrorInvalidIdMalformed", "Id is malformed."));
     }
+    let id = super::prefer::ordinary(id);
     let mut items = state.mailbox.items.iter();
-    items.position(|item| item.message["id"] == id).ok_or_else(GraphError::not_found)
+    items.position(|item| item.message["id"] == id.as_str()).ok_or_else(GraphError::not_found)
 }
 
 pub(crate) fn find<'a>(state: &'a State, id: &str) -> Result<&'a Value, GraphError> {
@@ -159,13 +161,14 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
         let mut copy = without(message.clone(), &["singleValueExtendedProperties"]);
         copy["id"] = json!(new_id(state));
         copy["isRead"] = json!(false);
-        state.mailbox.items.push(Item { folder: Folder::Inbox, message: copy });
+        state.mailbox.keep(Folder::Inbox, None, copy);
     }
     if save {
         // The other way round: the copy in Sent Items has lost the headers (microsoft-graph-docs 2716, 12726, 18761).
         message = without(message, &["internetMessageHeaders"]);
         message["id"] = json!(new_id(state));
-        state.mailbox.items.push(Item { folder: Folder::Sent, message });
+        let lag = jiff::SignedDuration::from_millis(i64::try_from(state.config.sent_items_lag_ms).unwrap_or(0));
+        state.mailbox.keep(Folder::Sent, Some(now + lag), message);
     }
 }
 
@@ -173,8 +176,7 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
 pub(crate) fn put_in_inbox(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
     let mut message = message(state, given, now);
     message["isDraft"] = json!(false);
-    state.mailbox.items.push(Item { folder: Folder::Inbox, message: message.clone() });
-    message
+    state.mailbox.keep(Folder::Inbox, None, message)
 }
 
 /// Whether an unread message is in the inbox.
@@ -191,11 +193,13 @@ pub(crate) fn list<'a>(state: &'a State, folder: Option<&str>) -> Result<Vec<&'a
         Some("inbox") => Some(Folder::Inbox),
         Some(_) => return Err(GraphError::not_found()),
     };
+    let now = state.now();
     Ok(state
         .mailbox
         .items
         .iter()
         .filter(|item| folder.is_none_or(|folder| folder == item.folder))
+        .filter(|item| item.listed_from.is_none_or(|from| from <= now))
         .map(|item| &item.message)
         .collect())
 }

@@ -3,12 +3,13 @@
 mod draft;
 mod error;
 mod mailbox;
+mod prefer;
 mod query;
 pub(crate) mod store;
 
 use serde_json::{Value, json};
 
-use crate::http::{Reply, Request};
+use crate::http::{Body, Reply, Request};
 use crate::state::State;
 use crate::tokens::TokenError;
 use error::GraphError;
@@ -46,7 +47,15 @@ pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
         );
         if error.status == 401 { reply.with_header("WWW-Authenticate", "Bearer realm=\"\"") } else { reply }
     });
-    reply.with_header("request-id", request_id)
+    let preferences = prefer::Preferences::of(request);
+    let mut reply = reply.with_header("request-id", request_id);
+    if let Body::Json(value) = &mut reply.body {
+        preferences.honour(value);
+    }
+    match preferences.applied() {
+        Some(applied) if reply.status < 400 => reply.with_header("Preference-Applied", applied),
+        _ => reply,
+    }
 }
 
 fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {

@@ -11,7 +11,7 @@ const DEFAULT_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 1_000;
 
 /// Properties of a message; the flag says whether it may be filtered and sorted by.
-const PROPERTIES: [(&str, bool); 27] = [
+const PROPERTIES: [(&str, bool); 31] = [
     ("id", false),
     ("createdDateTime", true),
     ("lastModifiedDateTime", true),
@@ -26,6 +26,7 @@ const PROPERTIES: [(&str, bool); 27] = [
     ("bodyPreview", false),
     ("importance", true),
     ("conversationId", true),
+    ("conversationIndex", false),
     ("isDeliveryReceiptRequested", false),
     ("isReadReceiptRequested", false),
     ("isRead", true),
@@ -39,6 +40,9 @@ const PROPERTIES: [(&str, bool); 27] = [
     ("bccRecipients", false),
     ("replyTo", false),
     ("flag", false),
+    ("inferenceClassification", true),
+    ("parentFolderId", false),
+    ("webLink", false),
 ];
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -148,8 +152,7 @@ impl Options {
             return super::store::shown(message);
         };
         let mut selected = Map::new();
-        selected
-            .insert("@odata.etag".to_owned(), json!(format!("W/\"{}\"", message["changeKey"].as_str().unwrap_or(""))));
+        selected.insert("@odata.etag".to_owned(), super::store::etag(message));
         selected.insert("id".to_owned(), message["id"].clone());
         for name in names {
             if let Some(value) = message.get(name) {

@@ -1,7 +1,7 @@
 //! The messages of the mailbox, and how Graph writes a time.
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// As Graph writes a time: whole seconds, Z.
 pub(crate) fn time(at: Timestamp) -> String {
@@ -15,8 +15,22 @@ pub(super) enum Folder {
     Inbox,
 }
 
+impl Folder {
+    /// Its id, which every message in it names.
+    fn id(self) -> String {
+        let folder = match self {
+            Self::Drafts => "drafts",
+            Self::Sent => "sent",
+            Self::Inbox => "inbox",
+        };
+        format!("AAMkAGI2{folder:A<80}")
+    }
+}
+
 pub(super) struct Item {
     pub(super) folder: Folder,
+    /// From when on lists show it; at once where nothing is said.
+    pub(super) listed_from: Option<Timestamp>,
     pub(super) message: Value,
 }
 
@@ -28,10 +42,29 @@ pub(crate) struct Mailbox {
     pub(crate) accepted: Vec<Value>,
 }
 
+impl Mailbox {
+    /// Puts a message into a folder and answers it as it lies there.
+    pub(super) fn keep(&mut self, folder: Folder, listed_from: Option<Timestamp>, mut message: Value) -> Value {
+        let id = message["id"].as_str().unwrap_or("");
+        message["webLink"] = json!(format!("https://outlook.office365.com/owa/?ItemID={id}&exvsurl=1"));
+        message["parentFolderId"] = json!(folder.id());
+        self.items.push(Item { folder, listed_from, message: message.clone() });
+        message
+    }
+}
+
 /// A message as a call without $select and $expand shows it: custom headers, extended properties and what is new in the
 /// body are left out.
 pub(crate) fn shown(message: &Value) -> Value {
-    without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties", "uniqueBody"])
+    let mut shown =
+        without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties", "uniqueBody"]);
+    shown["@odata.etag"] = etag(message);
+    shown
+}
+
+/// What every message in an answer carries.
+pub(super) fn etag(message: &Value) -> Value {
+    json!(format!("W/\"{}\"", message["changeKey"].as_str().unwrap_or("")))
 }
 
 pub(super) fn without(mut message: Value, names: &[&str]) -> Value {

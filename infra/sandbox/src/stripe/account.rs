@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
+use super::objects::whole;
 use super::{API_VERSION, listing};
 use crate::state::State;
 
@@ -88,17 +89,16 @@ fn endpoint(index: usize, given: &Value, now: Timestamp) -> Value {
 }
 
 fn link(index: usize, given: &Value) -> Value {
-    let whole = json!({
-        "id": format!("plink_sandbox{index}"),
-        "object": "payment_link",
-        "active": true,
-        "after_completion": {"type": "hosted_confirmation", "hosted_confirmation": {"custom_message": null}},
-        "custom_fields": [],
-        "livemode": false,
-        "metadata": {},
-        "url": format!("https://buy.stripe.com/test_sandbox{index}"),
-    });
-    over(whole, given)
+    let whole = whole(
+        "payment_link",
+        json!({
+            "id": format!("plink_sandbox{index}"),
+            "url": format!("https://buy.stripe.com/test_sandbox{index}"),
+        }),
+    );
+    let mut link = over(whole, given);
+    super::sessions::complete_custom_fields(&mut link);
+    link
 }
 
 /// The object with the given fields in place of its own.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{error::StripeError, form::Form, refunds};
+use super::{error::StripeError, form::Form, objects::whole, refunds};
 use crate::state::State;
 
 /// The last digits of the card that pays for everything.
@@ -29,21 +29,19 @@ pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
 pub(super) fn charge(state: &State, intent: &Value) -> Value {
     let returned = intent["id"].as_str().map_or(0, |id| refunds::refunded(state, id));
     let disputed = state.stripe.disputes.iter().any(|dispute| dispute["charge"] == intent["latest_charge"]);
-    json!({
+    let given = json!({
         "id": intent["latest_charge"],
-        "object": "charge",
         "amount": intent["amount"],
+        "amount_captured": intent["amount"],
         "amount_refunded": returned,
         "created": intent["created"],
         "currency": intent["currency"],
         "disputed": disputed,
-        "livemode": false,
-        "paid": true,
         "payment_intent": intent["id"],
-        "payment_method_details": { "type": "card", "card": { "last4": LAST4 } },
+        "payment_method_details": { "type": "card", "card": whole("card", json!({ "last4": LAST4 })) },
         "refunded": intent["amount"].as_i64().is_some_and(|amount| returned >= amount),
-        "status": "succeeded",
-    })
+    });
+    whole("charge", given)
 }
 
 struct Clause<'a> {

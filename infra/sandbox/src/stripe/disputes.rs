@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::error::StripeError;
 use super::form::Form;
 use super::listing;
+use super::objects::whole;
 use crate::state::State;
 
 /// How a dispute can stand.
@@ -80,27 +81,17 @@ fn opened(state: &mut State, payment: &str, now: Timestamp) -> Result<Value, Str
     let intent = state.stripe.payment_intents.get(payment).ok_or_else(|| format!("no payment {payment}"))?;
     let (amount, charge, currency) =
         (intent["amount_received"].clone(), intent["latest_charge"].clone(), intent["currency"].clone());
-    Ok(json!({
+    let given = json!({
         "id": state.identifiers.prefixed("du_1", 23),
-        "object": "dispute",
         "amount": amount,
-        "balance_transactions": [],
         "charge": charge,
         "created": now.as_second(),
         "currency": currency,
-        "enhanced_eligibility_types": [],
-        "evidence_details": {
-            "due_by": now.as_second() + ANSWER_DAYS * 24 * 3600,
-            "enhanced_eligibility": {},
-            "has_evidence": false,
-            "past_due": false,
-            "submission_count": 0,
-        },
-        "livemode": false,
-        "metadata": {},
         "payment_intent": payment,
-        "reason": "general",
-    }))
+    });
+    let mut dispute = whole("dispute", given);
+    dispute["evidence_details"]["due_by"] = json!(now.as_second() + ANSWER_DAYS * 24 * 3600);
+    Ok(dispute)
 }
 
 pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {

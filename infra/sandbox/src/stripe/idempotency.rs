@@ -46,8 +46,8 @@ impl Replies {
         Ok(Some(kept.reply.clone().with_header("Idempotent-Replayed", "true")))
     }
 
-    /// Keeps a reply. A call without a key keeps nothing, and refused parameters are never kept:
-    /// Stripe keeps a reply only once the work has begun.
+    /// Keeps a reply, refusals included: whoever asks again with the key is answered the same for a day. A call without a
+    /// key keeps nothing.
     pub(crate) fn keep(&mut self, key: &str, request: &Request, reply: &Reply, now: Timestamp) {
         if key.is_empty() {
             return;

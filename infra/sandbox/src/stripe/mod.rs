@@ -8,6 +8,7 @@ pub(crate) mod error;
 mod form;
 mod idempotency;
 mod listing;
+pub(crate) mod objects;
 mod promotions;
 pub(crate) mod refunds;
 mod session_form;
@@ -26,6 +27,9 @@ use form::Form;
 /// Sent with events and replies; what the contract was read against.
 pub(crate) const API_VERSION: &str = "2026-07-29.dahlia";
 
+/// Versions that exist and that callers of ours may ask for. Any other is refused, as Stripe refuses one it never had.
+const VERSIONS: [&str; 2] = [API_VERSION, "2026-10-28.endive"];
+
 /// Answers one API call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let now = state.now();
@@ -37,7 +41,11 @@ pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
         if let Some(replay) = state.stripe.replies.find(key, request, now)? {
             return Ok(replay);
         }
-        let reply = Reply::json(200, route(state, request, &form, now)?);
+        let reply = match route(state, request, &form, now) {
+            Ok(value) => Reply::json(200, value),
+            // What was refused keeps its key too, and is refused again with it.
+            Err(error) => error.into_reply(&state.identifiers.prefixed("req_", 14)),
+        };
         state.stripe.replies.keep(key, request, &reply, now);
         Ok(reply)
     });
@@ -68,19 +76,10 @@ fn admit(state: &State, request: &Request) -> Result<(), StripeError> {
         return Err(StripeError::unauthorized(format!("Invalid API Key provided: ********{end}")));
     }
     let version = request.header("stripe-version");
-    if !version.is_empty() && !is_version(version) {
+    if !version.is_empty() && !VERSIONS.contains(&version) {
         return Err(StripeError::invalid(format!("Invalid Stripe API version: {version}")));
     }
     Ok(())
-}
-
-/// `2026-07-29` or `2026-07-29.dahlia`.
-fn is_version(text: &str) -> bool {
-    let (date, name) = text.split_once('.').unwrap_or((text, "x"));
-    date.parse::<jiff::civil::Date>().is_ok()
-        && date.len() == 10
-        && !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> Result<Value, StripeError> {

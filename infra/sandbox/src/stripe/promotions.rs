@@ -5,26 +5,19 @@ use serde_json::{Value, json};
 use super::error::StripeError;
 use super::form::Form;
 use super::listing;
+use super::objects::whole;
 use super::store::PromotionCode;
 use crate::state::State;
 
 impl PromotionCode {
     fn value(&self) -> Value {
-        json!({
+        let given = json!({
             "id": self.id,
-            "object": "promotion_code",
             "active": self.active,
             "code": self.code,
-            "created": 1_760_000_000,
-            "customer": null,
-            "expires_at": null,
-            "livemode": false,
-            "max_redemptions": null,
-            "metadata": {},
             "promotion": {"type": "coupon", "coupon": self.coupon},
-            "restrictions": {"first_time_transaction": false, "minimum_amount": null, "minimum_amount_currency": null},
-            "times_redeemed": 0,
-        })
+        });
+        whole("promotion_code", given)
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
+use super::objects::whole;
 use super::{charges, listing};
 use crate::state::State;
 
@@ -117,9 +118,8 @@ fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Res
             format!("Refund amount ({amount}) is greater than unrefunded amount on charge ({left})."),
         ));
     }
-    let refund = json!({
+    let given = json!({
         "id": state.identifiers.prefixed("re_", 24),
-        "object": "refund",
         "amount": amount,
         "charge": charge,
         "created": now.as_second(),
@@ -127,9 +127,9 @@ fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Res
         "metadata": new.metadata,
         "payment_intent": intent_id,
         "reason": new.reason,
-        "receipt_number": null,
         "status": new.status,
     });
+    let refund = whole("refund", given);
     state.stripe.refunds.push(refund.clone());
     state.tell("refund.created", &refund);
     if counts(&refund) {

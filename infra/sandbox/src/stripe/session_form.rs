@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
+use super::objects::whole;
 use super::promotions;
 use crate::config::{is_email, is_web_address};
 use crate::state::State;
@@ -96,7 +97,7 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
     }
     let metadata = form.metadata("metadata")?;
     let intent_metadata = form.metadata("payment_intent_data[metadata]")?;
-    let (line_items, currency, amount_subtotal) = line_items(state, form)?;
+    let (line_items, currency, amount_subtotal) = line_items(state, form, now)?;
     let allow_promotion_codes = form.boolean("allow_promotion_codes")?;
     let discounts = discounts(state, form)?;
     if allow_promotion_codes.is_some() && !discounts.is_empty() {
@@ -132,7 +133,7 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
     })
 }
 
-fn line_items(state: &mut State, form: &Form) -> Result<(Vec<Value>, String, i64), StripeError> {
+fn line_items(state: &mut State, form: &Form, now: Timestamp) -> Result<(Vec<Value>, String, i64), StripeError> {
     let count = form.count("line_items");
     if count == 0 {
         return Err(StripeError::required("line_items"));
@@ -174,24 +175,24 @@ fn line_items(state: &mut State, form: &Form) -> Result<(Vec<Value>, String, i64
             return Err(StripeError::param("amount_too_large", amount_name, "Amount must be no more than 999,999.99."));
         };
         subtotal = subtotal.saturating_add(amount);
-        items.push(json!({
+        let price = json!({
+            "id": state.identifiers.prefixed("price_", 24),
+            "created": now.as_second(),
+            "currency": currency,
+            "product": state.identifiers.prefixed("prod_", 14),
+            "unit_amount": unit_amount,
+            "unit_amount_decimal": unit_amount.to_string(),
+        });
+        let item = json!({
             "id": state.identifiers.prefixed("li_", 24),
-            "object": "item",
-            "amount_discount": 0,
             "amount_subtotal": amount,
-            "amount_tax": 0,
             "amount_total": amount,
             "currency": currency,
             "description": product,
-            "price": {
-                "id": state.identifiers.prefixed("price_", 24),
-                "object": "price",
-                "currency": currency,
-                "type": "one_time",
-                "unit_amount": unit_amount,
-            },
+            "price": whole("price", price),
             "quantity": quantity,
-        }));
+        });
+        items.push(whole("item", item));
     }
     Ok((items, currency, subtotal))
 }

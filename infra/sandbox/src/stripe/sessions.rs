@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
+use super::objects::whole;
 use super::store::{Session, close};
 use super::{listing, session_form};
 use crate::config::is_email;
@@ -41,46 +42,27 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     Ok(expanded(state, &value, form))
 }
 
+/// Adds what Stripe says of every custom field, of a session's as of a payment link's.
+pub(super) fn complete_custom_fields(object: &mut Value) {
+    for field in object["custom_fields"].as_array_mut().into_iter().flatten() {
+        *field = whole("custom_field", field.take());
+        if field["text"].is_object() {
+            field["text"] = whole("custom_field_text", field["text"].take());
+        }
+    }
+}
+
 /// Adds the fields that Stripe always returns to those given.
-fn completed_fields(given: Value, now: Timestamp) -> Value {
-    let mut value = json!({
-        "object": "checkout.session",
-        "after_expiration": null,
-        "allow_promotion_codes": null,
-        "amount_subtotal": 0,
-        "amount_total": 0,
-        "automatic_tax": {"enabled": false, "status": null},
-        "billing_address_collection": null,
-        "cancel_url": null,
-        "client_reference_id": null,
-        "consent": null,
-        "created": now.as_second(),
-        "currency": "cad",
-        "custom_fields": [],
-        "customer": null,
-        "customer_creation": "if_required",
-        "customer_details": null,
-        "customer_email": null,
-        "discounts": [],
-        "expires_at": now.as_second() + 24 * 3600,
-        "invoice": null,
-        "livemode": false,
-        "locale": null,
-        "metadata": {},
-        "mode": "payment",
-        "payment_intent": null,
-        "payment_link": null,
-        "payment_method_types": ["card"],
-        "payment_status": "unpaid",
-        "status": "open",
-        "success_url": null,
-        "total_details": {"amount_discount": 0, "amount_shipping": 0, "amount_tax": 0},
-        "ui_mode": "hosted",
-        "url": null,
-    });
+pub(crate) fn completed_fields(given: Value, now: Timestamp) -> Value {
+    let mut value = whole("checkout.session", json!({ "created": now.as_second() }));
+    value["expires_at"] = json!(now.as_second() + 24 * 3600);
     if let (Value::Object(fields), Value::Object(given)) = (&mut value, given) {
         fields.extend(given);
     }
+    if value["customer_details"].is_object() {
+        value["customer_details"] = whole("customer_details", value["customer_details"].take());
+    }
+    complete_custom_fields(&mut value);
     value
 }
 
@@ -201,9 +183,7 @@ pub(crate) fn pay(state: &mut State, id: &str, email: Option<&str>, now: Timesta
     value["payment_status"] = json!(paid);
     value["status"] = json!("complete");
     value["url"] = Value::Null;
-    value["customer_details"] = json!({
-        "address": null, "email": email, "name": null, "phone": null, "tax_exempt": "none", "tax_ids": [],
-    });
+    value["customer_details"] = whole("customer_details", json!({ "email": email }));
     if let Some(session) = state.stripe.sessions.by_id.get_mut(id) {
         session.value = value.clone();
     }
@@ -214,20 +194,16 @@ pub(crate) fn pay(state: &mut State, id: &str, email: Option<&str>, now: Timesta
 fn plant_intent(state: &mut State, session: &Value, metadata: Map<String, Value>, now: Timestamp) -> String {
     let known = session["payment_intent"].as_str().map(str::to_owned);
     let id = known.unwrap_or_else(|| state.identifiers.prefixed("pi_3", 23));
-    let intent = json!({
+    let given = json!({
         "id": id,
-        "object": "payment_intent",
         "amount": session["amount_total"],
         "amount_received": session["amount_total"],
         "created": now.as_second(),
         "currency": session["currency"],
         "latest_charge": state.identifiers.prefixed("ch_3", 23),
-        "livemode": false,
         "metadata": metadata,
-        "receipt_email": null,
-        "status": "succeeded",
     });
-    state.stripe.payment_intents.insert(id.clone(), intent);
+    state.stripe.payment_intents.insert(id.clone(), whole("payment_intent", given));
     id
 }
 
@@ -275,6 +251,9 @@ pub(crate) fn note_event(state: &mut State, object: &Map<String, Value>, now: Ti
         {
             session.value[field] = value.clone();
         }
+    }
+    if session.value["customer_details"].is_object() {
+        session.value["customer_details"] = whole("customer_details", session.value["customer_details"].take());
     }
     if session.value["status"] != "open" {
         session.value["url"] = Value::Null;

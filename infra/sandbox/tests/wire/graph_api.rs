@@ -22,18 +22,18 @@ fn expanding(id: &str) -> String {
     query.finish()
 }
 
-struct Graph<'a> {
-    world: &'a World,
-    token: String,
+pub(crate) struct Graph<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) token: String,
 }
 
 impl<'a> Graph<'a> {
-    async fn of(world: &'a World) -> Self {
+    pub(crate) async fn of(world: &'a World) -> Self {
         let token = world.token().await;
         Self { world, token }
     }
 
-    async fn get(&self, path: &str) -> (u16, Value) {
+    pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
         self.get_address(&self.world.mailbox(path)).await
     }
 
@@ -41,18 +41,18 @@ impl<'a> Graph<'a> {
         read(self.world.client.get(address).bearer_auth(&self.token)).await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let request = self.world.client.post(self.world.mailbox(path));
         read(request.bearer_auth(&self.token).json(body)).await
     }
 
-    async fn send(&self, id: &str) -> (u16, Value) {
+    pub(crate) async fn send(&self, id: &str) -> (u16, Value) {
         let address = self.world.mailbox(&format!("messages/{id}/send"));
         let request = self.world.client.post(address).bearer_auth(&self.token);
         read(request.header("Content-Length", "0")).await
     }
 
-    async fn draft(&self, subject: &str) -> Value {
+    pub(crate) async fn draft(&self, subject: &str) -> Value {
         let (status, draft) = self.post("messages", &message(subject)).await;
         assert_eq!(status, 201, "{draft}");
         draft

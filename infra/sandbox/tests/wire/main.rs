@@ -4,6 +4,7 @@
 mod control;
 mod gemini_api;
 mod graph_api;
+mod graph_preferences;
 mod payments;
 mod stripe_api;
 mod support;

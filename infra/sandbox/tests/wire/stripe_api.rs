@@ -116,6 +116,10 @@ async fn only_forms_are_read() {
     let (status, body) = read(version).await;
     assert_eq!(status, 400);
     assert_eq!(body["error"]["message"], "Invalid Stripe API version: latest");
+    for (version, expected) in [("2019-02-30", 400), ("2024-01-01.acacia", 400), ("2026-07-29.dahlia", 200)] {
+        let asked = world.stripe_get("promotion_codes").header("Stripe-Version", version);
+        assert_eq!(read(asked).await.0, expected, "{version}");
+    }
 }
 
 #[tokio::test]
@@ -192,15 +196,17 @@ async fn a_replay_gets_the_first_reply_for_a_day() {
 }
 
 #[tokio::test]
-async fn refused_parameters_do_not_use_up_a_key_and_long_keys_are_refused() {
+async fn a_refused_call_keeps_its_key_and_long_keys_are_refused() {
     let world = world().await;
     let call = |fields: &[(&str, &str)], key: &str| {
         world.stripe_post("checkout/sessions", fields).header("Idempotency-Key", key)
     };
     let (status, _) = read(call(&session_with("mode", "gift"), "key-2")).await;
     assert_eq!(status, 400);
+    let again = call(&session_with("mode", "gift"), "key-2").send().await.unwrap();
+    assert_eq!((again.status().as_u16(), again.headers().contains_key("idempotent-replayed")), (400, true));
     let (status, body) = read(call(&SESSION, "key-2")).await;
-    assert_eq!(status, 200, "{body}");
+    assert_eq!((status, &body["error"]["type"]), (400, &json!("idempotency_error")), "{body}");
     let (status, body) = read(call(&SESSION, &"k".repeat(256))).await;
     assert_eq!(status, 400, "{body}");
 }

@@ -25,7 +25,14 @@ pub(crate) async fn world() -> World {
     world_with(Config::default()).await
 }
 
+/// What the calls are held against afterwards (`cargo xtask test --only vendors`).
+#[allow(clippy::disallowed_methods)]
+fn recording() -> Option<std::path::PathBuf> {
+    std::env::var_os("SANDBOX_RECORD").map(Into::into)
+}
+
 pub(crate) async fn world_with(config: Config) -> World {
+    let config = Config { record: recording(), ..config };
     let clock = Arc::new(AtomicI64::new(NOW));
     let told = Arc::clone(&clock);
     let sandbox = Sandbox::start(

@@ -8,6 +8,7 @@ use super::{
     false_hits::false_hits,
     machine::{self, Skipped},
     prompts::prompts,
+    vendor_types::vendor_types,
 };
 use crate::{
     error::Error,
@@ -32,7 +33,7 @@ const BROWSER: &str = "browser";
 const SIMULATED: [&str; 3] = ["simulated", "defects", "recovery"];
 
 /// Everything `cargo xtask test` does, in order.
-pub(super) const STEPS: [Step; 13] = [
+pub(super) const STEPS: [Step; 14] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom, and its drawing", run: layers },
@@ -61,6 +62,11 @@ pub(super) const STEPS: [Step; 13] = [
         name: "deployed",
         about: "the tests against a stack of their own, in a browser too, and the API's description",
         run: deployed,
+    },
+    Step {
+        name: "vendors",
+        about: "what the sandbox answers and is asked, against the vendors' own types",
+        run: vendor_types,
     },
 ];
 

