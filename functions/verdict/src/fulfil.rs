@@ -4,11 +4,6 @@ mod authority_gate;
 mod finish;
 mod till;
 
-use crate::{
-    asking::{self, Policy},
-    generate::{Failure, Generated, NoVerdict, generate},
-    guard,
-};
 use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
 use crosscheck::constants::PHI;
 use domain::{
@@ -22,6 +17,7 @@ use domain::{
 };
 use finish::{finish, give_notice};
 use gates::Gate;
+use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
 use runtime::Handled;
 use serde_json::json;
 use std::time::Duration;
@@ -32,7 +28,7 @@ use till::{Bought, Till};
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
     pub journal: Journal<'a>,
-    pub generate: asking::Ports<'a>,
+    pub generate: generation::Ports<'a>,
     pub archive: &'a dyn VerdictArchive,
     pub quarantine: &'a dyn Quarantine,
     pub mails: &'a dyn Queue,
@@ -80,7 +76,7 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         _ => Claimant::Customer,
     };
     if claimant == Claimant::Customer
-        && let Some(until) = guard::all_closed_until(ports.generate, &settings.policy).await
+        && let Some(until) = all_closed_until(ports.generate, &settings.policy).await
     {
         // Neither claimed nor asked about at the till: however many orders wait, an outage costs little.
         let table = &settings.retries;

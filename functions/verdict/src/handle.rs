@@ -1,10 +1,6 @@
 //! One message of the orders queue: [`fulfil`] with the audit key in use.
 
-use crate::{
-    asking,
-    fulfil::{self, Order, Settings, fulfil},
-    gauge::Gauged,
-};
+use crate::fulfil::{self, Order, Settings, fulfil};
 use audit::{AuditKeys, Journal};
 use domain::{
     message::Message,
@@ -14,6 +10,7 @@ use domain::{
     },
     smoke::SmokeSessions,
 };
+use generation::Gauged;
 use runtime::{Error, Handled, queue::Delivery, telemetry};
 
 /// What the function needs from outside.
@@ -63,7 +60,7 @@ async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -
     let Ports { model, randomness, pause, .. } = ports;
     let ports = fulfil::Ports {
         journal: ports.journal,
-        generate: asking::Ports { model, breakers: &breakers, alerts, clock, randomness, pause },
+        generate: generation::Ports { model, breakers: &breakers, alerts, clock, randomness, pause },
         archive: ports.archive,
         quarantine: ports.quarantine,
         mails: ports.mails,

@@ -1,12 +1,13 @@
 //! How the function works, read from its environment at start.
 
-use crate::{asking::Policy, fulfil::Settings};
+use crate::fulfil::Settings;
 use domain::{
     backoff::Backoff,
     breaker::{BreakerPolicy, Reopen},
     retry::RetryTable,
 };
 use gemini::ModelList;
+use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 

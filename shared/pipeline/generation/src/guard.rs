@@ -45,7 +45,7 @@ pub(crate) async fn closed_until(ports: Ports<'_>, policy: &Policy, model: &str)
 }
 
 /// Until when none of the models is asked, if that is so.
-pub(crate) async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Timestamp> {
+pub async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Timestamp> {
     let mut first = None;
     for model in &policy.models {
         let until = closed_until(ports, policy, model).await?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
 #[derive(Debug)]
-pub(crate) struct Generated {
+pub struct Generated {
     /// The verdict, or why there is none.
     pub verdict: Result<Verdict, NoVerdict>,
     /// Each crosscheck, in order.
@@ -24,7 +24,7 @@ pub(crate) struct Generated {
 
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoVerdict {
+pub enum NoVerdict {
     /// The model refused the question, or its reply is refused for good; the reason is for operators.
     Refused(String),
     /// The calls failed, and later ones may succeed; the reason is for operators.
@@ -37,7 +37,7 @@ pub(crate) enum NoVerdict {
 
 /// Why calls failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// For operators.
     pub reason: String,
     /// Whether our key was refused: an outage of ours, which ends only once somebody acts.
@@ -83,7 +83,7 @@ impl NoVerdict {
 ///
 /// The one call of a half-open circuit is made once. Where it fails, the next model serves or the order waits for the
 /// circuit: it says that the outage lasts, and nothing of this sale.
-pub(crate) async fn generate(
+pub async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
     session: &SessionId,

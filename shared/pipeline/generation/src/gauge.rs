@@ -9,10 +9,12 @@ use domain::{
 };
 
 /// Breakers whose state is recorded when they are read or saved.
-pub(crate) struct Gauged<'a> {
-    pub(crate) breakers: &'a dyn Breakers,
-    pub(crate) meter: &'a dyn Meter,
-    pub(crate) clock: &'a dyn Clock,
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Gauged<'a> {
+    pub breakers: &'a dyn Breakers,
+    pub meter: &'a dyn Meter,
+    pub clock: &'a dyn Clock,
 }
 
 /// The gauge of a breaker that was read or saved: 1 while it is not closed, 0 when it is closed by this save.

@@ -9,7 +9,7 @@ use domain::{
 /// What asking the model needs from outside.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
+pub struct Ports<'a> {
     pub model: &'a dyn Model,
     pub breakers: &'a dyn Breakers,
     pub alerts: &'a dyn Alerts,
