@@ -32,6 +32,7 @@ mod retrieval;
 mod smoke;
 mod stripe_fixtures;
 mod tiers;
+mod toll;
 mod vendor_faults;
 mod webhook;
 mod world;

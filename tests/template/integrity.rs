@@ -5,11 +5,12 @@ use crate::{
     model::{Template, list, pairs, target},
     patch::{edit, property, push, remove, rename, replace, set},
 };
-use audit::{Body, FunctionJournal, Noted, Record, RefundStep, Source, Status, chain};
+use audit::{Body, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
 use crosscheck::crosscheck;
 use domain::{
     Colour, Sale, SessionId, Tier, Timestamp,
     money::{ObjectId, PaymentChange, PaymentId},
+    toll::{Offer, Paid, Purchase, purchase_id},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -208,6 +209,7 @@ fn kinds() -> Vec<Body> {
     let payment = PaymentId::parse("pi_1").expect("an id");
     let all = vec![
         Body::Pipeline { source: Source::Webhook, status: Status::Error, error_detail: None, details: facts },
+        Record::toll(Timestamp::from_millis(0), Timestamp::from_millis(0), TollStatus::Replay, "r").body,
         Body::TmmCrosscheck { phi: 0.042, decision },
         Body::ContentFilter {
             gate: 1,
@@ -242,6 +244,7 @@ fn kinds() -> Vec<Body> {
     for body in &all {
         match body {
             Body::Pipeline { .. }
+            | Body::Toll { .. }
             | Body::TmmCrosscheck { .. }
             | Body::ContentFilter { .. }
             | Body::RegenDivergenceCheck { .. }
@@ -265,6 +268,10 @@ fn lines() -> Vec<Value> {
     for body in kinds() {
         chain::append(&mut sale, &Record { timestamp: now, triggered_at: now, body });
     }
+    let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
+    let id = purchase_id(&"a".repeat(64)).expect("an id");
+    let mut purchase = Purchase::new(id, Offer::Query, "f".to_owned(), "h".to_owned(), paid, now);
+    chain::append_toll(&mut purchase, &Record::toll(now, now, TollStatus::Ok, ""));
     let world = testkit::World::at(now);
     let journal =
         FunctionJournal { function: "audit-digest", notes: &world, log: &world, alerts: &world, clock: &world };
@@ -275,7 +282,8 @@ fn lines() -> Vec<Value> {
     });
     ran.expect("an end");
     let of_functions: Vec<String> = world.state().log.values().cloned().collect();
-    let lines = sale.outbox().iter().map(|entry| entry.line.clone()).chain(of_functions);
+    let outboxes = sale.outbox().iter().chain(purchase.outbox());
+    let lines = outboxes.map(|entry| entry.line.clone()).chain(of_functions);
     lines.map(|line| serde_json::from_str(&line).expect("a line of JSON")).collect()
 }
 

@@ -241,7 +241,7 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
             let is_kind = |key: &&Value| {
                 let key = key.as_str().unwrap_or_default();
                 key == "CACHE"
-                    || ["SESSION#*", "ALERT#*", "BREAKER#*"].contains(&key)
+                    || ["SESSION#*", "TOLL#*", "ALERT#*", "BREAKER#*"].contains(&key)
                     || key.starts_with("NOTE#") && !key.contains('*')
             };
             if keys.is_empty() || !keys.iter().all(is_kind) {

@@ -31,6 +31,8 @@ pub struct Ports<'a> {
     pub data: &'a dyn SaleData,
     pub sale_mails: &'a dyn SaleMails,
     pub meter: &'a dyn Meter,
+    /// Purchases in USDC, where any are sold.
+    pub settlements: Option<settlement::Ports<'a>>,
 }
 
 /// How a run goes about it.
@@ -77,6 +79,19 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
         if let Err(error) = look_at_all(ports, settings, work, &mut report).await {
             report.failed += 1;
             tracing::error!(work = work.as_str(), error = runtime::telemetry::chain(&error), "no list of what is due");
+        }
+    }
+    if let Some(settlements) = ports.settlements {
+        match settlement::run(settlements).await {
+            Ok(looked) => {
+                report.due += looked.due;
+                report.failed += looked.failed;
+                report.left += looked.left;
+            }
+            Err(error) => {
+                report.failed += 1;
+                tracing::error!(error = runtime::telemetry::chain(&error), "no list of purchases in USDC");
+            }
         }
     }
     report

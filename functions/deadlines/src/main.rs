@@ -10,7 +10,14 @@ fn main() -> Result<(), Error> {
         let settings = Settings::from_environment(backend.environment())?;
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
         let (data, mailbox) = (backend.sale_data()?, backend.mailbox()?);
+        let till = backend.till()?;
+        let settlements = till.as_ref().map(|till| settlement::Ports {
+            journal: stores.toll_journal(),
+            facilitator: &till.facilitator,
+            node: &till.node,
+        });
         let ports = Ports {
+            settlements,
             journal: stores.journal(),
             open: &stores.sales,
             payments: &stripe,

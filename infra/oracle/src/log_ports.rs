@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::ports::{AllSales, AuditObjects, Notes, SaleStore};
+use domain::ports::{AllSales, AuditObjects, Notes, Purchases, SaleStore};
 
 /// The log and the table.
 #[derive(Clone)]
@@ -11,4 +11,5 @@ pub(crate) struct Ports {
     pub(crate) store: Arc<dyn SaleStore>,
     pub(crate) all: Arc<dyn AllSales>,
     pub(crate) notes: Arc<dyn Notes>,
+    pub(crate) purchases: Arc<dyn Purchases>,
 }

@@ -14,8 +14,9 @@ use audit_verify::{
     stream::{Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
 };
 use domain::{
-    Sale, SessionId, Timestamp,
+    SessionId, Timestamp,
     ports::{AuditObjects, ListedObject, StorageError, Versioned},
+    toll,
 };
 use tokio::task::JoinSet;
 
@@ -231,8 +232,9 @@ pub(crate) async fn report(
         }
     };
     let done = |(stream, objects): (String, Vec<Object>)| {
-        // Functions have streams of their own, which say nothing of sales.
-        if function_of_stream(&stream).is_none() {
+        // Functions have streams of their own, which say nothing of sales; purchases in USDC are no sales of a tier.
+        let is_purchase = session_of_stream(&stream).is_some_and(|session| session.starts_with(toll::PREFIX));
+        if function_of_stream(&stream).is_none() && !is_purchase {
             aggregate.add_sale(objects.iter().map(|(_, bytes)| bytes.as_slice()));
         }
         progress(aggregate.sales(), aggregate.records());
@@ -256,7 +258,7 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         let by_digests = said.compare(&objects, &listed);
         return Ok(Seen::Day(objects, by_digests));
     }
-    let mut verification = judge(stream, &objects, sale(ports, stream).await?, said.compare(&objects, &listed));
+    let mut verification = judge(stream, &objects, known(ports, stream).await?, said.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
         return Ok(Seen::Judged(verification));
     }
@@ -264,11 +266,11 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         if verification.is_sound() {
             break;
         }
-        let before = sale(ports, stream).await?;
+        let before = known(ports, stream).await?;
         let listed = ports.objects.listed(&format!("{stream}/")).await?;
         let objects = ports.objects.objects(keys(&listed)).await?;
-        let after = sale(ports, stream).await?;
-        let version = |sale: &Option<Versioned<Sale>>| sale.as_ref().map(|sale| sale.version);
+        let after = known(ports, stream).await?;
+        let version = |known: &Option<Versioned<Known>>| known.as_ref().map(|known| known.version);
         let stood_still = version(&before) == version(&after);
         verification = judge(stream, &objects, after, said.compare(&objects, &listed));
         if stood_still {
@@ -278,9 +280,9 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
     Ok(Seen::Judged(verification))
 }
 
-fn judge(stream: &str, objects: &[Object], sale: Option<Versioned<Sale>>, by_digests: ByDigests) -> Verification {
+fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_digests: ByDigests) -> Verification {
     let mut verification = Verification { undigested: by_digests.undigested, ..Verification::default() };
-    let known = sale.map(|sale| Known::of(&sale.value));
+    let known = known.map(|known| known.value);
     let by_chain = verify_stream(stream, objects, known.as_ref()).err();
     verification.note(objects.len(), known.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
     verification
@@ -323,11 +325,17 @@ async fn examine_function(
     }
 }
 
-async fn sale(ports: &Ports, stream: &str) -> Result<Option<Versioned<Sale>>, StorageError> {
-    match session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) {
-        Some(session) => ports.store.load(&session).await,
-        None => Ok(None),
+/// What the table says of a stream: its sale, or its purchase in USDC.
+async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, StorageError> {
+    let Some(session) = session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) else {
+        return Ok(None);
+    };
+    if session.as_str().starts_with(toll::PREFIX) {
+        let purchase = ports.purchases.load(&session).await?;
+        return Ok(purchase.map(|it| Versioned { value: Known::of_purchase(&it.value), version: it.version }));
     }
+    let sale = ports.store.load(&session).await?;
+    Ok(sale.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))
 }
 
 #[cfg(test)]

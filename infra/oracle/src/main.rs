@@ -52,6 +52,7 @@ mod smoke_command;
 mod stack;
 mod status_command;
 mod style;
+mod toll_command;
 mod trust;
 mod when;
 
@@ -160,6 +161,9 @@ enum Command {
     /// What people have written that answers no mail of ours: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle inquiries list")]
     Inquiries(inquiries_command::InquiriesCommand),
+    /// Purchases in USDC that wait for a human: list, settle.
+    #[command(subcommand, after_help = "Example:\n  oracle toll list")]
+    Toll(toll_command::TollCommand),
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
@@ -269,6 +273,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Inquiries(command) => return Ok(inquiries_command::run(&command)?),
+        Command::Toll(command) => return Ok(toll_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use audit::{FunctionJournal, Journal};
+use audit::{FunctionJournal, Journal, TollJournal};
 use aws::{
     Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, Reach, S3AuditLog, S3Digests, S3Quarantine,
     SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue,
@@ -227,6 +227,11 @@ impl Deployed {
         Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
+    /// The journal of purchases in USDC.
+    pub(crate) const fn toll_journal(&self) -> TollJournal<'_> {
+        TollJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
     /// A stream that belongs to no sale.
     pub(crate) fn function_journal(&self, function: &'static str) -> FunctionJournal<'_> {
         FunctionJournal { function, notes: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
@@ -250,7 +255,13 @@ impl Deployed {
     /// What is read to look through the whole log.
     pub(crate) fn log_ports(self) -> Ports {
         let sales = Arc::new(self.sales);
-        Ports { objects: Arc::new(self.log), store: sales.clone(), all: sales.clone(), notes: sales }
+        Ports {
+            objects: Arc::new(self.log),
+            store: sales.clone(),
+            all: sales.clone(),
+            notes: sales.clone(),
+            purchases: sales,
+        }
     }
 
     /// What scheduled functions remember.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::chain::{ledger as chain, wallet};
 use crate::config::ConfigChange;
 use crate::http::{Reply, Request};
 use crate::state::{Shared, State};
@@ -78,6 +79,42 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
                 Some(name) => Some(Target::from_name(name).ok_or_else(|| unknown_target(name))?),
             };
             ok(shared.lock().calls.list(target))
+        }
+        ("GET", ["chain"]) => {
+            let mut state = shared.lock();
+            let now = state.now();
+            ok(state.chain.value(now))
+        }
+        ("POST", ["chain", "faults"]) => {
+            let new: ChainFaults = body(request)?;
+            if let Some(name) = new.faults.iter().find(|name| !chain::FAULTS.contains(&name.as_str())) {
+                return Err(ControlError::bad(format!("no fault {name:?}; there are {}", chain::FAULTS.join(", "))));
+            }
+            let mut state = shared.lock();
+            new.faults.iter().for_each(|name| state.chain.plan(name));
+            let now = state.now();
+            ok(state.chain.value(now))
+        }
+        ("POST", ["chain", "mine"]) => {
+            let new: Blocks = body(request)?;
+            let mut state = shared.lock();
+            let now = state.now();
+            state.chain.mine(new.blocks);
+            ok(state.chain.value(now))
+        }
+        ("POST", ["chain", "pay"]) => {
+            let new: NewPayment = body(request)?;
+            let mut state = shared.lock();
+            let seed = new.seed.unwrap_or_else(|| state.identifiers.uuid());
+            let now = state.now();
+            ok(json!({"payment_signature": wallet::pay(&new.required, &seed, now).map_err(ControlError::bad)?}))
+        }
+        ("POST", ["chain", "transfer"]) => {
+            let new: NewTransfer = body(request)?;
+            let mut state = shared.lock();
+            let now = state.now();
+            let to = new.to.unwrap_or_else(|| chain::PAY_TO.to_owned()).to_ascii_lowercase();
+            ok(json!({"transaction": state.chain.transfer(now, chain::WALLET, &to, new.value, None)}))
         }
         ("GET", ["mails"]) => ok(Value::Array(shared.lock().mailbox.accepted.clone())),
         ("GET", ["alerts"]) => ok(Value::Array(shared.lock().alerts.clone())),
@@ -227,6 +264,38 @@ fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, Co
         fields["data"]["object"] = whole;
     }
     Ok(event)
+}
+
+/// Faults of the chain and its facilitator, by name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChainFaults {
+    faults: Vec<String>,
+}
+
+/// Blocks that come at once.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Blocks {
+    blocks: u64,
+}
+
+/// A payment of the funded wallet for what a 402 asks.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewPayment {
+    /// The value of the PAYMENT-REQUIRED header.
+    required: String,
+    /// Makes the nonce; another one each time where it is missing.
+    seed: Option<String>,
+}
+
+/// A transfer of the funded wallet, as somebody would make it by hand.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTransfer {
+    to: Option<String>,
+    value: u64,
 }
 
 /// A message that came from elsewhere. A null receivedDateTime stays null, a missing one is now.

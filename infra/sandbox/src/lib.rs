@@ -1,8 +1,9 @@
-//! Look-alikes of Stripe, Gemini and Microsoft Graph over HTTP, as strict as the vendors,
+//! Look-alikes of Stripe, Gemini, Microsoft Graph and an x402 facilitator with its chain over HTTP, as strict as the vendors,
 //! with faults on request, a hosted pay page and a mailbox page.
 
 mod alerts;
 mod calls;
+mod chain;
 mod config;
 mod control;
 mod faults;

@@ -16,7 +16,7 @@ use crate::faults::{Action, Fault};
 use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
 use crate::target::Target;
-use crate::{alerts, calls, control, gemini, graph, login, pages, stripe, webhook};
+use crate::{alerts, calls, chain, control, gemini, graph, login, pages, stripe, webhook};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -120,6 +120,8 @@ fn met(state: &mut State, target: Target, request: &Request, fault: Option<Fault
         Target::Gemini => gemini::handle(state, request, replacement),
         Target::Graph => graph::handle(state, request),
         Target::Login => login::handle(state, request),
+        Target::Facilitator => chain::facilitator(state, request),
+        Target::Rpc => chain::node(state, request),
     };
     match action {
         Action::Through => (Some(work(state, None)), delay, false),

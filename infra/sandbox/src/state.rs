@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::calls::Calls;
+use crate::chain::ledger::Ledger;
 use crate::config::Config;
 use crate::faults::Faults;
 use crate::gemini::catalogue::Catalogue;
@@ -25,6 +26,7 @@ pub(crate) struct State {
     pub(crate) catalogue: Catalogue,
     pub(crate) mailbox: Mailbox,
     pub(crate) login: Tokens,
+    pub(crate) chain: Ledger,
     pub(crate) faults: Faults,
     pub(crate) calls: Calls,
     /// Events of what happened here, which nobody delivers yet.
@@ -51,6 +53,7 @@ impl State {
             catalogue: Catalogue::load()?,
             mailbox: Mailbox::default(),
             login: Tokens::default(),
+            chain: Ledger::default(),
             faults: Faults::default(),
             calls: Calls::default(),
             untold: Vec::new(),
@@ -74,6 +77,7 @@ impl State {
     fn reset(&mut self) {
         self.stripe.clear();
         self.mailbox = Mailbox::default();
+        self.chain.calm();
         self.faults = Faults::default();
         self.calls.clear();
         self.untold.clear();

@@ -11,10 +11,13 @@ pub(crate) enum Target {
     Gemini,
     Graph,
     Login,
+    Facilitator,
+    Rpc,
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 4] = [Self::Stripe, Self::Gemini, Self::Graph, Self::Login];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Stripe, Self::Gemini, Self::Graph, Self::Login, Self::Facilitator, Self::Rpc];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -22,6 +25,8 @@ impl Target {
             Self::Gemini => "gemini",
             Self::Graph => "graph",
             Self::Login => "login",
+            Self::Facilitator => "facilitator",
+            Self::Rpc => "rpc",
         }
     }
 
@@ -66,6 +71,7 @@ impl Target {
                 };
                 json!({"error": {"code": code, "message": message, "innerError": {}}})
             }
+            Self::Facilitator | Self::Rpc => json!({"error": "injected by the sandbox"}),
             Self::Login => {
                 let (code, number) =
                     if status >= 500 { ("temporarily_unavailable", 90033) } else { ("invalid_grant", 700_082) };

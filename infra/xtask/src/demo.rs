@@ -97,6 +97,55 @@ pub(crate) fn demo(dir: &LocalDir, question: &str, tier: Tier, email: &str, as_j
     Ok(ExitCode::SUCCESS)
 }
 
+/// Buys for USDC over HTTP 402: asks for the price, has the sandbox's wallet sign it, asks again.
+pub(crate) fn toll(dir: &LocalDir, question: &str, tier: Tier, as_json: bool) -> Result<ExitCode, Error> {
+    let stack = dir.stack()?;
+    let caller = Caller::new()?;
+    let timeline = Timeline { begin: Instant::now(), quiet: as_json };
+    let path = match tier {
+        Tier::Quick => "/query",
+        Tier::Full => "/query/full",
+        Tier::Strategy => "/query/premium",
+    };
+    let (url, body) = (format!("{}{path}", stack.site), json!({ "query": question }));
+    let failed = |status: StatusCode, reply: &Value| Error::Call {
+        call: format!("POST {url}"),
+        why: format!("{status} {reply}"),
+    };
+
+    let (status, reply, required) = caller.post_with(&url, &body, None, "payment-required")?;
+    let required = required.filter(|_| status == StatusCode::PAYMENT_REQUIRED);
+    let required = required.ok_or_else(|| failed(status, &reply))?;
+    let price = &reply["accepts"][0];
+    timeline.say(&format!(
+        "402: {} millionths of a dollar on {} to {}",
+        text(&price["maxAmountRequired"]),
+        text(&price["network"]),
+        text(&price["payTo"])
+    ));
+
+    let signed = expect_ok(&caller, &format!("{}/control/chain/pay", stack.sandbox), &json!({ "required": required }))?;
+    let payment = text(&signed["payment_signature"]);
+    timeline.say("the sandbox's wallet has signed the payment");
+
+    let (status, reply, receipt) =
+        caller.post_with(&url, &body, Some(("PAYMENT-SIGNATURE", &payment)), "payment-response")?;
+    if status != StatusCode::OK {
+        return Err(failed(status, &reply));
+    }
+    timeline.say(&format!("200 with its receipt: {}", receipt.unwrap_or_default()));
+    let (_, chain) = caller.get(&format!("{}/control/chain", stack.sandbox))?;
+    let settlement = chain["settlements"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+    timeline.say(&format!("the chain has its transfer: {}", text(&settlement["transaction"])));
+
+    if as_json {
+        println!("{}", json!({ "endpoint": path, "answer": reply, "settlement": settlement }));
+    } else {
+        println!("\n{reply:#}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| if value.is_null() { String::new() } else { value.to_string() }, str::to_owned)
 }

@@ -47,22 +47,50 @@ impl Caller {
         self.call(Method::POST, url, Some(body))
     }
 
+    /// POST of a JSON body with a header, with the reply's header of another name beside its status and body.
+    pub(crate) fn post_with(
+        &self,
+        url: &str,
+        body: &Value,
+        sent: Option<(&str, &str)>,
+        wanted: &str,
+    ) -> Result<(StatusCode, Value, Option<String>), Error> {
+        self.exchange(Method::POST, url, Some(body), sent, wanted)
+    }
+
     fn call(&self, method: Method, url: &str, body: Option<&Value>) -> Result<(StatusCode, Value), Error> {
+        self.exchange(method, url, body, None, "").map(|(status, value, _)| (status, value))
+    }
+
+    fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+        sent: Option<(&str, &str)>,
+        wanted: &str,
+    ) -> Result<(StatusCode, Value, Option<String>), Error> {
         let call = format!("{method} {url}");
         let failed = |why: String| Error::Call { call: call.clone(), why };
-        let request = Request::builder()
-            .method(method)
-            .uri(url)
-            .header("content-type", "application/json")
+        let request = Request::builder().method(method).uri(url).header("content-type", "application/json");
+        let request = sent.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        let request = request
             .body(body.map_or_else(Body::empty, |value| Body::from(value.to_string())))
             .map_err(|error| failed(error.to_string()))?;
         let exchange = async {
             let response = self.client.request(request).await.map_err(|error| failed(chain(&error)))?;
             let status = response.status();
+            let header = response
+                .headers()
+                .iter()
+                .find(|(name, _)| name.as_str().eq_ignore_ascii_case(wanted))
+                .map(|(_, value)| value)
+                .and_then(|value| value.to_str().ok())
+                .map(str::to_owned);
             let bytes = response.into_body().collect().await.map_err(|error| failed(chain(&error)))?.to_bytes();
             let value = serde_json::from_slice(&bytes)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
-            Ok((status, value))
+            Ok((status, value, header))
         };
         self.runtime.block_on(async {
             tokio::time::timeout(CALL_TIMEOUT, exchange)

@@ -37,8 +37,42 @@ pub(crate) struct StackFile {
     pub(crate) stripe_webhook_secret: String,
     /// Vendors reached for real, by name: stripe, gemini, graph.
     pub(crate) real_vendors: Vec<String>,
+    /// Where the toll takes USDC, and a funded wallet of the sandbox.
+    #[serde(default)]
+    pub(crate) toll: Toll,
     /// Every output of the CloudFormation stack.
     pub(crate) outputs: BTreeMap<String, String>,
+}
+
+/// The toll as a local stack has it.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Toll {
+    /// CAIP-2.
+    pub(crate) network: String,
+    /// The contract of USDC.
+    pub(crate) asset: String,
+    /// Who is paid.
+    pub(crate) pay_to: String,
+    /// The key of a funded wallet, which opens nothing but the sandbox.
+    pub(crate) wallet_key: String,
+    /// The node.
+    pub(crate) rpc: String,
+    /// The facilitator.
+    pub(crate) facilitator: String,
+}
+
+impl Toll {
+    /// At this sandbox.
+    pub(crate) fn of(sandbox: &str) -> Self {
+        Self {
+            network: "eip155:84532".to_owned(),
+            asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e".to_owned(),
+            pay_to: crate::vendors::TOLL_PAY_TO.to_owned(),
+            wallet_key: "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80".to_owned(),
+            rpc: format!("{sandbox}/rpc"),
+            facilitator: format!("{sandbox}/facilitator"),
+        }
+    }
 }
 
 impl LocalDir {

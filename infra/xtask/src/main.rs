@@ -79,6 +79,9 @@ enum Command {
         /// The customer's address; mail to it stays in the sandbox's mailbox unless Graph is real
         #[arg(long, default_value = "customer@example.com")]
         email: String,
+        /// Buy as an agent does, for USDC with the sandbox's wallet; the tier says which address is asked
+        #[arg(long)]
+        toll: bool,
         /// One JSON object on standard output instead of the timeline
         #[arg(long)]
         json: bool,
@@ -204,7 +207,10 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             up::up(&LocalDir::new(dir.dir)?, &options)
         }
         Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?),
-        Command::Demo { question, tier, email, json, dir } => {
+        Command::Demo { question, tier, toll: true, json, dir, .. } => {
+            demo::toll(&LocalDir::new(dir.dir)?, &question, tier, json)
+        }
+        Command::Demo { question, tier, email, json, dir, .. } => {
             demo::demo(&LocalDir::new(dir.dir)?, &question, tier, &email, json)
         }
         Command::Env { function: Some(function), json, dir, .. } => {

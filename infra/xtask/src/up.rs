@@ -6,7 +6,7 @@ use crate::{
     front_door,
     functions::{self, Built},
     http::Caller,
-    local_dir::{LocalDir, REGION, STACK, StackFile},
+    local_dir::{LocalDir, REGION, STACK, StackFile, Toll},
     processes::{self, MARK, Recorded, Running, Supervisor, wait_until},
     python,
     vendors::Vendors,
@@ -270,6 +270,7 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
     configure_sandbox(&sandbox, &site, &vendors)?;
 
     let stack = StackFile {
+        toll: Toll::of(&sandbox),
         site,
         sandbox,
         aws_endpoint: endpoint,

@@ -116,9 +116,22 @@ impl Vendors {
                 parameters.insert(parameter.to_owned(), format!("{sandbox}/{face}"));
             }
         }
+        // Nobody's money moves on a local stack: the toll meets the sandbox, whichever vendors are real.
+        for (parameter, value) in [
+            ("TollPayTo", TOLL_PAY_TO.to_owned()),
+            ("TollNetwork", TOLL_NETWORK.to_owned()),
+            ("TollFacilitatorUrl", format!("{sandbox}/facilitator")),
+            ("TollRpcUrl", format!("{sandbox}/rpc")),
+        ] {
+            parameters.insert(parameter.to_owned(), value);
+        }
         parameters
     }
 }
+
+/// Who is paid in USDC on a local stack, and where.
+pub(crate) const TOLL_PAY_TO: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+pub(crate) const TOLL_NETWORK: &str = "base-sepolia";
 
 fn secrets(dir: &LocalDir) -> Result<Secrets, Error> {
     let stored: Option<Secrets> = dir.read("secrets.json")?;

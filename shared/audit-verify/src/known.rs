@@ -5,6 +5,7 @@ use audit::digest::sha256;
 use domain::{
     Sale,
     sale::{AuditEntry, AuditHead},
+    toll::Purchase,
 };
 use serde::Deserialize;
 
@@ -37,6 +38,13 @@ impl Known {
     pub fn of(sale: &Sale) -> Self {
         let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
         Self { head: sale.audit().cloned().unwrap_or_else(none), waiting: sale.outbox().to_vec() }
+    }
+
+    /// What this purchase in USDC says.
+    #[must_use]
+    pub fn of_purchase(purchase: &Purchase) -> Self {
+        let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
+        Self { head: purchase.audit().cloned().unwrap_or_else(none), waiting: purchase.outbox().to_vec() }
     }
 
     /// The day that the keys of its records begin with.

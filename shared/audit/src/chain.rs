@@ -2,11 +2,12 @@
 
 use crate::{
     digest::sha256,
-    record::{Line, Record},
+    record::{Line, Record, TollLine},
 };
 use domain::{
     Measurement, Sale,
     sale::{AuditEntry, AuditHead},
+    toll::Purchase,
 };
 use serde::Serialize;
 
@@ -76,6 +77,36 @@ pub fn append(sale: &mut Sale, record: &Record) {
         })
     });
     sale.append_record(entry, head);
+}
+
+/// Appends a record to a purchase's stream, likewise. The transaction is named by its first 12 characters (Audit Trail,
+/// required fields per x402 record).
+pub fn append_toll(purchase: &mut Purchase, record: &Record) {
+    let stream = format!("session/{}", purchase.id().as_str());
+    let mut head = purchase.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
+    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
+        json(&TollLine {
+            timestamp: record.timestamp.to_iso(),
+            session_id: purchase.id().as_str(),
+            tx_hash: purchase.transaction().map(cut),
+            endpoint: purchase.offer().path(),
+            query_hash: purchase.query_hash(),
+            amount_usdc: purchase.offer().dollars(),
+            latency_ms: record.timestamp.millis_since(record.triggered_at),
+            body: &record.body,
+            v: VERSION,
+            stream: &stream,
+            seq,
+            prev,
+        })
+    });
+    purchase.append_record(entry, head);
+}
+
+/// A transaction's hash as the specification cuts it: 12 characters and `...`.
+#[must_use]
+pub fn cut(transaction: &str) -> String {
+    format!("{}...", transaction.chars().take(12).collect::<String>())
 }
 
 #[cfg(test)]

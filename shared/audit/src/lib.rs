@@ -11,14 +11,16 @@ mod journal;
 pub mod record;
 pub mod sale_events;
 mod sale_journal;
+mod toll_journal;
 
 pub use digest::{AuditKey, AuditKeys};
 pub use domain::money::RefundStep;
 pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
 pub use journal::{Change, CommitError, Committed};
-pub use record::{Body, Record, Source, Status};
+pub use record::{Body, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
+pub use toll_journal::TollJournal;
 
 #[cfg(test)]
 mod function_journal_tests;

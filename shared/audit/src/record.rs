@@ -41,6 +41,30 @@ pub enum Source {
     EmailService,
 }
 
+/// How a payment in USDC ended (Audit Trail, required fields per x402 record).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum TollStatus {
+    /// An answer was sold.
+    Ok,
+    /// The payment was refused; there is no answer for it.
+    PaymentRejected,
+    /// The facilitator or the chain could not be asked.
+    RpcUnreachable,
+    /// No answer could be made. Nothing was settled.
+    RagFail,
+    /// The payment was shown before.
+    Replay,
+}
+
+/// Which path wrote a record of a payment in USDC: there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TollSource {
+    /// The toll.
+    OracleToll,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -51,6 +75,18 @@ pub enum Body {
         source: Source,
         /// The outcome.
         status: Status,
+        /// Why; never empty unless the status is OK (verification criterion 5).
+        error_detail: Option<String>,
+        /// Facts without a field of their own, such as the model that answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
+    /// A payment in USDC was resolved (Audit Trail, oracle toll events).
+    Toll {
+        /// The path.
+        source: TollSource,
+        /// The outcome.
+        status: TollStatus,
         /// Why; never empty unless the status is OK (verification criterion 5).
         error_detail: Option<String>,
         /// Facts without a field of their own, such as the model that answered.
@@ -210,7 +246,38 @@ pub(crate) struct Line<'a> {
     pub(crate) prev: &'a str,
 }
 
+/// The line of a purchase's record as it is written: the fields of the spec's x402 records, the stream's after them.
+#[derive(Serialize)]
+pub(crate) struct TollLine<'a> {
+    pub(crate) timestamp: String,
+    /// The purchase, which names its stream.
+    pub(crate) session_id: &'a str,
+    /// The first 12 characters; nothing before the settlement.
+    pub(crate) tx_hash: Option<String>,
+    pub(crate) endpoint: &'static str,
+    pub(crate) query_hash: &'a str,
+    pub(crate) amount_usdc: f64,
+    pub(crate) latency_ms: u64,
+    #[serde(flatten)]
+    pub(crate) body: &'a Body,
+    pub(crate) v: u8,
+    pub(crate) stream: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) prev: &'a str,
+}
+
 impl Record {
+    /// A payment in USDC was resolved. A status other than OK always has a detail (verification criterion 5).
+    #[must_use]
+    pub fn toll(timestamp: Timestamp, triggered_at: Timestamp, status: TollStatus, detail: &str) -> Self {
+        let error_detail = match status {
+            TollStatus::Ok => None,
+            _ => Some(if detail.is_empty() { "unspecified" } else { detail }.to_owned()),
+        };
+        let body = Body::Toll { source: TollSource::OracleToll, status, error_detail, details: None };
+        Self { timestamp, triggered_at, body }
+    }
+
     /// A pipeline event. A status other than OK always has a detail (verification criterion 5).
     #[must_use]
     pub fn pipeline(
@@ -265,7 +332,7 @@ impl Record {
     /// Adds facts to a pipeline event.
     #[must_use]
     pub fn with_details(mut self, facts: Value) -> Self {
-        if let Body::Pipeline { details, .. } = &mut self.body {
+        if let Body::Pipeline { details, .. } | Body::Toll { details, .. } = &mut self.body {
             *details = Some(facts);
         }
         self

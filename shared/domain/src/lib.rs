@@ -33,6 +33,7 @@ pub mod suppression;
 pub mod texts;
 pub mod tier;
 pub mod time;
+pub mod toll;
 pub mod verdict;
 pub mod words;
 

@@ -10,6 +10,7 @@ mod messages;
 mod model;
 mod payments;
 mod sales;
+mod toll;
 
 pub use crate::cache_entries::CacheEntries;
 pub use deployments::Deployments;
@@ -30,6 +31,7 @@ pub use sales::{
     AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, Submissions,
     VerdictArchive,
 };
+pub use toll::{Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
 
 use crate::{Secret, Timestamp};
 use async_trait::async_trait;

@@ -3,6 +3,7 @@
 mod erasure;
 mod log;
 mod sales;
+mod toll;
 mod vendors;
 
 use crate::world::{NamedQueue, StoredSecret, World};

@@ -11,10 +11,11 @@ use domain::{
     message::Message,
     metric::Measurement,
     money::{PaymentId, PaymentReport, RefundStatus},
-    ports::{MadeRefund, MailError, ModelError, ModelReply, NewCheckoutSession, Prompt},
+    ports::{FacilitatorError, MadeRefund, MailError, ModelError, ModelReply, NewCheckoutSession, Prompt},
     sale::Draft,
     smoke::Facts,
     suppression::Suppression,
+    toll::Purchase,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -26,7 +27,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 64] = [
+pub const BOUNDARIES: [&str; 71] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -45,6 +46,8 @@ pub const BOUNDARIES: [&str; 64] = [
     "digests.keep",
     "digests.keys",
     "digests.sign",
+    "facilitator.settle",
+    "facilitator.verify",
     "inbox.create_acknowledgement",
     "inbox.message",
     "inbox.new_text",
@@ -69,11 +72,16 @@ pub const BOUNDARIES: [&str; 64] = [
     "mailbox.send_draft",
     "mailbox.was_sent",
     "model.ask",
+    "node.transfer",
+    "node.whereabouts",
     "notes.load",
     "notes.save",
     "payments.create_session",
     "payments.promotion_code",
     "payments.session",
+    "purchases.listed",
+    "purchases.load",
+    "purchases.save",
     "quarantine.held",
     "quarantine.hold",
     "queue.hide",
@@ -104,6 +112,19 @@ pub struct Delivered {
     pub subject: String,
     /// The body.
     pub body: String,
+}
+
+/// The chain of USDC and its facilitator, as they are pretended.
+#[derive(Debug, Default)]
+pub struct Chain {
+    /// Signed payments that were submitted, by payer and nonce: the transaction, and whether it paid us.
+    pub used: BTreeMap<(String, String), (String, bool)>,
+    /// Transfers that were made before they were shown: payer and amount, by transaction.
+    pub transfers: BTreeMap<String, (String, u64)>,
+    /// How often the facilitator submitted anything that the chain took.
+    pub settled: u32,
+    /// What the facilitator says next instead of settling.
+    pub says: VecDeque<FacilitatorError>,
 }
 
 /// What the model will say next.
@@ -185,6 +206,10 @@ pub struct State {
     /// Payments that went back in another way: there is nothing left that a refund could give.
     pub given_back: BTreeSet<PaymentId>,
     pub breakers: BTreeMap<String, (Breaker, u64)>,
+    /// Purchases in USDC.
+    pub purchases: BTreeMap<SessionId, (Purchase, u64)>,
+    /// What is known of USDC.
+    pub chain: Chain,
     /// What scheduled functions remember, by name, with its version.
     pub notes: BTreeMap<String, (String, u64)>,
     pub alerts: Vec<Alert>,

@@ -317,6 +317,7 @@ impl<'w> Deployment<'w> {
             retries: &self.retries,
             data: self.world,
             sale_mails: self.world,
+            settlements: None,
             meter: self.world,
         };
         let settings = deadlines::Settings { refund_held, most: 50, share: Duration::from_secs(20) };

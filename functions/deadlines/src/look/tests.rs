@@ -57,6 +57,7 @@ fn ports(world: &World) -> Ports<'_> {
         retries: world,
         data: world,
         sale_mails: world,
+        settlements: None,
         meter: world,
     }
 }

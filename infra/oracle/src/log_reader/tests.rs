@@ -7,14 +7,20 @@ use audit_verify::{
     signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key},
     stream::Damage,
 };
-use domain::{Timestamp, sale::AuditEntry};
+use domain::{Sale, Timestamp, sale::AuditEntry};
 use std::sync::Arc;
 use testkit::{Fault, Plan, World};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 fn ports(world: &Arc<World>) -> Ports {
-    Ports { objects: world.clone(), store: world.clone(), all: world.clone(), notes: world.clone() }
+    Ports {
+        objects: world.clone(),
+        store: world.clone(),
+        all: world.clone(),
+        notes: world.clone(),
+        purchases: world.clone(),
+    }
 }
 
 /// Twenty sales of three records, all published, on two days.

@@ -46,11 +46,11 @@ pub(crate) fn parse_note(found: Option<&Item>) -> Versioned<Option<String>> {
     Versioned { value, version: found.and_then(version).unwrap_or(0) }
 }
 
-fn version(item: &Item) -> Option<u64> {
+pub(crate) fn version(item: &Item) -> Option<u64> {
     item.get("version").and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok())
 }
 
-fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
+pub(crate) fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
     key.extend(item([
         ("version", AttributeValue::N(version.to_string())),
         ("written_by", string(token)),

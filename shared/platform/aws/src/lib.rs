@@ -21,6 +21,7 @@ mod digests;
 mod items;
 mod memory_logs;
 mod open_sales;
+mod purchases;
 mod queue;
 mod queue_desk;
 mod reach;

@@ -7,10 +7,12 @@
 mod names;
 mod stores;
 mod tokens;
+mod toll;
 mod vendors;
 
 pub use names::{Bucket, QueueName, SecretName, Topic};
 pub use stores::JournalStores;
+pub use toll::Till;
 
 use aws::{Connection, InvalidSetting, Patience};
 use gemini::InvalidModelList;

@@ -66,6 +66,34 @@ pub fn crosscheck_value(value: &Value, tier: Tier) -> Crosscheck {
     }
 }
 
+/// The numbers behind a decision, under the names that customers read.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Numbers {
+    /// C, at most 1.0.
+    pub coherence: f64,
+    /// Ω: what is below is not sold.
+    pub threshold: f64,
+    /// V_t: how much there is that can be weighed.
+    pub evidence: f64,
+    /// V_r: how much of it contradicts the rest.
+    pub inconsistency: f64,
+    /// E_D: how much is missing or malformed.
+    pub disorder: f64,
+}
+
+/// The numbers of a verdict.
+#[must_use]
+pub fn numbers(verdict: &Value, tier: Tier) -> Numbers {
+    let measured = verdict.as_object().map_or_else(measure::malformed, |object| measure::measure(object, tier));
+    Numbers {
+        coherence: coherence(measured.decoherence, measured.inconsistency, measured.evidence),
+        threshold: constants::OMEGA,
+        evidence: measured.evidence,
+        inconsistency: measured.inconsistency,
+        disorder: measured.decoherence,
+    }
+}
+
 /// C = 1 − (E_D + V_r × Φ) / V_t.
 fn coherence(decoherence: f64, inconsistency: f64, evidence: f64) -> f64 {
     1.0 - inconsistency.mul_add(constants::PHI, decoherence) / evidence

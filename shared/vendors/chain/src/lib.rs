@@ -2,14 +2,20 @@
 //!
 //! [`wire`] is what travels in headers and bodies. [`payment`] decides by itself whether a payment pays what we asked:
 //! it compares every field with our own requirement and recovers the signer, so that no facilitator has to be believed.
-//! [`transfer`] does the same for a transfer that is already on the chain. Nothing here does I/O or reads a clock.
+//! [`transfer`] does the same for a transfer that is already on the chain. None of these does I/O or reads a clock.
+//! [`FacilitatorClient`] and [`NodeClient`] ask the facilitator and a node.
 
 mod authorization;
+mod facilitator;
+mod http;
 mod network;
+mod node;
 pub mod payment;
 pub mod transfer;
 pub mod wire;
 
 pub use alloy_primitives::{Address, B256};
 pub use authorization::Authorization;
+pub use facilitator::FacilitatorClient;
 pub use network::Network;
+pub use node::NodeClient;

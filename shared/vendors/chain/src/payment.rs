@@ -15,6 +15,9 @@ pub const SCHEME: &str = "exact";
 /// How long a payment must stay valid: the answer is made before it is settled.
 pub const MARGIN: Duration = Duration::from_secs(30);
 
+/// A payment that could be settled for longer is refused: until its time is over nobody can say that it never will be.
+pub const LONGEST: Duration = Duration::from_secs(3600);
+
 /// What we ask for one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
@@ -56,6 +59,13 @@ impl Payment {
     #[must_use]
     pub const fn authorization(&self) -> &Authorization {
         &self.authorization
+    }
+
+    /// When it cannot be settled any more.
+    #[must_use]
+    pub fn valid_before(&self) -> Timestamp {
+        let seconds = i64::try_from(self.authorization.valid_before).unwrap_or(i64::MAX / 1000);
+        Timestamp::from_seconds(seconds.min(i64::MAX / 1000))
     }
 
     /// What can be spent once on the chain, and so may be claimed once by us.
@@ -111,6 +121,9 @@ pub enum PaymentError {
     /// Its time is over, or would be before it could be settled.
     #[error("the payment expires too soon")]
     Expired,
+    /// Its time would be over too late.
+    #[error("the payment is valid for more than an hour")]
+    TooLong,
     /// It is from nobody.
     #[error("the payment is from the zero address")]
     Nobody,
@@ -124,9 +137,33 @@ pub enum PaymentError {
 /// # Errors
 /// [`PaymentError`], of which the payer may hear.
 pub fn check(payload: &PaymentPayload, price: &Price, now: Timestamp) -> Result<Payment, PaymentError> {
+    let authorization = read(payload, price)?;
+    let now = u64::try_from(now.as_seconds()).unwrap_or(0);
+    if U256::from(now) <= authorization.valid_after {
+        return Err(PaymentError::NotYetValid);
+    }
+    if !authorization.is_valid_for(now, MARGIN) {
+        return Err(PaymentError::Expired);
+    }
+    if authorization.valid_before > U256::from(now.saturating_add(LONGEST.as_secs())) {
+        return Err(PaymentError::TooLong);
+    }
+    sealed(payload, price, authorization)
+}
+
+/// Decides whether the payer signed this payment of this price, whether or not its time has come or is over: for one
+/// that was shown before.
+///
+/// # Errors
+/// [`PaymentError`], of which the payer may hear.
+pub fn identify(payload: &PaymentPayload, price: &Price) -> Result<Payment, PaymentError> {
+    sealed(payload, price, read(payload, price)?)
+}
+
+/// The authorization of a payment that says what we ask.
+fn read(payload: &PaymentPayload, price: &Price) -> Result<Authorization, PaymentError> {
     check_terms(payload, price)?;
-    let signed = payload.signed();
-    let authorization = parse(&signed.authorization)?;
+    let authorization = parse(&payload.signed().authorization)?;
     if authorization.to != price.pay_to {
         return Err(PaymentError::Recipient);
     }
@@ -136,14 +173,11 @@ pub fn check(payload: &PaymentPayload, price: &Price, now: Timestamp) -> Result<
     if authorization.from == Address::ZERO {
         return Err(PaymentError::Nobody);
     }
-    let now = u64::try_from(now.as_seconds()).unwrap_or(0);
-    if U256::from(now) <= authorization.valid_after {
-        return Err(PaymentError::NotYetValid);
-    }
-    if !authorization.is_valid_for(now, MARGIN) {
-        return Err(PaymentError::Expired);
-    }
-    authorization.check(price.network, &signed.signature)?;
+    Ok(authorization)
+}
+
+fn sealed(payload: &PaymentPayload, price: &Price, authorization: Authorization) -> Result<Payment, PaymentError> {
+    authorization.check(price.network, &payload.signed().signature)?;
     Ok(Payment { network: price.network, authorization })
 }
 

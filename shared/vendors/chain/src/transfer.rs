@@ -9,6 +9,10 @@ use std::time::Duration;
 /// The event of an ERC-20 transfer: `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
+/// The event of a signed transfer that was submitted (EIP-3009): `AuthorizationUsed(address,bytes32)`. The contract
+/// emits it just before the transfer's own.
+pub(crate) const AUTHORIZATION_USED: B256 = b256!("98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5");
+
 /// So many blocks must have followed, the transaction's own among them.
 pub const CONFIRMATIONS: u64 = 10;
 
@@ -131,7 +135,13 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
     if receipt.status != U64::from(1) {
         return Err(TransferError::Failed);
     }
-    let to_us: Vec<_> = receipt.logs.iter().filter_map(|log| transfer(log, price.network, price.pay_to)).collect();
+    // A signed transfer was sold for by its signature: its transaction does not buy a second answer.
+    let is_signed = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| receipt.logs.get(before));
+        before.is_some_and(|log| log.address == price.network.usdc() && log.topics.first() == Some(&AUTHORIZATION_USED))
+    };
+    let direct = receipt.logs.iter().enumerate().filter(|(at, _)| !is_signed(*at));
+    let to_us: Vec<_> = direct.filter_map(|(_, log)| transfer(log, price.network, price.pay_to)).collect();
     if to_us.is_empty() {
         return Err(TransferError::NotToUs);
     }
@@ -148,6 +158,21 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
         return Err(TransferError::TooOld);
     }
     Ok(Transfer { transaction: *transaction, from })
+}
+
+/// Whether this transaction submitted the payer's signed transfer with this nonce as one of the price to us: the
+/// contract emits the transfer right after the nonce.
+#[must_use]
+pub fn submitted(receipt: &Receipt, price: &Price, payer: Address, nonce: B256) -> bool {
+    let usdc = price.network.usdc();
+    let is_nonce = |log: &Log| {
+        log.address == usdc && log.topics.as_slice() == [AUTHORIZATION_USED, payer.into_word(), nonce] && !log.removed
+    };
+    let followed = receipt.logs.windows(2).filter_map(|pair| match pair {
+        [used, follows] if is_nonce(used) => transfer(follows, price.network, price.pay_to),
+        _ => None,
+    });
+    receipt.status == U64::from(1) && followed.into_iter().any(|paid| paid == (payer, U256::from(price.amount)))
 }
 
 /// Payer and value, where this event is a transfer of USDC to `pay_to`.

@@ -178,7 +178,12 @@ fn what_does_not_pay_is_refused_by_name() {
         assert_eq!(judge(&payment, &base), Err(error), "{payment:#}");
     }
     assert_eq!(judge(&resigned(|it| it.valid_before = U256::from(NOW + 31)), &base), Ok(PAYER));
-    assert_eq!(judge(&resigned(|it| it.valid_before = U256::MAX), &base), Ok(PAYER));
+    assert_eq!(judge(&resigned(|it| it.valid_before = U256::from(NOW + 3600)), &base), Ok(PAYER));
+    let too_late: [fn(&mut Authorization); 2] =
+        [|it| it.valid_before = U256::from(NOW + 3601), |it| it.valid_before = U256::MAX];
+    for change in too_late {
+        assert_eq!(judge(&resigned(change), &base), Err(PaymentError::TooLong));
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Transactions against prices: what pays, and every way in which one does not.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use alloy_primitives::{Address, B256, address, b256};
+use alloy_primitives::{Address, B256, address, b256, keccak256};
 use chain::{
     Network,
     payment::Price,
-    transfer::{Look, Transfer, TransferError, check},
+    transfer::{Look, Transfer, TransferError, check, submitted},
 };
 use domain::Timestamp;
 use serde_json::{Value, json};
@@ -106,4 +106,31 @@ fn one_transfer_is_the_price() {
     assert_eq!(judge(&said, 60), Err(TransferError::Amount));
     said["receipt"]["logs"][1]["data"] = json!(format!("0x{:064x}", 50_000));
     assert!(judge(&said, 60).is_ok());
+}
+
+/// The event that the contract emits before the transfer of an authorization.
+fn used(payer: Address, nonce: B256) -> Value {
+    let event = keccak256("AuthorizationUsed(address,bytes32)");
+    json!({ "address": Network::Base.usdc(), "topics": [event, payer.into_word(), nonce], "data": "0x" })
+}
+
+#[test]
+fn a_signed_transfer_is_found_by_its_nonce_and_buys_nothing_by_its_transaction() {
+    let (nonce, other) = (B256::repeat_byte(7), B256::repeat_byte(8));
+    let mut said = said();
+    said["receipt"]["logs"].as_array_mut().unwrap().insert(0, used(PAYER, nonce));
+    assert_eq!(judge(&said, 60), Err(TransferError::NotToUs), "its signature was sold for");
+    let price = |pay_to, amount| Price { network: Network::Base, amount, pay_to, timeout: Duration::from_secs(60) };
+    let is = |said: &Value, price: &Price, payer, nonce| submitted(&look(said).receipt.unwrap(), price, payer, nonce);
+    assert!(is(&said, &price(PAY_TO, 50_000), PAYER, nonce));
+    assert!(!is(&said, &price(PAY_TO, 50_000), PAYER, other), "another nonce");
+    assert!(!is(&said, &price(PAY_TO, 50_000), PAY_TO, nonce), "another payer");
+    assert!(!is(&said, &price(PAY_TO, 50_001), PAYER, nonce), "another amount");
+    assert!(!is(&said, &price(PAYER, 50_000), PAYER, nonce), "to somebody else");
+    let mut batch = said.clone();
+    let logs = batch["receipt"]["logs"].as_array_mut().unwrap();
+    logs.insert(1, used(PAYER, other));
+    assert!(!is(&batch, &price(PAY_TO, 50_000), PAYER, nonce), "another signed transfer's");
+    said["receipt"]["status"] = json!("0x0");
+    assert!(!is(&said, &price(PAY_TO, 50_000), PAYER, nonce), "a failed transaction");
 }

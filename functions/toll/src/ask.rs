@@ -1,0 +1,26 @@
+//! What a request asks.
+
+use domain::{Query, toll::Offer};
+use serde_json::Value;
+
+/// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
+pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// The question of a request, or what is wrong with it.
+pub(crate) fn query(body: &[u8], offer: Offer) -> Result<Query, (&'static str, String)> {
+    let malformed = |sentence: &str| ("malformed_json", sentence.to_owned());
+    let value: Value =
+        serde_json::from_slice(body).map_err(|_| malformed("The request body must be a JSON document in UTF-8."))?;
+    let Value::Object(fields) = value else { return Err(malformed("The request body must be a JSON object.")) };
+    let text = match fields.get("query") {
+        Some(Value::String(text)) => text.as_str(),
+        None | Some(Value::Null) => "",
+        Some(_) => return Err(("query_invalid", "query must be a string".to_owned())),
+    };
+    let query = Query::parse(text).map_err(|error| ("query_invalid", error.to_string()))?;
+    if query.as_str().chars().count() > offer.longest() {
+        let sentence = format!("query has more than {} characters, the most for {}", offer.longest(), offer.path());
+        return Err(("query_invalid", sentence));
+    }
+    Ok(query)
+}

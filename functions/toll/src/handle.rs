@@ -1,0 +1,70 @@
+//! One request: what is asked, and whether it is paid.
+
+use crate::{
+    ask::{self, MAX_BODY_BYTES},
+    means::Means,
+    rejected, reply,
+    sell::Sale,
+    settings::Settings,
+};
+use audit::{FunctionJournal, TollJournal, TollStatus};
+use authority::{Refusal, evaluate};
+use domain::{
+    ports::{Breakers, Facilitator, Meter, Model, Node, Pause, Randomness},
+    toll::Offer,
+};
+use runtime::http::{Reply, Request};
+
+/// What the function needs from outside.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: TollJournal<'a>,
+    /// Payments that were refused before they named a purchase.
+    pub rejections: FunctionJournal<'a>,
+    pub facilitator: &'a dyn Facilitator,
+    pub node: &'a dyn Node,
+    pub model: &'a dyn Model,
+    pub breakers: &'a dyn Breakers,
+    pub randomness: &'a dyn Randomness,
+    pub pause: &'a dyn Pause,
+    pub meter: &'a dyn Meter,
+}
+
+/// Handles one request.
+pub async fn handle(ports: Ports<'_>, settings: &Settings, request: Request) -> Reply {
+    let asked_at = ports.journal.clock.now();
+    let Some(offer) = Offer::at(request.path()) else {
+        return Reply::error(404, "not_found", "There is nothing at this address.");
+    };
+    if request.body().len() > MAX_BODY_BYTES {
+        return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
+    }
+    let query = match ask::query(request.body(), offer) {
+        Ok(query) => query,
+        Err((code, sentence)) => return Reply::error(400, code, &sentence),
+    };
+    // Before anything is paid: what must not be answered is not sold.
+    let evaluation = evaluate(query.as_str(), None);
+    let price = settings.terms.price(offer);
+    let means = match Means::of(&request) {
+        Ok(Some(means)) => means,
+        Ok(None) => {
+            return match Refusal::of(&evaluation) {
+                Some(body) => Reply::json(reply::DECLINED, &json!(body)),
+                None => reply::payment_required(&settings.terms, offer, "A payment is required."),
+            };
+        }
+        Err(unreadable) => return Reply::error(400, "payment_unreadable", &unreadable),
+    };
+    let means = match means.checked(&price) {
+        Ok(means) => means,
+        Err(error) => {
+            let why = error.to_string();
+            let rejected = (TollStatus::PaymentRejected, why.as_str());
+            rejected::record(ports.rejections, offer, &query, rejected, asked_at).await;
+            return reply::payment_required(&settings.terms, offer, &why);
+        }
+    };
+    Sale::new(ports, settings, offer, query, evaluation, means, asked_at).sell().await
+}

@@ -1,0 +1,30 @@
+//! The toll function's process.
+
+use backend::Backend;
+use runtime::{Error, System, serve};
+use toll::{Ports, Settings, Terms, handle};
+
+fn main() -> Result<(), Error> {
+    runtime::start(async {
+        let backend = Backend::of_process()?;
+        let Some(till) = backend.till()? else {
+            tracing::warn!("TOLL_PAY_TO is empty: nothing is sold");
+            return serve::requests(|_| async { toll::closed() }).await;
+        };
+        let terms = Terms { network: till.network, pay_to: till.pay_to, site: backend.site()? };
+        let settings = Settings::from_environment(backend.environment(), &backend.models()?, terms)?;
+        let stores = backend.journal()?;
+        let ports = Ports {
+            journal: stores.toll_journal(),
+            rejections: stores.function_journal("toll"),
+            facilitator: &till.facilitator,
+            node: &till.node,
+            model: &backend.gemini()?,
+            breakers: &stores.sales,
+            randomness: &System,
+            pause: &System,
+            meter: &System,
+        };
+        serve::requests(|request| handle(ports, &settings, request)).await
+    })
+}

@@ -1,0 +1,112 @@
+//! What a request pays with: a signed transfer (x402), or a transaction that was made before.
+
+use audit::digest::sha256;
+use chain::{
+    payment::{self, Payment, PaymentError, Price},
+    wire::{PAYMENT_SIGNATURE, PaymentPayload, RequirementsV1, Resource, X_PAYMENT},
+};
+use domain::{
+    SessionId, Timestamp,
+    toll::{InvalidPurchase, Offer, Paid, SignedPayment, purchase_id},
+};
+use runtime::http::Request;
+use serde_json::json;
+
+/// The header that names a transaction which was made before.
+pub(crate) const PAYMENT_TRANSACTION: &str = "X-PAYMENT-TRANSACTION";
+
+/// What a request pays with, as it came.
+pub(crate) enum Means {
+    Signed(Box<PaymentPayload>),
+    Transfer(String),
+}
+
+/// What a request pays with: signed by its payer for our price, or a transaction that the chain must still be asked about.
+pub(crate) enum Checked {
+    Signed(Box<PaymentPayload>, Box<Payment>),
+    Transfer(String),
+}
+
+impl Means {
+    /// Reads the headers; nothing where nothing is paid. The error says what cannot be read.
+    pub(crate) fn of(request: &Request) -> Result<Option<Self>, String> {
+        if let Some(header) = request.header(PAYMENT_SIGNATURE).or_else(|| request.header(X_PAYMENT)) {
+            let payload = PaymentPayload::decode(header).map_err(|error| error.to_string())?;
+            return Ok(Some(Self::Signed(Box::new(payload))));
+        }
+        let Some(transaction) = request.header(PAYMENT_TRANSACTION) else { return Ok(None) };
+        let transaction = transaction.trim().to_ascii_lowercase();
+        let digits = transaction.strip_prefix("0x").unwrap_or_default();
+        if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(format!("{PAYMENT_TRANSACTION} must be 0x and 64 hexadecimal digits."));
+        }
+        Ok(Some(Self::Transfer(transaction)))
+    }
+
+    /// Whether the payer signed for our price, at whatever time.
+    pub(crate) fn checked(self, price: &Price) -> Result<Checked, PaymentError> {
+        Ok(match self {
+            Self::Signed(payload) => {
+                let payment = payment::identify(&payload, price)?;
+                Checked::Signed(payload, Box::new(payment))
+            }
+            Self::Transfer(transaction) => Checked::Transfer(transaction),
+        })
+    }
+}
+
+impl Checked {
+    /// The purchase that this pays for: the same for every way of writing the same payment.
+    pub(crate) fn purchase(&self, price: &Price) -> Result<SessionId, InvalidPurchase> {
+        let name = match self {
+            Self::Signed(_, payment) => payment.claim().to_string(),
+            Self::Transfer(transaction) => format!("{}/transaction/{transaction}", price.network.caip2()),
+        };
+        purchase_id(&sha256(name.as_bytes()))
+    }
+
+    /// Whether the payment's time has come and is not over.
+    pub(crate) fn is_timely(&self, price: &Price, now: Timestamp) -> Result<(), PaymentError> {
+        match self {
+            Self::Signed(payload, _) => payment::check(payload, price, now).map(drop),
+            Self::Transfer(_) => Ok(()),
+        }
+    }
+
+    /// The version of x402 in which the reply is to be.
+    pub(crate) fn version(&self) -> u8 {
+        match self {
+            Self::Signed(payload, _) if matches!(**payload, PaymentPayload::V1(_)) => 1,
+            _ => 2,
+        }
+    }
+
+    /// As a purchase keeps it. `payer` is the one that the chain names, for a transfer.
+    pub(crate) fn paid(&self, price: &Price, offer: Offer, resource: &Resource, payer: &str) -> Paid {
+        let (payload, payment) = match self {
+            Self::Signed(payload, payment) => (payload, payment),
+            Self::Transfer(transaction) => {
+                let (transaction, payer) = (transaction.clone(), payer.to_owned());
+                return Paid::Transferred { transaction, payer, network: price.network.caip2().to_owned() };
+            }
+        };
+        let ours = price.requirements();
+        let (version, sent, requirements, network) = match &**payload {
+            PaymentPayload::V1(sent) => {
+                (1, json!(sent), json!(RequirementsV1::of(&ours, resource)), price.network.name())
+            }
+            PaymentPayload::V2(sent) => (2, json!(sent), json!(ours), price.network.caip2()),
+        };
+        let signed = payment.authorization();
+        Paid::Signed(Box::new(SignedPayment {
+            version,
+            payload: sent,
+            requirements,
+            network: network.to_owned(),
+            amount: offer.price(),
+            payer: format!("{:#x}", signed.from),
+            nonce: format!("{:#x}", signed.nonce),
+            valid_before: payment.valid_before(),
+        }))
+    }
+}

@@ -1,0 +1,144 @@
+//! What leaves: the request for a payment, the answer with its receipt, and everything that is neither.
+
+use crate::settings::Terms;
+use chain::wire::{
+    PAYMENT_REQUIRED, PAYMENT_RESPONSE, PaymentRequired, PaymentRequiredV1, RequirementsV1, Resource,
+    SettlementResponse, X_PAYMENT_RESPONSE, encode,
+};
+use domain::toll::{Answered, Offer, Paid, Purchase};
+use runtime::http::Reply;
+use serde_json::{Map, Value, json};
+
+/// The status of a question that is not sold.
+pub(crate) const DECLINED: u16 = 422;
+
+/// What is for sale, as x402 says it.
+pub(crate) fn resource(terms: &Terms, offer: Offer) -> Resource {
+    Resource {
+        url: format!("{}{}", terms.site, offer.path()),
+        description: Some(offer.description().to_owned()),
+        mime_type: Some("application/json".to_owned()),
+    }
+}
+
+/// 402: the header is version 2's, the body version 1's.
+pub(crate) fn payment_required(terms: &Terms, offer: Offer, why: &str) -> Reply {
+    let (resource, requirements) = (resource(terms, offer), terms.price(offer).requirements());
+    let accepts = RequirementsV1::of(&requirements, &resource).into_iter().collect();
+    let body = PaymentRequiredV1 { x402_version: 1, error: why.to_owned(), accepts };
+    let header = PaymentRequired {
+        x402_version: 2,
+        error: Some(why.to_owned()),
+        resource,
+        accepts: vec![requirements],
+        extensions: discovery(offer),
+    };
+    match (serde_json::to_value(body), encode(&header)) {
+        (Ok(body), Ok(header)) => Reply::json(402, &body).header(PAYMENT_REQUIRED, header),
+        _ => unavailable("toll_unavailable", NOT_NOW),
+    }
+}
+
+/// How the call is made, for catalogues of paid services (x402's `bazaar` extension).
+fn discovery(offer: Offer) -> Map<String, Value> {
+    let entry = json!({
+        "bazaar": {
+            "info": {
+                "input": {
+                    "type": "http",
+                    "method": "POST",
+                    "bodyType": "json",
+                    "body": { "query": "Should we open a second shop next spring?" },
+                },
+                "output": { "type": "json", "example": { "verdict": { "verdict": "AMBER", "summary": "…" } } },
+            },
+            "schema": {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": { "query": { "type": "string", "minLength": 1, "maxLength": offer.longest() } },
+                "required": ["query"],
+            },
+        },
+    });
+    match entry {
+        Value::Object(entry) => entry,
+        _ => Map::new(),
+    }
+}
+
+/// The answer, as it was kept, with its receipt.
+pub(crate) fn answer(purchase: &Purchase, answer: &Answered, version: u8) -> Reply {
+    let (network, payer) = match purchase.paid() {
+        Paid::Signed(signed) => (signed.network.clone(), signed.payer.as_str()),
+        Paid::Transferred { network, payer, .. } => (network.clone(), payer.as_str()),
+    };
+    let receipt = SettlementResponse {
+        success: true,
+        error_reason: None,
+        transaction: purchase.transaction().unwrap_or_default().to_owned(),
+        network,
+        payer: payer.parse().ok(),
+    };
+    let reply = Reply::json_text(200, answer.body.clone());
+    match encode(&receipt) {
+        Ok(receipt) => reply.header(if version == 1 { X_PAYMENT_RESPONSE } else { PAYMENT_RESPONSE }, receipt),
+        Err(_) => reply,
+    }
+}
+
+const NOT_NOW: &str = "This cannot be sold at the moment. Nothing was charged. Please try again in a few minutes.";
+
+/// No answer, and nothing was settled: the same payment may ask again.
+pub(crate) fn no_answer() -> Reply {
+    unavailable("no_answer", "The analysis failed. Nothing was charged. The same payment may ask again.")
+}
+
+/// Something that we need could not be reached.
+pub(crate) fn unreachable() -> Reply {
+    unavailable("payment_unavailable", "The payment could not be checked. Nothing was charged. Please try again.")
+}
+
+/// The answer is kept; whether it is paid is not known yet.
+pub(crate) fn settlement_pending() -> Reply {
+    unavailable(
+        "settlement_pending",
+        "The answer is ready and its payment is being settled. The same request with the same payment gets it.",
+    )
+}
+
+/// Another request with this payment is at work.
+pub(crate) fn in_progress() -> Reply {
+    let sentence = "The answer to this payment is being made. The same request gets it.";
+    Reply::error(409, "in_progress", sentence).header("retry-after", "5")
+}
+
+/// Our own store failed.
+pub(crate) fn not_now() -> Reply {
+    unavailable("toll_unavailable", NOT_NOW)
+}
+
+/// The money has arrived, and there is no answer that could be given for it.
+pub(crate) fn owed() -> Reply {
+    let sentence = "This payment has arrived and bought no answer. We give it back; write to oracle@42sisters.ai.";
+    Reply::error(409, "owed", sentence)
+}
+
+/// The payment buys something else.
+pub(crate) fn other_payload() -> Reply {
+    Reply::error(409, "payment_used", "This payment was used for another request. Please sign a new one.")
+}
+
+/// A transaction that may yet pay.
+pub(crate) fn unconfirmed(why: &str) -> Reply {
+    Reply::error(402, "payment_unconfirmed", why).header("retry-after", "5")
+}
+
+/// Nothing is sold, because nobody can be paid.
+#[must_use]
+pub fn closed() -> Reply {
+    Reply::error(404, "not_found", "Nothing is sold for USDC here.")
+}
+
+fn unavailable(code: &str, sentence: &str) -> Reply {
+    Reply::error(503, code, sentence).header("retry-after", "5")
+}

@@ -1,0 +1,77 @@
+//! How the function works, read from its environment at start.
+
+use chain::{Address, Network, payment::Price};
+use domain::{
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+    toll::Offer,
+};
+use gemini::ModelList;
+use generation::Policy;
+use runtime::{ConfigurationError, Environment};
+use std::time::Duration;
+
+/// How long a payment is to stay valid. The answer takes less than half a minute; the rest is for settling again.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// One invocation may make an answer this long: longer than the function's time-out (28 s), so that no second one takes
+/// over from a living one.
+const LEASE: Duration = Duration::from_secs(40);
+
+/// The model's share of the 29 seconds after which API Gateway gives up; the facilitator takes 13 of them at most.
+const MODEL_TIME: Duration = Duration::from_secs(13);
+
+/// Where and by whom USDC is taken.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Terms {
+    pub network: Network,
+    pub pay_to: Address,
+    pub site: String,
+}
+
+impl Terms {
+    /// What an answer costs.
+    #[must_use]
+    pub const fn price(&self, offer: Offer) -> Price {
+        Price { network: self.network, amount: offer.price(), pay_to: self.pay_to, timeout: TIMEOUT }
+    }
+}
+
+/// How the function goes about it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where USDC is taken.
+    pub terms: Terms,
+    /// Asking the model.
+    pub policy: Policy,
+    /// How long one invocation may make an answer.
+    pub lease: Duration,
+    /// How long of it the model may take.
+    pub model_time: Duration,
+}
+
+impl Settings {
+    /// Reads and validates the settings. The caller waits for the answer, so the model is asked twice at most.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] names the variable that is out of its range.
+    pub fn from_environment(
+        environment: &Environment,
+        models: &ModelList,
+        terms: Terms,
+    ) -> Result<Self, ConfigurationError> {
+        let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
+        let base = millis("GEMINI_BACKOFF_BASE_MS", 500, 5_000)?;
+        let backoff = Backoff { attempts: 2, base, cap: Duration::from_secs(2) };
+        let breaker = BreakerPolicy {
+            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
+            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
+            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
+            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
+            reopen: Reopen::STANDARD,
+        };
+        let models = models.names().map(str::to_owned).collect();
+        Ok(Self { terms, policy: Policy { models, backoff, breaker }, lease: LEASE, model_time: MODEL_TIME })
+    }
+}

@@ -1,0 +1,244 @@
+//! Buying: the price, the answer, the same again, and everything that buys nothing.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use alloy_primitives::hex;
+use chain::wire::{self, SettlementResponse};
+use domain::{
+    ports::FacilitatorError,
+    toll::{Offer, Stage},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::*;
+use testkit::{Fault, Plan};
+
+#[test]
+fn an_agent_learns_the_price_in_both_versions_and_buys() {
+    let (world, offer) = (world(), Offer::Query);
+    let asked = send(&world, unpaid(offer.path(), QUESTION)).unwrap();
+    let (v2, v1) = (required(&asked), required_v1(&asked));
+    assert_eq!((v2.accepts[0].amount.as_str(), v2.accepts[0].pay_to), ("50000", PAY_TO));
+    assert_eq!((v1.accepts[0].max_amount_required.as_str(), v1.accepts[0].network.as_str()), ("50000", "base-sepolia"));
+    assert_eq!(v2.resource.url, "https://oracle.example/query");
+    assert!(v2.extensions["bazaar"]["schema"]["required"][0] == "query");
+
+    let reply = send(&world, paid(offer.path(), QUESTION, &pay(&v2, 1))).unwrap();
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    let body: Value = serde_json::from_str(reply.body()).unwrap();
+    assert_eq!((&body["verdict"]["verdict"], &body["endpoint"]), (&"GREEN".into(), &"/query".into()));
+    assert!(body["numbers"]["coherence"].as_f64().unwrap() >= body["numbers"]["threshold"].as_f64().unwrap());
+    let receipt: SettlementResponse = wire::decode(reply.header_value(wire::PAYMENT_RESPONSE).unwrap()).unwrap();
+    assert!(receipt.success && receipt.transaction.len() == 66);
+    assert_eq!(records(&world), [("OK".to_owned(), String::new())]);
+    let state = world.state();
+    let line = state.log.values().find(|line| line.contains("oracle_toll")).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["tx_hash"], &line["amount_usdc"]), (&"0x0000000000...".into(), &json!(0.05)));
+    assert!(!state.log.values().any(|line| line.contains(QUESTION)), "no question in the log");
+    assert!(!format!("{:?}", state.purchases).contains(QUESTION), "nor in the table");
+}
+
+#[test]
+fn version_1_buys_with_its_own_header() {
+    let world = world();
+    let v2 = payment_for(&world, Offer::Query, 1);
+    let v1 = json!({ "x402Version": 1, "scheme": "exact", "network": "base-sepolia", "payload": v2["payload"] });
+    let request = unpaid("/query", QUESTION).with_header("x-payment", &wire::encode(&v1).unwrap());
+    let reply = send(&world, request).unwrap();
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    let receipt: SettlementResponse = wire::decode(reply.header_value(wire::X_PAYMENT_RESPONSE).unwrap()).unwrap();
+    assert_eq!((receipt.success, receipt.network.as_str()), (true, "base-sepolia"));
+    let again = send(&world, paid("/query", QUESTION, &v2)).unwrap();
+    assert_eq!(again.body(), reply.body(), "the same payment in the other version's words");
+    assert_eq!(world.state().chain.settled, 1);
+}
+
+#[test]
+fn the_same_payment_gets_the_same_reply_and_nothing_else() {
+    let world = world();
+    let payment = payment_for(&world, Offer::QueryFull, 1);
+    let full = |question: &str| {
+        let dimension = json!({ "verdict": "GREEN", "analysis": format!("The demand for it is steady: {question}") });
+        let dimensions = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
+        let breakdown: serde_json::Map<_, _> =
+            dimensions.iter().map(|name| ((*name).to_owned(), dimension.clone())).collect();
+        let text =
+            json!({ "verdict": "GREEN", "summary": "Demand is real and the format fits.", "breakdown": breakdown });
+        Ok(domain::ports::ModelReply { text: text.to_string(), model_version: "m".to_owned(), status_warning: None })
+    };
+    world.state().answers.push_back(full("yes"));
+    let first = send(&world, paid("/query/full", QUESTION, &payment)).unwrap();
+    assert_eq!(first.status(), 200, "{}", first.body());
+    let numbers: Value = serde_json::from_str(first.body()).unwrap();
+    assert!(numbers["numbers"]["evidence"].as_f64().unwrap() > 1.0);
+    // Long after the payment's time is over, too.
+    world.advance(Duration::from_secs(7200));
+    let second = send(&world, paid("/query/full", QUESTION, &payment)).unwrap();
+    assert_eq!((second.status(), second.body()), (200, first.body()));
+    let other = send(&world, paid("/query/full", "Open a third shop?", &payment)).unwrap();
+    assert_eq!((other.status(), code(&other).as_str()), (409, "payment_used"));
+    // The same price, another offer.
+    let other = send(&world, paid("/analyze", QUESTION, &payment)).unwrap();
+    assert_eq!(other.status(), 409);
+    let replays = records(&world).into_iter().filter(|(status, _)| status == "REPLAY").count();
+    assert_eq!(replays, 3);
+    assert_eq!(world.state().chain.settled, 1);
+}
+
+#[test]
+fn what_does_not_pay_the_price_buys_nothing() {
+    let world = world();
+    let good = payment_for(&world, Offer::Query, 1);
+    let mut forged = good.clone();
+    forged["payload"]["signature"] = hex::encode_prefixed([27; 65]).into();
+    let dear = send(&world, paid("/query/premium", QUESTION, &good)).unwrap();
+    assert_eq!(
+        (dear.status(), required(&dear).error.as_deref()),
+        (402, Some("the payment is not the amount that is asked for"))
+    );
+    assert_eq!(send(&world, paid("/query", QUESTION, &forged)).unwrap().status(), 402);
+    let unreadable = send(&world, unpaid("/query", QUESTION).with_header("payment-signature", "e30")).unwrap();
+    assert_eq!((unreadable.status(), code(&unreadable).as_str()), (400, "payment_unreadable"));
+    world.advance(Duration::from_secs(280));
+    let late = send(&world, paid("/query", QUESTION, &good)).unwrap();
+    assert_eq!((late.status(), required(&late).error.as_deref()), (402, Some("the payment expires too soon")));
+    assert!(world.state().purchases.is_empty(), "what costs nothing to sign leaves no row");
+    let found = records(&world);
+    assert!(found.len() == 3 && found.iter().all(|(status, why)| status == "PAYMENT_REJECTED" && !why.is_empty()));
+    assert!(world.state().prompts.is_empty());
+    assert_eq!(world.state().chain.settled, 0);
+}
+
+#[test]
+fn requests_that_ask_nothing_are_refused_before_any_price() {
+    let world = world();
+    for (body, code_) in
+        [("", "malformed_json"), ("[]", "malformed_json"), ("{}", "query_invalid"), (r#"{"query":7}"#, "query_invalid")]
+    {
+        let reply = send(&world, runtime::http::Request::post("/query", body)).unwrap();
+        assert_eq!((reply.status(), code(&reply).as_str()), (400, code_), "{body}");
+    }
+    let long = "a ".repeat(2_001);
+    assert_eq!(send(&world, unpaid("/query", &long)).unwrap().status(), 400);
+    assert_eq!(send(&world, unpaid("/analyze", &format!("Shall we expand? {long}"))).unwrap().status(), 402);
+    assert_eq!(send(&world, runtime::http::Request::post("/query", vec![b' '; 300_000])).unwrap().status(), 413);
+    assert_eq!(send(&world, unpaid("/queries", QUESTION)).unwrap().status(), 404);
+}
+
+#[test]
+fn what_must_not_be_answered_is_not_sold_and_not_settled() {
+    let world = world();
+    let question = "I want to kill myself";
+    let payment = payment_for(&world, Offer::Query, 1);
+    let unpaid_reply = send(&world, unpaid("/query", question)).unwrap();
+    assert_eq!(unpaid_reply.status(), 422, "{}", unpaid_reply.body());
+    let reply = send(&world, paid("/query", question, &payment)).unwrap();
+    assert_eq!((reply.status(), reply.body()), (422, unpaid_reply.body()));
+    assert_eq!(records(&world)[0].0, "RAG_FAIL");
+    assert!(world.state().prompts.is_empty());
+    assert_eq!(world.state().chain.settled, 0);
+}
+
+#[test]
+fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    let failed = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    assert_eq!((failed.status(), code(&failed).as_str()), (503, "no_answer"));
+    assert_eq!(records(&world)[0].0, "RAG_FAIL");
+    assert_eq!(world.state().chain.settled, 0);
+    world.plan(Plan::none());
+    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
+    let reply =
+        domain::ports::ModelReply { text: held.to_string(), model_version: "m".to_owned(), status_warning: None };
+    world.state().answers.push_back(Ok(reply));
+    let filtered = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    assert_eq!((filtered.status(), code(&filtered).as_str()), (503, "no_answer"));
+    assert_eq!(world.state().chain.settled, 0);
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(world.state().chain.settled, 1);
+}
+
+#[test]
+fn no_answer_leaves_before_its_settlement_is_accepted() {
+    for (says, status) in [
+        (FacilitatorError::Refused("insufficient_funds".to_owned()), 402),
+        (FacilitatorError::Pending, 503),
+        (FacilitatorError::Unavailable("down".into()), 503),
+    ] {
+        let world = world();
+        let payment = payment_for(&world, Offer::Query, 1);
+        world.state().chain.says.push_back(says);
+        let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        assert_eq!(reply.status(), status, "{}", reply.body());
+        assert_eq!(world.state().chain.settled, 0);
+        let second = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        assert_eq!((second.status(), world.state().chain.settled), (200, 1));
+    }
+}
+
+#[test]
+fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    assert_eq!((reply.status(), code(&reply).as_str()), (503, "settlement_pending"));
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    assert_eq!(look(&world).unwrap().failed, 0);
+    let Some(Stage::Settled { confirmed: true, .. }) = purchase(&world).map(|found| found.stage().clone()) else {
+        panic!("{:?}", purchase(&world));
+    };
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(world.state().chain.settled, 1);
+}
+
+#[test]
+fn a_payment_that_nobody_settles_lapses() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    for _ in 0..10 {
+        world.advance(Duration::from_secs(61));
+        look(&world).unwrap();
+    }
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    assert_eq!(world.state().chain.settled, 0);
+}
+
+#[test]
+fn a_transfer_that_was_made_before_buys_once_whoever_shows_it() {
+    let world = world();
+    let transaction = format!("0x{}", "ab".repeat(32));
+    let request =
+        |path: &'static str, question: &str| unpaid(path, question).with_header("x-payment-transaction", &transaction);
+    let unknown = send(&world, request("/query", QUESTION)).unwrap();
+    assert_eq!((unknown.status(), code(&unknown).as_str()), (402, "payment_unconfirmed"));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    assert_eq!(send(&world, request("/query/full", QUESTION)).unwrap().status(), 402);
+    let reply = send(&world, request("/query", QUESTION)).unwrap();
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    assert_eq!(send(&world, request("/query", QUESTION)).unwrap().body(), reply.body());
+    assert_eq!(send(&world, request("/query", "Open a third shop?")).unwrap().status(), 409);
+    assert_eq!(world.state().chain.settled, 0);
+}
+
+#[test]
+fn a_transfer_that_bought_nothing_is_put_before_a_human() {
+    let world = world();
+    let transaction = format!("0x{}", "ab".repeat(32));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
+    assert_eq!(send(&world, request).unwrap().status(), 503);
+    world.advance(Duration::from_secs(3601));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
+}

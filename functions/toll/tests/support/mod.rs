@@ -1,0 +1,171 @@
+//! A buyer with a wallet, and a toll in a world.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests")]
+
+use alloy_primitives::{Address, B256, U256, address, hex};
+use audit::{FunctionJournal, TollJournal};
+use chain::{
+    Authorization, Network,
+    wire::{self, PaymentRequired, PaymentRequiredV1},
+};
+use domain::{
+    Timestamp,
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+    ports::{ModelReply, Purchases},
+    toll::{Offer, Purchase},
+};
+use generation::Policy;
+use k256::ecdsa::SigningKey;
+use runtime::http::{Reply, Request};
+use serde_json::{Value, json};
+use std::time::Duration;
+use testkit::{World, run};
+use toll::{Ports, Settings, Terms, handle};
+
+pub const NOW: i64 = 1_790_000_000;
+pub const PAY_TO: Address = address!("209693Bc6afc0C5328bA36FaF03C514EF312287C");
+const KEY: [u8; 32] = hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
+const PAYER: Address = address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+pub const QUESTION: &str = "Open a second shop?";
+
+pub fn settings() -> Settings {
+    Settings {
+        terms: Terms { network: Network::BaseSepolia, pay_to: PAY_TO, site: "https://oracle.example".to_owned() },
+        policy: Policy {
+            models: vec!["model-a".to_owned()],
+            backoff: Backoff { attempts: 2, base: Duration::from_millis(500), cap: Duration::from_secs(2) },
+            breaker: BreakerPolicy {
+                failures: 1000,
+                slow_successes: 1000,
+                slow: Duration::from_secs(40),
+                open: Duration::from_secs(60),
+                reopen: Reopen::STANDARD,
+            },
+        },
+        lease: Duration::from_secs(40),
+        model_time: Duration::from_secs(13),
+    }
+}
+
+/// A world whose model says something else each time it is asked.
+pub fn world() -> World {
+    let world = World::at(Timestamp::from_seconds(NOW));
+    let mut asked = 0;
+    world.state().model = Some(Box::new(move |_, _| {
+        asked += 1;
+        let text = json!({ "verdict": "GREEN", "summary": format!("Demand is real and the format fits, says answer {asked}.") });
+        Ok(ModelReply { text: text.to_string(), model_version: "m-1".to_owned(), status_warning: None })
+    }));
+    world
+}
+
+pub fn ports(world: &World) -> Ports<'_> {
+    Ports {
+        journal: TollJournal { store: world, log: world, alerts: world, clock: world },
+        rejections: FunctionJournal { function: "toll", notes: world, log: world, alerts: world, clock: world },
+        facilitator: world,
+        node: world,
+        model: world,
+        breakers: world,
+        randomness: world,
+        pause: world,
+        meter: world,
+    }
+}
+
+/// One request; `None` when the process died.
+pub fn send(world: &World, request: Request) -> Option<Reply> {
+    run(handle(ports(world), &settings(), request))
+}
+
+pub fn look(world: &World) -> Option<settlement::Report> {
+    let journal = TollJournal { store: world, log: world, alerts: world, clock: world };
+    run(settlement::run(settlement::Ports { journal, facilitator: world, node: world }))?.ok()
+}
+
+pub fn unpaid(path: &'static str, question: &str) -> Request {
+    Request::post(path, json!({ "query": question }).to_string())
+}
+
+/// What the 402 asks for, as version 2 says it.
+pub fn required(reply: &Reply) -> PaymentRequired {
+    wire::decode(reply.header_value(wire::PAYMENT_REQUIRED).unwrap()).unwrap()
+}
+
+pub fn required_v1(reply: &Reply) -> PaymentRequiredV1 {
+    serde_json::from_str(reply.body()).unwrap()
+}
+
+/// A payment of what is asked for, signed for the world's time.
+pub fn pay(required: &PaymentRequired, nonce: u8) -> Value {
+    let accepted = &required.accepts[0];
+    let authorization = Authorization {
+        from: PAYER,
+        to: accepted.pay_to,
+        value: accepted.amount.parse().unwrap(),
+        valid_after: U256::from(NOW - 600),
+        valid_before: U256::from(NOW + 300),
+        nonce: B256::repeat_byte(nonce),
+    };
+    json!({
+        "x402Version": 2,
+        "resource": required.resource,
+        "accepted": accepted,
+        "payload": signed(&authorization),
+    })
+}
+
+pub fn signed(authorization: &Authorization) -> Value {
+    let key = SigningKey::from_bytes(&KEY.into()).unwrap();
+    let (signature, recovery) =
+        key.sign_prehash_recoverable(authorization.digest(Network::BaseSepolia).as_slice()).unwrap();
+    let mut bytes = [0; 65];
+    bytes[..64].copy_from_slice(&signature.to_bytes());
+    bytes[64] = 27 + u8::from(recovery.is_y_odd());
+    json!({
+        "signature": hex::encode_prefixed(bytes),
+        "authorization": {
+            "from": authorization.from,
+            "to": authorization.to,
+            "value": authorization.value.to_string(),
+            "validAfter": authorization.valid_after.to_string(),
+            "validBefore": authorization.valid_before.to_string(),
+            "nonce": authorization.nonce,
+        },
+    })
+}
+
+pub fn paid(path: &'static str, question: &str, payment: &Value) -> Request {
+    unpaid(path, question).with_header("payment-signature", &wire::encode(payment).unwrap())
+}
+
+/// The payment for an offer, after asking for its price.
+pub fn payment_for(world: &World, offer: Offer, nonce: u8) -> Value {
+    let reply = send(world, unpaid(offer.path(), QUESTION)).unwrap();
+    assert_eq!(reply.status(), 402, "{}", reply.body());
+    pay(&required(&reply), nonce)
+}
+
+/// The only purchase.
+pub fn purchase(world: &World) -> Option<Purchase> {
+    let id = world.state().purchases.keys().next().cloned()?;
+    let store: &dyn Purchases = world;
+    Some(run(store.load(&id)).unwrap().unwrap().unwrap().value)
+}
+
+pub fn code(reply: &Reply) -> String {
+    serde_json::from_str::<Value>(reply.body()).unwrap()["code"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Status and detail of every x402 record in the log.
+pub fn records(world: &World) -> Vec<(String, String)> {
+    let state = world.state();
+    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let toll = |line: Value| match (line["source"].as_str(), line["details"]["source"].as_str()) {
+        (Some("oracle_toll"), _) => Some((text(&line["status"]), text(&line["error_detail"]))),
+        (_, Some("oracle_toll")) => Some((text(&line["details"]["status"]), text(&line["details"]["error_detail"]))),
+        _ => None,
+    };
+    lines.filter_map(toll).collect()
+}

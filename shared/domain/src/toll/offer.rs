@@ -1,0 +1,129 @@
+//! What is for sale, as data.
+
+use crate::Tier;
+use serde::{Deserialize, Serialize};
+
+/// One address that answers for a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offer {
+    /// A verdict in one sentence.
+    Query,
+    /// A verdict with its dimensions.
+    QueryFull,
+    /// A verdict with its dimensions and what to do.
+    QueryPremium,
+    /// A verdict with its dimensions on a longer text.
+    Analyze,
+}
+
+struct Row {
+    path: &'static str,
+    /// Millionths of a dollar.
+    price: u64,
+    tier: Tier,
+    /// The longest question, in characters.
+    longest: usize,
+    description: &'static str,
+}
+
+const QUERY: Row = Row {
+    path: "/query",
+    price: 50_000,
+    tier: Tier::Quick,
+    longest: 4_000,
+    description: "A verdict (GREEN, AMBER, RED or NULL) on a question, with one sentence and its coherence score.",
+};
+const QUERY_FULL: Row = Row {
+    path: "/query/full",
+    price: 250_000,
+    tier: Tier::Full,
+    longest: 4_000,
+    description: "A verdict on a question with five analysed dimensions and every number of its coherence check.",
+};
+const QUERY_PREMIUM: Row = Row {
+    path: "/query/premium",
+    price: 1_000_000,
+    tier: Tier::Strategy,
+    longest: 4_000,
+    description: "A verdict on a question with five analysed dimensions, a next step, an alternative and three tests.",
+};
+const ANALYZE: Row = Row {
+    path: "/analyze",
+    price: 250_000,
+    tier: Tier::Full,
+    longest: 20_000,
+    description: "A verdict on a text of up to 20,000 characters with five analysed dimensions.",
+};
+
+impl Offer {
+    /// Every offer.
+    pub const ALL: [Self; 4] = [Self::Query, Self::QueryFull, Self::QueryPremium, Self::Analyze];
+
+    const fn row(self) -> Row {
+        match self {
+            Self::Query => QUERY,
+            Self::QueryFull => QUERY_FULL,
+            Self::QueryPremium => QUERY_PREMIUM,
+            Self::Analyze => ANALYZE,
+        }
+    }
+
+    /// The offer at this path.
+    #[must_use]
+    pub fn at(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|offer| offer.path() == path)
+    }
+
+    /// Where it is asked for.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        self.row().path
+    }
+
+    /// The price in millionths of a dollar, the smallest unit of USDC.
+    #[must_use]
+    pub const fn price(self) -> u64 {
+        self.row().price
+    }
+
+    /// The price in dollars, as the audit log has it.
+    #[must_use]
+    pub fn dollars(self) -> f64 {
+        f64::from(u32::try_from(self.price()).unwrap_or(u32::MAX)) / 1_000_000.0
+    }
+
+    /// What the answer holds.
+    #[must_use]
+    pub const fn tier(self) -> Tier {
+        self.row().tier
+    }
+
+    /// The longest question, in characters.
+    #[must_use]
+    pub const fn longest(self) -> usize {
+        self.row().longest
+    }
+
+    /// What it is, for people and catalogues.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        self.row().description
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prices_are_those_of_the_specification() {
+        let prices: Vec<_> = Offer::ALL.into_iter().map(|offer| (offer.path(), offer.dollars())).collect();
+        let expected = [("/query", 0.05), ("/query/full", 0.25), ("/query/premium", 1.0), ("/analyze", 0.25)];
+        assert_eq!(prices, expected);
+        for offer in Offer::ALL {
+            assert_eq!(Offer::at(offer.path()), Some(offer));
+        }
+        assert_eq!(Offer::at("/query/"), None);
+    }
+}

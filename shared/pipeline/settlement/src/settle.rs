@@ -1,0 +1,80 @@
+//! One attempt at a settlement.
+
+use crate::{Ports, SettlementError};
+use audit::{Change, Record, TollStatus};
+use domain::{
+    Alert, Timestamp,
+    alert::Severity,
+    ports::{FacilitatorError, Versioned, Whereabouts},
+    toll::{Problem, Purchase, Stage},
+};
+use serde_json::json;
+
+/// Asks the facilitator to settle a purchase whose answer is kept, and keeps what came of it. The caller has counted the
+/// attempt (with the answer, or by [`Purchase::settle_again`]), so a process that dies in here is followed by one that
+/// knows of it.
+///
+/// A refusal ends nothing: anybody may have submitted the payment, and then the facilitator refuses it too. After an
+/// attempt whose outcome nobody knows the chain is asked at once; the schedule asks it again, and last of all once the
+/// payment's time is over.
+///
+/// # Errors
+/// [`SettlementError`]: what came of it is not kept; the schedule finds out.
+pub async fn settle(
+    ports: Ports<'_>,
+    purchase: Versioned<Purchase>,
+    triggered_at: Timestamp,
+) -> Result<Versioned<Purchase>, SettlementError> {
+    let (Stage::Settling { attempts, .. }, Some(signed)) = (purchase.value.stage(), purchase.value.signed()) else {
+        return Ok(purchase);
+    };
+    let mut outcome = ports.facilitator.settle(signed).await.map(|transaction| (transaction, false));
+    if *attempts > 1
+        && matches!(outcome, Err(FacilitatorError::Refused(_)))
+        && let Ok(Whereabouts::Used { transaction, is_ours: true }) = ports.node.whereabouts(signed).await
+    {
+        outcome = Ok((transaction, true));
+    }
+    let decide = |purchase: &mut Purchase, now: Timestamp| match &outcome {
+        Ok((transaction, is_confirmed)) => settled(purchase, transaction, *is_confirmed, now, triggered_at),
+        Err(error) => {
+            let (why, is_refusal) = (error.to_string(), matches!(error, FacilitatorError::Refused(_)));
+            let status = if is_refusal { TollStatus::PaymentRejected } else { TollStatus::RpcUnreachable };
+            if purchase.not_settled(Problem { why: why.clone(), is_refusal }).is_err() {
+                return Change::nothing(());
+            }
+            let records = match purchase.repeat() {
+                true => vec![Record::toll(now, triggered_at, status, &why)],
+                false => Vec::new(),
+            };
+            Change::recorded(records, ())
+        }
+    };
+    Ok(ports.journal.commit(purchase, decide).await?.settle().await.0)
+}
+
+/// The transfer to us is made: the answer may leave. Without one, a human gives the money back.
+pub(crate) fn settled(
+    purchase: &mut Purchase,
+    transaction: &str,
+    is_confirmed: bool,
+    now: Timestamp,
+    triggered_at: Timestamp,
+) -> Change<()> {
+    let made = purchase.answered().map(|answer| answer.facts.clone());
+    match purchase.settled(transaction, is_confirmed, now) {
+        Err(_) => Change::nothing(()),
+        Ok(false) => {
+            let facts = json!({ "confirmed": is_confirmed, "made": made });
+            let record = Record::toll(now, triggered_at, TollStatus::Ok, "").with_details(facts);
+            Change::recorded(vec![record], ())
+        }
+        Ok(true) => {
+            let detail = "a payment in USDC was settled and has no answer: give it back (oracle toll list)";
+            let record = Record::toll(now, triggered_at, TollStatus::RagFail, "settled without an answer");
+            let subject = purchase.id().reference();
+            let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, detail);
+            Change::recorded(vec![record], ()).alerting(alert)
+        }
+    }
+}

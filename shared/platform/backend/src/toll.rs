@@ -1,0 +1,43 @@
+//! Clients of the toll: the facilitator and a node.
+
+use crate::{Backend, BackendError};
+use chain::{Address, FacilitatorClient, Network, NodeClient};
+use runtime::{ConfigurationError, System};
+use std::sync::Arc;
+
+/// Where USDC is taken, and whom to ask about it.
+
+pub struct Till {
+    /// The network.
+    pub network: Network,
+    /// Who is paid.
+    pub pay_to: Address,
+    /// Who submits payments.
+    pub facilitator: FacilitatorClient,
+    /// A node of the network.
+    pub node: NodeClient,
+}
+
+impl Backend {
+    /// What the toll needs; `None` where it has no address to be paid at, and so sells nothing.
+    ///
+    /// # Errors
+    /// [`BackendError`] when a variable is missing or malformed.
+    pub fn till(&self) -> Result<Option<Till>, BackendError> {
+        let Some(pay_to) = self.environment.optional("TOLL_PAY_TO") else { return Ok(None) };
+        let malformed = |name, expected: &str| ConfigurationError::Malformed { name, expected: expected.to_owned() };
+        let parsed = pay_to.trim().parse::<Address>().ok().filter(|address| *address != Address::ZERO);
+        let pay_to = parsed.ok_or_else(|| malformed("TOLL_PAY_TO", "an address of 0x and 40 hexadecimal digits"))?;
+        let network = Network::parse(&self.required("TOLL_NETWORK")?)
+            .ok_or_else(|| malformed("TOLL_NETWORK", "base or base-sepolia"))?;
+        let (facilitator, node) = (self.required("TOLL_FACILITATOR_URL")?, self.required("TOLL_RPC_URL")?);
+        let url = "an http or https URL";
+        Ok(Some(Till {
+            network,
+            pay_to,
+            facilitator: FacilitatorClient::new(&facilitator).ok_or_else(|| malformed("TOLL_FACILITATOR_URL", url))?,
+            node: NodeClient::new(&node, network, pay_to, Arc::new(System))
+                .ok_or_else(|| malformed("TOLL_RPC_URL", url))?,
+        }))
+    }
+}

@@ -1,0 +1,115 @@
+//! Purchases in USDC, the facilitator and the chain, in a [`World`]. The chain submits a payment once, whoever asks.
+
+use super::{PAGE, planned, storage};
+use crate::{
+    faults::Trouble,
+    world::{State, World},
+};
+use async_trait::async_trait;
+use domain::{
+    SessionId, Timestamp,
+    ports::{
+        Facilitator, FacilitatorError, Node, Purchases, SaveError, StorageError, Transfer, Versioned, Whereabouts,
+    },
+    toll::{List, Purchase, SignedPayment},
+};
+
+#[async_trait]
+impl Purchases for World {
+    async fn load(&self, id: &SessionId) -> Result<Option<Versioned<Purchase>>, StorageError> {
+        let read = self.boundary("purchases.load", |state| {
+            state.purchases.get(id).map(|(value, version)| Versioned { value: value.clone(), version: *version })
+        });
+        read.await.map_err(|_| storage("purchases.load"))
+    }
+
+    async fn save(&self, purchase: &Purchase, expected: u64) -> Result<u64, SaveError> {
+        let write = self.boundary("purchases.save", |state| {
+            if state.purchases.get(purchase.id()).map_or(0, |(_, version)| *version) != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.purchases.insert(purchase.id().clone(), (purchase.clone(), expected + 1));
+            Ok(expected + 1)
+        });
+        write.await.unwrap_or_else(|_| Err(storage("purchases.save").into()))
+    }
+
+    async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError> {
+        let read = self.boundary("purchases.listed", |state| {
+            let next = |purchase: &Purchase| purchase.next().filter(|(of, due)| *of == list && *due <= until);
+            let purchases = state.purchases.values().map(|(purchase, _)| purchase);
+            let mut due: Vec<_> =
+                purchases.filter_map(|purchase| Some((next(purchase)?.1, purchase.id().clone()))).collect();
+            due.sort();
+            due.into_iter().take(PAGE).map(|(_, id)| id).collect()
+        });
+        read.await.map_err(|_| storage("purchases.listed"))
+    }
+}
+
+fn trouble(trouble: Trouble) -> FacilitatorError {
+    match trouble {
+        Trouble::Refused(402) => FacilitatorError::Refused("insufficient_funds".to_owned()),
+        Trouble::Failed | Trouble::Refused(_) => FacilitatorError::Unavailable(planned()),
+    }
+}
+
+fn key(payment: &SignedPayment) -> (String, String) {
+    (payment.payer.clone(), payment.nonce.clone())
+}
+
+/// Why the chain would not take a payment now.
+fn problem(state: &State, payment: &SignedPayment) -> Option<FacilitatorError> {
+    let refused = |reason: &str| Some(FacilitatorError::Refused(reason.to_owned()));
+    if state.chain.used.contains_key(&key(payment)) {
+        return refused("invalid_exact_evm_nonce_already_used");
+    }
+    if payment.valid_before.as_millis() <= state.now {
+        return refused("invalid_exact_evm_payload_authorization_valid_before");
+    }
+    None
+}
+
+#[async_trait]
+impl Facilitator for World {
+    async fn verify(&self, payment: &SignedPayment) -> Result<(), FacilitatorError> {
+        let read = self.boundary("facilitator.verify", |state| problem(state, payment).map_or(Ok(()), Err));
+        read.await.unwrap_or_else(|met| Err(trouble(met)))
+    }
+
+    async fn settle(&self, payment: &SignedPayment) -> Result<String, FacilitatorError> {
+        let write = self.boundary("facilitator.settle", |state| {
+            if let Some(says) = state.chain.says.pop_front() {
+                return Err(says);
+            }
+            if let Some(problem) = problem(state, payment) {
+                return Err(problem);
+            }
+            state.chain.settled += 1;
+            let transaction = format!("0x{:064x}", state.chain.settled);
+            state.chain.used.insert(key(payment), (transaction.clone(), true));
+            Ok(transaction)
+        });
+        write.await.unwrap_or_else(|met| Err(trouble(met)))
+    }
+}
+
+#[async_trait]
+impl Node for World {
+    async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError> {
+        let read = self.boundary("node.whereabouts", |state| match state.chain.used.get(&key(payment)) {
+            Some((transaction, is_ours)) => Whereabouts::Used { transaction: transaction.clone(), is_ours: *is_ours },
+            None => Whereabouts::Unused { head: Timestamp::from_millis(state.now) },
+        });
+        read.await.map_err(|_| storage("node.whereabouts"))
+    }
+
+    async fn transfer(&self, transaction: &str, amount: u64) -> Result<Transfer, StorageError> {
+        let read = self.boundary("node.transfer", |state| match state.chain.transfers.get(transaction) {
+            Some((payer, paid)) if *paid == amount => Transfer::Paid { payer: payer.clone() },
+            Some(_) => Transfer::Refused("the transaction does not transfer the amount that is asked for".to_owned()),
+            None => Transfer::Unconfirmed("the transaction is not on the chain".to_owned()),
+        });
+        read.await.map_err(|_| storage("node.transfer"))
+    }
+}
