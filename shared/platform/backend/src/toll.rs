@@ -6,7 +6,6 @@ use runtime::{ConfigurationError, System};
 use std::sync::Arc;
 
 /// Where USDC is taken, and whom to ask about it.
-
 pub struct Till {
     /// The network.
     pub network: Network,
