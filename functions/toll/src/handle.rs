@@ -14,6 +14,7 @@ use domain::{
     toll::Offer,
 };
 use runtime::http::{Reply, Request};
+use serde_json::json;
 
 /// What the function needs from outside.
 #[derive(Clone, Copy)]
