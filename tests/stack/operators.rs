@@ -222,7 +222,13 @@ async fn a_verdict_held_for_a_day_is_refunded_once() {
     let document = world.aws.document(&sale.session, "SALE").await.expect("a sale");
     assert_eq!(document["money"]["state"], "refunded", "{document}");
     assert_eq!(refunds(&world).await, 1);
-    assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
+    let mail = eventually("the letter about it", SOON, async || world.mails(&sale.email).await.pop()).await;
+    assert_eq!(mail["subject"], "Your payment has been refunded");
+    let page = world.verdict(&sale.session).await;
+    assert_eq!(page.json()["error"], "Analysis failed. Your payment was returned.");
+    assert!(page.json()["refunded_at"].is_string(), "{}", page.text);
+    world.drained().await;
+    assert_eq!(world.mails(&sale.email).await.len(), 1);
 }
 
 /// A paid session whose webhook never came is found by the daily comparison, and delivered.

@@ -12,9 +12,10 @@ use domain::{
 const CRITICAL_FROM: u32 = 3;
 
 /// The messages that its workers ought to have. Each may be one too many: claims make one piece of work of two
-/// messages. None where only records or alerts are left to be written, and none for money that went back or a smoke test.
+/// messages. None where only records or alerts are left to be written, none for a smoke test, and for money that
+/// went back none but the letter that says so.
 pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
-    if !sale.is_money_kept() || sale.smoke() {
+    if sale.smoke() {
         return Vec::new();
     }
     let session_id = || sale.session_id().clone();
@@ -25,6 +26,7 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
         ordered_by: OrderedBy::Deadlines,
     };
     let first = match sale.fulfilment() {
+        _ if !sale.is_money_kept() => None,
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => Some(order()),
         // The order of a finished verdict archives it and orders its mail.
         Fulfilment::Ready { archived, .. } if !archived || *sale.mail() == Mail::NotOrdered => Some(order()),
@@ -37,7 +39,8 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
         | Fulfilment::Failed { .. }
         | Fulfilment::Erased { .. } => None,
     };
-    let mails = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
+    let letters = Letter::ALL.into_iter().filter(|letter| sale.is_money_kept() || sale.is_to_send(*letter));
+    let mails = letters.filter_map(|letter| match sale.letter(letter) {
         Mail::Ordered | Mail::Sending { .. } => {
             Some(Message::Mail { v: VERSION, session_id: session_id(), ordered_at: now, letter })
         }
@@ -56,7 +59,8 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
         times if times < CRITICAL_FROM => Severity::Error,
         _ => Severity::Critical,
     };
-    let overdue = Letter::ALL.into_iter().find_map(|letter| match sale.letter(letter) {
+    let mut letters = Letter::ALL.into_iter().filter(|letter| sale.is_money_kept() || sale.is_to_send(*letter));
+    let overdue = letters.find_map(|letter| match sale.letter(letter) {
         Mail::Retrying { due, .. } if *due <= now => Some((letter, *due)),
         _ => None,
     });

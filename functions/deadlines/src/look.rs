@@ -5,8 +5,8 @@ use audit::{Change, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
-    mail::Mail,
-    message::Message,
+    mail::{Letter, Mail},
+    message::{self, Message},
     money::Authorisation,
     open_work::{OpenWork, Work},
     ports::{Ledger, Meter, OpenSales, Payments, Queue, SaleData, SaleMails, StorageError, Versioned},
@@ -145,7 +145,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     match open.work {
         Work::InFlight => chase(ports, sale).await,
         Work::Erasure => erase(ports, session).await,
-        Work::Refund => Ok(refund::carry_out(refund_ports(ports), session).await.map(drop)?),
+        Work::Refund => give_back(ports, session).await,
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
         // Nothing switches this off: what must not be answered is not kept. A follow-up has no money of its own.
         Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
@@ -173,6 +173,18 @@ async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
     let erased = erasure::carry_out(erasing, session).await;
     refund::carry_out(refund_ports(ports), session).await?;
     erased.map(drop)
+}
+
+/// Carries a refund out, and sends the letter that tells of it on its way. What is lost of it is chased.
+async fn give_back(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
+    refund::carry_out(refund_ports(ports), session).await?;
+    let Some(sale) = ports.journal.store.load(session).await? else { return Ok(()) };
+    if sale.value.is_to_send(Letter::Refund) && *sale.value.letter(Letter::Refund) == Mail::Ordered {
+        let (session_id, ordered_at) = (session.clone(), ports.journal.clock.now());
+        let letter = Message::Mail { v: message::VERSION, session_id, ordered_at, letter: Letter::Refund };
+        ports.mails.send(&letter).await?;
+    }
+    Ok(())
 }
 
 const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
@@ -247,10 +259,8 @@ fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert 
 /// The policy as the authorisation in the log names it.
 fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
     match work {
-        Work::Declined => Authorisation::parse("policy authority-gate", "the question must not be answered"),
-        _ => {
-            Authorisation::parse("policy quarantine-24h", "held by the content filter for 24 hours without a decision")
-        }
+        Work::Declined => Authorisation::by_policy("authority-gate", "the question must not be answered"),
+        _ => Authorisation::by_policy("quarantine-24h", "held by the content filter for 24 hours without a decision"),
     }
 }
 
@@ -264,7 +274,7 @@ async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(),
     let decide = |sale: &mut Sale, now| by_policy(sale, work, &checkout, &policy, now);
     let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
     if decided == Decided::Refund {
-        refund::carry_out(refund_ports(ports), &session).await?;
+        give_back(ports, &session).await?;
     }
     Ok(())
 }

@@ -90,6 +90,16 @@
       "A person is looking at your verdict. It will be delivered, or your payment refunded, within 24 hours.");
   };
 
+  // When the money went back, where it did.
+  const showRefund = (id, { refunded_at: refundedAt }) => {
+    const date = new Date(refundedAt ?? NaN);
+    const known = !Number.isNaN(date.getTime());
+    const sentence = known ? `Your payment was refunded on ${date.toLocaleDateString("en-CA", { dateStyle: "long" })}.` : "";
+    setText(id, known ? `${sentence} Most banks show it within 5 to 10 business days.` : "");
+    byId(id).hidden = !known;
+    return sentence;
+  };
+
   // Who helps and what to do instead: of a question that is not answered.
   const showHelp = (id, { resources = [], suggested_actions: actions = [] }) => {
     const lines = [...resources.map(({ name, contact }) => `${name}: ${contact}`), ...actions];
@@ -110,14 +120,15 @@
     const known = status !== 404 && status !== 410 && SESSION_ID.test(sessionId);
     byId("problem-reference").hidden = !known;
     setText("problem-id", known ? sessionId.slice(-REFERENCE_CHARACTERS) : "");
-    byId("again").hidden = [404, 410, 422].includes(status);
+    byId("again").hidden = [404, 410, 422].includes(status) || Boolean(reply.refunded_at);
+    const refunded = showRefund("problem-refund", reply);
     // An open session can still be paid; the address is Stripe's.
     const pay = reply.payment_url;
     byId("pay").hidden = typeof pay !== "string" || !/^https?:\/\//.test(pay);
     if (!byId("pay").hidden) byId("pay").href = pay;
     byId("again").classList.toggle("quiet", !byId("pay").hidden);
     byId("front").hidden = Boolean(reply.crisis);
-    show("problem", title, `${title}. ${sentence}`);
+    show("problem", title, `${title}. ${sentence} ${refunded}`.trim());
   };
 
   // ---- a verdict: the one that was bought, and that of its follow-up ----
@@ -210,6 +221,7 @@
   const showVerdict = (reply) => {
     const { verdict: word, summary } = reply.verdict;
     fill(article, NAMES[reply.tier], reply);
+    showRefund("refund", reply);
     showFollowUp(reply);
     const { followup } = reply;
     if (followup) {

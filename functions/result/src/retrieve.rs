@@ -23,6 +23,8 @@ const RETRY_AFTER: &str = "2";
 
 /// The same while the verdict is tried again: the next attempt is not near.
 const RETRY_AFTER_FAILURE: &str = "10";
+/// The field that says when the money went back.
+const REFUNDED_AT: &str = "refunded_at";
 
 /// Answers whoever asks for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
@@ -56,7 +58,7 @@ impl Retrieval<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
-                self.failed()
+                self.failed(&sale.value)
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
@@ -86,7 +88,7 @@ impl Retrieval<'_> {
             Fulfilment::Erased { .. } => erased(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => declined_reply(declined, &sale.value),
-                None => self.failed(),
+                None => self.failed(&sale.value),
             },
         }
     }
@@ -104,7 +106,7 @@ impl Retrieval<'_> {
             Ok(followup) => followup,
             Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         };
-        let reply = self.verdict_reply(&cached, followup);
+        let reply = self.verdict_reply(&cached, sale.value.refunded_at(), followup);
         match self.record_retrieval(sale, &gate).await {
             Ok(()) => reply,
             // What the filter did is on record, or nothing is shown (content filter GAP-L, fail closed).
@@ -126,7 +128,7 @@ impl Retrieval<'_> {
         if gate.term_count() > 0 || gate.delivered().is_none() {
             return unavailable;
         }
-        self.verdict_reply(&cached, Map::new())
+        self.verdict_reply(&cached, None, Map::new())
     }
 
     /// An attempt failed, and the next one comes by itself: the page says so, and when.
@@ -139,7 +141,12 @@ impl Retrieval<'_> {
         Reply::json(202, &body).header("retry-after", RETRY_AFTER_FAILURE)
     }
 
-    fn verdict_reply(&self, cached: &CachedVerdict, followup: Map<String, Value>) -> Reply {
+    fn verdict_reply(
+        &self,
+        cached: &CachedVerdict,
+        refunded_at: Option<Timestamp>,
+        followup: Map<String, Value>,
+    ) -> Reply {
         let mut body = match serde_json::to_value(cached) {
             Ok(Value::Object(body)) => body,
             _ => return temporarily_unavailable(),
@@ -151,6 +158,9 @@ impl Retrieval<'_> {
         // The page has the first verdict from its own sale.
         body.remove("first");
         body.extend(followup);
+        if let Some(at) = refunded_at {
+            body.insert(REFUNDED_AT.to_owned(), at.to_iso().into());
+        }
         if gates::may_echo(&cached.query) {
             body.insert("query".to_owned(), customer_text::visible(&cached.query).into());
         } else {
@@ -317,7 +327,10 @@ impl Retrieval<'_> {
 
     /// The end of a sale without a verdict. Counted, so that the alarm on 5xx replies can leave it out: whoever has to act
     /// was alerted when the sale failed.
-    fn failed(&self) -> Reply {
+    fn failed(&self, sale: &Sale) -> Reply {
+        if let Some(at) = sale.refunded_at() {
+            return Reply::json(500, &json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }));
+        }
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
         Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED }))
     }
@@ -381,16 +394,17 @@ fn declined_reply(declined: &Declined, sale: &Sale) -> Reply {
         Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
         _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),
     };
-    Reply::json(
-        422,
-        &json!({
-            "error": sentence,
-            "code": "declined",
-            "resources": declined.helpers,
-            "suggested_actions": declined.advice,
-            "crisis": declined.is_crisis,
-        }),
-    )
+    let mut body = json!({
+        "error": sentence,
+        "code": "declined",
+        "resources": declined.helpers,
+        "suggested_actions": declined.advice,
+        "crisis": declined.is_crisis,
+    });
+    if let Some(at) = sale.refunded_at().filter(|_| !declined.is_crisis) {
+        body[REFUNDED_AT] = at.to_iso().into();
+    }
+    Reply::json(422, &body)
 }
 
 pub(crate) fn temporarily_unavailable() -> Reply {

@@ -118,6 +118,7 @@ const fn mail_title(letter: Letter) -> &'static str {
         Letter::Verdict => "verdict mail",
         Letter::SilentDrop => "question mail",
         Letter::Divergence => "divergence mail",
+        Letter::Refund => "refund mail",
     }
 }
 

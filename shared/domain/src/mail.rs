@@ -15,11 +15,13 @@ pub enum Letter {
     SilentDrop,
     /// That a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
     Divergence,
+    /// That the money went back by itself.
+    Refund,
 }
 
 impl Letter {
     /// Every letter.
-    pub const ALL: [Self; 3] = [Self::Verdict, Self::SilentDrop, Self::Divergence];
+    pub const ALL: [Self; 4] = [Self::Verdict, Self::SilentDrop, Self::Divergence, Self::Refund];
 
     /// Its name in logs and lists.
     #[must_use]
@@ -28,6 +30,7 @@ impl Letter {
             Self::Verdict => "verdict",
             Self::SilentDrop => "silent_drop",
             Self::Divergence => "divergence",
+            Self::Refund => "refund",
         }
     }
 }
@@ -131,6 +134,12 @@ impl Mail {
             | Self::Held
             | Self::Unknown { .. } => None,
         }
+    }
+
+    /// Whether nobody asked for it.
+    #[must_use]
+    pub const fn is_not_ordered(&self) -> bool {
+        matches!(self, Self::NotOrdered)
     }
 
     /// Whether it still has to be sent by somebody other than a human.

@@ -62,6 +62,9 @@ impl fmt::Display for PaymentId {
     }
 }
 
+/// What the name of a policy begins with.
+const POLICY: &str = "policy ";
+
 /// Who or what decided that money goes back (Silent Drop, invariant 6; DESIGN: the policy is in the record).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unparsed", into = "Unparsed")]
@@ -85,6 +88,20 @@ impl Authorisation {
     /// [`InvalidWords`].
     pub fn parse(by: &str, reason: &str) -> Result<Self, InvalidWords> {
         Ok(Self { by: words::parse(by)?, reason: words::parse(reason)? })
+    }
+
+    /// That of a policy, which no human decided at that moment.
+    ///
+    /// # Errors
+    /// [`InvalidWords`].
+    pub fn by_policy(name: &str, reason: &str) -> Result<Self, InvalidWords> {
+        Self::parse(&format!("{POLICY}{name}"), reason)
+    }
+
+    /// Whether a policy decided.
+    #[must_use]
+    pub fn is_by_policy(&self) -> bool {
+        self.by.starts_with(POLICY)
     }
 
     /// Who decided.

@@ -3,6 +3,9 @@
 /// The verdict cannot be produced (Verdict Pipeline FM-2; Gemini Timeout, retries exhausted).
 pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
 
+/// The verdict cannot be produced, and the money is back already: nobody has to ask for it any more.
+pub const FAILED_AND_REFUNDED: &str = "Analysis failed. Your payment was returned.";
+
 /// The verdict cannot be produced now (Gemini Timeout, circuit open).
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
@@ -62,6 +65,22 @@ We'll process your verdict manually and send it within 24 hours at no additional
 If you'd prefer a refund instead, just say so in your reply — we'll process it immediately.
 
 We're sorry for the friction. We hold ourselves to a higher standard.
+
+— 42 Sisters AI
+oracle@42sisters.ai
+";
+
+/// The subject of the mail about an automatic refund.
+pub const REFUND_SUBJECT: &str = "Your payment has been refunded";
+
+/// The body of the mail about an automatic refund.
+pub const REFUND_BODY: &str = "Hi there,
+
+We could not give you a verdict, so we have refunded your payment in full. You don't have to do anything.
+
+The money goes back to the card or account you paid with. Most banks show it within 5 to 10 business days.
+
+If anything about this is unclear, just reply to this email.
 
 — 42 Sisters AI
 oracle@42sisters.ai

@@ -96,6 +96,7 @@ fn kind(subject: &str) -> Option<Letter> {
         (texts::VERDICT_MAIL_SUBJECT, Letter::Verdict),
         (texts::SILENT_DROP_SUBJECT, Letter::SilentDrop),
         (texts::DIVERGENCE_SUBJECT, Letter::Divergence),
+        (texts::REFUND_SUBJECT, Letter::Refund),
     ];
     kinds.into_iter().find(|(known, _)| *known == subject).map(|(_, letter)| letter)
 }
@@ -196,7 +197,8 @@ impl Checker {
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
         Rule::Authority.require(customer.is_sold, || "the model is asked what must not be answered".to_owned())?;
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
-        let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
+        let late =
+            gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right && kind != Letter::Refund;
         Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;
         self.not_forgotten(session, invocation, "the model is asked")?;
         let calls = invocation.asked;
@@ -254,6 +256,12 @@ impl Checker {
         Rule::OneMail.require(recorded, || "a draft went out that nobody recorded".to_owned())?;
         match kind {
             Letter::Verdict => {}
+            Letter::Refund => {
+                let back = customer.payment_id().is_some_and(|payment| {
+                    state.refunds_of(&payment).next().is_some() || state.given_back.contains(&payment)
+                });
+                return Rule::Money.require(back, || "a mail tells of a refund that was never made".to_owned());
+            }
             Letter::Divergence => {
                 return Rule::States.require(sale.regenerated_at().is_some(), || "told of no regeneration".to_owned());
             }

@@ -4,7 +4,13 @@ use crate::{
     cast::Customer,
     rules::{Rule, Violation},
 };
-use domain::{Alert, Metric, Sale, mail::Mail, money::Money, open_work::Work, sale::Fulfilment};
+use domain::{
+    Alert, Metric, Sale,
+    mail::{Letter, Mail},
+    money::Money,
+    open_work::Work,
+    sale::Fulfilment,
+};
 use testkit::world::State;
 
 /// How a sale ended.
@@ -181,7 +187,15 @@ impl Case<'_> {
             made || self.state.given_back.contains(&payment)
         });
         Rule::Money.require(back, || "refunded, says the sale, and Stripe says no".to_owned())?;
-        Ok(End::Refunded)
+        match self.sale.letter(Letter::Refund) {
+            // By a human who writes, or by the bank; or the customer knows.
+            Mail::NotOrdered | Mail::Sent { .. } | Mail::NoAddress => Ok(End::Refunded),
+            Mail::Dead { .. } => self.before_a_human("DEAD LETTER", Work::DeadLetter, End::Refunded),
+            Mail::Unknown { .. } => self.before_a_human("[ORACLE-EMAIL] CRITICAL", Work::UnknownMail, End::Refunded),
+            Mail::Retrying { .. } => self.waits(),
+            Mail::Sending { progress, .. } if progress.failures.len() > 1 => self.waits(),
+            Mail::Ordered | Mail::Sending { .. } | Mail::Held => Err(self.left("a customer is to hear of the refund")),
+        }
     }
 
     fn unusable(&self) -> Result<End, Violation> {

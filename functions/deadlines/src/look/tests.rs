@@ -179,6 +179,23 @@ fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
 }
 
 #[test]
+fn whoever_is_refunded_by_policy_is_written_to() {
+    let world = world([held()]);
+    let letters = || {
+        let is_letter = |message: &Message| matches!(message, Message::Mail { letter: Letter::Refund, .. });
+        world.state().queue.drain(..).filter(|(message, ..)| is_letter(message)).count()
+    };
+    world.advance(24 * HOUR);
+    looked(&world, true).unwrap();
+    assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
+    assert_eq!((letters(), stored(&world).letter(Letter::Refund)), (1, &Mail::Ordered));
+    // The message was lost: the letter is missed and sent on its way again.
+    world.advance(Duration::from_secs(20 * 60));
+    looked(&world, true).unwrap();
+    assert_eq!(letters(), 1);
+}
+
+#[test]
 fn who_has_a_verdict_already_is_not_refunded_by_policy() {
     let world = world([held().with("mail", Mail::Sent { at: START })]);
     world.advance(24 * HOUR);

@@ -101,11 +101,8 @@ impl Sale {
     /// # Errors
     /// [`Refused`] when there is none, or the money went back.
     pub fn redrive(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
-        if !self.is_money_kept() {
-            return Err(self.refuse_money("retrying"));
-        }
         let mut letters = Vec::new();
-        for letter in Letter::ALL.into_iter().filter(|letter| self.wants(*letter)).collect::<Vec<_>>() {
+        for letter in Letter::ALL.into_iter().filter(|letter| self.is_to_send(*letter)).collect::<Vec<_>>() {
             if let Mail::Dead { progress, .. } = self.letter(letter) {
                 let progress = from_the_start(progress);
                 *self.letter_mut(letter) = Mail::Retrying { due: now, progress };
@@ -113,7 +110,7 @@ impl Sale {
             }
         }
         if letters.is_empty() {
-            return Err(self.refuse("retrying"));
+            return Err(if self.is_money_kept() { self.refuse("retrying") } else { self.refuse_money("retrying") });
         }
         self.chased = 0;
         Ok(Event::Redriven(operator.clone(), letters))

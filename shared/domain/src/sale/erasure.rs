@@ -31,6 +31,7 @@ impl Sale {
             mail: Mail::NotOrdered,
             notice: Mail::NotOrdered,
             divergence: Mail::NotOrdered,
+            refund_letter: Mail::NotOrdered,
             money: self.money.clone(),
             payment: self.payment.clone(),
             refund_attempts: self.refund_attempts,

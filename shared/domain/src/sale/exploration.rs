@@ -225,6 +225,9 @@ fn steps() -> Vec<Step> {
         step("refund_authorised", Refund, &[Pay, Attention], |sale| {
             sale.refund_authorised(&Authorisation::parse("o", "r").unwrap(), charge(), NOW).is_ok()
         }),
+        step("refund_authorised (by policy)", Actor::Deadlines, &[Pay], |sale| {
+            sale.refund_authorised(&Authorisation::by_policy("p", "r").unwrap(), charge(), NOW).is_ok()
+        }),
         step("refund_answered", Refund, &[Pay, Attention], |sale| {
             sale.refund_answered(RefundAnswer::Confirmed, charge(), NOW).is_ok()
         }),
@@ -291,6 +294,7 @@ fn steps() -> Vec<Step> {
             Letter::Verdict => (&[Delivery], EVERYWHERE),
             Letter::SilentDrop => (&[Drop], DROPS),
             Letter::Divergence => (&[], &[Delivery]),
+            Letter::Refund => (&[], &[Pay]),
         };
         let failed = move |name, retriable, may_have_gone, walks| {
             held_step(name, Mailer, walks, move |sale: &mut Sale, by: &str| {

@@ -4,6 +4,7 @@ use super::{Claim, Event, Fulfilment, Refused, Sale};
 use crate::{
     Timestamp,
     mail::{Draft, Failure, Letter, Mail, MailSchedule, Next, Progress},
+    money::Money,
 };
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ impl Sale {
             Letter::Verdict => &self.mail,
             Letter::SilentDrop => &self.notice,
             Letter::Divergence => &self.divergence,
+            Letter::Refund => &self.refund_letter,
         }
     }
 
@@ -32,13 +34,14 @@ impl Sale {
             Letter::Verdict => &mut self.mail,
             Letter::SilentDrop => &mut self.notice,
             Letter::Divergence => &mut self.divergence,
+            Letter::Refund => &mut self.refund_letter,
         }
     }
 
     /// Takes the right to deliver a mail until `now + lease`. What earlier attempts left is kept. Nothing is sent
-    /// to a customer whose money went back, and a letter whose verdict does not stand waits.
+    /// to a customer whose money went back but the letter that says so, and a letter whose verdict does not stand waits.
     pub fn claim_mail(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
-        if !self.is_money_kept() {
+        if !self.may_write(letter) {
             return Claim::Done;
         }
         if !self.may_send(letter) {
@@ -80,15 +83,24 @@ impl Sale {
         }
     }
 
-    /// Whether a letter may go out at this moment: the money is here, and the verdict (or the lack of a question) that
-    /// it is about stands.
+    /// Whether the money is where the letter says: here, or back with the customer.
+    const fn may_write(&self, letter: Letter) -> bool {
+        match letter {
+            Letter::Refund => matches!(self.money, Money::Refunded { .. }) && !self.is_erased(),
+            Letter::Verdict | Letter::SilentDrop | Letter::Divergence => self.is_money_kept(),
+        }
+    }
+
+    /// Whether a letter may go out at this moment: the money is where it says, and the verdict (or the lack of a
+    /// question) that it is about stands.
     #[must_use]
     pub const fn may_send(&self, letter: Letter) -> bool {
         let stands = match letter {
             Letter::Verdict | Letter::Divergence => matches!(self.fulfilment, Fulfilment::Ready { .. }),
             Letter::SilentDrop => matches!(self.fulfilment, Fulfilment::Unusable { .. }),
+            Letter::Refund => true,
         };
-        stands && self.is_money_kept()
+        stands && self.may_write(letter)
     }
 
     /// Ends the current attempt at once, so that the next delivery of the message need not wait for the lease.

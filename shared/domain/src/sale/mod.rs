@@ -231,6 +231,9 @@ pub struct Sale {
     /// The mail that tells of a diverging regeneration.
     #[serde(default)]
     divergence: Mail,
+    /// The mail that tells that the money went back by policy.
+    #[serde(default, skip_serializing_if = "Mail::is_not_ordered")]
+    refund_letter: Mail,
     /// What became of the money.
     #[serde(default)]
     money: Money,
@@ -338,6 +341,7 @@ impl Sale {
             mail: Mail::NotOrdered,
             notice: Mail::NotOrdered,
             divergence: Mail::NotOrdered,
+            refund_letter: Mail::NotOrdered,
             money: Money::Kept,
             payment: PaymentHistory::new(),
             refund_attempts: 0,

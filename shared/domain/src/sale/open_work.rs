@@ -156,6 +156,7 @@ impl Sale {
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Ready { .. }
             ),
             Letter::SilentDrop => matches!(self.fulfilment, Fulfilment::Unusable { .. }),
+            Letter::Refund => !self.refund_letter.is_not_ordered() && self.may_send(letter),
         }
     }
 
@@ -215,7 +216,7 @@ impl Sale {
             return Some((Work::Reply, reply.at));
         }
         if !kept {
-            return None;
+            return self.for_humans_about_mails();
         }
         match &self.fulfilment {
             Fulfilment::Failed { at, .. } => return Some((Work::Failed, *at)),
@@ -226,7 +227,11 @@ impl Sale {
             | Fulfilment::InReview { .. }
             | Fulfilment::Erased { .. } => {}
         }
-        let mut wanted = Letter::ALL.into_iter().filter(|letter| self.wants(*letter));
+        self.for_humans_about_mails()
+    }
+
+    fn for_humans_about_mails(&self) -> Option<(Work, Timestamp)> {
+        let mut wanted = Letter::ALL.into_iter().filter(|letter| self.is_to_send(*letter));
         wanted.find_map(|letter| match self.letter(letter) {
             Mail::Dead { at, .. } => Some((Work::DeadLetter, *at)),
             Mail::Unknown { at } => Some((Work::UnknownMail, *at)),
@@ -234,12 +239,18 @@ impl Sale {
         })
     }
 
+    /// Whether the sale still sends this letter, with the money where it is.
+    #[must_use]
+    pub fn is_to_send(&self, letter: Letter) -> bool {
+        self.wants(letter) && (letter == Letter::Refund || self.money == Money::Kept)
+    }
+
     /// Whether machines have something left to make or to send.
     fn is_in_flight(&self) -> bool {
+        let mails = Letter::ALL.into_iter().any(|letter| self.is_to_send(letter) && self.letter(letter).is_pending());
         if self.money != Money::Kept {
-            return false;
+            return mails;
         }
-        let mails = Letter::ALL.into_iter().any(|letter| self.wants(letter) && self.letter(letter).is_pending());
         mails
             || match &self.fulfilment {
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => true,
@@ -252,7 +263,7 @@ impl Sale {
     /// Since when what is in flight waits for its end. A message that keeps coming back and changes nothing but its
     /// lease does not move it: a customer waits all the same.
     fn waits_since(&self) -> Timestamp {
-        let since = match &self.fulfilment {
+        let since = self.refunded_at().unwrap_or(match &self.fulfilment {
             // Nobody need ask before the model may be asked.
             Fulfilment::Ordered { .. } => self.unavailable_until.unwrap_or(self.waiting_since).max(self.waiting_since),
             Fulfilment::Generating { .. } => self.waiting_since,
@@ -261,7 +272,7 @@ impl Sale {
             | Fulfilment::Failed { at, .. }
             | Fulfilment::Unusable { at }
             | Fulfilment::Erased { at, .. } => *at,
-        };
+        });
         let due = Letter::ALL.into_iter().filter_map(|letter| match self.letter(letter) {
             Mail::Retrying { due, .. } => Some(*due),
             _ => None,

@@ -3,6 +3,7 @@
 use super::{Event, Refused, Sale};
 use crate::{
     Timestamp,
+    mail::Mail,
     money::{Authorisation, Money, Noted, PaymentChange, PaymentId, PaymentReport, RefundStep},
     operator::Operator,
     sale::event::Charge,
@@ -62,7 +63,10 @@ impl Sale {
             RefundAnswer::Refused(code) | RefundAnswer::Bounced(code) => (RefundStep::Failed, Some(code.to_owned())),
         };
         match answer {
-            RefundAnswer::Confirmed => self.money = Money::Refunded { at: now },
+            RefundAnswer::Confirmed => {
+                self.money = Money::Refunded { at: now };
+                self.order_refund_letter(&authorisation);
+            }
             RefundAnswer::Bounced(_) => {
                 self.money = Money::RefundFailed { at: now, refund: Some(authorisation.clone()) };
             }
@@ -75,6 +79,25 @@ impl Sale {
             self.refund_attempts += 1;
         }
         Ok(Event::RefundAnswered { step, authorisation, decided_at, error, charge, answers: self.chased })
+    }
+
+    /// When the money went back, as far as it is with the customer now.
+    #[must_use]
+    pub const fn refunded_at(&self) -> Option<Timestamp> {
+        match self.money {
+            Money::Refunded { at } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Nobody has written to a customer whose money goes back by policy. What a worker leaves, the deadlines function
+    /// sends.
+    fn order_refund_letter(&mut self, authorisation: &Authorisation) {
+        if authorisation.is_by_policy() && self.refund_letter.is_not_ordered() && !self.is_erased() {
+            self.refund_letter = Mail::Ordered;
+            self.chased = 0;
+            self.reminded_at = None;
+        }
     }
 
     /// Notes that an operator gave the money back another way than through Stripe.
@@ -124,6 +147,9 @@ impl Sale {
             }
             _ => None,
         };
+        if let Some((authorisation, _)) = &confirms {
+            self.order_refund_letter(authorisation);
+        }
         if money != self.money && matches!(money, Money::RefundFailed { .. }) {
             self.refund_attempts += 1;
             self.reminded_at = None;

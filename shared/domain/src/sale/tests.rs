@@ -103,6 +103,33 @@ fn nothing_is_made_or_sent_for_money_that_went_back() {
 }
 
 #[test]
+fn the_customer_hears_of_a_refund_by_policy_and_of_no_other() {
+    use crate::{money::Authorisation, open_work::Work};
+    let refunded = |authorisation: &Authorisation| {
+        let mut sale = sale();
+        sale.refund_authorised(authorisation, charge(), at(1)).unwrap();
+        sale.refund_answered(RefundAnswer::Confirmed, charge(), at(2)).unwrap();
+        sale
+    };
+    let by_hand = refunded(&Authorisation::parse("o", "r").unwrap());
+    assert_eq!((by_hand.letter(Letter::Refund), by_hand.open_work()), (&Mail::NotOrdered, None));
+    let mut sale = refunded(&Authorisation::by_policy("p", "r").unwrap());
+    assert_eq!(sale.refunded_at(), Some(at(2)));
+    let open = sale.open_work().unwrap();
+    assert_eq!((open.work, open.since), (Work::InFlight, at(2)));
+    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(3), LEASE), Claim::Done);
+    assert_eq!(sale.claim_mail(Letter::Refund, "a", at(3), LEASE), Claim::Granted);
+    assert!(sale.hold(Holder::Mailer { owner: "a", letter: Letter::Refund }, at(3)).is_err(), "no verdict is in it");
+    sale.mail_sent(Letter::Refund, "a", at(4)).unwrap();
+    assert_eq!(sale.open_work(), None);
+    // Until it is sent, a refund that bounces stops it.
+    let mut sale = refunded(&Authorisation::by_policy("p", "r").unwrap());
+    sale.money = Money::RefundFailed { at: at(3), refund: None };
+    assert_eq!(sale.claim_mail(Letter::Refund, "a", at(3), LEASE), Claim::Done);
+    assert_eq!(sale.open_work().map(|open| open.work), Some(Work::RefundFailed));
+}
+
+#[test]
 fn regeneration_is_limited_to_one_in_five_minutes() {
     let ready = Fulfilment::Ready { at: at(0), archived: true };
     let mut sale = Sale { fulfilment: ready.clone(), ..sale() };

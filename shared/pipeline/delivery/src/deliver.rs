@@ -3,7 +3,7 @@
 mod draft;
 mod ending;
 
-use crate::render::{Rendered, render, render_divergence, render_silent_drop, render_without_echo};
+use crate::render::{Rendered, render, render_divergence, render_refund, render_silent_drop, render_without_echo};
 use audit::{AuditKey, Change, Context, Journal};
 use domain::{
     Alert, CachedVerdict, EmailAddress, ErrorCode, Sale, SessionId, StepError, Timestamp,
@@ -49,7 +49,7 @@ impl Settings {
             return MailSchedule::at_once();
         }
         match letter {
-            Letter::Verdict | Letter::SilentDrop => self.schedule.clone(),
+            Letter::Verdict | Letter::SilentDrop | Letter::Refund => self.schedule.clone(),
             Letter::Divergence => MailSchedule::once_more(),
         }
     }
@@ -93,7 +93,7 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
         // The smoke test is over and has cleaned up: a mail that comes late has nothing to tell.
         return Ok(Attempt::Ended);
     }
-    match stands(order.letter, sale.value.fulfilment()) {
+    match stands(order.letter, &sale.value) {
         Stands::Now => {}
         Stands::Later => return Ok(Attempt::Later),
         Stands::NoMore => return Ok(over(ports, sale, order.letter).await),
@@ -134,8 +134,9 @@ enum Stands {
     NoMore,
 }
 
-fn stands(letter: Letter, fulfilment: &Fulfilment) -> Stands {
-    match (letter, fulfilment) {
+fn stands(letter: Letter, sale: &Sale) -> Stands {
+    match (letter, sale.fulfilment()) {
+        (Letter::Refund, _) if sale.wants(letter) => Stands::Now,
         (Letter::Verdict | Letter::Divergence, Fulfilment::Ready { .. })
         | (Letter::SilentDrop, Fulfilment::Unusable { .. }) => Stands::Now,
         (Letter::Verdict | Letter::Divergence, Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }) => {
@@ -229,6 +230,7 @@ impl Delivery<'_> {
         let (session, site) = (&self.order.session_id, &self.settings.site);
         match self.order.letter {
             Letter::SilentDrop => Ok(render_silent_drop()),
+            Letter::Refund => Ok(render_refund()),
             Letter::Divergence => Ok(render_divergence(session, site)),
             Letter::Verdict => {
                 let cached = self.verdict(entry).await?;

@@ -121,6 +121,12 @@ fn first_submission(session: &SessionId, first: &FirstVerdict) -> String {
     if gates::may_echo(&first.query) { customer_text::quoted(&first.query) } else { gates::withheld_line(&paid) }
 }
 
+/// Renders the mail about an automatic refund.
+#[must_use]
+pub fn render_refund() -> Rendered {
+    Rendered { subject: texts::REFUND_SUBJECT.to_owned(), body: texts::REFUND_BODY.to_owned() }
+}
+
 /// The customer's own words, quoted so that no line of them passes for one of ours, or a reference where they hold a
 /// blocked term: they are never the reason why a verdict is held.
 fn submission(session: &SessionId, cached: &CachedVerdict) -> String {

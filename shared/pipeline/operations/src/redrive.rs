@@ -66,9 +66,9 @@ impl RedriveError {
 #[must_use]
 pub fn plan(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
     let step = |letter| match sale.letter(letter) {
-        Mail::Dead { .. } if sale.wants(letter) => Some(Step::PutBack),
+        Mail::Dead { .. } if sale.is_to_send(letter) => Some(Step::PutBack),
         Mail::Dead { .. } => Some(Step::NotWanted),
-        Mail::Retrying { due, .. } if *due <= now && sale.wants(letter) => Some(Step::AskAgain),
+        Mail::Retrying { due, .. } if *due <= now && sale.is_to_send(letter) => Some(Step::AskAgain),
         _ => None,
     };
     Letter::ALL.into_iter().filter_map(|letter| Some((letter, step(letter)?))).collect()
@@ -85,7 +85,9 @@ pub async fn redrive(
 ) -> Result<Vec<(Letter, Step)>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    if !sale.value.is_money_kept() {
+    if !sale.value.is_money_kept()
+        && plan(&sale.value, journal.clock.now()).iter().all(|(_, step)| *step == Step::NotWanted)
+    {
         return Err(RedriveError::MoneyWentBack);
     }
     let (_, steps) = journal.commit(sale, |sale, now| put_back(sale, operator, now)).await?.settle().await;
@@ -98,7 +100,7 @@ pub async fn redrive(
 }
 
 fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<(Letter, Step)>> {
-    let steps = if sale.is_money_kept() { plan(sale, now) } else { Vec::new() };
+    let steps = plan(sale, now);
     match sale.redrive(operator, now) {
         Ok(event) => Change::of(&event, &Context::at(now), steps),
         Err(_) => Change::nothing(steps),

@@ -22,7 +22,7 @@ pub async fn settle(
 ) -> Result<Vec<Letter>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    if !sale.value.is_money_kept() && found == Found::NotSent {
+    if !sale.value.is_money_kept() && !sale.value.is_to_send(Letter::Refund) && found == Found::NotSent {
         return Err(RedriveError::MoneyWentBack);
     }
     let now = journal.clock.now();

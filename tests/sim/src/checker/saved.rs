@@ -261,6 +261,10 @@ impl<'a> Step<'a> {
             return Ok(());
         }
         match (old, new) {
+            (Mail::NotOrdered, Mail::Ordered) if letter == Letter::Refund => {
+                let back = matches!(self.new.money(), Money::Refunded { .. });
+                Rule::Money.require(back, || "a mail is to tell of a refund that is none".to_owned())
+            }
             (Mail::NotOrdered, Mail::Ordered) => {
                 let can_be_read = matches!(
                     self.new.fulfilment(),
