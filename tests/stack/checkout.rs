@@ -156,6 +156,16 @@ async fn a_referral_code_takes_its_share_off() {
     assert_eq!(world.checkout(none.to_string()).await.status, 200);
 }
 
+/// Nothing is sold for nothing: a session without a payment would complete, and nobody would owe anything.
+#[tokio::test]
+async fn a_coupon_that_leaves_nothing_to_pay_is_refused() {
+    let world = World::beside_others().await;
+    let body = json!({ "tier": "quick", "query": question(), "referral_code": "FREE100" });
+    let reply = world.checkout(body.to_string()).await;
+    assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("referral_code_unusable")), "{}", reply.text);
+    assert!(reply.json()["url"].is_null() && reply.json()["session_id"].is_null(), "{}", reply.text);
+}
+
 #[tokio::test]
 async fn an_unknown_referral_code_is_refused_before_any_session_exists() {
     let world = World::alone().await;

@@ -83,6 +83,16 @@ async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     let is_discounted = promotion_code.is_some();
     let new = NewCheckoutSession { tier, query, promotion_code, idempotency_key: ports.randomness.token() };
     match ports.payments.create_session(&new).await {
+        // Stripe would complete it without a payment, and nothing would be owed or delivered. Nobody has its address, so
+        // it expires unused.
+        Ok(created) if created.amount_total == Some(0) => {
+            tracing::warn!(session = created.id.prefix(), "a discount that leaves nothing to pay is refused");
+            Reply::error(
+                400,
+                "referral_code_unusable",
+                "This referral code leaves nothing to pay, so it cannot be used here.",
+            )
+        }
         Ok(created) => {
             tracing::info!(session = created.id.prefix(), tier = tier.key(), "session created");
             let mut reply = json!({ "url": created.url, "session_id": created.id });

@@ -29,6 +29,17 @@ fn code_of(reply: &Reply) -> String {
 }
 
 #[test]
+fn a_coupon_that_leaves_nothing_to_pay_is_refused() {
+    let world = world();
+    let request = r#"{"tier":"quick","query":"Should I?","referral_code":"FRIEND20"}"#;
+    for (total, status) in [(Some(0), 400), (Some(80), 200), (None, 200)] {
+        world.state().checkout_total = total;
+        let reply = post(&world, request);
+        assert_eq!(reply.status(), status, "{total:?}");
+    }
+}
+
+#[test]
 fn each_tier_makes_a_session() {
     for tier in Tier::ALL {
         let world = world();
