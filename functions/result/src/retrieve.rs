@@ -58,7 +58,7 @@ impl Retrieval<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
-                self.failed(&sale.value)
+                self.failed(sale.value.refunded_at())
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
@@ -88,7 +88,7 @@ impl Retrieval<'_> {
             Fulfilment::Erased { .. } => erased(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => declined_reply(declined, &sale.value),
-                None => self.failed(&sale.value),
+                None => self.failed(sale.value.refunded_at()),
             },
         }
     }
@@ -322,17 +322,18 @@ impl Retrieval<'_> {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;
         }
-        self.failed()
+        self.failed(None)
     }
 
     /// The end of a sale without a verdict. Counted, so that the alarm on 5xx replies can leave it out: whoever has to act
     /// was alerted when the sale failed.
-    fn failed(&self, sale: &Sale) -> Reply {
-        if let Some(at) = sale.refunded_at() {
-            return Reply::json(500, &json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }));
-        }
+    fn failed(&self, refunded_at: Option<Timestamp>) -> Reply {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
-        Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED }))
+        let body = match refunded_at {
+            Some(at) => json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }),
+            None => json!({ "error": texts::ANALYSIS_FAILED }),
+        };
+        Reply::json(500, &body)
     }
 
     fn now(&self) -> Timestamp {

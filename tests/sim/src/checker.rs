@@ -197,8 +197,7 @@ impl Checker {
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
         Rule::Authority.require(customer.is_sold, || "the model is asked what must not be answered".to_owned())?;
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
-        let late =
-            gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right && kind != Letter::Refund;
+        let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
         Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;
         self.not_forgotten(session, invocation, "the model is asked")?;
         let calls = invocation.asked;
@@ -231,7 +230,8 @@ impl Checker {
         let same = state.sent.iter().filter(|(_, it)| it.session == *session && it.subject == letter.subject);
         Rule::OneMail.require(same.count() <= 1, || format!("a second {} mail went out", kind.as_str()))?;
         let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
-        let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
+        let late =
+            kind != Letter::Refund && self.clocks_are_right && gone_since.is_some_and(|since| since < invocation.began);
         Rule::Money.require(!late, || "a mail went out after the money had gone back".to_owned())?;
         self.not_forgotten(session, invocation, "a mail went out")?;
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "a mail for an unpaid session".to_owned())?;

@@ -151,7 +151,10 @@ fn what_is_held_for_a_day_is_refunded_once_under_every_pair_of_faults() {
                     assert_eq!(world.state().refunds.len(), 1, "{what}");
                     assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
                     assert!(matches!(stored(&world).money(), Money::Refunded { .. }), "{what}");
-                    assert_eq!(stored(&world).open_work(), None, "{what}");
+                    assert_eq!(*stored(&world).letter(Letter::Refund), Mail::Ordered, "{what}");
+                    let state = world.state();
+                    let is_letter = |message: &Message| matches!(message, Message::Mail { letter: Letter::Refund, .. });
+                    assert!(state.queue.iter().any(|(message, ..)| is_letter(message)), "{what}");
                 }
             }
         }
