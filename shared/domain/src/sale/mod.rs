@@ -50,15 +50,16 @@
 //! | drop_alerted | silent-drop | | | |
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
-//! | payment_reported | payment-events | | | kept, refund authorised, refund failed, refunded → disputed; disputed → kept; disputed → refund authorised; refund authorised, refunded → refund failed; disputed, kept, refund authorised, refund failed → refunded |
+//! | payment_reported | payment-events | | not ordered → ordered | kept, refund authorised, refund failed, refunded → disputed; disputed → kept; disputed → refund authorised; refund authorised, refunded → refund failed; disputed, kept, refund authorised, refund failed → refunded |
 //! | erasure_finished | deadlines, operator | | | |
-//! | refund_answered | deadlines, operator | | | refund authorised → refunded |
+//! | refund_answered | deadlines, operator | | not ordered → ordered | refund authorised → refunded |
 //! | refund_answered (bounced) | deadlines, operator | | | refund authorised → refund failed |
 //! | refund_answered (not yet) | deadlines, operator | | | |
 //! | refund_answered (refused) | deadlines, operator | | | |
 //! | refund_authorised | deadlines, operator | | | kept, refund failed → refund authorised |
 //! | chase | deadlines | | | |
 //! | chase_refused | deadlines | | | |
+//! | refund_authorised (by policy) | deadlines | | | kept, refund failed → refund authorised |
 //! | remind | deadlines | | | |
 //! | amount_noted | reconcile | | | |
 //! | replied | inbox-watch | | | |
