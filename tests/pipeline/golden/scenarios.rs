@@ -290,7 +290,7 @@ fn held_refunded_by_policy() -> Transcript {
     sale.sim.world.state().refund_status = Some(RefundStatus::Pending);
     sale.deadlines(1).deadlines(1).deadlines(1).page();
     payment(&mut sale, PaymentChange::Refunded);
-    sale.page().deadlines(24);
+    sale.page().deadlines(24).drain();
     sale
 }
 
