@@ -345,7 +345,8 @@ impl Checker {
             Some(Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. })
         );
         let regenerates = sale.is_some_and(|sale| sale.regenerated_at().is_some());
-        let early = right.starts_with("email") && !can_be_read && !regenerates;
+        let tells_of_refund = sale.is_some_and(|sale| sale.is_to_send(Letter::Refund));
+        let early = right.starts_with("email") && !can_be_read && !regenerates && !tells_of_refund;
         Rule::CacheBeforeMail.require(!early, || "a mail is ordered before there is a verdict".to_owned())
     }
 
