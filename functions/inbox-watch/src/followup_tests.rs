@@ -122,7 +122,8 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
     };
     let stranger = |world: &World| world.state().inbox[0].message.sender = "stranger@example.com".to_owned();
     let too_long = "long ".repeat(5_000);
-    let cases: [(&str, &str, &dyn Fn(&World)); 5] = [
+    type Case<'a> = (&'a str, &'a str, &'a dyn Fn(&World));
+    let cases: [Case; 5] = [
         ("an auto-reply", "And in Halifax?", &automatic),
         ("another sender", "And in Halifax?", &stranger),
         ("nothing but a quotation", "  \r\n", &|_| {}),

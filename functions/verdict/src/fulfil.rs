@@ -2,7 +2,7 @@
 
 mod authority_gate;
 mod finish;
-mod till;
+mod payment_check;
 
 use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
 use crosscheck::constants::PHI;
@@ -18,10 +18,10 @@ use domain::{
 use finish::{finish, give_notice};
 use gates::Gate;
 use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
+use payment_check::{Bought, Checked};
 use runtime::Handled;
 use serde_json::json;
 use std::time::Duration;
-use till::{Bought, Till};
 
 /// What fulfilment needs from outside.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
     if claimant == Claimant::Customer
         && let Some(until) = all_closed_until(ports.generate, &settings.policy).await
     {
-        // Neither claimed nor asked about at the till: however many orders wait, an outage costs little.
+        // Neither claimed nor asked about at Stripe: however many orders wait, an outage costs little.
         let table = &settings.retries;
         let wait = |sale: &mut Sale, now| wait(sale.model_unavailable(None, until, table, now), now, order);
         let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
@@ -163,12 +163,12 @@ async fn produce<'a>(
     order: &Order,
     sale: Versioned<Sale>,
 ) -> Result<Ended<'a>, StepError> {
-    let bought = match till::ask(ports, order, &sale.value).await? {
-        Till::Bought(bought) => bought,
-        Till::Unpaid => return unpaid(ports, order, sale).await,
-        Till::Unusable(reason) => return unusable(ports, order, sale, reason).await,
-        Till::Refused(reason) => return refuse(ports, order, sale, &reason).await,
-        Till::Lost(reason) => return lost(ports, order, sale, reason).await,
+    let bought = match payment_check::ask(ports, order, &sale.value).await? {
+        Checked::Bought(bought) => *bought,
+        Checked::Unpaid => return unpaid(ports, order, sale).await,
+        Checked::Unusable(reason) => return unusable(ports, order, sale, reason).await,
+        Checked::Refused(reason) => return refuse(ports, order, sale, &reason).await,
+        Checked::Lost(reason) => return lost(ports, order, sale, reason).await,
     };
     let tier = bought.tier;
     // Again after payment: a Payment Link's question did not come through checkout.

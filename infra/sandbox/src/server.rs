@@ -89,10 +89,8 @@ async fn vendor_call(shared: &Arc<Shared>, target: Target, request: &Request) ->
         let source = fault.as_ref().map(|fault| &fault.source);
         let call = state.calls.begin(now, target, request, source);
         let (reply, delay, cut) = met(state, target, request, fault);
-        if let Some(reply) = &reply {
-            if let Some(record) = state.calls.finish(call, reply, !cut) {
-                calls::record(state.config.record.as_deref(), &record);
-            }
+        if let Some(record) = reply.as_ref().and_then(|reply| state.calls.finish(call, reply, !cut)) {
+            calls::record(state.config.record.as_deref(), &record);
         }
         (reply, delay, cut)
     };

@@ -185,7 +185,7 @@ async fn told(receiver: &mut Receiver, count: usize) -> Vec<(String, String)> {
     told
 }
 
-fn words<'a>(pairs: &'a [(String, String)]) -> Vec<(&'a str, &'a str)> {
+fn words(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     pairs.iter().map(|(kind, status)| (kind.as_str(), status.as_str())).collect()
 }
 

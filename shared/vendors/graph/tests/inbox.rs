@@ -30,7 +30,7 @@ async fn every_question_is_asked_as_graph_reads_it() {
         json(200, r#"{"uniqueBody":{"contentType":"text","content":"New text"}}"#),
         json(200, r#"{"subject":"Hi","body":{"contentType":"text","content":"Text"}}"#),
         json(200, sent),
-        json(200, &about("cs_test_1")),
+        json(200, about("cs_test_1")),
         json(201, r#"{"id":"D","internetMessageId":"<1@x>"}"#),
     ])
     .await;
@@ -100,9 +100,9 @@ fn sent(ids: &[&str], next: Option<&str>) -> String {
 async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers() {
     let replies = [
         json(200, TOKEN),
-        json(200, &sent(&["old", "ack"], None)),
+        json(200, sent(&["old", "ack"], None)),
         json(200, r#"{"id":"ack"}"#),
-        json(200, &about("cs_test_1")),
+        json(200, about("cs_test_1")),
     ];
     let server = Server::start(replies).await;
     assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_1");
@@ -110,12 +110,8 @@ async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers()
     assert!(seen[2].line.contains("/messages/ack?") && seen[3].line.contains("/messages/old?"), "the latest first");
     assert_eq!(seen.len(), 4, "what was found by the conversation is not looked for again");
 
-    let replies = [
-        json(200, TOKEN),
-        json(200, r#"{"value":[]}"#),
-        json(200, &sent(&["A"], None)),
-        json(200, &about("cs_test_2")),
-    ];
+    let replies =
+        [json(200, TOKEN), json(200, r#"{"value":[]}"#), json(200, sent(&["A"], None)), json(200, about("cs_test_2"))];
     let server = Server::start(replies).await;
     assert_eq!(parts(&server.url).client.sale_of(&reply()).await.unwrap().unwrap().as_str(), "cs_test_2");
     let line = server.seen()[2].line.clone();

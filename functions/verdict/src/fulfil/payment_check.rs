@@ -35,9 +35,9 @@ impl Bought {
     }
 }
 
-/// What the till says.
-pub(super) enum Till {
-    Bought(Bought),
+/// What is paid, if anything.
+pub(super) enum Checked {
+    Bought(Box<Bought>),
     /// Stripe says that it is not paid.
     Unpaid,
     /// Paid, and nobody knows for what.
@@ -48,19 +48,20 @@ pub(super) enum Till {
     Lost(&'static str),
 }
 
-/// Asks the till. The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict
+/// Asks Stripe what was paid. The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict
 /// Pipeline, invariant 1). What the smoke test buys is fixed, so that nothing of a session can choose it.
-pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<Till, StepError> {
+pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<Checked, StepError> {
     if order.ordered_by == OrderedBy::SmokeTest {
         return Ok(match examined(ports, order).await {
-            Ok(()) => smoke::submission()
-                .map_or(Till::Unusable(Unusable::Query), |fixed| Till::Bought(Bought::new(fixed, None, true))),
-            Err(reason) => Till::Refused(reason),
+            Ok(()) => smoke::submission().map_or(Checked::Unusable(Unusable::Query), |fixed| {
+                Checked::Bought(Box::new(Bought::new(fixed, None, true)))
+            }),
+            Err(reason) => Checked::Refused(reason),
         });
     }
     let session = ports.payments.session(&order.session_id.paid_session()).await?;
     if !session.is_paid() {
-        return Ok(Till::Unpaid);
+        return Ok(Checked::Unpaid);
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
     if sale.is_followup() {
@@ -68,23 +69,24 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
     }
     let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
     Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
-        Ok(submission) => Till::Bought(Bought::new(submission, email_tag, false)),
-        Err(unusable) => Till::Unusable(unusable),
+        Ok(submission) => Checked::Bought(Box::new(Bought::new(submission, email_tag, false))),
+        Err(unusable) => Checked::Unusable(unusable),
     })
 }
 
 /// A follow-up: the session that includes it is paid, its text was kept when it was ordered.
-async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) -> Result<Till, StepError> {
+async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) -> Result<Checked, StepError> {
     let Some(submission) = ports.submissions.find(&order.session_id).await? else {
-        return Ok(Till::Lost("the follow-up has no text"));
+        return Ok(Checked::Lost("the follow-up has no text"));
     };
     let paid = order.session_id.paid_session();
     let Some(first) = followup::first_verdict(ports.journal.store, ports.archive, &paid).await? else {
-        return Ok(Till::Lost("the first verdict is neither cached nor archived"));
+        return Ok(Checked::Lost("the first verdict is neither cached nor archived"));
     };
     // Whatever an operator hands in: the follow-up is part of the tier that includes it.
     let submission = Submission { tier: Tier::Strategy, ..submission };
-    Ok(Till::Bought(Bought { first: Some(first), ..Bought::new(submission, email_tag, false) }))
+    let bought = Bought { first: Some(first), ..Bought::new(submission, email_tag, false) };
+    Ok(Checked::Bought(Box::new(bought)))
 }
 
 /// Whether the session of a smoke test's order is what it says: by Stripe's test mode, under the smoke test's own key.
