@@ -56,7 +56,9 @@ fn texts(verdict: &Value) -> Vec<String> {
 async fn is_delivered(world: &World, tier: &str, sale: &Sale) {
     let page = world.delivered(sale).await;
     assert_eq!((page["tier"].as_str(), page["query"].as_str()), (Some(tier), Some(&*sale.question)), "{page}");
-    assert_eq!(names(&page), ["cached_at", "query", "tier", "verdict"], "a first verdict has no notice");
+    let sold: Vec<&str> = names(&page).into_iter().filter(|name| *name != "followup_status").collect();
+    assert_eq!(sold, ["cached_at", "query", "tier", "verdict"], "a first verdict has no notice");
+    assert_eq!(page["followup_status"].as_str(), (tier == "strategy").then_some("available"));
     let cached_at = page["cached_at"].as_str().expect("a time");
     assert!(cached_at.len() == 24 && cached_at.ends_with('Z'), "{cached_at}");
     has_the_form_of(tier, &page["verdict"]);
