@@ -81,8 +81,8 @@ impl Checks<'_> {
             return Ok(());
         }
         let mut install = Command::new(&self.python);
-        install.args(["-c", NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
-        run(self.suite, "npm ci", install.current_dir(&self.directory)).map(drop)
+        install.args(["-c", NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"]);
+        run(self.suite, "npm ci", install.arg(&self.directory)).map(drop)
     }
 
     fn stripe(&self) -> Command {
