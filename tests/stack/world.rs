@@ -7,6 +7,9 @@ use std::time::Duration;
 use tests::{Stack, eventually, unique};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+/// A message that finds another's lease waits for its end: a queue is empty only after the leases of what it held.
+const LEASES: Duration = Duration::from_secs(240);
+
 /// How long anything may take that is not waited for by a person.
 pub(crate) const SOON: Duration = Duration::from_secs(90);
 
@@ -193,8 +196,10 @@ impl World {
     /// done later. For tests alone.
     pub(crate) async fn drained(&self) {
         for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl"] {
-            eventually(&format!("{queue} to be empty"), SOON, async || (self.aws.held(queue).await == 0).then_some(()))
-                .await;
+            eventually(&format!("{queue} to be empty"), LEASES, async || {
+                (self.aws.held(queue).await == 0).then_some(())
+            })
+            .await;
         }
     }
 
