@@ -8,6 +8,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;
 pub mod cache_health;
+pub mod chat;
 pub mod checkout_session;
 pub mod customer_text;
 pub mod deployment;
