@@ -10,6 +10,7 @@ mod messages;
 mod model;
 mod payments;
 mod sales;
+mod subscriptions;
 mod toll;
 
 pub use crate::cache_entries::CacheEntries;
@@ -31,6 +32,7 @@ pub use sales::{
     AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, Submissions,
     VerdictArchive,
 };
+pub use subscriptions::{ChatAccess, Subscribers};
 pub use toll::{Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
 
 use crate::{Secret, Timestamp};

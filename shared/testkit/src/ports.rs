@@ -3,6 +3,7 @@
 mod erasure;
 mod log;
 mod sales;
+mod subscriptions;
 mod toll;
 mod vendors;
 

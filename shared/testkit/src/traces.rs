@@ -35,8 +35,10 @@ impl State {
             corrupt_entries: _,
             removed_entries: _,
             strange_rows: _,
-            // Of no sale. Purchases in USDC have no customer but a wallet, and keep no question.
+            // Of no sale. Purchases in USDC have no customer but a wallet, and keep no question; subscribers are
+            // kept by a digest and have no text.
             purchases: _,
+            subscribers: _,
             chain: _,
             now: _,
             skew: _,

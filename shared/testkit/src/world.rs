@@ -8,6 +8,7 @@ use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
     cache_entries::{CacheDelta, CacheTotals, ListedEntry},
+    chat::{Subscriber, SubscriberId},
     message::Message,
     metric::Measurement,
     money::{PaymentId, PaymentReport, RefundStatus},
@@ -27,7 +28,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 71] = [
+pub const BOUNDARIES: [&str; 75] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -99,6 +100,10 @@ pub const BOUNDARIES: [&str; 71] = [
     "store.save",
     "submissions.find",
     "submissions.keep",
+    "subscribers.access",
+    "subscribers.ending_after",
+    "subscribers.load",
+    "subscribers.save",
 ];
 
 /// A mail in the pretended mailbox.
@@ -208,6 +213,8 @@ pub struct State {
     pub breakers: BTreeMap<String, (Breaker, u64)>,
     /// Purchases in USDC.
     pub purchases: BTreeMap<SessionId, (Purchase, u64)>,
+    /// Subscribers of the chat, with their versions.
+    pub subscribers: BTreeMap<SubscriberId, (Subscriber, u64)>,
     /// What is known of USDC.
     pub chain: Chain,
     /// What scheduled functions remember, by name, with its version.

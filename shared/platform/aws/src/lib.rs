@@ -33,6 +33,7 @@ mod secrets;
 mod stack_watch;
 mod subject_keys;
 mod submissions;
+mod subscribers;
 mod transactions;
 
 pub use alerts::SnsAlerts;

@@ -1,0 +1,129 @@
+//! What a subscriber may do, and what that costs.
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Access outlasts the paid period of a subscription that goes on by this long, so that neither a card that fails once
+/// nor a report that is late shuts anybody out. Stripe tries the payment again meanwhile.
+pub const RENEWAL_GRACE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// What somebody has access to, the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Plan {
+    /// Three exchanges, ever.
+    #[default]
+    Free,
+    /// One voice.
+    Chat,
+    /// Two voices side by side.
+    Pro,
+    /// A thread with the operators, by their grant.
+    Bridge,
+}
+
+/// A plan that is sold by subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PaidPlan {
+    /// One voice.
+    Chat,
+    /// Two voices side by side.
+    Pro,
+}
+
+/// The text is not the key of a plan that is sold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("plan must be one of chat, pro")]
+pub struct UnknownPlan;
+
+impl PaidPlan {
+    /// Every one, cheapest first.
+    pub const ALL: [Self; 2] = [Self::Chat, Self::Pro];
+
+    /// Reads a key exactly as written.
+    ///
+    /// # Errors
+    /// [`UnknownPlan`] for anything but `chat` or `pro`.
+    pub fn parse(key: &str) -> Result<Self, UnknownPlan> {
+        Self::ALL.into_iter().find(|plan| plan.key() == key).ok_or(UnknownPlan)
+    }
+
+    /// The key: what travels in Stripe's metadata and in the HTTP API.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Pro => "pro",
+        }
+    }
+
+    /// The name customers see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "Sisters Chat",
+            Self::Pro => "Sisters Chat Pro",
+        }
+    }
+
+    /// The price of a month in Canadian cents. The specification prices the chat (Product Tiers, subscription tiers) and
+    /// gives none for Pro, which asks the model twice: see infra/decisions/subscriptions.md.
+    #[must_use]
+    pub const fn price_cents_a_month(self) -> u32 {
+        match self {
+            Self::Chat => 500,
+            Self::Pro => 1000,
+        }
+    }
+}
+
+impl From<PaidPlan> for Plan {
+    fn from(plan: PaidPlan) -> Self {
+        match plan {
+            PaidPlan::Chat => Self::Chat,
+            PaidPlan::Pro => Self::Pro,
+        }
+    }
+}
+
+impl Plan {
+    /// The key, as the HTTP API writes it.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Chat => PaidPlan::Chat.key(),
+            Self::Pro => PaidPlan::Pro.key(),
+            Self::Bridge => "bridge",
+        }
+    }
+}
+
+/// What a subscriber may do now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// What they have access to.
+    pub plan: Plan,
+    /// Until when it is paid for. Access may last longer, by [`RENEWAL_GRACE`].
+    pub paid_until: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_and_keys_are_those_of_the_contract() {
+        let sold = PaidPlan::ALL.map(|plan| (plan.key(), plan.name(), plan.price_cents_a_month()));
+        assert_eq!(sold, [("chat", "Sisters Chat", 500), ("pro", "Sisters Chat Pro", 1000)]);
+        for plan in PaidPlan::ALL {
+            assert_eq!((PaidPlan::parse(plan.key()), Plan::from(plan).key()), (Ok(plan), plan.key()));
+        }
+        for key in ["", "free", "bridge", "Chat", "pro "] {
+            assert_eq!(PaidPlan::parse(key), Err(UnknownPlan), "{key:?}");
+        }
+        assert!(Plan::Free < Plan::Chat && Plan::Chat < Plan::Pro && Plan::Pro < Plan::Bridge);
+    }
+}

@@ -1,0 +1,224 @@
+//! What Stripe has told of somebody's subscriptions, kept by Stripe's object ids. Reports come at least once, late and in
+//! any order; of each object the furthest state is kept, so that every order of the same reports leads to the same record.
+//!
+//! A period is paid by an invoice. Access lasts until the end of the last period whose money we have, and
+//! [`RENEWAL_GRACE`] longer where the subscription goes on.
+
+mod report;
+
+pub use report::{Bill, BillingChange, BillingReport, SubscriptionState, SubscriptionStatus};
+
+use super::{Access, PaidPlan, RENEWAL_GRACE};
+use crate::{
+    Timestamp,
+    money::{ObjectId, PaymentHistory, PaymentId, PaymentReport},
+};
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One invoice of a subscription.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Invoice {
+    /// What it bills; unknown while only a refund or a dispute was told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bill: Option<Bill>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paid_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    payments: BTreeMap<PaymentId, Payment>,
+}
+
+/// What became of a payment of an invoice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Payment {
+    charged: Option<i64>,
+    /// A set: its order does not depend on the order in which they came.
+    reports: BTreeSet<PaymentReport>,
+}
+
+impl Payment {
+    /// Keeps a report. A list of Stripe's tells of the same state of a refund every day: its earliest time is kept.
+    fn keep(&mut self, report: &PaymentReport) {
+        let same = |known: &&PaymentReport| match (known, report) {
+            (
+                PaymentReport::Refund { id, amount, status, .. },
+                PaymentReport::Refund { id: new_id, amount: new_amount, status: new_status, .. },
+            ) => (id, amount, status) == (new_id, new_amount, new_status),
+            (known, new) => *known == new,
+        };
+        match self.reports.iter().find(same).cloned() {
+            Some(known) if *report < known => {
+                self.reports.remove(&known);
+                self.reports.insert(report.clone());
+            }
+            Some(_) => {}
+            None => {
+                self.reports.insert(report.clone());
+            }
+        }
+    }
+
+    /// Whether we do not have its money any more: all of it went back, or the customer's bank has it.
+    fn is_gone(&self) -> bool {
+        let mut history = PaymentHistory::new();
+        for report in &self.reports {
+            let _: crate::money::Noted = history.note(report, self.charged);
+        }
+        history.returned(self.charged).whole || history.is_taken()
+    }
+}
+
+impl Invoice {
+    fn is_gone(&self) -> bool {
+        self.payments.values().any(Payment::is_gone)
+    }
+
+    /// What it bills, if it is paid.
+    fn paid(&self) -> Option<&Bill> {
+        self.bill.as_ref().filter(|_| self.paid_at.is_some())
+    }
+}
+
+/// What Stripe has told of the subscriptions of one subscriber.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Billing {
+    #[serde(default)]
+    subscriptions: BTreeMap<ObjectId, SubscriptionState>,
+    #[serde(default)]
+    invoices: BTreeMap<ObjectId, Invoice>,
+}
+
+/// How far the money of a subscription reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Reach {
+    plan: PaidPlan,
+    paid_until: Timestamp,
+    access_until: Timestamp,
+}
+
+impl Billing {
+    /// Keeps a report. `None` where it says nothing that was not known.
+    pub fn note(&mut self, report: &BillingReport) -> Option<BillingChange> {
+        match report {
+            BillingReport::Subscription { id, state } => {
+                let known = self.subscriptions.get(id);
+                if known.is_some_and(|known| known.order() >= state.order()) {
+                    return None;
+                }
+                let change = BillingChange::between(known, state);
+                self.subscriptions.insert(id.clone(), state.clone());
+                Some(change)
+            }
+            BillingReport::InvoicePaid { id, bill, at } => {
+                let invoice = self.invoices.entry(id.clone()).or_default();
+                let before = (invoice.bill.clone(), invoice.paid_at);
+                invoice.bill = invoice.bill.take().max(Some(bill.clone()));
+                invoice.paid_at = Some(invoice.paid_at.map_or(*at, |known| known.min(*at)));
+                let is_new = before.1.is_none();
+                let change = if is_new { BillingChange::Paid } else { BillingChange::Detail };
+                (before != (invoice.bill.clone(), invoice.paid_at)).then_some(change)
+            }
+            BillingReport::InvoiceFailed { id, bill, at } => {
+                let invoice = self.invoices.entry(id.clone()).or_default();
+                let before = (invoice.bill.clone(), invoice.failed_at);
+                invoice.bill = invoice.bill.take().max(Some(bill.clone()));
+                invoice.failed_at = invoice.failed_at.max(Some(*at));
+                let is_new = before.1.is_none() && invoice.paid_at.is_none();
+                let change = if is_new { BillingChange::PaymentFailed } else { BillingChange::Detail };
+                (before != (invoice.bill.clone(), invoice.failed_at)).then_some(change)
+            }
+            BillingReport::Payment { invoice, payment, charged, report } => {
+                let invoice = self.invoices.entry(invoice.clone()).or_default();
+                let (was_gone, before) = (invoice.is_gone(), invoice.payments.get(payment).cloned());
+                let kept = invoice.payments.entry(payment.clone()).or_default();
+                kept.charged = kept.charged.max(*charged);
+                kept.keep(report);
+                let is_news = before.as_ref() != Some(kept);
+                is_news.then(|| match (was_gone, invoice.is_gone()) {
+                    (false, true) => BillingChange::MoneyGone,
+                    (true, false) => BillingChange::MoneyBack,
+                    _ => BillingChange::Detail,
+                })
+            }
+        }
+    }
+
+    /// What they may do now.
+    #[must_use]
+    pub fn access(&self, now: Timestamp) -> Access {
+        let reaches = self.ids().into_iter().filter_map(|id| self.reach(id));
+        let best = reaches.filter(|reach| reach.access_until > now).max();
+        best.map_or_else(Access::default, |reach| Access {
+            plan: reach.plan.into(),
+            paid_until: Some(reach.paid_until),
+        })
+    }
+
+    /// When what is paid for ends, of all that was ever paid and kept, with the grace.
+    #[must_use]
+    pub fn access_until(&self) -> Option<Timestamp> {
+        self.ids().into_iter().filter_map(|id| self.reach(id)).map(|reach| reach.access_until).max()
+    }
+
+    /// The subscriptions that will be charged again, with what is known of them.
+    pub fn going_on(&self) -> impl Iterator<Item = (&ObjectId, &SubscriptionState)> {
+        self.subscriptions.iter().filter(|(_, state)| state.goes_on())
+    }
+
+    /// Every subscription that Stripe told of.
+    #[must_use]
+    pub const fn subscriptions(&self) -> &BTreeMap<ObjectId, SubscriptionState> {
+        &self.subscriptions
+    }
+
+    /// Stripe's customer, as the newest subscription has it.
+    #[must_use]
+    pub fn customer(&self) -> Option<&ObjectId> {
+        self.subscriptions.values().max_by_key(|state| (state.goes_on(), state.at)).map(|state| &state.customer)
+    }
+
+    /// How many invoices were paid, and how many of these we do not have the money of any more.
+    #[must_use]
+    pub fn paid_invoices(&self) -> (usize, usize) {
+        let paid = || self.invoices.values().filter(|invoice| invoice.paid().is_some());
+        (paid().count(), paid().filter(|invoice| invoice.is_gone()).count())
+    }
+
+    /// Whether an invoice waits for its money.
+    #[must_use]
+    pub fn has_failed_payment(&self) -> bool {
+        let waits = |invoice: &Invoice| invoice.failed_at.is_some() && invoice.paid_at.is_none();
+        let of_live = |invoice: &Invoice| {
+            let subscription = invoice.bill.as_ref().map(|bill| &bill.subscription);
+            subscription.and_then(|id| self.subscriptions.get(id)).is_some_and(|state| state.status.is_live())
+        };
+        self.invoices.values().any(|invoice| waits(invoice) && of_live(invoice))
+    }
+
+    /// The subscriptions that anything is known of.
+    fn ids(&self) -> BTreeSet<&ObjectId> {
+        let billed = self.invoices.values().filter_map(|invoice| Some(&invoice.bill.as_ref()?.subscription));
+        self.subscriptions.keys().chain(billed).collect()
+    }
+
+    /// How far a subscription reaches, if anything was ever paid for it and kept. What was paid lasts until the end of its
+    /// period, whatever became of the subscription. Whose last payment went back gets no grace on the one before.
+    fn reach(&self, id: &ObjectId) -> Option<Reach> {
+        let paid = || {
+            let of_this = self.invoices.values().filter_map(|invoice| Some((invoice.paid()?, invoice)));
+            of_this.filter(|(bill, _)| bill.subscription == *id)
+        };
+        let last = paid().map(|(bill, _)| bill.until).max()?;
+        let kept = paid().filter(|(_, invoice)| !invoice.is_gone()).map(|(bill, _)| bill);
+        let kept = kept.max_by_key(|bill| (bill.until, bill.plan))?;
+        let is_renewed = kept.until == last && self.subscriptions.get(id).is_some_and(SubscriptionState::goes_on);
+        let access_until = if is_renewed { kept.until.plus(RENEWAL_GRACE) } else { kept.until };
+        Some(Reach { plan: kept.plan, paid_until: kept.until, access_until })
+    }
+}
+
+#[cfg(test)]
+mod tests;
