@@ -99,7 +99,9 @@ fn what_the_model_says_wrongly_opens_no_circuit() {
 /// Regen Consistency, invariants 4 and 5.
 #[test]
 fn a_regenerated_verdict_is_compared_with_the_first() {
-    for (second, level, told) in [("GREEN", "none", false), ("AMBER", "minor", false), ("RED", "significant", true)] {
+    for (second, level, has_notice) in
+        [("GREEN", "none", false), ("AMBER", "minor", false), ("RED", "significant", true)]
+    {
         let mut sim = Simulator::new("quick");
         sim.model_says(GOOD);
         sim.stripe_delivers();
@@ -110,7 +112,7 @@ fn a_regenerated_verdict_is_compared_with_the_first() {
         sim.page();
         sim.drain();
         let page = body(&sim.page().unwrap());
-        assert_eq!(page["notice"].is_string(), told, "{second}");
+        assert_eq!(page["notice"].is_string(), has_notice, "{second}");
         let lines = sim.audit_lines();
         let check = lines.iter().find(|line| line["event"] == "regen_divergence_check").unwrap();
         assert_eq!((&check["original_verdict"], &check["regen_verdict"]), (&"GREEN".into(), &second.into()));

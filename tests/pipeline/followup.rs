@@ -186,8 +186,8 @@ fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
     let page = shown(&sim);
     assert_eq!((&page["followup_status"], page.get("followup")), (&json!("failed"), None));
     assert!(page["verdict"].is_object(), "the first verdict stays");
-    let told = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
-    assert!(told("[ORACLE-VERDICT] CRITICAL"), "operators know");
+    let alerted = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
+    assert!(alerted("[ORACLE-VERDICT] CRITICAL"), "operators know");
 
     let by = operations::Operator::parse("dana", Some("the model is back")).unwrap();
     let ports = operations::reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
@@ -274,7 +274,7 @@ fn what_becomes_of_the_payment_becomes_of_the_followup() {
     assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
 }
 
-/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or a human who was told.
+/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator who was alerted.
 #[test]
 fn whatever_breaks_a_posted_followup_is_delivered_once() {
     let whole = |sim: &mut Simulator| {

@@ -174,8 +174,8 @@ fn no_dead_letter_goes_unheard() {
             let what = format!("{fault:?} at {boundary}");
             assert!(matches!(mail(&sim), Mail::Dead { .. }), "{what}: {:?}", mail(&sim));
             let state = sim.world.state();
-            let mut told = state.alerts.iter().chain(&state.logged_alerts);
-            assert!(told.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
+            let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+            assert!(alerts.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
             assert!(state.sent.is_empty(), "{what}");
             assert!(state.mail_calls.len() <= 6, "{what}: {} attempts", state.mail_calls.len());
         }

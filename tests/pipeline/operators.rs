@@ -60,8 +60,8 @@ fn a_redriven_mail_is_sent_once() {
                 sim.recover();
                 assert!(matches!(mail(&sim), Mail::Sent { .. }), "{what}");
                 assert_eq!(sim.world.state().sent.len(), 1, "{what}");
-                let told = sim.audit_lines().iter().filter(|line| line["action"] == "redrive verdict").count();
-                assert_eq!(told, 1, "{what}");
+                let records = sim.audit_lines().iter().filter(|line| line["action"] == "redrive verdict").count();
+                assert_eq!(records, 1, "{what}");
             }
         }
     }

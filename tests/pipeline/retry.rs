@@ -31,10 +31,10 @@ fn a_blip_of_the_model_costs_seconds() {
     let began = sim.now();
     assert_eq!(sim.step(), Some(false));
     let page = sim.page().unwrap();
-    let told = body(&page);
-    assert_eq!((page.status(), &told["status"]), (202, &"pending".into()));
-    assert!(told["message"].as_str().unwrap().contains("We keep trying by ourselves"), "{told}");
-    let next = told["next_attempt_at"].as_str().unwrap().to_owned();
+    let pending = body(&page);
+    assert_eq!((page.status(), &pending["status"]), (202, &"pending".into()));
+    assert!(pending["message"].as_str().unwrap().contains("We keep trying by ourselves"), "{pending}");
+    let next = pending["next_attempt_at"].as_str().unwrap().to_owned();
     assert_eq!(next, sim.sale().unavailable_until().unwrap().to_iso());
     sim.drain();
     assert_eq!((sim.page().unwrap().status(), sim.world.state().sent.len()), (200, 1));
@@ -145,16 +145,16 @@ fn a_silent_drop_is_alerted_although_stripe_does_not_answer() {
     let mut sim = Simulator::new("no such tier");
     sim.world.plan(Plan::none().whenever("payments.session", Fault::Fail));
     sim.stripe_delivers();
-    let told = |sim: &Simulator| {
+    let alerts = |sim: &Simulator| {
         let state = sim.world.state();
         state.alerts.iter().filter(|alert| alert.line.starts_with("[SILENT-DROP]")).count()
     };
     for _ in 0..3 {
         assert_eq!(sim.step(), Some(false));
-        assert_eq!(told(&sim), 1, "once, however often Stripe does not answer");
+        assert_eq!(alerts(&sim), 1, "once, however often Stripe does not answer");
     }
     sim.world.plan(Plan::none());
     sim.drain();
-    assert_eq!(told(&sim), 2, "and with its amount once Stripe says it");
+    assert_eq!(alerts(&sim), 2, "and with its amount once Stripe says it");
     assert_eq!(sim.world.state().sent.len(), 1);
 }

@@ -35,10 +35,10 @@ fn world(change: impl Fn(&mut Facts)) -> Simulator {
     let sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "It runs as it should."));
     let id = SessionId::parse(ID).unwrap();
-    let mut told = facts(sim.world.now());
-    change(&mut told);
+    let mut session_facts = facts(sim.world.now());
+    change(&mut session_facts);
     sim.world.state().sessions.clear();
-    sim.world.state().smoke_sessions.insert(id, told);
+    sim.world.state().smoke_sessions.insert(id, session_facts);
     sim
 }
 
@@ -138,8 +138,8 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     sim.model_says(&quick("GREEN", "Demand is real."));
     // A customer's order is at work; somebody who has the smoke test's signing secret orders the same session.
     sim.stripe_delivers();
-    let told = facts(sim.world.now());
-    sim.world.state().smoke_sessions.insert(told.session.id.clone(), told);
+    let session_facts = facts(sim.world.now());
+    sim.world.state().smoke_sessions.insert(session_facts.session.id.clone(), session_facts);
     sim.drain();
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();

@@ -1,4 +1,4 @@
-//! What operators are told, through the topics they read.
+//! Alerts, through the topics that operators read.
 
 use crate::world::{CANARY, SOON, World, email, question};
 use domain::{alert::Severity, ports::Alerts};
@@ -19,7 +19,7 @@ impl Topics {
 }
 
 /// Waits for the one alert of a topic, and checks its form: `[TAG] SEVERITY | TIME | OPERATION | SESSION | DETAIL`.
-async fn told(world: &World, topic: &str, session: &str, expected: [&str; 3]) {
+async fn expect_alert(world: &World, topic: &str, session: &str, expected: [&str; 3]) {
     let line = eventually("an alert", SOON, async || world.aws.alerts(topic).await.pop()).await;
     let parts: Vec<&str> = line.split(" | ").collect();
     assert_eq!(parts.len(), 5, "{line}");
@@ -59,8 +59,8 @@ async fn what_cannot_be_delivered_is_critical() {
         world.stack.faults(target, json!([fault])).await;
         let sale = world.buy("quick").await;
         world.settled(&sale.session).await;
-        told(&world, &topics.critical, &sale.session, expected).await;
-        told(&world, &topics.ops, &sale.session, expected).await;
+        expect_alert(&world, &topics.critical, &sale.session, expected).await;
+        expect_alert(&world, &topics.ops, &sale.session, expected).await;
         world.drained().await;
         world.faults_are_used_up().await;
     }
@@ -73,7 +73,7 @@ async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
     let down = json!({ "status": 503 });
     world.stack.faults("graph", json!([down, down])).await;
     let sale = world.buy("quick").await;
-    told(&world, &topics.ops, &sale.session, ["[ORACLE-EMAIL] ERROR", "EMAIL_SEND", "503; again at"]).await;
+    expect_alert(&world, &topics.ops, &sale.session, ["[ORACLE-EMAIL] ERROR", "EMAIL_SEND", "503; again at"]).await;
     silent(&world, &topics.critical).await;
     world.delivered(&sale).await;
     world.faults_are_used_up().await;
@@ -87,7 +87,7 @@ async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
     let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
     world.stack.control("stripe/event", event).await;
     world.settled(&session).await;
-    told(&world, &topics.ops, &session, ["[ORACLE-EMAIL] WARN", "EMAIL_SEND", "no e-mail address"]).await;
+    expect_alert(&world, &topics.ops, &session, ["[ORACLE-EMAIL] WARN", "EMAIL_SEND", "no e-mail address"]).await;
     silent(&world, &topics.critical).await;
 }
 
@@ -122,7 +122,7 @@ async fn a_lost_cache_entry_is_told() {
         world.aws.damage_verdict(&sale.session, damage).await;
         assert_eq!(world.verdict(&sale.session).await.status, 200);
         let topic = if critical { &topics.critical } else { &topics.ops };
-        told(&world, topic, &sale.session, [severity, "CACHE_READ", ""]).await;
+        expect_alert(&world, topic, &sale.session, [severity, "CACHE_READ", ""]).await;
     }
 }
 
@@ -169,8 +169,8 @@ async fn a_function_notes_what_it_told_for_the_others() {
     let prefix = &sale.session[..12];
     eventually("a row of the alert", SOON, async || {
         let rows = world.aws.table().await;
-        let told = |row: &String| row.contains("ALERT#[ORACLE-VERDICT]|VERDICT|") && row.contains(prefix);
-        rows.iter().any(|row| told(row) && row.contains("Bool(true)")).then_some(())
+        let is_announced = |row: &String| row.contains("ALERT#[ORACLE-VERDICT]|VERDICT|") && row.contains(prefix);
+        rows.iter().any(|row| is_announced(row) && row.contains("Bool(true)")).then_some(())
     })
     .await;
 }

@@ -28,7 +28,7 @@ async fn with(world: &World, change: Value) -> Vec<Value> {
     found
 }
 
-fn told(found: &[Value], subject: &str, problem: &str) {
+fn expect_problem(found: &[Value], subject: &str, problem: &str) {
     let is_told =
         |it: &Value| it["subject"] == subject && it["problem"].as_str().is_some_and(|it| it.contains(problem));
     assert!(found.iter().any(is_told), "{subject}: {problem}: {found:?}");
@@ -46,7 +46,7 @@ async fn whatever_is_set_up_wrongly_is_found() {
     let url = format!("{}/api/webhook", world.stack.site);
     let endpoint = "Stripe webhook endpoint";
     let found = with(&world, json!({ "stripe_webhook_endpoints": [] })).await;
-    told(&found, endpoint, &format!("there is none for {url}"));
+    expect_problem(&found, endpoint, &format!("there is none for {url}"));
     let found = with(&world, json!({ "stripe_webhook_endpoints": [
         { "url": url, "status": "disabled", "api_version": "2020-08-27", "enabled_events": ["charge.refunded", "invoice.paid"] },
         { "url": url },
@@ -59,18 +59,18 @@ async fn whatever_is_set_up_wrongly_is_found() {
         "does not deliver charge.dispute.closed",
         "nothing reads: invoice.paid",
     ] {
-        told(&found, endpoint, problem);
+        expect_problem(&found, endpoint, problem);
     }
     let found = with(&world, json!({ "stripe_payment_links": [{ "metadata": { "tier": "gold" } }] })).await;
     for problem in ["the tier \"gold\"", "without asking anything", "verdict's page"] {
-        told(&found, "Stripe payment links", problem);
+        expect_problem(&found, "Stripe payment links", problem);
     }
     let found = with(&world, json!({ "graph_scopes": ["Mail.Send", "Files.Read.All"] })).await;
-    told(&found, "mailbox permissions", "not consented to: Mail.ReadWrite");
-    told(&found, "mailbox permissions", "without need: Files.Read.All");
+    expect_problem(&found, "mailbox permissions", "not consented to: Mail.ReadWrite");
+    expect_problem(&found, "mailbox permissions", "without need: Files.Read.All");
     world.stack.faults("gemini", json!([{ "status": 404 }])).await;
     let (_, found) = examined(&world);
-    told(&found, "Gemini models", "is not served");
+    expect_problem(&found, "Gemini models", "is not served");
 }
 
 /// Right links are no finding, and a vendor that is down is said to be unknown.

@@ -89,8 +89,8 @@ async fn asked_on_the_page_it_is_made_shown_mailed_archived_and_forgotten_with_i
     assert_eq!(world.aws.keys("ArchiveBucket", &child(&sale)).await.len(), 1);
     let log = world.lines(&child(&sale)).await.join("\n");
     assert!(log.contains("followup_page") && !log.contains("keeper") && !log.contains('@'), "{log}");
-    let told = oracle(&world, &["show", &sale.session[sale.session.len() - 8..]]);
-    assert!(String::from_utf8_lossy(&told.stdout).contains(&child(&sale)), "the sale names its follow-up");
+    let shown = oracle(&world, &["show", &sale.session[sale.session.len() - 8..]]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains(&child(&sale)), "the sale names its follow-up");
 
     let (code, text) = decide(&world, &["erase", &sale.session]);
     assert_eq!(code, Some(0), "{text}");

@@ -1,4 +1,4 @@
-//! The inbox: what is new in it is told, acknowledged once, and linked to its sale (Inbox Watch, V1 to V10).
+//! The inbox: what is new in it is alerted on, acknowledged once, and linked to its sale (Inbox Watch, V1 to V10).
 
 use crate::{
     operators::{decide, listed, oracle},
@@ -251,7 +251,7 @@ async fn a_sender_is_acknowledged_once_a_day() {
     assert!(!watched.memory().await.to_string().contains('@'), "addresses are keyed hashes");
 }
 
-/// FM-4, G5: a lost reply leads to no second mail, a refusal to none at all, and that is told.
+/// FM-4, G5: a lost reply leads to no second mail, a refusal to none at all, and that is alerted on.
 #[tokio::test]
 async fn an_acknowledgement_is_never_sent_twice() {
     let watched = Watched::seeded().await;

@@ -65,7 +65,7 @@ async fn what_is_new_is_digested_signed_and_verified() {
     assert_eq!(others.status.code(), Some(1), "a head that operators were told of and that is another now");
 }
 
-/// A stream without a sale in the table is a finding, told with all that is in it; one that is known is told apart.
+/// A stream without a sale in the table is a finding, reported with all that is in it; a known one is reported apart.
 #[tokio::test]
 async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_apart() {
     let world = World::alone().await;

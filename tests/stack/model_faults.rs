@@ -91,13 +91,13 @@ async fn the_page_says_that_the_verdict_is_tried_again() {
     let world = World::alone().await;
     let fail = json!({ "status": 503 });
     let sale = buy_with(&world, "quick", json!([fail, fail, fail, { "delay_ms": 3000 }])).await;
-    let told = tests::eventually("a page that tells of the delay", crate::world::SOON, async || {
+    let pending = tests::eventually("a page that tells of the delay", crate::world::SOON, async || {
         let reply = world.verdict(&sale.session).await;
         (reply.status == 202 && reply.json()["message"].is_string()).then(|| reply.json())
     })
     .await;
-    assert_eq!(told["status"], "pending");
-    assert!(told["message"].as_str().is_some_and(|text| text.contains("We keep trying by ourselves")), "{told}");
+    assert_eq!(pending["status"], "pending");
+    assert!(pending["message"].as_str().is_some_and(|text| text.contains("We keep trying by ourselves")), "{pending}");
     is_delivered_by_a_later_attempt(&world, &sale, 4).await;
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of a payment after the sale: refunds that fail, disputes, and what Stripe lists and never told.
+//! What becomes of a payment after the sale: refunds that fail, disputes, and what Stripe lists and sent no event for.
 
 use crate::{
     operators::{decide, listed},
@@ -21,13 +21,13 @@ async fn becomes(world: &World, sale: &Sale, state: &str, reported: impl Fn(&Val
     .await
 }
 
-/// An alert that names Stripe's object, as the topic told it.
+/// An alert that names Stripe's object, as the topic sent it.
 async fn alerted(world: &World, object: &Value, words: &str) {
     let id = object.as_str().expect("an id");
     eventually(&format!("an alert of {words}"), SOON, async || {
         let (_, alerts) = world.stack.get(&format!("{}/control/alerts", world.stack.sandbox)).await;
-        let told = |alert: &Value| alert.to_string().contains(id) && alert.to_string().contains(words);
-        alerts.as_array().expect("alerts").iter().any(told).then_some(())
+        let names_it = |alert: &Value| alert.to_string().contains(id) && alert.to_string().contains(words);
+        alerts.as_array().expect("alerts").iter().any(names_it).then_some(())
     })
     .await;
 }
@@ -75,7 +75,7 @@ async fn an_inquiry_alerts_and_its_escalation_takes_the_money() {
         world.stack.control("stripe/dispute", json!({ "id": inquiry["id"], "status": status })).await;
         becomes(&world, &sale, state, |payment| payment["disputes"][0]["status"] == status).await;
     }
-    // That it was won is told too, but within a minute of the dispute's own alert it is in the log alone.
+    // That it was won is alerted on too, but within a minute of the dispute's own alert it is in the log alone.
     listed(&world, &["list"], &sale.session, false).await;
     assert_eq!(world.verdict(&sale.session).await.status, 200);
 }

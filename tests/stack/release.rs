@@ -19,13 +19,13 @@ async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override(
     world.aws.invoke("AnvilFunctionName", &json!({})).await;
     let judged = world.function_records("anvil", "deployment_judged").await;
     let last = judged.last().expect("a verdict on record");
-    let told = last["reasons"].to_string();
+    let reasons = last["reasons"].to_string();
     assert_eq!(last["evidence"]["operation"], "calculate");
     // The events of the emulator's stack cannot be read, and what cannot be asked is named as missing.
     for observed in
         ["Smoke test 10/10", "Of the alarms", "The canary failed 0 of", "Not observed: the template's changes"]
     {
-        assert!(told.contains(observed), "{observed}: {told}");
+        assert!(reasons.contains(observed), "{observed}: {reasons}");
     }
     assert_eq!(last["verdict"], "NULL");
     let release = last["release"].as_str().expect("a release").to_owned();

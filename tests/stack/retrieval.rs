@@ -69,7 +69,7 @@ async fn a_sale_in_work_is_pending_and_says_when_to_ask_again() {
     world.faults_are_used_up().await;
 }
 
-/// Neither the webhook nor anything else has told of the sale; its page finds it paid and orders it.
+/// Neither the webhook nor anything else has reported the sale; its page finds it paid and orders it.
 #[tokio::test]
 async fn a_lost_webhook_is_made_up_for_by_the_page() {
     let world = World::alone().await;

@@ -54,12 +54,12 @@ async fn a_healthy_stack_passes_and_is_left_as_it_was() {
     }
     assert_eq!(world.aws.cache_totals().await, before, "the counters are as they were");
     assert_eq!(world.mails("oracle-smoke-test@42sisters.ai").await.len(), 2);
-    let told = eventually("two broadcasts", SOON, async || {
-        let told = world.aws.alerts(&heard).await;
-        let runs = told.iter().filter(|line| line.contains("[SMOKE] Oracle pipeline: 10/10 PASS (")).count();
-        (runs >= 2).then_some(told)
+    let broadcasts = eventually("two broadcasts", SOON, async || {
+        let alerts = world.aws.alerts(&heard).await;
+        let runs = alerts.iter().filter(|line| line.contains("[SMOKE] Oracle pipeline: 10/10 PASS (")).count();
+        (runs >= 2).then_some(alerts)
     });
-    told.await;
+    broadcasts.await;
     let alerts = world.aws.alerts(&critical).await;
     assert!(alerts.is_empty(), "{alerts:?}");
     let runs = world.function_records("smoke-test", "smoke_test").await;
@@ -130,8 +130,8 @@ async fn the_function_runs_the_same_test() {
     let before = world.function_records("smoke-test", "smoke_test").await.len();
     world.aws.invoke("SmokeTestFunctionName", &json!({ "source": "aws.events" })).await;
     eventually("the broadcast", SOON, async || {
-        let told = world.aws.alerts(&heard).await;
-        told.iter().any(|line| line.contains("[SMOKE] Oracle pipeline: 10/10 PASS (")).then_some(())
+        let alerts = world.aws.alerts(&heard).await;
+        alerts.iter().any(|line| line.contains("[SMOKE] Oracle pipeline: 10/10 PASS (")).then_some(())
     })
     .await;
     // The table is the test's alone, so what was added is this run's; the log of a day is in the order of its numbers.

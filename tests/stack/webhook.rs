@@ -199,7 +199,7 @@ async fn ten_deliveries_at_once_are_one_sale() {
     assert_eq!(entries.len(), 1, "{entries:?}");
 }
 
-/// Paid, but without a usable tier or question: operators are told, the customer is asked for the question by one
+/// Paid, but without a usable tier or question: operators are alerted, the customer is asked for the question by one
 /// mail, the log has the paid event and the amount, and the page shows the fixed sentence (Silent Drop, verification
 /// criteria 1 to 4).
 #[tokio::test]

@@ -242,9 +242,9 @@ fn stores_and_topics_are_watched(template: &Template) -> Vec<String> {
     for (id, resource) in template.resources() {
         for metric in wanted(resource["Type"].as_str().unwrap_or_default()) {
             let alarm = alarms.iter().find(|(name, watched, _)| name == metric && *watched == id);
-            let told = alarm.map(|(.., alarm)| list(&alarm["AlarmActions"])).unwrap_or_default();
+            let actions = alarm.map(|(.., alarm)| list(&alarm["AlarmActions"])).unwrap_or_default();
             // A topic that cannot deliver cannot tell of it either.
-            if told.is_empty() || told.into_iter().any(|topic| target(topic) == Some(id)) {
+            if actions.is_empty() || actions.into_iter().any(|topic| target(topic) == Some(id)) {
                 found.push(format!("{id}: no alarm on {metric} that reaches anybody"));
             }
         }

@@ -57,10 +57,10 @@ fn digests_are_one_functions(template: &Template) -> Vec<String> {
     expect(key["KeySpec"] == "ECC_NIST_P256" && key["KeyUsage"] == "SIGN_VERIFY", "the key signs nothing");
     expect(template.resource("DigestKey")["DeletionPolicy"] == "RetainExceptOnCreate", "the key goes with the stack");
     let log = template.resource("AuditBucket");
-    let told = &log["Properties"]["NotificationConfiguration"]["QueueConfigurations"][0];
-    expect(target(&told["Queue"]) == Some("LogNoticesQueue"), "nobody is told what is new in the log");
-    expect(told["Event"] == "s3:ObjectCreated:*", "some of what is new is not told");
-    expect(told["Filter"].is_null(), "only a part of the log is digested");
+    let notice = &log["Properties"]["NotificationConfiguration"]["QueueConfigurations"][0];
+    expect(target(&notice["Queue"]) == Some("LogNoticesQueue"), "nobody is told what is new in the log");
+    expect(notice["Event"] == "s3:ObjectCreated:*", "some of what is new is not told");
+    expect(notice["Filter"].is_null(), "only a part of the log is digested");
     expect(list(&log["DependsOn"]).iter().any(|id| **id == "LogNoticesQueuePolicy"), "the queue refuses the bucket");
     let runs = template.resource("AuditDigestFunction")["Properties"]["Events"].clone();
     expect(pairs(&runs).iter().any(|(key, value)| *key == "Schedule" && **value == "rate(1 hour)"), "not hourly");

@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// Operators can be told by mail and by webhook, each on both topics; what the webhook does not take is kept.
+/// Operators can be alerted by mail and by webhook, each on both topics; what the webhook does not take is kept.
 fn topics_reach_somebody(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, _) in template.of_type("AWS::SNS::Topic") {
@@ -55,7 +55,7 @@ fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
     assert_rule(rule, set(&property("OpsSubscription", "FilterPolicy"), filter), "OpsSubscription: a filter keeps");
 }
 
-/// What several processes have told is noted in the table: whoever may publish an alert must be able to note it.
+/// Processes share the alerts that they sent through the table: a role that may publish an alert must be able to record it.
 fn alerts_are_told_once(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {

@@ -42,7 +42,7 @@ impl Batch {
     }
 }
 
-/// Which version of each object the bucket has told this run of. Records are written on condition that there is none, so
+/// The version of each object that the bucket has reported to this run. Records are written on condition that there is none, so
 /// a second version is somebody's who wrote over the first.
 #[derive(Default)]
 pub(crate) struct Versions {

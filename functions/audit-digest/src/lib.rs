@@ -1,6 +1,6 @@
 //! The audit-digest function: every hour a signed digest of what came into the log since the last one.
 //!
-//! What is new is told by the log's bucket, through a queue, so that the work grows with what is new and never with
+//! The log's bucket reports new records through a queue, so that the work grows with what is new and never with
 //! the log. A digest is stored, then signed, then noted in the table, and only then are the bucket's messages removed:
 //! whoever dies in between is followed by a run that ends what is stored already before it makes anything of its own.
 

@@ -38,18 +38,18 @@ pub(crate) async fn recheck(
         let mut recheck = from.clone();
         // Another run may have announced findings since this one began.
         recheck.known.extend(memory.recheck.known.iter().cloned());
-        let told = recheck.take_in(&compared, next, head);
+        let changes = recheck.take_in(&compared, next, head);
         let facts = json!({
             "digests": [from.next, next - 1], "objects": read, "bad": compared.bad.len(), "sound_at": recheck.sound_at,
         });
         memory.recheck = recheck;
         let mut noted = Noted::save(()).recording("log_rechecked", facts);
-        if !told.bad.is_empty() {
-            let detail = format!("not as its digest says: {}; oracle audit verify", names(&told.bad));
+        if !changes.bad.is_empty() {
+            let detail = format!("not as its digest says: {}; oracle audit verify", names(&changes.bad));
             noted = noted.alerting(alert(Severity::Critical, now, "tampered", &detail));
         }
-        if !told.good_again.is_empty() {
-            let detail = format!("as its digest says again: {}", names(&told.good_again));
+        if !changes.good_again.is_empty() {
+            let detail = format!("as its digest says again: {}", names(&changes.good_again));
             noted = noted.alerting(alert(Severity::Warn, now, "restored", &detail));
         }
         noted

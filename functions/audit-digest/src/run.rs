@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// cannot be read.
 const UNREADABLE: usize = 32;
 
-/// Digests what is new. Every run makes a digest, an empty one too: so a silence is told from an hour without sales.
+/// Digests what is new. Every run makes a digest, an empty one too: so that silence differs from an hour without sales.
 ///
 /// # Errors
 /// [`RunError`].

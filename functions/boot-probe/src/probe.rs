@@ -1,4 +1,4 @@
-//! What is told of what was found.
+//! Turns probe findings into alerts.
 
 use domain::{
     Alert, Timestamp,

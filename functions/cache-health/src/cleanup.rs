@@ -47,7 +47,7 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
     let before = current.value.memory.cleanup.clone();
     let listing = match list(ports, &before, cutoff, now).await {
         Ok(listing) => listing,
-        Err(error) => return Ok(told(&error, current)),
+        Err(error) => return Ok(log_storage_error(&error, current)),
     };
     let decide = |memory: &mut Memory, _| {
         if memory.cleanup != before {
@@ -116,7 +116,7 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
             Ok(Removal::Gone) => gone.push(entry.clone()),
             Ok(Removal::Renewed) => renewed += 1,
             // The list stays: the next look goes through it again.
-            Err(error) => return Ok(told(&error, current)),
+            Err(error) => return Ok(log_storage_error(&error, current)),
         }
     }
     let finished = |memory: &mut Memory, now| {
@@ -136,8 +136,8 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
     Ok(ports.journal.commit(current, finished).await?.settle().await.0)
 }
 
-/// The store has told operators already; the cleanup waits for the next look.
-fn told(error: &StorageError, current: Current) -> Current {
+/// Logs only: the store has alerted operators already, and the cleanup waits for the next look.
+fn log_storage_error(error: &StorageError, current: Current) -> Current {
     tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next look");
     current
 }

@@ -90,7 +90,7 @@ impl CacheEntries for Arithmetic {
     }
 }
 
-/// The calls of one look, the entries it was told of, and the entries it read whole.
+/// The calls of one look, the entries it saw in the index, and the entries it read whole.
 fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
     let cache = Arithmetic { entries, asked: Mutex::default() };
     let world = World::at(Timestamp::from_millis(BEGUN + SPAN));

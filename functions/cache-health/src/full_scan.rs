@@ -4,7 +4,7 @@
 //! The scan follows the index of ages in slices, one a look; where it is, is in the memory. The recount reads the whole
 //! index at one go, because it is exact only if nothing changes meanwhile, which the counters' own count of changes
 //! tells. A drift is believed when two counts, a look apart, find the same: the index may lag behind for a moment. The
-//! correction is saved before it is made, and recorded and told after it.
+//! correction is saved before it is made, and recorded and alerted on after it.
 
 use crate::{
     Memory, Ports,
@@ -75,7 +75,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     match outcome {
         Ok(()) => Ok(()),
         Err(CommitError::Storage(error)) => {
-            // Told by the store; the next look goes on from the same place.
+            // The store alerts; the next look goes on from the same place.
             tracing::error!(error = %runtime::telemetry::chain(&error), "the scan waits for the next look");
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! What a look means: the record, and what operators are told. Plain data in, plain data out.
+//! Judges one look at the cache: makes the record and the alerts. Plain data in, plain data out.
 
 use crate::{
     Settings,
@@ -27,18 +27,18 @@ pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: T
     let problems = problems(memory, &record, settings);
     let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
     noted = tell_corrupt(noted, &new, now);
-    for problem in problems.difference(&memory.told).filter(|problem| **problem != Problem::Corrupt) {
-        noted = noted.alerting(told(*problem, memory, &record, settings, now));
+    for problem in problems.difference(&memory.alerted).filter(|problem| **problem != Problem::Corrupt) {
+        noted = noted.alerting(alert_for(*problem, memory, &record, settings, now));
     }
-    for problem in memory.told.difference(&problems) {
+    for problem in memory.alerted.difference(&problems) {
         noted = noted.alerting(recovered(*problem, &problems, now));
     }
-    memory.told = problems;
+    memory.alerted = problems;
     memory.last = Some(record);
     noted
 }
 
-/// Keeps what is corrupt, forgets what is mended, and answers what nobody was told of yet.
+/// Keeps what is corrupt, forgets what is mended, and returns what no alert has named yet.
 pub(crate) fn remember(
     memory: &mut Memory,
     corrupt: &BTreeSet<SessionId>,
@@ -68,7 +68,7 @@ pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp
     new.iter().fold(noted, |noted, session| noted.alerting(corrupt_alert(now, session)))
 }
 
-/// Tells sales apart whose ids begin with the same twelve characters (Cache Alert, invariant 4: no more is told).
+/// Tells sales apart whose ids begin with the same twelve characters (Cache Alert, invariant 4: an alert holds no more of an id).
 fn short_digest(session: &SessionId) -> String {
     let mut digest = audit::digest::sha256(session.as_str().as_bytes());
     digest.truncate(8);
@@ -97,7 +97,7 @@ fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> H
     }
 }
 
-/// What is to be told of, once each: nothing on a first failure (Cache Alert, severity levels).
+/// The problems to alert on, once each: nothing on a first failure (Cache Alert, severity levels).
 fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTreeSet<Problem> {
     let mut problems = BTreeSet::new();
     let mut add = |problem, holds| {
@@ -114,10 +114,10 @@ fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTree
             add(Problem::Many, found.entries > settings.count_warn && !too_many);
             add(Problem::Bytes, found.bytes > settings.budget_bytes);
         }
-        // Nobody knows: what was told still holds.
+        // Not measured: the last alert still holds.
         None => {
             for problem in [Problem::TooMany, Problem::Many, Problem::Bytes] {
-                add(problem, memory.told.contains(&problem));
+                add(problem, memory.alerted.contains(&problem));
             }
         }
     }
@@ -141,7 +141,7 @@ fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
     alert(Severity::Critical, now, session.prefix(), &format!("corrupt entry {}", short_digest(session)))
 }
 
-fn told(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {
+fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {
     let entries = record.measures.map_or(0, |found| found.entries);
     let bytes = record.measures.map_or(0, |found| found.bytes);
     let detail = match problem {
@@ -164,7 +164,7 @@ fn told(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Sett
     alert(problem.severity(), now, problem.subject(), &detail)
 }
 
-/// Word that something works again (HEALTH-GAP-05), for whoever was told of it. Its subject is not the problem's: a
+/// Word that something works again (HEALTH-GAP-05), for the operators who were alerted. Its subject is not the problem's: a
 /// window that holds back repetitions must not hold back the all-clear.
 fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> Alert {
     let detail = match problem {

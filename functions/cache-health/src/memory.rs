@@ -19,8 +19,9 @@ pub(crate) struct Memory {
     pub service_failures: u32,
     /// Looks at the cache that failed one after the other.
     pub cache_failures: u32,
-    /// What operators were told of and has not ended.
-    pub told: BTreeSet<Problem>,
+    /// Problems that operators were alerted to and that have not ended.
+    #[serde(rename = "told")]
+    pub alerted: BTreeSet<Problem>,
     /// Entries that are no verdicts: looked at again each time, so that none is forgotten because the next sample
     /// misses it.
     pub corrupt: BTreeSet<SessionId>,
@@ -32,7 +33,7 @@ pub(crate) struct Memory {
     pub scan: FullScan,
 }
 
-/// What operators are told of once.
+/// A problem that operators are alerted to once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Problem {

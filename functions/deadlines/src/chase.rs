@@ -52,7 +52,7 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
     first.into_iter().chain(mails).collect()
 }
 
-/// What operators are told: a warning the first time, later more than that.
+/// The alert of a chased sale: a warning the first time, later more than that.
 pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -> Alert {
     let severity = match times {
         0 | 1 => Severity::Warn,
@@ -80,7 +80,7 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
     Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", sale.session_id(), &detail)
 }
 
-/// What operators are told, once, of a sale that cannot be sent on its way because a queue refuses its message. It is
+/// The alert, sent once, of a sale whose message a queue refuses. It is
 /// tried again at every later run at which the sale is due.
 pub(crate) fn refused(sale: &Sale, now: Timestamp) -> Alert {
     let detail = "a queue does not take its messages; sent on its way as soon as it does";

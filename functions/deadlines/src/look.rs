@@ -284,7 +284,7 @@ async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(),
 enum Decided {
     /// A human has done something in between.
     Nothing,
-    /// There is no money that could go back: a human is told, as of any other sale that waits.
+    /// No money can go back: an operator is alerted, as for any other sale that waits.
     Reminded,
     /// The money goes back.
     Refund,

@@ -1,4 +1,4 @@
-//! Who is told what: plain functions over one message.
+//! Decides whom to alert and what to answer: plain functions over one message.
 
 use domain::{EmailAddress, customer_text, inbox::Incoming, texts};
 
@@ -82,7 +82,7 @@ pub(crate) fn broadcast(message: &Incoming) -> String {
     format!("Incoming: from {sender} — subject: {}", customer_text::defused_line(&message.subject, MOST))
 }
 
-/// The same of a message that could not be told of as it is.
+/// The same for a message that cannot be described as it is.
 pub(crate) const WITHOUT_DETAILS: &str = "Incoming: from (not known) — subject: (not known): look into the inbox";
 
 #[cfg(test)]

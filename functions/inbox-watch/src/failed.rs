@@ -12,7 +12,7 @@ use domain::alert::Severity;
 
 impl Watch<'_> {
     /// Something about a message failed. It is tried again in the next run, some times; then without what failed. Only
-    /// what operators were told of is given up (Inbox Watch, invariant 6), and whoever wrote is acknowledged also where
+    /// a message that operators were alerted to is abandoned (Inbox Watch, invariant 6), and its sender is acknowledged also where
     /// nobody can say to which sale the message belongs (V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
         let failed = self.note(|memory, now| {
@@ -35,13 +35,13 @@ impl Watch<'_> {
     /// Of a message that nobody could tell of as it is, operators hear at least that it is there.
     async fn tell_without_details(&mut self, id: &str) -> Result<(), WatchError> {
         if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
-            // It stays at hand until somebody can be told.
+            // It stays at hand until an alert can be sent.
             let error = runtime::telemetry::chain(&error);
             tracing::error!(message = digest(id), error, "operators cannot be told of a message");
             return Ok(());
         }
         self.note(|memory, _| {
-            memory.told(id);
+            memory.record_alert(id);
             Noted::save(())
         })
         .await

@@ -66,8 +66,8 @@ fn a_reply_by_the_buyer_orders_the_followup_and_is_nobodys_work() {
     assert!(world.state().alerts.is_empty(), "{:?}", world.state().alerts);
     let state = world.state();
     let notes = state.notes.values().map(|(note, _)| note);
-    let told: String = state.log.values().chain(notes).cloned().collect();
-    assert!(!told.contains("rent"), "{told}");
+    let written: String = state.log.values().chain(notes).cloned().collect();
+    assert!(!written.contains("rent"), "{written}");
 }
 
 /// Within a day of the first answer, too.

@@ -60,8 +60,9 @@ pub(crate) struct Run {
 pub(crate) struct AtHand {
     /// The mailbox's id of it.
     pub(crate) id: String,
-    /// Whether operators were told of it.
-    pub(crate) told: bool,
+    /// Whether operators were alerted to it.
+    #[serde(rename = "told")]
+    pub(crate) alerted: bool,
     /// Whether nobody looks any more for the sale that it may belong to: that has failed too often.
     #[serde(default)]
     pub(crate) unlinked: bool,
@@ -101,7 +102,7 @@ pub(crate) struct Memory {
     pub(crate) answered: BTreeMap<String, Timestamp>,
     /// The mailbox asked to be left alone until then.
     wait_until: Option<Timestamp>,
-    /// The code of what does not work, once operators were told.
+    /// The code of what does not work, once operators were alerted.
     pub(crate) trouble: Option<String>,
 }
 
@@ -168,7 +169,7 @@ impl Memory {
         if self.seeded_at.is_some() { Begun::Go } else { Begun::Seed }
     }
 
-    /// What was read before messages were told apart by their time alone is not new now: everything up to the last one
+    /// Messages that were read before time alone distinguished them are not new now: everything up to the last one
     /// that was taken up counts as seen, or up to the first run where there was none.
     fn count_by_time(&mut self) {
         let Some(seeded_at) = self.seeded_at.filter(|_| !self.by_time) else { return };
@@ -229,7 +230,7 @@ impl Memory {
             self.remember(arrival);
             self.at_hand.push(AtHand {
                 id: arrival.id.clone(),
-                told: false,
+                alerted: false,
                 unlinked: false,
                 answer: None,
                 failures: 0,
@@ -278,11 +279,11 @@ impl Memory {
         self.at_hand.iter_mut().find(|at_hand| at_hand.id == id)
     }
 
-    /// Operators were told of it.
-    pub(crate) fn told(&mut self, id: &str) {
+    /// Records that operators were alerted to it.
+    pub(crate) fn record_alert(&mut self, id: &str) {
         if let Some(at_hand) = self.find_mut(id) {
             // It has come further: it may fail as often again.
-            (at_hand.told, at_hand.failures) = (true, 0);
+            (at_hand.alerted, at_hand.failures) = (true, 0);
         }
     }
 
@@ -320,7 +321,7 @@ impl Memory {
         at_hand.failures += 1;
         if at_hand.failures < MOST_FAILURES {
             Failed::Again
-        } else if !at_hand.told {
+        } else if !at_hand.alerted {
             Failed::Untold
         } else if !at_hand.unlinked && at_hand.answer.is_none() {
             (at_hand.unlinked, at_hand.failures) = (true, 0);

@@ -200,14 +200,14 @@ fn a_message_is_told_linked_acknowledged_and_recorded() {
     let sale = &state.sales[&session()].0;
     assert_eq!(sale.open_work().map(|open| open.work), Some(Work::Reply));
     assert_eq!((sale.replies().len(), sale.replies()[0].from_buyer), (1, Some(true)));
-    let told: String = state.log.values().chain([&state.notes[FUNCTION].0]).cloned().collect();
-    assert!(!told.contains('@') && told.contains("customer_reply"), "{told}");
+    let written: String = state.log.values().chain([&state.notes[FUNCTION].0]).cloned().collect();
+    assert!(!written.contains('@') && written.contains("customer_reply"), "{written}");
     assert!(state.alerts.iter().all(|alert| !alert.line.contains('@')));
     drop(state);
     assert_eq!(outcomes(&world), ["sent"]);
 }
 
-/// What must hold after any faults, once runs succeed again: operators were told, the reply is on its sale once, the
+/// What must hold after any faults, once runs succeed again: operators were alerted, the reply is on its sale once, the
 /// acknowledgement went at most once, and where nobody can say that it went, that was said.
 fn holds(world: &World, what: &str) {
     for number in 0..8 {
@@ -337,7 +337,7 @@ fn a_sender_is_acknowledged_again_after_a_day_and_not_before() {
     assert_eq!(outcomes(&world), ["sent", "skipped_cooldown", "skipped_cooldown", "sent"]);
 }
 
-/// Fifty messages at once: all told and acknowledged, in several runs.
+/// Fifty messages at once: all are alerted on and acknowledged, in several runs.
 #[test]
 fn a_flood_is_worked_off_in_order() {
     let world = replied();
@@ -417,7 +417,7 @@ fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
     }
 }
 
-/// The sale's tag was made with the key before: the buyer is told from others all the same.
+/// The sale's tag was made with the key before: the buyer is recognised all the same.
 #[test]
 fn a_buyer_is_known_after_the_key_was_rotated() {
     for (made_with, from, expected) in [
@@ -459,7 +459,7 @@ fn the_alerts_of_two_replies_are_about_two_matters() {
     assert_eq!(subjects.len(), 2, "{:?}", state.alerts);
 }
 
-/// Everything that was changed in a mailbox, and what may be: the drafts that it has made for us and told us of.
+/// Everything that was changed in a mailbox, and what may be: the drafts that it has made and reported to us.
 struct Watched<'w> {
     world: &'w World,
     made: Mutex<BTreeSet<String>>,

@@ -1,4 +1,4 @@
-//! What operators are told of a run: plain functions.
+//! The alerts of a run: plain functions.
 
 use crate::{error::WatchError, memory::Memory};
 use domain::{Alert, Timestamp, alert::Severity};
@@ -18,7 +18,7 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
     }
 }
 
-/// What is to be told of it: nothing where operators know.
+/// The alerts of a run's trouble: none where operators know already.
 pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
     match (&memory.trouble, trouble) {
         (None, None) => None,

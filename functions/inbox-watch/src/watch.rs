@@ -37,7 +37,7 @@ pub(crate) struct Ports<'a> {
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
     pub pause: &'a dyn Pause,
-    /// What senders are told apart by.
+    /// What distinguishes senders.
     pub audit_key: &'a AuditKey,
     /// The keys that the addresses of sales were hashed with, the one above among them.
     pub audit_keys: &'a AuditKeys,
@@ -189,10 +189,10 @@ impl Watch<'_> {
         let Some(message) = self.ports.inbox.message(id).await? else {
             return self.finish(id, "gone", Ended::Well, None).await;
         };
-        if !at_hand.told {
+        if !at_hand.alerted {
             self.ports.broadcast.tell(&answer::broadcast(&message)).await?;
             self.note(|memory, _| {
-                memory.told(id);
+                memory.record_alert(id);
                 Noted::save(())
             })
             .await?;

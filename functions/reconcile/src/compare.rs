@@ -121,17 +121,17 @@ const SLOWEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
 /// Sends Stripe's refunds and disputes the way of its events. What is known already changes nothing.
 async fn tell_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
-    let (mut told, mut from) = (0, None);
+    let (mut sent, mut from) = (0, None);
     loop {
         let page = ports.ledger.reports_since(since, now, from.as_deref()).await?;
         for (payment, report) in page.reports {
             let message = Message::PaymentChanged { v: VERSION, payment, report, received_at: now };
             ports.payments.send(&message).await?;
-            told += 1;
+            sent += 1;
         }
         from = page.next;
         if from.is_none() {
-            return Ok(told);
+            return Ok(sent);
         }
     }
 }

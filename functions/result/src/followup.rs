@@ -65,16 +65,16 @@ fn parse(body: &[u8]) -> Result<Asked, Reply> {
 /// What the reply with a verdict says of its follow-up: `followup_status`, and `followup` once it is there. Nothing
 /// where the sale includes none.
 pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Value>, StorageError> {
-    let mut told = Map::new();
+    let mut fields = Map::new();
     if sale.tier() != Some(Tier::Strategy) || sale.is_followup() {
-        return Ok(told);
+        return Ok(fields);
     }
     let id = sale.session_id().followup();
     if ports.journal.store.load(&id).await?.is_none() {
         if sale.offers_followup() {
-            told.insert("followup_status".to_owned(), "available".into());
+            fields.insert("followup_status".to_owned(), "available".into());
         }
-        return Ok(told);
+        return Ok(fields);
     }
     // As its own page would show it: gates, records, repeated orders and restoration included.
     let reply = Box::pin(retrieve::answer(ports, id)).await;
@@ -86,19 +86,19 @@ pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Valu
         (422, _) => "declined",
         _ => "pending",
     };
-    told.insert("followup_status".to_owned(), status.into());
+    fields.insert("followup_status".to_owned(), status.into());
     if status == "delivered" {
         let kept = ["query", "query_withheld", "reference", "verdict", "cached_at", "notice"];
         let shown = kept.into_iter().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
-        told.insert("followup".to_owned(), Value::Object(shown.collect()));
+        fields.insert("followup".to_owned(), Value::Object(shown.collect()));
     }
     if status == "pending"
         && let Some(message) = body.get("message")
     {
-        told.insert("followup_message".to_owned(), message.clone());
+        fields.insert("followup_message".to_owned(), message.clone());
     }
     if status == "declined" {
-        told.insert("followup_declined".to_owned(), body);
+        fields.insert("followup_declined".to_owned(), body);
     }
-    Ok(told)
+    Ok(fields)
 }

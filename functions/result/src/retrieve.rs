@@ -151,7 +151,7 @@ impl Retrieval<'_> {
             Ok(Value::Object(body)) => body,
             _ => return temporarily_unavailable(),
         };
-        // Kept with every verdict (Smoke Test, invariant 2), told of those that were made again.
+        // Kept with every verdict (Smoke Test, invariant 2), and shown for those that were regenerated.
         if !cached.regen {
             body.remove("regen");
         }

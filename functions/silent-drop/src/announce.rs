@@ -121,14 +121,14 @@ fn note(
 
 fn drop_alert(session: &CheckoutSession, email_tag: Option<&str>, now: Timestamp) -> Alert {
     let question = session.idea.clone().or_else(|| query::from_metadata(&session.metadata)).unwrap_or_default();
-    let told = SilentDrop {
+    let drop = SilentDrop {
         tier: session.metadata.get("tier").map_or("", String::as_str),
         query_characters: question.trim().chars().count(),
         email_tag,
         amount_total: session.amount_total,
         currency: session.currency.as_deref(),
     };
-    Alert::silent_drop(&session.id, &told, now)
+    Alert::silent_drop(&session.id, &drop, now)
 }
 
 #[cfg(test)]

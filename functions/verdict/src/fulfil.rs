@@ -263,7 +263,7 @@ async fn fail<'a>(
 }
 
 /// A wait for the model, and whether it was noted: no change where somebody else has the sale. One that waited too long
-/// has failed, and a human is told.
+/// has failed, and an operator is alerted.
 fn wait(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<bool> {
     match made {
         Ok(made) => {

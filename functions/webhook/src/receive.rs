@@ -53,7 +53,7 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
     if body.len() > MAX_BODY_BYTES {
         return Reply::error(413, "too_large", "The event is larger than 256 KiB.");
     }
-    let Some(document) = told(ports.signing_secrets.document().await) else { return not_configured() };
+    let Some(document) = read_or_log(ports.signing_secrets.document().await) else { return not_configured() };
     let secrets = signing_secrets(&document);
     if secrets.is_empty() {
         return not_configured();
@@ -67,7 +67,8 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
         }
         // Perhaps the secret was rolled since we read it.
         let is_mismatch = error == SignatureError::Mismatch;
-        let renewed = if is_mismatch { told(ports.signing_secrets.renewed(&document).await).flatten() } else { None };
+        let renewed =
+            if is_mismatch { read_or_log(ports.signing_secrets.renewed(&document).await).flatten() } else { None };
         let secrets = renewed.map(|document| signing_secrets(&document)).unwrap_or_default();
         if signature::verify(header, body, &secrets, received_at).is_err() {
             tracing::warn!(%error, "signature refused");
@@ -101,9 +102,10 @@ async fn is_smoke_tests(ports: Ports<'_>, header: &str, body: &[u8], now: Timest
         let secret = SmokeSecret::parse(document).map(|smoke| smoke.signing_secret);
         secret.is_ok_and(|secret| signature::verify(header, body, &[secret], now).is_ok())
     };
-    let Some(document) = told(ports.smoke_secret.document().await) else { return false };
+    let Some(document) = read_or_log(ports.smoke_secret.document().await) else { return false };
     // Perhaps it was rotated since we read it; it is looked up no more often than once a minute.
-    signed(&document) || told(ports.smoke_secret.renewed(&document).await).flatten().is_some_and(|it| signed(&it))
+    signed(&document)
+        || read_or_log(ports.smoke_secret.renewed(&document).await).flatten().is_some_and(|it| signed(&it))
 }
 
 /// An event that the smoke test signed can do one thing: order the smoke test's own session, whose verdict waits for
@@ -139,7 +141,7 @@ fn signing_secrets(document: &Secret) -> Vec<Secret> {
 }
 
 /// What was read, or a line in the log.
-fn told<T>(read: Result<T, StorageError>) -> Option<T> {
+fn read_or_log<T>(read: Result<T, StorageError>) -> Option<T> {
     let log = |error: &StorageError| {
         tracing::error!(error = %telemetry::chain(error), "the signing secrets could not be read");
     };

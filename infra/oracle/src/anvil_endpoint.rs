@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anvil_rules::brain::suite::{Case, dual_mode, specified, told};
+use anvil_rules::brain::suite::{Case, describe_facts, dual_mode, specified};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ pub(crate) fn smoke(arguments: &SmokeArguments) -> Result<Ended, CommandError> {
 async fn run(model: &Model, cases: &[Case]) -> Result<Vec<Answered>, CommandError> {
     let mut answered = Vec::with_capacity(cases.len());
     for case in cases {
-        let answer = model.ask(&told(&case.facts), &case.prompt).await?;
+        let answer = model.ask(&describe_facts(&case.facts), &case.prompt).await?;
         let shortfall = case.expected.judge(&answer).err();
         let (id, prompt) = (case.id.clone(), case.prompt.clone());
         answered.push(Answered { id, passed: shortfall.is_none(), prompt, answer, shortfall });
@@ -204,7 +204,7 @@ fn for_people(answered: &[Answered], score: &Score) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anvil_rules::{assess, brain::suite::heard};
+    use anvil_rules::{assess, brain::suite::parse_facts};
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::{TcpListener, TcpStream},
@@ -212,7 +212,7 @@ mod tests {
 
     /// The rules behind the interface of a model.
     fn by_the_rules(observed: &str, question: &str) -> String {
-        assess(question, &heard(observed)).text()
+        assess(question, &parse_facts(observed)).text()
     }
 
     /// Reads one request's body from a connection.

@@ -109,8 +109,8 @@ fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keepi
     let binding = bind(subject, &serde_json::to_value(observed)?);
     let binding = binding.map_err(|error| CommandError::failed("the evidence cannot be bound", error))?;
     let story = Story::of(subject, &assessment);
-    let told = narrate(&keeping.narrator, &story.prompt());
-    let narrative = story.told(told, |text| Filter::embedded().check(text).outcome == Outcome::Pass);
+    let by_model = narrate(&keeping.narrator, &story.prompt());
+    let narrative = story.narrative(by_model, |text| Filter::embedded().check(text).outcome == Outcome::Pass);
     let evidence = serde_json::to_value(binding)?;
     let kept = Entry::of(System.now(), subject, &assessment, observed.kernels(), evidence);
     let entry = Entry { narrative: narrative.text().to_owned(), ..kept };

@@ -15,7 +15,7 @@ use crate::{
     command::{CommandError, Ended, Target, wait},
     digest_reader::Announced,
     digests_command::{self, DigestsCommand},
-    known_findings::{self, Outcome, Told},
+    known_findings::{self, ListedFinding, Outcome},
     local_log::LocalLog,
     log_reader, output,
     progress::Progress,
@@ -76,7 +76,7 @@ pub(crate) struct VerifyArguments {
     since: Since,
     #[command(flatten)]
     trust: Trust,
-    /// A digest as operators were told of it, number and hash; may be given more than once. Shows what was set back
+    /// A digest's number and hash as an alert named them; may be given more than once. Shows what was set back
     /// everywhere at once.
     #[arg(long = "head", value_name = "NUMBER:HASH")]
     heads: Vec<Announced>,
@@ -212,7 +212,7 @@ fn for_people(found: &Outcome, width: usize) -> String {
     text
 }
 
-fn list(text: &mut String, findings: &[Told]) {
+fn list(text: &mut String, findings: &[ListedFinding]) {
     for finding in findings {
         text.push_str(&format!("{}\n    {}\n", output::printable(&finding.key), finding.damage.words()));
     }
@@ -226,15 +226,15 @@ mod tests {
     #[test]
     fn findings_are_named_whole_and_known_ones_apart() {
         let key = format!("2026-04-16/session/cs_live_{}/000003.json", "a".repeat(60));
-        let told = |key: &str, damage: &str| -> Told {
+        let listed = |key: &str, damage: &str| -> ListedFinding {
             serde_json::from_value(json!({ "key": key, "damage": damage, "hash": "h" })).unwrap()
         };
         let verification = Verification { streams: 2, records: 7, without_sale: 1, ..Verification::default() };
-        let mut found = Outcome { verification, findings: vec![told(&key, "edited")], known: Vec::new() };
+        let mut found = Outcome { verification, findings: vec![listed(&key, "edited")], known: Vec::new() };
         let text = for_people(&found, 40);
         assert!(text.starts_with("streams: 2, records: 7\nstreams that the table"), "{text}");
         assert!(text.ends_with(&format!("{key}\n    was edited\n")), "{text}");
-        assert_eq!(serde_json::to_value(&found).unwrap()["findings"][0], json!(told(&key, "edited")));
+        assert_eq!(serde_json::to_value(&found).unwrap()["findings"][0], json!(listed(&key, "edited")));
         found.known.append(&mut found.findings);
         let text = for_people(&found, 40);
         assert!(text.contains(&format!("{key}\n    was edited\n")) && !text.contains("DAMAGED"), "{text}");

@@ -80,7 +80,7 @@ pub(crate) struct Answer {
     /// For machines.
     pub(crate) word: &'static str,
     /// For people, after the sale's name.
-    pub(crate) told: String,
+    pub(crate) text: String,
     /// Whether anything was done.
     pub(crate) done: bool,
 }
@@ -152,7 +152,7 @@ impl Bulk<'_> {
         })
     }
 
-    /// Says what came of each. The first failure that is no refusal is the command's own, after all are told; of one
+    /// Says what came of each. The first failure that is no refusal is the command's own, after all are printed; of one
     /// named sale so is a refusal.
     fn tell(
         &self,
@@ -173,7 +173,7 @@ impl Bulk<'_> {
                     }
                     documents.push(document);
                     let stands = stands.map_or_else(String::new, |stands| format!(": {stands}"));
-                    self.line(session, &format!("{}{stands}", answer.told))?;
+                    self.line(session, &format!("{}{stands}", answer.text))?;
                 }
                 Err(error) => {
                     documents.push(json!({ "session_id": session, "error": error.to_string() }));
@@ -196,8 +196,8 @@ impl Bulk<'_> {
         }
     }
 
-    fn line(&self, session: &SessionId, told: &str) -> Result<(), CommandError> {
-        if self.json { Ok(()) } else { output::print(&format!("{} {told}\n", session.as_str())) }
+    fn line(&self, session: &SessionId, text: &str) -> Result<(), CommandError> {
+        if self.json { Ok(()) } else { output::print(&format!("{} {text}\n", session.as_str())) }
     }
 }
 

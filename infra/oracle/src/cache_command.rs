@@ -116,8 +116,8 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {
-        let told = if removed { "is out of the cache" } else { "was not in the cache" };
-        output::print(&format!("{} {told}\n", session.as_str()))?;
+        let outcome = if removed { "is out of the cache" } else { "was not in the cache" };
+        output::print(&format!("{} {outcome}\n", session.as_str()))?;
     }
     Ok(if removed { Ended::Done } else { Ended::Nothing })
 }

@@ -201,7 +201,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         }
         Ok(answers)
     })?;
-    report(answers, Told { json: arguments.target.json, is_plan: false })
+    report(answers, Format { json: arguments.target.json, is_plan: false })
 }
 
 fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<Ended, CommandError> {
@@ -214,7 +214,7 @@ fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<En
         }
         Ok(planned)
     })?;
-    report(planned, Told { json, is_plan: true })
+    report(planned, Format { json, is_plan: true })
 }
 
 fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError> {
@@ -227,18 +227,18 @@ fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError
 
 type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
 
-/// How answers are told.
+/// How answers are printed.
 #[derive(Clone, Copy)]
-struct Told {
+struct Format {
     json: bool,
     /// Whether they say what would be done: a dry run has done nothing.
     is_plan: bool,
 }
 
-/// Says what became of each sale. The first failure that is no refusal is the command's own, after all are told.
-fn report(answers: Vec<Answer>, Told { json, is_plan }: Told) -> Result<Ended, CommandError> {
-    let told = !answers.is_empty();
-    let done = told && answers.iter().all(|(_, answer)| is_done(answer));
+/// Says what became of each sale. The first failure that is no refusal is the command's own, after all are printed.
+fn report(answers: Vec<Answer>, Format { json, is_plan }: Format) -> Result<Ended, CommandError> {
+    let has_answers = !answers.is_empty();
+    let done = has_answers && answers.iter().all(|(_, answer)| is_done(answer));
     let mut documents = Vec::new();
     let mut failure = None;
     for (session, answer) in answers {
@@ -261,7 +261,7 @@ fn report(answers: Vec<Answer>, Told { json, is_plan }: Told) -> Result<Ended, C
     }
     if json {
         output::print_json(&documents)?;
-    } else if !told {
+    } else if !has_answers {
         output::print("there are no dead letters\n")?;
     }
     match failure {
@@ -275,7 +275,7 @@ fn is_done(answer: &Result<Vec<(Letter, Step)>, RedriveError>) -> bool {
 }
 
 fn for_people(session: &SessionId, steps: &[(Letter, Step)], refused: Option<&str>, is_plan: bool) -> String {
-    let told = |(letter, step): &(Letter, Step)| {
+    let describe = |(letter, step): &(Letter, Step)| {
         let step = match (step, is_plan) {
             (Step::PutBack, false) => "tried again now",
             (Step::PutBack, true) => "would be tried again",
@@ -285,12 +285,12 @@ fn for_people(session: &SessionId, steps: &[(Letter, Step)], refused: Option<&st
         };
         format!("{} mail {step}", letter.as_str())
     };
-    let told = match refused {
+    let text = match refused {
         Some(refused) => refused.to_owned(),
         None if steps.is_empty() => "no dead mail".to_owned(),
-        None => steps.iter().map(told).collect::<Vec<_>>().join(", "),
+        None => steps.iter().map(describe).collect::<Vec<_>>().join(", "),
     };
-    format!("{}: {told}\n", session.as_str())
+    format!("{}: {text}\n", session.as_str())
 }
 
 #[cfg(test)]

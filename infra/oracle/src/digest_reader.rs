@@ -28,11 +28,11 @@ pub(crate) struct Digests {
     /// The log's bucket.
     pub(crate) bucket: String,
     pub(crate) keys: Vec<PublicKey>,
-    /// Digests that operators were told of.
+    /// Digests that alerts have named.
     pub(crate) announced: Vec<Announced>,
 }
 
-/// A digest that operators were told of, as the alert writes it: `{number}:{hash}`.
+/// A digest that an alert has named, in the alert's form: `{number}:{hash}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Announced {
     sequence: NonZeroU64,
@@ -129,7 +129,7 @@ async fn read_once(digests: &Digests, since: &str, now: Timestamp) -> Result<(Di
     let head = digests.head().await?;
     let first = first_since(digests, head.as_ref(), since).await?;
     let is_signed = |document: &[u8], signature: &str| digests.is_signed(document, signature);
-    let announced = digests.announced.iter().map(|told| (told.sequence.get(), told.hash.clone())).collect();
+    let announced = digests.announced.iter().map(|head| (head.sequence.get(), head.hash.clone())).collect();
     let mut chain = DigestChain::new(&digests.bucket, head, now, &is_signed).since(first, since).announced(announced);
     let mut last = first - 1;
     let take = |stored: Stored| {
@@ -142,7 +142,7 @@ async fn read_once(digests: &Digests, since: &str, now: Timestamp) -> Result<(Di
 }
 
 /// The number of the digest to begin with: the last one that was made before that day, so that what the halving went by
-/// is verified too, or an earlier one that operators were told of. They are made one after the other.
+/// is verified too, or an earlier one that an alert has named. They are made one after the other.
 async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Result<u64, CommandError> {
     let (mut first, mut beyond) = (1, head.map_or(0, |head| head.sequence) + 1);
     if since.is_empty() {
@@ -163,8 +163,8 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
     if before > 1 && made_at(digests, before).await?.is_none_or(|made_at| made_at.as_str() >= since) {
         return Ok(1);
     }
-    let told = digests.announced.iter().map(|told| told.sequence.get());
-    Ok(told.chain([before]).min().unwrap_or(1))
+    let announced = digests.announced.iter().map(|head| head.sequence.get());
+    Ok(announced.chain([before]).min().unwrap_or(1))
 }
 
 /// When a digest says that it was made.

@@ -85,11 +85,11 @@ fn decide(
         return Ok(Ended::Nothing);
     }
     let by = Authority { operator: &operator, role, credential };
-    let (word, told) = wait(async { act(&deployed, by, &session).await })?;
+    let (word, text) = wait(async { act(&deployed, by, &session).await })?;
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "decision": word }))?;
     } else {
-        output::print(&format!("{} {told}\n", session.as_str()))?;
+        output::print(&format!("{} {text}\n", session.as_str()))?;
     }
     Ok(Ended::Done)
 }

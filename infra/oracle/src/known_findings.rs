@@ -1,4 +1,4 @@
-//! Findings that operators have looked into and know of: they stand in a file, and are told apart from what is new.
+//! Findings that operators have looked into: a file lists them, and they are reported apart from new ones.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -14,7 +14,7 @@ use crate::command::CommandError;
 
 /// A finding with what its stream was when it was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct ListedFinding {
     pub(crate) key: String,
     pub(crate) damage: Damage,
     /// SHA-256 over all objects of its stream. Only the first bad record of a stream is named: whatever else happens to
@@ -27,12 +27,12 @@ pub(crate) struct Told {
 pub(crate) struct Outcome {
     #[serde(flatten)]
     pub(crate) verification: Verification,
-    pub(crate) findings: Vec<Told>,
-    pub(crate) known: Vec<Told>,
+    pub(crate) findings: Vec<ListedFinding>,
+    pub(crate) known: Vec<ListedFinding>,
 }
 
 /// Reads the file: one finding a line, as `verify --json` tells them.
-pub(crate) fn read(file: Option<&Path>) -> Result<BTreeSet<Told>, CommandError> {
+pub(crate) fn read(file: Option<&Path>) -> Result<BTreeSet<ListedFinding>, CommandError> {
     let Some(file) = file else { return Ok(BTreeSet::new()) };
     let failed =
         |what: String| move |error: std::io::Error| CommandError::failed(&format!("{}{what}", file.display()), error);
@@ -48,17 +48,17 @@ pub(crate) fn read(file: Option<&Path>) -> Result<BTreeSet<Told>, CommandError> 
 pub(crate) async fn tell_apart(
     objects: &dyn AuditObjects,
     mut verification: Verification,
-    known: &BTreeSet<Told>,
+    known: &BTreeSet<ListedFinding>,
 ) -> Result<Outcome, CommandError> {
     let of_digests = verification.digests.as_ref().map_or_else(Vec::new, |report| report.findings.clone());
-    let (mut findings, mut told) = (Vec::new(), Vec::new());
+    let (mut findings, mut recognised) = (Vec::new(), Vec::new());
     for Finding { key, damage } in std::mem::take(&mut verification.findings) {
         let is_digest = of_digests.iter().any(|of_digest| of_digest.key == key);
         let hash = hash(objects, stream_of(&key), &key).await?;
-        let finding = Told { key, damage, hash };
-        if !is_digest && known.contains(&finding) { told.push(finding) } else { findings.push(finding) }
+        let finding = ListedFinding { key, damage, hash };
+        if !is_digest && known.contains(&finding) { recognised.push(finding) } else { findings.push(finding) }
     }
-    Ok(Outcome { verification, findings, known: told })
+    Ok(Outcome { verification, findings, known: recognised })
 }
 
 async fn hash(objects: &dyn AuditObjects, stream: &str, key: &str) -> Result<String, CommandError> {
@@ -81,7 +81,7 @@ mod tests {
 
     const KEY: &str = "2026-04-16/session/cs_test_1/000003.json";
 
-    fn outcome(world: &World, findings: Vec<Finding>, digests: Vec<Finding>, known: &[Told]) -> Outcome {
+    fn outcome(world: &World, findings: Vec<Finding>, digests: Vec<Finding>, known: &[ListedFinding]) -> Outcome {
         let digests = Some(DigestReport { findings: digests, ..DigestReport::default() });
         let verification = Verification { findings, digests, ..Verification::default() };
         let known = known.iter().cloned().collect();
@@ -97,11 +97,11 @@ mod tests {
         let findings = || vec![edited.clone(), stray.clone()];
         let first = outcome(&world, findings(), Vec::new(), &[]);
         assert_eq!((first.findings.len(), first.known.len()), (2, 0));
-        // As they are told, so they are read.
-        let lines: Vec<String> = first.findings.iter().map(|told| serde_json::to_string(told).unwrap()).collect();
+        // What is printed can be read back.
+        let lines: Vec<String> = first.findings.iter().map(|finding| serde_json::to_string(finding).unwrap()).collect();
         let file = std::env::temp_dir().join(format!("known-findings-{}", std::process::id()));
         std::fs::write(&file, format!("{}\n\n{}\n", lines[0], lines[1])).unwrap();
-        let known: Vec<Told> = read(Some(&file)).unwrap().into_iter().collect();
+        let known: Vec<ListedFinding> = read(Some(&file)).unwrap().into_iter().collect();
         std::fs::write(&file, "{}").unwrap();
         let refused = read(Some(&file)).unwrap_err().to_string();
         assert!(refused.ends_with(", line 1: no finding"), "{refused}");
@@ -121,8 +121,8 @@ mod tests {
     fn what_is_wrong_with_a_digest_is_never_known() {
         let digest = Finding { key: "digests/0000000003.json".to_owned(), damage: Damage::Edited };
         let world = World::default();
-        let told = outcome(&world, vec![digest.clone()], vec![digest.clone()], &[]).findings;
-        let again = outcome(&world, vec![digest.clone()], vec![digest], &told);
+        let listed = outcome(&world, vec![digest.clone()], vec![digest.clone()], &[]).findings;
+        let again = outcome(&world, vec![digest.clone()], vec![digest], &listed);
         assert_eq!((again.findings.len(), again.known.len()), (1, 0));
     }
 }

@@ -306,7 +306,7 @@ async fn examine_function(
         if found.is_none() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Vec::len).sum();
             verification.note(objects, known.is_some(), None);
-            // Each day is told of: what is known of one must not hide what happened on another.
+            // Reports each day: a known finding of one day must not hide another's.
             let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
             for finding in found.into_iter().chain(findings) {
                 of_days.entry(stream_of(&finding.key).to_owned()).or_default().push(finding);

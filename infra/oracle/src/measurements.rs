@@ -73,11 +73,11 @@ impl Measurements {
         while let Some(page) = pages.next().await {
             for alarm in page.ok()?.metric_alarms.unwrap_or_default() {
                 found.count += 1;
-                let told = alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default();
+                let description = alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default();
                 match alarm.state_value {
-                    Some(StateValue::Alarm) => found.alarming.push(told),
+                    Some(StateValue::Alarm) => found.alarming.push(description),
                     Some(StateValue::Ok) => {}
-                    _ => found.unevaluated.push(told),
+                    _ => found.unevaluated.push(description),
                 }
             }
         }

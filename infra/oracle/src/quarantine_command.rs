@@ -200,14 +200,14 @@ fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Res
             let sale = sale.ok_or(DecideError::NoSale).map_err(failed)?.value;
             return match sale.fulfilment() {
                 Fulfilment::InReview { gate, .. } => {
-                    let told =
+                    let text =
                         format!("would be looked at by the filter again (gate {gate}) and, if it passes, delivered");
-                    Ok(Answer { word: "would_approve", told, done: true })
+                    Ok(Answer { word: "would_approve", text, done: true })
                 }
                 _ => Err(failed(DecideError::NotHeld)),
             };
         }
-        Ok(told(quarantine::approve(ports, &operator, session).await.map_err(failed)?))
+        Ok(answer_for(quarantine::approve(ports, &operator, session).await.map_err(failed)?))
     };
     let question = match sessions.as_slice() {
         [one] => format!("Approve {} and deliver it?", one.as_str()),
@@ -229,21 +229,21 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     }
     let ports = parts.ports(&deployed, &submissions);
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
-    let Answer { word, told, .. } = told(decided);
+    let Answer { word, text, .. } = answer_for(decided);
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "decided": word }))?;
     } else {
-        output::print(&format!("{} {told}\n", session.as_str()))?;
+        output::print(&format!("{} {text}\n", session.as_str()))?;
     }
     Ok(Ended::Done)
 }
 
-fn told(decided: Decided) -> Answer {
-    let (word, told) = match decided {
+fn answer_for(decided: Decided) -> Answer {
+    let (word, text) = match decided {
         Decided::Freed => ("freed", "is on its way to the customer"),
         Decided::AskedAgain => ("asked_again", "was decided already; its delivery is asked for again"),
     };
-    Answer { word, told: told.to_owned(), done: true }
+    Answer { word, text: text.to_owned(), done: true }
 }
 
 fn failed(error: DecideError) -> CommandError {

@@ -234,8 +234,8 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
         looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
     })?;
     if arguments.target.json {
-        let told: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
-        output::print_json(&told)?;
+        let rows: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
+        output::print_json(&rows)?;
     } else if messages.is_empty() {
         output::print(&format!("{} has no dead letters that are not hidden at the moment\n", arguments.queue.name))?;
     }
@@ -297,8 +297,8 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     if arguments.target.json {
         output::print_json(&json!({ "queue": queue, "id": id, "removed": removed }))?;
     } else {
-        let told = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
-        output::print(&format!("{id} {told}\n"))?;
+        let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
+        output::print(&format!("{id} {outcome}\n"))?;
     }
     Ok(if removed { Ended::Done } else { Ended::Nothing })
 }

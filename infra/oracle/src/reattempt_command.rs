@@ -68,8 +68,8 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     bulk.run(&sessions, &question, act)
 }
 
-fn answer(word: &'static str, told: &str) -> Answer {
-    Answer { word, told: told.to_owned(), done: true }
+fn answer(word: &'static str, text: &str) -> Answer {
+    Answer { word, text: text.to_owned(), done: true }
 }
 
 fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {

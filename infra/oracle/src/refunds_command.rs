@@ -133,16 +133,16 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
                 return Err(CommandError::Refused("its money went back, is about to, or is disputed".to_owned()));
             }
             let amount = charged.get(session).cloned();
-            let told = format!("would be refunded {}", output::amount(amount.as_ref()));
-            return Ok(Answer { word: "would_refund", told, done: true });
+            let text = format!("would be refunded {}", output::amount(amount.as_ref()));
+            return Ok(Answer { word: "would_refund", text, done: true });
         }
         let issued = refunds::issue(ports, &operator, session).await.map_err(failed)?;
-        let (word, told) = match issued {
+        let (word, text) = match issued {
             Issued::Refunded => ("refunded", "is refunded"),
             Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),
             Issued::Pending => ("pending", "is authorised for refund; Stripe works on it"),
         };
-        Ok(Answer { word, told: told.to_owned(), done: issued != Issued::AlreadyRefunded })
+        Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
     let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund" };
     bulk.run(&sessions, &question(&sessions, &charged), act)

@@ -62,7 +62,7 @@ fn for_people(overview: &Overview, width: usize) -> String {
         }
     }
     for record in &overview.timeline {
-        let (head, fields) = told(record);
+        let (head, fields) = describe(record);
         let _ = writeln!(text, "{}", printable(&head));
         text.push_str(&wrapped(&printable(&fields), 4, width));
     }
@@ -167,7 +167,7 @@ const LEFT_OUT: [&str; 15] = [
 ];
 
 /// What people need of a record: when and what, and the fields of its kind.
-fn told(record: &Value) -> (String, String) {
+fn describe(record: &Value) -> (String, String) {
     let Some(object) = record.as_object() else { return ("not a record".to_owned(), record.to_string()) };
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("-");
     let is_told = |(name, value): &(&String, &Value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null();
@@ -231,8 +231,8 @@ mod tests {
         assert!(text.ends_with(lines), "{text}");
         let followup = SessionId::parse("cs_test_1").unwrap().followup();
         overview.followup = Some(Sale::ordered(followup, Timestamp::from_seconds(0)));
-        let told = for_people(&overview, 120);
-        assert!(told.contains("follow-up       ordered 1970-01-01T00:00:00.000Z; see cs_test_1-followup\n"), "{told}");
+        let text = for_people(&overview, 120);
+        assert!(text.contains("follow-up       ordered 1970-01-01T00:00:00.000Z; see cs_test_1-followup\n"), "{text}");
         (overview.sale, overview.open) = (None, None);
         let text = for_people(&overview, 120);
         assert!(text.contains("the table does not know this sale") && text.ends_with(lines), "{text}");

@@ -209,11 +209,11 @@ fn inquiries(count: usize, overdue: usize) -> Check {
 
 fn dead_letters(rows: &[queues_command::Row]) -> Check {
     let full = rows.iter().filter(|row| row.dead_letters > 0);
-    let told: Vec<String> = full.map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
-    if told.is_empty() {
+    let queues: Vec<String> = full.map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
+    if queues.is_empty() {
         Check::new("dead letters", State::Ok, "none")
     } else {
-        Check::new("dead letters", State::Wrong, format!("{}: oracle queues show", told.join(", ")))
+        Check::new("dead letters", State::Wrong, format!("{}: oracle queues show", queues.join(", ")))
     }
 }
 
@@ -284,7 +284,7 @@ fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> C
         return check(State::Unknown, "CloudWatch could not be asked".to_owned());
     };
     let Some(last) = last else {
-        // That a schedule fell silent is an alarm, and told above.
+        // A silent schedule is an alarm, which is shown above.
         return check(State::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
     };
     let ago = now.since(last);
@@ -326,8 +326,8 @@ mod tests {
     fn work_is_wrong_when_it_is_overdue_and_waits_otherwise() {
         assert_eq!(work(&[])[0].state, State::Ok);
         let checks = work(&[waiting(Work::Review, false), waiting(Work::Refund, true), waiting(Work::Review, false)]);
-        let told: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
-        assert_eq!(told, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
+        let states: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
+        assert_eq!(states, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
         assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
         let failed = work(&[waiting(Work::Failed, false)]);
         assert_eq!(failed[0].state, State::Wrong);

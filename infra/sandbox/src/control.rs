@@ -141,11 +141,11 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
         }
         ("POST", ["stripe", "refund"]) => {
             let given: refunds::Given = body(request)?;
-            told(shared, given.lost, |state, now| refunds::put(state, &given, now))
+            deliver_events_of(shared, given.lost, |state, now| refunds::put(state, &given, now))
         }
         ("POST", ["stripe", "dispute"]) => {
             let given: disputes::Given = body(request)?;
-            told(shared, given.lost, |state, now| disputes::put(state, &given, now))
+            deliver_events_of(shared, given.lost, |state, now| disputes::put(state, &given, now))
         }
         ("POST", ["stripe", "pay"]) => pay(shared, body(request)?).await,
         ("GET" | "POST", _) => Err(ControlError {
@@ -157,7 +157,7 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
 }
 
 /// Changes the account and has the events of it delivered, or lost.
-fn told(
+fn deliver_events_of(
     shared: &Arc<Shared>,
     lost: bool,
     change: impl FnOnce(&mut State, Timestamp) -> Result<Value, String>,

@@ -8,7 +8,7 @@ use sandbox::{Clock, Config, ConfigChange, Identifiers, Sandbox};
 
 /// Look-alikes of Stripe, Gemini and Microsoft Graph for local runs and tests.
 ///
-/// Credentials accepted unless told otherwise: Stripe key sk_test_sandbox, Gemini key sandbox-gemini-key,
+/// Credentials accepted unless configured otherwise: Stripe key sk_test_sandbox, Gemini key sandbox-gemini-key,
 /// Graph tenant sandbox-tenant, client sandbox-client, client secret sandbox-client-secret, refresh token
 /// sandbox-refresh-token, mailbox oracle@42sisters.ai, webhook secret whsec_sandbox.
 #[derive(Parser)]

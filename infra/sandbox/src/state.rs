@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(crate) untold: Vec<Value>,
     /// Every attempt to deliver a webhook.
     pub(crate) deliveries: Vec<Value>,
-    /// What the stack's topics told, oldest first.
+    /// The messages of the stack's topics, oldest first.
     pub(crate) alerts: Vec<Value>,
 }
 

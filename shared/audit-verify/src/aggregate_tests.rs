@@ -20,9 +20,9 @@ fn at(millis: i64) -> Timestamp {
 }
 
 /// A sale under construction, as the functions write it.
-struct Told(Sale);
+struct RecordedSale(Sale);
 
-impl Told {
+impl RecordedSale {
     fn new(tier: Option<Tier>) -> Self {
         Self(Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)).with("tier", tier))
     }
@@ -63,9 +63,9 @@ impl Told {
     }
 }
 
-fn report(sales: impl IntoIterator<Item = Told>) -> Report {
+fn report(sales: impl IntoIterator<Item = RecordedSale>) -> Report {
     let mut aggregate = Aggregate::default();
-    for Told(sale) in sales {
+    for RecordedSale(sale) in sales {
         aggregate.add_sale(sale.outbox().iter().map(|entry| entry.line.as_bytes()));
     }
     aggregate.finish()
@@ -81,11 +81,11 @@ fn revenue(report: &Report) -> Vec<(&str, Tier, u64, i64, u64, i64)> {
 #[test]
 fn revenue_is_the_price_of_each_delivered_sale_once() {
     let found = report([
-        Told::new(Some(Tier::Quick)).verdict(0, 1).verdict(1, 1),
-        Told::new(Some(Tier::Quick)).verdict(0, 1),
-        Told::new(Some(Tier::Strategy)).verdict(1, 1),
-        Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("held")).verdict(2, 1),
-        Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up")),
+        RecordedSale::new(Some(Tier::Quick)).verdict(0, 1).verdict(1, 1),
+        RecordedSale::new(Some(Tier::Quick)).verdict(0, 1),
+        RecordedSale::new(Some(Tier::Strategy)).verdict(1, 1),
+        RecordedSale::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("held")).verdict(2, 1),
+        RecordedSale::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up")),
     ]);
     let expected = [
         ("2026-04-16", Tier::Quick, 2, 200, 0, 200),
@@ -99,10 +99,12 @@ fn revenue_is_the_price_of_each_delivered_sale_once() {
 #[test]
 fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
     use RefundStep::{Authorised, Confirmed, Failed, Issued};
-    let sale = || Told::new(Some(Tier::Full)).verdict(0, 1);
+    let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
     let whole =
         || sale().refund(1, Authorised).refund(1, Issued).refund(2, Confirmed).change(3, PaymentChange::Refunded);
-    let only = |told: Told| revenue(&report([told])).iter().map(|row| (row.2, row.4, row.5)).collect::<Vec<_>>();
+    let only = |recorded: RecordedSale| {
+        revenue(&report([recorded])).iter().map(|row| (row.2, row.4, row.5)).collect::<Vec<_>>()
+    };
     assert_eq!(only(whole()), [(1, 0, 500), (0, 1, -500)]);
     assert_eq!(report([whole()]).revenue[1].day, "2026-04-17");
     assert_eq!(only(sale().refund(0, Authorised)), [(1, 0, 500)], "decided is not done");
@@ -110,7 +112,7 @@ fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
     assert_eq!(only(sale().change(0, PaymentChange::Refunded)), [(1, 1, 0)], "by hand, at Stripe");
     assert_eq!(only(sale().change(0, PaymentChange::DisputeOpened)), [(1, 0, 500)]);
     assert_eq!(only(sale().change(0, PaymentChange::DisputeLost)), [(1, 1, 0)]);
-    let undelivered = Told::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up"));
+    let undelivered = RecordedSale::new(Some(Tier::Full)).event(0, 1, Source::Webhook, Status::Error, Some("gave up"));
     let found = report([undelivered.refund(1, Issued)]);
     assert_eq!((found.revenue.len(), found.without_verdict, found.refunds_without_verdict), (0, 1, 1));
 }
@@ -121,8 +123,8 @@ fn each_record_counts_in_the_time_of_its_own() {
     let over = |since: &str, until: &str| {
         let day = |text: &str| Timestamp::parse(&format!("{text}T00:00:00Z"));
         let mut aggregate = Aggregate::over(Period::new(day(since), day(until)));
-        let told = || Told::new(Some(Tier::Full)).verdict(0, 1);
-        for Told(sale) in [told().refund(1, RefundStep::Issued), told(), told()] {
+        let recorded = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
+        for RecordedSale(sale) in [recorded().refund(1, RefundStep::Issued), recorded(), recorded()] {
             aggregate.add_sale(sale.outbox().iter().map(|entry| entry.line.as_bytes()));
         }
         let found = aggregate.finish();
@@ -141,7 +143,7 @@ fn money_is_counted_as_it_was_charged() {
         currency: Some(currency.into()),
         price: 500,
     };
-    let sale = || Told::new(Some(Tier::Full)).verdict(0, 1);
+    let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
     let found = report([sale().body(1, paid(400, "cad")), sale(), sale().body(1, paid(1, "usd"))]);
     assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 1400, 1400)]);
 }
@@ -149,10 +151,11 @@ fn money_is_counted_as_it_was_charged() {
 #[test]
 fn latency_is_told_by_tier_and_step() {
     let sales = (1..=100).map(|index| {
-        let told = Told::new(Some(Tier::Quick)).verdict(0, index * 100);
-        told.event(0, 7, Source::EmailService, Status::EmailSent, Some("sent"))
+        let recorded = RecordedSale::new(Some(Tier::Quick)).verdict(0, index * 100);
+        recorded.event(0, 7, Source::EmailService, Status::EmailSent, Some("sent"))
     });
-    let found = report(sales.chain([Told::new(None).event(0, 3, Source::Webhook, Status::Error, Some("unusable"))]));
+    let found =
+        report(sales.chain([RecordedSale::new(None).event(0, 3, Source::Webhook, Status::Error, Some("unusable"))]));
     let steps: Vec<_> = found.latency.iter().map(|row| (row.tier, row.step, row.count)).collect();
     let quick = Some(Tier::Quick);
     assert_eq!(steps, [(None, Step::VerdictFailed, 1), (quick, Step::Verdict, 100), (quick, Step::Mail, 100)]);
@@ -165,17 +168,17 @@ fn latency_is_told_by_tier_and_step() {
 
 #[test]
 fn cache_and_mail_and_errors_are_counted() {
-    let mut told = Told::new(Some(Tier::Quick)).verdict(0, 1);
+    let mut recorded = RecordedSale::new(Some(Tier::Quick)).verdict(0, 1);
     for _ in 0..3 {
-        told = told.event(0, 1, Source::CacheHit, Status::Cached, Some("cache_hit"));
+        recorded = recorded.event(0, 1, Source::CacheHit, Status::Cached, Some("cache_hit"));
     }
-    told = told.event(0, 1, Source::ResultPage, Status::Cached, Some("restored from the archive"));
-    told = told.event(0, 1, Source::ResultPage, Status::Regenerated, Some("cache_miss"));
+    recorded = recorded.event(0, 1, Source::ResultPage, Status::Cached, Some("restored from the archive"));
+    recorded = recorded.event(0, 1, Source::ResultPage, Status::Regenerated, Some("cache_miss"));
     for detail in ["Graph API returned 503", "Graph API returned 503", "time-out"] {
-        told = told.event(0, 1, Source::EmailService, Status::EmailFailed, Some(detail));
+        recorded = recorded.event(0, 1, Source::EmailService, Status::EmailFailed, Some(detail));
     }
-    told = told.event(0, 1, Source::EmailService, Status::EmailSent, Some("sent"));
-    let found = report([told]);
+    recorded = recorded.event(0, 1, Source::EmailService, Status::EmailSent, Some("sent"));
+    let found = report([recorded]);
     assert_eq!(found.retrievals, Retrievals { cache: 3, archive: 1, regenerated: 1 });
     assert_eq!(found.mails, Mails { sent: 1, failed: 3 });
     let counted = |detail: &str, count| Counted { detail: detail.into(), count };
@@ -184,13 +187,13 @@ fn cache_and_mail_and_errors_are_counted() {
 
 #[test]
 fn however_many_errors_there_are_the_most_frequent_are_named() {
-    let mut told = Told::new(None);
+    let mut recorded = RecordedSale::new(None);
     for index in 0..1200 {
         let detail = format!("error {index}");
-        told = told.event(0, 1, Source::Webhook, Status::Error, Some(&detail));
-        told = told.event(0, 1, Source::Webhook, Status::Error, Some("error 7"));
+        recorded = recorded.event(0, 1, Source::Webhook, Status::Error, Some(&detail));
+        recorded = recorded.event(0, 1, Source::Webhook, Status::Error, Some("error 7"));
     }
-    let found = report([told]);
+    let found = report([recorded]);
     assert_eq!((found.errors.len(), found.errors[0].count), (20, 1201));
     assert_eq!(found.errors.iter().map(|error| error.count).sum::<u64>() + found.other_errors, 2400);
 }
@@ -216,9 +219,11 @@ fn filter_crosscheck_and_other_amounts_are_counted() {
         currency: Some(currency.into()),
         price: 500,
     };
-    let told = Told::new(Some(Tier::Full)).body(0, check(false, "low_coherence")).body(0, check(true, "pass"));
-    let told = told.body(0, run(1, "PASS")).body(0, run(2, "PASS")).body(0, run(2, "PASS")).body(0, run(2, "REPLACE"));
-    let found = report([told.body(0, paid(400, "cad")).body(0, paid(1, "usd"))]);
+    let recorded =
+        RecordedSale::new(Some(Tier::Full)).body(0, check(false, "low_coherence")).body(0, check(true, "pass"));
+    let recorded =
+        recorded.body(0, run(1, "PASS")).body(0, run(2, "PASS")).body(0, run(2, "PASS")).body(0, run(2, "REPLACE"));
+    let found = report([recorded.body(0, paid(400, "cad")).body(0, paid(1, "usd"))]);
     let filtered = |gate, outcome: &str, count| Filtered { gate, outcome: outcome.into(), count };
     assert_eq!(found.filter, [filtered(1, "PASS", 1), filtered(2, "PASS", 2), filtered(2, "REPLACE", 1)]);
     let checked = |approved, reason: &str| Crosschecked { approved, reason: reason.into(), count: 1 };
@@ -229,7 +234,7 @@ fn filter_crosscheck_and_other_amounts_are_counted() {
 #[test]
 fn what_cannot_be_read_is_counted_and_stops_nothing() {
     let mut aggregate = Aggregate::default();
-    let Told(sale) = Told::new(Some(Tier::Quick)).verdict(0, 1);
+    let RecordedSale(sale) = RecordedSale::new(Some(Tier::Quick)).verdict(0, 1);
     aggregate.add_sale([&b"nonsense"[..], b"\xff", sale.outbox()[0].line.as_bytes()]);
     aggregate.add_sale([]);
     let found = aggregate.finish();
@@ -239,10 +244,10 @@ fn what_cannot_be_read_is_counted_and_stops_nothing() {
 #[test]
 fn double_work_and_slow_verdicts_are_told() {
     let found = report([
-        Told::new(Some(Tier::Quick)).verdict(0, 60_000),
-        Told::new(Some(Tier::Quick)).verdict(0, 60_001),
-        Told::new(Some(Tier::Quick)).verdict(0, 1).verdict(0, 2),
-        Told::new(Some(Tier::Quick)).verdict(0, 1).by_operator(70_000),
+        RecordedSale::new(Some(Tier::Quick)).verdict(0, 60_000),
+        RecordedSale::new(Some(Tier::Quick)).verdict(0, 60_001),
+        RecordedSale::new(Some(Tier::Quick)).verdict(0, 1).verdict(0, 2),
+        RecordedSale::new(Some(Tier::Quick)).verdict(0, 1).by_operator(70_000),
     ]);
     assert_eq!((found.processed_twice, found.slow_verdicts), (1, 1));
 }

@@ -121,7 +121,7 @@ pub struct DigestChain<'a> {
     next: u64,
     previous: Option<String>,
     head: Option<Head>,
-    /// Numbers and hashes of digests that operators were told of.
+    /// Numbers and hashes of digests that alerts have named.
     announced: Vec<(u64, String)>,
     /// The last one, with whether it is signed.
     last: Option<(u64, bool)>,
@@ -158,7 +158,7 @@ impl<'a> DigestChain<'a> {
         self
     }
 
-    /// Compares with digests that operators were told of: the number and the hash of each.
+    /// Compares with digests that alerts have named: the number and the hash of each.
     #[must_use]
     pub fn announced(mut self, announced: Vec<(u64, String)>) -> Self {
         self.announced = announced;
@@ -213,8 +213,8 @@ impl<'a> DigestChain<'a> {
             return Err(Damage::Forked);
         }
         let head = self.head.iter().map(|head| (head.sequence, head.hash.as_str()));
-        let mut told = head.chain(self.announced.iter().map(|(sequence, hash)| (*sequence, hash.as_str())));
-        if told.any(|(sequence, told)| sequence == self.next && told != hash) {
+        let mut announced = head.chain(self.announced.iter().map(|(sequence, hash)| (*sequence, hash.as_str())));
+        if announced.any(|(sequence, known)| sequence == self.next && known != hash) {
             return Err(Damage::Forked);
         }
         self.report.documents += 1;
@@ -261,7 +261,7 @@ impl<'a> DigestChain<'a> {
             && self.report.made_at.as_deref().is_some_and(|made_at| is_within(made_at, self.now, DIGESTED_WITHIN))
     }
 
-    /// Digests are made hourly, empty ones too. One that was never made is told by the objects that are in none.
+    /// Digests are made hourly, empty ones too. One that was never made shows in the objects that are in none.
     fn is_recent(&self) -> bool {
         self.report.made_at.as_deref().is_none_or(|made_at| is_within(made_at, self.now, DIGESTED_WITHIN))
     }

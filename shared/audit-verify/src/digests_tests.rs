@@ -72,8 +72,8 @@ type Both = (Option<(String, Damage)>, Option<(String, Damage)>);
 fn found(kept: &Kept) -> Both {
     let (findings, mut digested) = chain(kept, None);
     let stream = digested.take("2026-04-16/session/cs_test_1");
-    let told = |finding: &Finding| (finding.key.clone(), finding.damage);
-    (findings.first().map(told), stream.compare(&kept.log, |_| true).as_ref().map(told))
+    let damage = |finding: &Finding| (finding.key.clone(), finding.damage);
+    (findings.first().map(damage), stream.compare(&kept.log, |_| true).as_ref().map(damage))
 }
 
 fn damaged(damage: impl Fn(&mut Kept)) -> Both {

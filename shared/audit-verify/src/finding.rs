@@ -1,4 +1,4 @@
-//! What can be wrong with a record, and which of several findings is told.
+//! What can be wrong with a record, and which of several findings is reported.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ pub struct Finding {
     pub damage: Damage,
 }
 
-/// Of what was found in one stream, what is told: damage before a stream that nobody owns, and that before what is in no
+/// Which of one stream's findings is reported: damage before a stream that nobody owns, and that before what is in no
 /// digest, for neither may hide damage; then what comes first, and of one record what was found first.
 #[must_use]
 pub fn worst(findings: impl IntoIterator<Item = Finding>) -> Option<Finding> {

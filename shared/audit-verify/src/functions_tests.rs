@@ -55,11 +55,11 @@ fn damaged(damage: impl Fn(&mut Days)) -> [Option<(String, Damage)>; 2] {
     let world = world();
     let mut days = days(&world);
     damage(&mut days);
-    let told = |result: Result<(), Finding>| result.err().map(|finding| (finding.key, finding.damage));
-    let without = told(verify_days(NAME, &days, None, true));
+    let damage = |result: Result<(), Finding>| result.err().map(|finding| (finding.key, finding.damage));
+    let without = damage(verify_days(NAME, &days, None, true));
     assert!(without.is_some(), "nobody owns the stream");
     let without = without.filter(|(_, damage)| *damage != Damage::Orphaned);
-    [told(verify_days(NAME, &days, Some(&known(&world)), true)), without]
+    [damage(verify_days(NAME, &days, Some(&known(&world)), true)), without]
 }
 
 fn of_day(days: &mut Days, index: usize) -> &mut Vec<(String, Vec<u8>)> {

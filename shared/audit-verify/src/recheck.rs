@@ -21,7 +21,7 @@ pub struct Recheck {
     pub is_bad: bool,
     /// When the last round began in which everything was as its digest says, to the end.
     pub sound_at: Option<Timestamp>,
-    /// Keys that are not as their digests say, of which operators were told.
+    /// Keys that are not as their digests say and that operators were alerted to.
     pub known: BTreeSet<String>,
 }
 
@@ -36,10 +36,10 @@ pub struct Compared {
 
 /// What operators are to hear.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Changes {
     /// Bad, and new to them.
     pub bad: Vec<String>,
-    /// As they were signed, and told as bad before.
+    /// As they were signed, and reported as bad before.
     pub good_again: Vec<String>,
 }
 
@@ -55,12 +55,12 @@ impl Recheck {
     }
 
     /// Takes in what was compared, up to before `next`, of digests up to `head`.
-    pub fn take_in(&mut self, compared: &Compared, next: u64, head: u64) -> Told {
-        let mut told = Told::default();
+    pub fn take_in(&mut self, compared: &Compared, next: u64, head: u64) -> Changes {
+        let mut changes = Changes::default();
         for key in &compared.bad {
             self.is_bad = true;
             if !self.known.contains(key) {
-                told.bad.push(key.clone());
+                changes.bad.push(key.clone());
                 if self.known.len() < MOST_KNOWN {
                     self.known.insert(key.clone());
                 }
@@ -69,7 +69,7 @@ impl Recheck {
         // A key that two digests name is bad where either says so.
         for key in compared.good.difference(&compared.bad) {
             if self.known.remove(key) {
-                told.good_again.push(key.clone());
+                changes.good_again.push(key.clone());
             }
         }
         let is_end = next > head;
@@ -77,7 +77,7 @@ impl Recheck {
         if is_end && !self.is_bad {
             self.sound_at = self.begun_at;
         }
-        told
+        changes
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let (now, later) = (Timestamp::from_seconds(1), Timestamp::from_seconds(2));
         let mut check = Recheck::default().from(2, now);
         assert_eq!((check.next, check.begun_at), (1, Some(now)));
-        assert_eq!(check.take_in(&Compared { good: set(&["a"]), ..Compared::default() }, 2, 2), Told::default());
+        assert_eq!(check.take_in(&Compared { good: set(&["a"]), ..Compared::default() }, 2, 2), Changes::default());
         assert_eq!((check.sound_at, check.from(2, later).begun_at), (None, Some(now)), "the round goes on");
         let bad = Compared { bad: set(&["b"]), good: set(&["a"]) };
         assert_eq!(check.take_in(&bad, 3, 2).bad, ["b"]);

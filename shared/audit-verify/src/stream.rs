@@ -112,7 +112,7 @@ pub(crate) fn verify_part(stream: &str, objects: &[Object], around: Around<'_>) 
         if place.seq < expected {
             return Err(found(Damage::Forked));
         }
-        // With the next record at hand it can be told which of the two before it was changed.
+        // The next record shows which of the two before it was changed.
         let read = Read { key, line, link };
         check_link(&intact, around.before, Some(read.link.prev.as_str()))?;
         intact.push(read);

@@ -44,10 +44,10 @@ fn check(sale: &Sale, log: &[Object]) -> Result<(), Finding> {
 fn damaged(damage: impl Fn(&mut Vec<Object>)) -> [Option<(u64, Damage)>; 2] {
     let (sale, mut log) = published("cs_test_1", 5);
     damage(&mut log);
-    let told = |result: Result<(), Finding>| {
+    let damage = |result: Result<(), Finding>| {
         result.err().map(|finding| ((1..9).find(|seq| key(*seq) == finding.key).unwrap_or(0), finding.damage))
     };
-    [told(check(&sale, &log)), told(verify_stream(STREAM, &log, None))]
+    [damage(check(&sale, &log)), damage(verify_stream(STREAM, &log, None))]
 }
 
 /// Another digit in the record's text.
@@ -195,7 +195,7 @@ fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests(
     let now = Timestamp::from_millis(0);
     chain::append(&mut both, &Record::pipeline(now, now, Source::Webhook, Status::Ok, None));
     assert_eq!(verify_stream(STREAM, &log_of(&both), None), orphaned);
-    // Other damage is told first.
+    // Other damage is reported first.
     let mut edited = customers;
     edit(&mut edited[1]);
     assert_eq!(verify_stream(STREAM, &edited, None), Err(Finding { key: key(3), damage: Damage::Unlinked }));

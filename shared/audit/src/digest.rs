@@ -88,7 +88,7 @@ impl AuditKeys {
         Ok(AuditKey { version: self.current.clone(), key: key.clone() })
     }
 
-    /// Whether a tag ([`AuditKey::email_tag`]) is this address's: told with the key that the tag was made with, which
+    /// Whether a tag ([`AuditKey::email_tag`]) is this address's: computed with the key that the tag was made with, which
     /// may have been replaced since. Nothing where that key is not kept, or the tag is none.
     #[must_use]
     pub fn is_tag_of(&self, tag: &str, address: &EmailAddress) -> Option<bool> {

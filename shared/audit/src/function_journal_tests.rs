@@ -50,9 +50,9 @@ fn whatever_breaks_the_record_is_written_once_and_the_alert_raised() {
             world.plan(Plan::none());
             assert_eq!(run(step(&world)).unwrap().unwrap(), 1, "{fault:?} at {boundary}");
             assert_eq!(lines(&world), expected, "{fault:?} at {boundary}");
-            let told = world.state().alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
+            let alerted = world.state().alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
             let lost = world.state().logged_alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
-            assert!(told + lost >= 1, "{fault:?} at {boundary}: nobody was told");
+            assert!(alerted + lost >= 1, "{fault:?} at {boundary}: nobody was told");
             let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
             assert!(!left.has_outbox(), "{fault:?} at {boundary}");
         }
@@ -173,8 +173,8 @@ fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_
     let clear = world.state().alerts.iter().find(|alert| alert.line.contains("takes records again")).cloned();
     assert_eq!(clear.unwrap().channel, domain::Channel::Critical, "whoever was woken hears of the end");
     let lines = lines(&world);
-    let told = lines.iter().find(|(_, line)| field(line, "event") == "records_left_out").unwrap();
-    let left_out = field(&told.1, "details")["count"].as_u64().unwrap() as usize;
+    let record = lines.iter().find(|(_, line)| field(line, "event") == "records_left_out").unwrap();
+    let left_out = field(&record.1, "details")["count"].as_u64().unwrap() as usize;
     let looked = lines.iter().filter(|(_, line)| field(line, "event") == "looked").count();
     assert!(looked > 25 && left_out > 25, "{looked} {left_out}");
     assert_eq!(looked + left_out, 151, "each is there or counted");

@@ -166,7 +166,7 @@ pub enum Body {
         payment: PaymentId,
         /// What happened to it.
         change: PaymentChange,
-        /// The refund or the dispute that Stripe told of; `None` for the charge as a whole.
+        /// The refund or the dispute that Stripe reported; `None` for the charge as a whole.
         #[serde(skip_serializing_if = "Option::is_none")]
         object: Option<ObjectId>,
         /// How much of it has gone back by now, in the currency's smallest unit.

@@ -86,23 +86,23 @@ impl Alert {
         // A follow-up shares the prefix of its session, and must not share its alerts.
         let subject =
             if session.is_followup() { format!("{}{FOLLOWUP}", session.prefix()) } else { session.prefix().to_owned() };
-        Self::told(tag, severity, now, operation, &subject, detail)
+        Self::line(tag, severity, now, operation, &subject, detail)
     }
 
     /// The same about something that is not one sale, or of which only the prefix is known: `-` stands for nothing.
     #[must_use]
     pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').take(12).collect();
-        Self::told(tag, severity, now, operation, &subject, detail)
+        Self::line(tag, severity, now, operation, &subject, detail)
     }
 
-    fn told(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
+    fn line(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let detail: String = customer_text::one_line(detail).chars().take(500).collect();
         let line = format!("[{tag}] {} | {now} | {operation} | {subject} | {detail}", severity.word());
         Self { channel: severity.channel(), line }
     }
 
-    /// Word that what a critical alert told of has ended: a WARN for whoever was woken. Its subject is not the
+    /// Says that a critical alert's problem has ended: a WARN for the operators who were woken. Its subject is not the
     /// problem's, so that the window that holds back repetitions does not hold back the all-clear.
     #[must_use]
     pub fn all_clear(tag: &str, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "cs_live_abcd"));
         let followup = Alert::cache(Severity::Error, now, "CACHE_WRITE", &session.followup(), "refused");
         assert_eq!(followup.matter().unwrap().subject, "cs_live_abcd-followup");
-        let told = Alert::dead_letter(&session, None, None, 4, "503");
-        assert!(told.line.contains("session_id=ijklmnop customer=NULL"), "{}", told.line);
+        let alert = Alert::dead_letter(&session, None, None, 4, "503");
+        assert!(alert.line.contains("session_id=ijklmnop customer=NULL"), "{}", alert.line);
         let slipped = Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop".to_owned() };
         assert_eq!(slipped.logged(), "about session_id=cs_live_abcd");
         let slipped = Alert { channel: Channel::Ops, line: format!("about {}", session.followup().as_str()) };

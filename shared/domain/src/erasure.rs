@@ -119,7 +119,7 @@ pub const PLACES: &[Place] = &[
     },
 ];
 
-/// What the operator is told to see to by hand.
+/// What the operator has to do by hand.
 pub fn by_hand() -> impl Iterator<Item = (&'static str, &'static str)> {
     PLACES.iter().filter_map(|place| match place.fate {
         Fate::ByHand(how) => Some((*place.names.first()?, how)),

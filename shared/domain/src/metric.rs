@@ -69,7 +69,7 @@ pub enum Metric {
     OrderToMail,
     /// Sales that wait for a decision by an operator.
     WaitingForHumans,
-    /// A customer was told that a sale failed, with status 500 as the specification demands.
+    /// A page showed a customer that a sale failed, with status 500 as the specification demands.
     FailedSaleShown,
     /// A referral code that nobody gave out was tried.
     ReferralCodeUnknown,

@@ -66,7 +66,7 @@ mod tests {
         task::{Context, Poll, Waker},
     };
 
-    /// Answers what it is told, one letter a call: `y`es, `n`o, `g`one (404), `l`ost, `r`efused, `u`navailable.
+    /// Answers as the test configured, one letter a call: `y`es, `n`o, `g`one (404), `l`ost, `r`efused, `u`navailable.
     struct Script(Mutex<Vec<char>>);
 
     impl Script {

@@ -1,7 +1,7 @@
-//! The session of our own smoke test: what it buys, and how it is told from everything that customers do.
+//! The session of our own smoke test: what it buys, and how it differs from what customers do.
 //!
 //! Nobody pays it, so accepting it opens a door beside the till. [`examine`] is that door's lock. It is asked only
-//! about orders that the smoke test itself signed, with facts that Stripe's test mode told under the smoke test's own
+//! about orders that the smoke test itself signed, with facts that Stripe's test mode reported under the smoke test's own
 //! key, and it lets nothing through but the one fixed question (Smoke Test, inputs; invariants 1 to 3).
 
 use crate::{CheckoutSession, PaymentStatus, Query, SessionId, Submission, Tier, Timestamp, ports::PaymentError};

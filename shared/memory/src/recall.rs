@@ -71,7 +71,7 @@ pub fn after_roll(detail: &Handle, roll: Roll) -> Result<[Payload; 2], InvalidHa
     ])
 }
 
-/// What a player is told of a detail.
+/// What a player learns of a detail.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// The exact content.
@@ -80,7 +80,7 @@ pub enum Answer<'a> {
     Gist(Option<&'a str>),
 }
 
-/// What a player is told of a detail in a scene, after the events of the routing were appended.
+/// What a player learns of a detail in a scene, after the events of the routing were appended.
 #[must_use]
 pub fn answer<'a>(state: &'a State, detail: &Handle, scene: &Handle) -> Option<Answer<'a>> {
     let (_, fact) = state.facts().by_detail(detail.as_str())?;

@@ -8,7 +8,7 @@ use domain::SessionId;
 
 impl State {
     /// The stores that have something of a sale, or a text that says `needle`, other than what an erasure leaves: its
-    /// money's books at Stripe, what the customer has received, and what operators were told.
+    /// money's books at Stripe, what the customer has received, and the alerts.
     #[must_use]
     pub fn traces(&self, session: &SessionId, needle: &str) -> Vec<&'static str> {
         let Self {

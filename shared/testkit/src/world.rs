@@ -220,7 +220,7 @@ pub struct State {
     /// What scheduled functions remember, by name, with its version.
     pub notes: BTreeMap<String, (String, u64)>,
     pub alerts: Vec<Alert>,
-    /// Who holds back what was told a moment ago; nobody unless [`World::suppressing`] was asked for.
+    /// Suppresses alerts that were sent a moment ago; absent unless [`World::suppressing`] was asked for.
     pub suppression: Option<Suppression>,
     /// Alerts that were held back.
     pub held_back_alerts: Vec<Alert>,
@@ -255,7 +255,7 @@ pub struct State {
     pub conversations: BTreeMap<String, SessionId>,
     /// How many drafts of acknowledgements were made.
     pub acknowledgements: u32,
-    /// Lines that were told to operators.
+    /// Lines of alerts.
     pub broadcasts: Vec<String>,
     pub paused: Vec<Duration>,
     /// Every effect in order: what the run did.
@@ -351,7 +351,7 @@ impl World {
         world
     }
 
-    /// Holds back what was told within this window, as the real topics do.
+    /// Suppresses alerts that were sent within this window, as the real topics do.
     #[must_use]
     pub fn suppressing(self, window: Duration) -> Self {
         self.state().suppression = Some(Suppression::new(window));
@@ -394,7 +394,7 @@ impl World {
         lock(&self.wake).take()
     }
 
-    /// A queue of its own, told apart by its name.
+    /// A queue of its own, distinguished by its name.
     #[must_use]
     pub const fn queue(&self, name: &'static str) -> NamedQueue<'_> {
         NamedQueue { world: self, name }

@@ -290,7 +290,7 @@ fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
         assert_eq!(critical(&world, "1 record(s) were gone from the log or written over"), 1);
         assert!(world.state().log_notices.is_empty());
     }
-    // One version that is told of twice is one version.
+    // A version that is reported twice counts once.
     let world = world();
     let keys = publish(&world, 1);
     world.state().log_notices.insert("again".to_owned(), notice(&keys[0]));

@@ -4,7 +4,7 @@ use std::time::Duration;
 use testkit::{Fault, Plan, World, run};
 
 /// The alerts of one look, which found these things wrong.
-fn told(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)> {
+fn alerts_after(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)> {
     world.state().alerts.clear();
     let findings = wrong.iter().map(|name| (*name, "refused".to_owned())).collect();
     run(probe(Ports { notes: world, alerts: world, clock: world }, &findings)).unwrap();
@@ -15,17 +15,17 @@ fn told(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)> {
 #[test]
 fn each_thing_is_told_once_when_it_stops_and_once_when_it_starts_to_work() {
     let world = World::at(Timestamp::from_millis(0));
-    assert_eq!(told(&world, &[]), []);
+    assert_eq!(alerts_after(&world, &[]), []);
     let gemini = (Channel::Critical, "Gemini: refused".to_owned());
-    assert_eq!(told(&world, &["Gemini"]), [gemini]);
-    assert_eq!(told(&world, &["Gemini"]), [], "told already");
+    assert_eq!(alerts_after(&world, &["Gemini"]), [gemini]);
+    assert_eq!(alerts_after(&world, &["Gemini"]), [], "told already");
     let table = (Channel::Critical, "table: refused".to_owned());
-    assert_eq!(told(&world, &["Gemini", "table"]), [table]);
+    assert_eq!(alerts_after(&world, &["Gemini", "table"]), [table]);
     let works = (Channel::Critical, "Gemini: works again".to_owned());
-    assert_eq!(told(&world, &["table"]), [works], "told to whoever was woken");
+    assert_eq!(alerts_after(&world, &["table"]), [works], "told to whoever was woken");
 }
 
-/// What is told once must not be held back by what was told a moment ago (Cache Alert, invariant 6).
+/// An alert that is sent once must not be suppressed by another of a moment ago (Cache Alert, invariant 6).
 #[test]
 fn what_stops_and_starts_together_is_told_of_each_within_the_window_of_the_others() {
     let world = World::at(Timestamp::from_millis(0)).suppressing(Duration::from_secs(60));
@@ -33,8 +33,8 @@ fn what_stops_and_starts_together_is_told_of_each_within_the_window_of_the_other
     let others = ["Gemini", "Stripe", "archive bucket", "audit bucket", "audit key", "critical topic", "mailbox"];
     let more = ["ops topic", "quarantine bucket", "table", "webhook secret"];
     let everything = [&queues[..], &others, &more].concat();
-    assert_eq!(told(&world, &everything).len(), 16, "all at once");
-    assert_eq!(told(&world, &[]).len(), 16, "and each works again");
+    assert_eq!(alerts_after(&world, &everything).len(), 16, "all at once");
+    assert_eq!(alerts_after(&world, &[]).len(), 16, "and each works again");
     assert!(world.state().held_back_alerts.is_empty());
 }
 
@@ -43,6 +43,6 @@ fn without_a_memory_it_is_told_every_time() {
     let world = World::at(Timestamp::from_millis(0));
     world.plan(Plan::none().whenever("notes.load", Fault::Fail).whenever("notes.save", Fault::Fail));
     for _ in 0..2 {
-        assert_eq!(told(&world, &["table"]).len(), 1);
+        assert_eq!(alerts_after(&world, &["table"]).len(), 1);
     }
 }

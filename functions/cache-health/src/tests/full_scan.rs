@@ -72,8 +72,8 @@ fn whatever_breaks_on_sunday_the_counters_are_put_right_once_and_that_is_on_reco
                     "{fault:?} at {boundary}, {pause} s: {recorded}"
                 );
                 let state = stage.world.state();
-                let mut told = state.alerts.iter().chain(&state.logged_alerts);
-                assert!(told.any(|alert| alert.line.contains("off by 5 entries")), "{fault:?} at {boundary}");
+                let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+                assert!(alerts.any(|alert| alert.line.contains("off by 5 entries")), "{fault:?} at {boundary}");
             }
         }
     }

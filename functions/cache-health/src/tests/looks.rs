@@ -24,9 +24,9 @@ fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_
     assert_eq!((record.overall, record.cache), (Health::Failed, Health::Healthy), "two dimensions");
     let alerts = stage.world.state().alerts.clone();
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
-    let (head, told) = alerts[0].line.split_once(" | HEALTH_PROBE | ").unwrap();
+    let (head, detail) = alerts[0].line.split_once(" | HEALTH_PROBE | ").unwrap();
     assert!(head.starts_with("[ORACLE-CACHE-ALERT] CRITICAL | 2026-04-15T"), "{head}");
-    assert_eq!(told, "service | service unreachable: 2 consecutive probes failed, no answer");
+    assert_eq!(detail, "service | service unreachable: 2 consecutive probes failed, no answer");
     stage.alerts();
     stage.look();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");
@@ -58,7 +58,7 @@ fn counts_are_told_when_a_threshold_is_passed_and_nothing_young_is_removed_for_t
     let alerts = stage.alerts();
     assert!(alerts[0].contains("] ERROR |") && alerts[0].contains("6 entries"), "{alerts:?}");
     assert_eq!((stage.look().overall, stage.alerts().len(), stage.left().len()), (Health::Failed, 0, 6));
-    assert_eq!(stage.memory().told, BTreeSet::from([Problem::TooMany]));
+    assert_eq!(stage.memory().alerted, BTreeSet::from([Problem::TooMany]));
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn corrupt_entries_are_told_one_by_one_and_those_beyond_what_is_remembered_toget
     stage.world.state().corrupt_entries.extend((0..45).map(session));
     (0..40).for_each(|_| drop(stage.look()));
     let alerts = stage.alerts();
-    let told = alerts.iter().filter(|line| line.contains("| cs_test_0000 | corrupt entry ")).count();
-    assert_eq!((told, alerts.len()), (40, 41), "their ids begin alike, and none holds back another");
+    let alerted = alerts.iter().filter(|line| line.contains("| cs_test_0000 | corrupt entry ")).count();
+    assert_eq!((alerted, alerts.len()), (40, 41), "their ids begin alike, and none holds back another");
     assert!(alerts.iter().any(|line| line.ends_with("corrupt entries beyond the 40 that were told one by one")));
     assert!(!alerts.iter().any(|line| line.contains("cs_test_00000")), "no more than the prefix");
     let listed: usize =

@@ -31,13 +31,13 @@ fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
     for boundary in ["notes.load", "notes.save"] {
         let stage = Stage::new();
         stage.world.plan(Plan::none().whenever(boundary, Fault::Fail));
-        let mut told = Vec::new();
+        let mut alerts = Vec::new();
         for _ in 0..4 {
             stage.world.advance(Duration::from_secs(60));
             assert!(testkit::run(stage.runs(When::Due)).unwrap().is_err(), "the function's own alarm hears of it");
-            told.push(stage.alerts().len());
+            alerts.push(stage.alerts().len());
         }
-        assert_eq!(told, [0, 1, 0, 0], "{boundary}");
+        assert_eq!(alerts, [0, 1, 0, 0], "{boundary}");
         stage.world.plan(Plan::none());
         assert_eq!(stage.look().overall, Health::Healthy);
         let alerts = stage.alerts();

@@ -90,17 +90,17 @@ fn nothing_happens_before_its_time() {
 #[test]
 fn what_nobody_works_on_is_sent_again_less_and_less_often_and_louder_and_louder() {
     let world = world([sale(1)]);
-    let mut told = Vec::new();
+    let mut alerts = Vec::new();
     for _ in 0..(24 * 12) {
         world.advance(Duration::from_secs(300));
         looked(&world, true).unwrap();
-        told.append(&mut world.state().alerts);
+        alerts.append(&mut world.state().alerts);
     }
     let state = world.state();
-    assert_eq!(state.queue.len(), told.len(), "a message with every alert");
-    assert!((4..10).contains(&told.len()), "{} times a day", told.len());
-    assert!(told[0].line.contains("WARN") && told[1].line.contains("ERROR"));
-    assert!(told[2..].iter().all(|alert| alert.channel == Channel::Critical));
+    assert_eq!(state.queue.len(), alerts.len(), "a message with every alert");
+    assert!((4..10).contains(&alerts.len()), "{} times a day", alerts.len());
+    assert!(alerts[0].line.contains("WARN") && alerts[1].line.contains("ERROR"));
+    assert!(alerts[2..].iter().all(|alert| alert.channel == Channel::Critical));
 }
 
 /// Email Retry, FM-01.
@@ -170,9 +170,9 @@ fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
     world.advance(Duration::from_secs(1));
     looked(&world, false).unwrap();
     looked(&world, false).unwrap();
-    let told = world.state().alerts.clone();
-    assert_eq!((told.len(), told[0].channel), (1, Channel::Critical), "one escalation a day");
-    assert!(told[0].line.contains("24 h: held by the content filter"), "{}", told[0].line);
+    let alerts = world.state().alerts.clone();
+    assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical), "one escalation a day");
+    assert!(alerts[0].line.contains("24 h: held by the content filter"), "{}", alerts[0].line);
     assert_eq!(*stored(&world).money(), Money::Kept);
     world.advance(24 * HOUR);
     looked(&world, true).unwrap();
@@ -304,8 +304,8 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
             // An alert that was saved and not raised is raised by whoever looks next.
             world.advance(HOUR);
             looked(&world, true).unwrap();
-            let told = !world.state().alerts.is_empty();
-            assert!(told, "{what}: nobody heard of it");
+            let alerted = !world.state().alerts.is_empty();
+            assert!(alerted, "{what}: nobody heard of it");
         }
     }
 }
@@ -323,8 +323,9 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
         assert!(looked(&world, true).is_some_and(|report| report.failed == 1));
         world.advance(HOUR);
     }
-    let told = |world: &World| world.state().alerts.iter().filter(|it| it.line.contains("does not take")).count();
-    assert_eq!((told(&world), stored(&world).chased()), (1, 1));
+    let refusal_alerts =
+        |world: &World| world.state().alerts.iter().filter(|it| it.line.contains("does not take")).count();
+    assert_eq!((refusal_alerts(&world), stored(&world).chased()), (1, 1));
     world.surround(Box::new(|_, _| Passage::default()));
     looked(&world, true).unwrap();
     let sent = world.state().queue.len();

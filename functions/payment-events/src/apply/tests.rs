@@ -155,9 +155,9 @@ fn partial_refunds_add_up_to_the_whole() {
         assert_eq!(*sale(&world).money(), money.unwrap_or(Money::Kept), "after part {number}");
     }
     let lines = lines(&world);
-    let told: Vec<_> = lines.iter().map(|line| (line["change"].clone(), line["amount_returned"].clone())).collect();
+    let changes: Vec<_> = lines.iter().map(|line| (line["change"].clone(), line["amount_returned"].clone())).collect();
     let [part, whole] = ["partly_refunded", "refunded"].map(serde_json::Value::from);
-    assert_eq!(told, [(part.clone(), 100.into()), (part, 250.into()), (whole, 500.into())]);
+    assert_eq!(changes, [(part.clone(), 100.into()), (part, 250.into()), (whole, 500.into())]);
 }
 
 /// An inquiry takes nothing: the sale goes on, and somebody answers it. Its escalation is a dispute.

@@ -154,9 +154,9 @@ fn refunds_and_disputes_are_passed_on_by_their_payment() {
         assert_eq!(deliver(&world, &event(kind, object)).status(), 200, "{kind}");
         let message = world.state().queue[0].0.clone();
         let Message::PaymentChanged { report, .. } = &message else { panic!("{message:?}") };
-        let told =
+        let answered =
             if matches!(report, PaymentReport::Charge { .. }) { "charge" } else { report.id().unwrap().as_str() };
-        assert_eq!(told, expected);
+        assert_eq!(answered, expected);
         assert!(!serde_json::to_string(&message).unwrap().contains("example.com"));
         world.plan(Plan::at(0, Fault::Fail));
         assert_eq!(deliver(&world, &event(kind, object)).status(), 503, "{kind}: Stripe keeps what no queue took");

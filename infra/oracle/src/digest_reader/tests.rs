@@ -98,13 +98,13 @@ fn a_later_day_is_not_found_by_what_nobody_signed() {
     assert_eq!(report.findings[0].key, document_key(first - 1));
 }
 
-/// A head that operators were told of is compared, however old it is.
+/// A head that an alert has named is compared, however old it is.
 #[test]
 fn a_reading_from_a_later_day_begins_with_what_operators_were_told_of() {
     let pair = KeyPair::new();
     let world = kept(100, &pair);
-    let told = format!("7:{}", "0".repeat(64));
-    let (report, _) = verified(&digests(&world, vec![pair.public()], &[&told]), &NOW.to_date());
+    let announced = format!("7:{}", "0".repeat(64));
+    let (report, _) = verified(&digests(&world, vec![pair.public()], &[&announced]), &NOW.to_date());
     assert_eq!((report.findings[0].key.clone(), report.findings[0].damage), (document_key(7), Damage::Forked));
 }
 
@@ -129,20 +129,20 @@ fn damage_is_found_among_many() {
     assert_eq!(found(&edit), Some((document_key(33), Damage::Edited)));
 }
 
-/// Table, log and digests set back together: only what operators were told of is left to show it.
+/// Table, log and digests set back together: only the alerts are left to show it.
 #[test]
 fn a_head_that_operators_were_told_of_shows_what_was_set_back() {
     let pair = KeyPair::new();
     let world = kept(40, &pair);
     let head = crate::command::wait(digests(&world, Vec::new(), &[]).head()).unwrap().unwrap();
     let shorter = kept(39, &pair);
-    let told = format!("40:{}", head.hash);
-    let check = |world, told: &str| verified(&digests(world, vec![pair.public()], &[told]), "").0.findings;
-    assert_eq!(check(&world, &told), []);
-    assert_eq!(check(&shorter, &told)[0].damage, Damage::Truncated);
+    let announced = format!("40:{}", head.hash);
+    let check = |world, announced: &str| verified(&digests(world, vec![pair.public()], &[announced]), "").0.findings;
+    assert_eq!(check(&world, &announced), []);
+    assert_eq!(check(&shorter, &announced)[0].damage, Damage::Truncated);
     let other = format!("39:{}", head.hash);
     assert_eq!(check(&shorter, &other)[0].damage, Damage::Forked);
-    for broken in ["", "40", "0:00", "x:00", "40:zz", &told[..60]] {
+    for broken in ["", "40", "0:00", "x:00", "40:zz", &announced[..60]] {
         assert!(broken.parse::<Announced>().is_err(), "{broken}");
     }
 }

@@ -73,7 +73,7 @@ fn what_is_in_no_digest_is_found_once_it_is_late() {
     let found = verified_with_digests(&world);
     assert_eq!(found.findings, [Finding { key: key(2), damage: Damage::Undigested }]);
     assert_eq!(found.undigested, [key(2), key(3)], "all of it is there for whoever has it digested");
-    // Damage behind it is told instead.
+    // Damage behind it is reported instead.
     *world.state().log.get_mut(&key(3)).unwrap() = "{}".into();
     assert_eq!(verified_with_digests(&world).findings, [Finding { key: key(3), damage: Damage::Unreadable }]);
 }

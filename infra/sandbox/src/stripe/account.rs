@@ -38,7 +38,7 @@ pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Va
     listing::page(&items, "webhook_endpoint", form, "/v1/webhook_endpoints")
 }
 
-/// The configured links; none unless told otherwise.
+/// The configured links; none unless configured otherwise.
 pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
     let mut parameters = vec!["active"];
     parameters.extend(listing::PARAMETERS);

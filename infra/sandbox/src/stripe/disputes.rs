@@ -1,4 +1,4 @@
-//! Disputes and inquiries of customers' banks: opened and moved on by control calls, told by events.
+//! Disputes and inquiries of customers' banks: opened and moved on by control calls, reported by events.
 
 use jiff::Timestamp;
 use serde::Deserialize;

@@ -115,10 +115,10 @@ async fn an_event_plants_an_unknown_session_and_updates_a_known_one() {
     let received = receiver.received.recv().await.unwrap();
     let delivered: Value = serde_json::from_str(&received.body).unwrap();
     assert_eq!(delivered["id"], "evt_7");
-    let told = &delivered["data"]["object"];
-    assert!(object.as_object().unwrap().iter().all(|(field, value)| told[field] == *value), "{told}");
+    let session = &delivered["data"]["object"];
+    assert!(object.as_object().unwrap().iter().all(|(field, value)| session[field] == *value), "{session}");
     assert_eq!(
-        (&told["mode"], &told["customer_details"]),
+        (&session["mode"], &session["customer_details"]),
         (&json!("payment"), &Value::Null),
         "what is missing is filled in"
     );
@@ -175,14 +175,14 @@ async fn a_session_is_planted_as_given() {
 }
 
 /// The types of the events that a receiver got, with the status of their object.
-async fn told(receiver: &mut Receiver, count: usize) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+async fn deliveries(receiver: &mut Receiver, count: usize) -> Vec<(String, String)> {
+    let mut received = Vec::new();
     for _ in 0..count {
         let event: Value = serde_json::from_str(&receiver.received.recv().await.unwrap().body).unwrap();
         let status = event["data"]["object"]["status"].as_str().unwrap().to_owned();
-        told.push((event["type"].as_str().unwrap().to_owned(), status));
+        received.push((event["type"].as_str().unwrap().to_owned(), status));
     }
-    told
+    received
 }
 
 fn words(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
@@ -196,14 +196,17 @@ async fn refunds_tell_of_themselves_and_of_what_became_of_them() {
     let payment = planted["payment_intent"].as_str().unwrap();
     assert_eq!(world.control("configure", json!({"stripe_refund_status": "pending"})).await.0, 200);
     let (_, made) = read(world.stripe_post("refunds", &[("payment_intent", payment)])).await;
-    assert_eq!(words(&told(&mut receiver, 2).await), [("refund.created", "pending"), ("charge.refunded", "succeeded")]);
+    assert_eq!(
+        words(&deliveries(&mut receiver, 2).await),
+        [("refund.created", "pending"), ("charge.refunded", "succeeded")]
+    );
     let (status, failed) = world.control("stripe/refund", json!({"id": made["id"], "status": "failed"})).await;
     assert_eq!((status, &failed["status"]), (200, &json!("failed")));
-    assert_eq!(words(&told(&mut receiver, 2).await), [("refund.updated", "failed"), ("refund.failed", "failed")]);
+    assert_eq!(words(&deliveries(&mut receiver, 2).await), [("refund.updated", "failed"), ("refund.failed", "failed")]);
     // What bounced can be given back again, here from the dashboard.
     let (status, again) = world.control("stripe/refund", json!({"payment_intent": payment})).await;
     assert_eq!((status, &again["amount"], &again["status"]), (200, &json!(500), &json!("succeeded")));
-    assert_eq!(words(&told(&mut receiver, 2).await)[0], ("refund.created", "succeeded"));
+    assert_eq!(words(&deliveries(&mut receiver, 2).await)[0], ("refund.created", "succeeded"));
     for wrong in [json!({}), json!({"id": "re_nothing"}), json!({"id": made["id"], "status": "lost"})] {
         assert_eq!(world.control("stripe/refund", wrong.clone()).await.0, 400, "{wrong}");
     }
@@ -223,7 +226,7 @@ async fn disputes_are_opened_moved_on_listed_and_told_of() {
     assert_eq!((status, &refused["error"]["code"]), (400, &json!("charge_disputed")));
     assert_eq!(world.control("stripe/dispute", json!({"id": inquiry["id"], "status": "won"})).await.0, 200);
     assert_eq!(
-        words(&told(&mut receiver, 3).await),
+        words(&deliveries(&mut receiver, 3).await),
         [
             ("charge.dispute.created", "warning_needs_response"),
             ("charge.dispute.updated", "needs_response"),

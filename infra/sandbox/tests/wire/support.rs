@@ -1,4 +1,4 @@
-//! A sandbox on a free port with a clock that is told the time, and a webhook receiver that is told what to answer.
+//! A sandbox on a free port with a clock that tests set, and a webhook receiver whose answers tests set.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -34,11 +34,11 @@ fn recording() -> Option<std::path::PathBuf> {
 pub(crate) async fn world_with(config: Config) -> World {
     let config = Config { record: recording(), ..config };
     let clock = Arc::new(AtomicI64::new(NOW));
-    let told = Arc::clone(&clock);
+    let reading = Arc::clone(&clock);
     let sandbox = Sandbox::start(
         0,
         config,
-        Clock::from_function(move || Timestamp::from_second(told.load(Ordering::SeqCst)).unwrap()),
+        Clock::from_function(move || Timestamp::from_second(reading.load(Ordering::SeqCst)).unwrap()),
         Identifiers::seeded([42; 32]),
     )
     .await

@@ -97,7 +97,7 @@ async fn replied(State(api): State<std::sync::Arc<Api>>, body: Bytes) -> StatusC
     StatusCode::ACCEPTED
 }
 
-/// Secrets Manager and SQS, told apart by the call's target.
+/// Secrets Manager and SQS, distinguished by the call's target.
 async fn aws(headers: HeaderMap) -> Response {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let secret = json!({"signing_secrets": [SIGNING_SECRET]}).to_string();

@@ -38,7 +38,7 @@ impl Dispute {
     }
 }
 
-/// How much of the charge had gone back when Stripe last told of it.
+/// How much of the charge had gone back at Stripe's last report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ChargeSeen {
     returned: i64,

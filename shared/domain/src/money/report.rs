@@ -144,7 +144,7 @@ impl DisputeStatus {
     }
 }
 
-/// One object of Stripe's, as it stood when Stripe told of it. `at` is when that was, by Stripe's clock.
+/// One object of Stripe's, as Stripe reported it. `at` is the time of the report, by Stripe's clock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "object", rename_all = "snake_case")]
 pub enum PaymentReport {

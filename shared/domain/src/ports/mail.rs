@@ -17,7 +17,7 @@ pub struct OutgoingMail {
     pub subject: String,
     /// The body, plain text.
     pub body: String,
-    /// The sale, which the mailbox notes with the mail so that a reply to it can be told to be one.
+    /// The sale, which the mailbox stores with the mail so that a reply can be linked to it.
     pub session_id: SessionId,
 }
 

@@ -11,7 +11,7 @@ pub enum CacheEntry {
     Hit(Box<CachedVerdict>),
     /// Nothing.
     Miss,
-    /// It was taken out for its age, or by an operator: nobody need be told that it is not there.
+    /// It was taken out for its age, or by an operator: its absence is no finding.
     Removed,
     /// Something that is not a verdict (Cache Alert, invariant 7).
     Corrupt,

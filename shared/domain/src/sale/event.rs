@@ -114,7 +114,7 @@ pub enum Event {
         /// What is wrong with it.
         reason: String,
     },
-    /// Operators are told of a silent drop of which Stripe has not said more than its event.
+    /// Operators are alerted to a silent drop of which only Stripe's event is known.
     DropAlerted,
     /// The silent drop is on record.
     DropRecorded {

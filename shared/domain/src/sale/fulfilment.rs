@@ -353,7 +353,7 @@ impl Sale {
         unanswered && untouched && !self.resubmitted
     }
 
-    /// Notes that operators are told of a silent drop by what Stripe's signed event says, because Stripe says no more.
+    /// Records the alert of a silent drop that rests on Stripe's signed event alone, because Stripe says no more.
     ///
     /// # Errors
     /// [`Refused`] when the drop is not open, or they know.

@@ -264,7 +264,7 @@ pub struct Sale {
     /// Whether the log tells of the silent drop.
     #[serde(default)]
     drop_recorded: bool,
-    /// Whether operators were told of the silent drop before Stripe could say more.
+    /// Whether operators were alerted to the silent drop before Stripe answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     drop_alerted: bool,
     /// Whether an operator's submission stands in for what Stripe has (Silent Drop, re-attempt).

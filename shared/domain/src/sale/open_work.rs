@@ -162,7 +162,7 @@ impl Sale {
 
     fn work(&self) -> Option<(Work, Timestamp)> {
         if self.smoke {
-            // Its test is over in a minute and has told what there was to tell; only its records are still owed.
+            // Its test is over in a minute and has reported its result; only its records are still owed.
             return (!self.outbox.is_empty()).then_some((Work::InFlight, self.changed_at));
         }
         if let Fulfilment::Erased { at, removed_at: None, .. } = &self.fulfilment {

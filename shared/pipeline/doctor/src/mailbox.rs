@@ -36,18 +36,18 @@ pub(crate) fn permissions(granted: &BTreeSet<String>) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn told(granted: &[&str]) -> Vec<String> {
+    fn problems(granted: &[&str]) -> Vec<String> {
         permissions(&granted.iter().map(|name| (*name).to_owned()).collect()).into_iter().map(|it| it.problem).collect()
     }
 
     #[test]
     fn neither_less_nor_more_than_is_needed() {
-        assert!(told(&["Mail.ReadWrite", "Mail.Send", "openid", "profile"]).is_empty());
-        assert_eq!(told(&["Mail.Send"]), ["not consented to: Mail.ReadWrite"]);
+        assert!(problems(&["Mail.ReadWrite", "Mail.Send", "openid", "profile"]).is_empty());
+        assert_eq!(problems(&["Mail.Send"]), ["not consented to: Mail.ReadWrite"]);
         assert_eq!(
-            told(&["Mail.ReadWrite", "Mail.Send", "Files.Read.All"]),
+            problems(&["Mail.ReadWrite", "Mail.Send", "Files.Read.All"]),
             ["consented to without need: Files.Read.All"]
         );
-        assert_eq!(told(&["Mail.Read"]).len(), 2);
+        assert_eq!(problems(&["Mail.Read"]).len(), 2);
     }
 }

@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    fn told(findings: &[Finding], expected: &str) {
+    fn expect_problem(findings: &[Finding], expected: &str) {
         assert!(findings.iter().any(|it| it.problem.contains(expected)), "{expected}: {findings:?}");
         assert!(findings.iter().all(|it| !it.remedy.is_empty()));
     }
@@ -124,20 +124,20 @@ mod tests {
 
     #[test]
     fn whatever_is_wrong_with_an_endpoint_is_told() {
-        told(&endpoints(&[], SITE), "there is none for https://oracle.example/api/webhook");
+        expect_problem(&endpoints(&[], SITE), "there is none for https://oracle.example/api/webhook");
         let elsewhere = WebhookEndpoint { url: "https://old.example/api/webhook".to_owned(), ..endpoint() };
-        told(&endpoints(&[elsewhere], SITE), "; there is https://old.example/api/webhook");
-        told(&endpoints(&[endpoint(), endpoint()], SITE), "2 endpoints have the address");
-        told(&endpoints(&[WebhookEndpoint { is_enabled: false, ..endpoint() }], SITE), "it is disabled");
+        expect_problem(&endpoints(&[elsewhere], SITE), "; there is https://old.example/api/webhook");
+        expect_problem(&endpoints(&[endpoint(), endpoint()], SITE), "2 endpoints have the address");
+        expect_problem(&endpoints(&[WebhookEndpoint { is_enabled: false, ..endpoint() }], SITE), "it is disabled");
         for version in [None, Some("2020-08-27".to_owned())] {
-            told(&endpoints(&[WebhookEndpoint { api_version: version, ..endpoint() }], SITE), "API version");
+            expect_problem(&endpoints(&[WebhookEndpoint { api_version: version, ..endpoint() }], SITE), "API version");
         }
         let mut fewer = endpoint();
         fewer.events.remove("charge.refunded");
-        told(&endpoints(&[fewer], SITE), "it does not deliver charge.refunded");
+        expect_problem(&endpoints(&[fewer], SITE), "it does not deliver charge.refunded");
         let mut more = endpoint();
         more.events.insert("invoice.paid".to_owned());
-        told(&endpoints(&[more], SITE), "nothing reads: invoice.paid");
+        expect_problem(&endpoints(&[more], SITE), "nothing reads: invoice.paid");
         let all = WebhookEndpoint { events: ["*".to_owned()].into(), ..endpoint() };
         assert_eq!(endpoints(&[all], SITE).len(), 1, "everything is surplus, and nothing is missing");
     }
@@ -145,10 +145,13 @@ mod tests {
     #[test]
     fn whatever_is_wrong_with_a_link_is_told() {
         assert_eq!(links(&[link()], SITE), []);
-        told(&links(&[PaymentLink { tier: None, ..link() }], SITE), "plink_1: its metadata has no tier");
-        told(&links(&[PaymentLink { tier: Some("gold".to_owned()), ..link() }], SITE), "the tier \"gold\"");
-        told(&links(&[PaymentLink { asks_for_question: false, ..link() }], SITE), "without asking anything");
-        told(&links(&[PaymentLink { returns_to: None, ..link() }], SITE), "do not come to their verdict's page");
+        expect_problem(&links(&[PaymentLink { tier: None, ..link() }], SITE), "plink_1: its metadata has no tier");
+        expect_problem(&links(&[PaymentLink { tier: Some("gold".to_owned()), ..link() }], SITE), "the tier \"gold\"");
+        expect_problem(&links(&[PaymentLink { asks_for_question: false, ..link() }], SITE), "without asking anything");
+        expect_problem(
+            &links(&[PaymentLink { returns_to: None, ..link() }], SITE),
+            "do not come to their verdict's page",
+        );
     }
 
     /// The guide names what the doctor asks for.

@@ -145,10 +145,10 @@ fn whatever_breaks_it_is_ordered_once_with_one_text() {
                 world.plan(Plan::at(boundary, fault));
                 let answer = go(&world, "And in Halifax?");
                 world.plan(Plan::none());
-                let told = matches!(answer, Some(Ok(_)));
+                let accepted = matches!(answer, Some(Ok(_)));
                 let again = go(&world, second).expect(&what);
                 let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
-                assert!(!told || kept == "And in Halifax?", "{what}");
+                assert!(!accepted || kept == "And in Halifax?", "{what}");
                 assert_eq!(again.is_ok(), kept == second, "{what}");
                 assert_eq!(world.state().sales.len(), 2, "{what}");
                 // A queue that refused the order is made good by the page; anything else has sent it.

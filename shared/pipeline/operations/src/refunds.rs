@@ -101,7 +101,7 @@ pub async fn issue(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
         Outcome::Pending => Ok(Issued::Pending),
         Outcome::Refused(code) => Err(IssueError::Failed(code)),
         Outcome::Bounced(code) => Err(IssueError::Bounced(code)),
-        // Stripe's own event was faster, and told of a dispute.
+        // Stripe's own event was faster, and reported a dispute.
         Outcome::NotAuthorised => Err(IssueError::Disputed),
     }
 }

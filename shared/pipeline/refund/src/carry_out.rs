@@ -25,7 +25,7 @@ pub enum Outcome {
     Refunded,
     /// Stripe works on it; ask again later.
     Pending,
-    /// Stripe says no, with this code: operators are told, and it is asked again later.
+    /// Stripe says no, with this code: operators are alerted, and it is asked again later.
     Refused(String),
     /// The refund was canceled or bounced, with this code: a human issues it again.
     Bounced(String),

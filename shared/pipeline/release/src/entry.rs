@@ -18,7 +18,7 @@ pub struct Entry {
     pub text: String,
     /// Its reasons.
     #[serde(default)]
-    pub reasons: Vec<Told>,
+    pub reasons: Vec<ListedReason>,
     /// Kernels that were measured.
     #[serde(default)]
     pub kernels: KernelValues,
@@ -32,7 +32,7 @@ pub struct Entry {
 
 /// A reason as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct ListedReason {
     /// What it means for the verdict.
     pub effect: Effect,
     /// The sentence.
@@ -49,9 +49,11 @@ impl Entry {
             subject: subject.to_owned(),
             verdict: assessment.verdict(),
             text: assessment.text(),
-            reasons: reasons.map(|reason| Told { effect: reason.effect(), text: reason.text().to_owned() }).collect(),
+            reasons: reasons
+                .map(|reason| ListedReason { effect: reason.effect(), text: reason.text().to_owned() })
+                .collect(),
             kernels,
-            narrative: Story::of(subject, assessment).told(None, |_| false).text().to_owned(),
+            narrative: Story::of(subject, assessment).narrative(None, |_| false).text().to_owned(),
             evidence,
         }
     }

@@ -120,15 +120,15 @@ fn decide(
     let noted = Noted::save(answer).requiring("deployment_judged", facts);
     let against = assessment.reasons().iter().filter(|reason| reason.effect() >= Effect::Caution);
     let against: Vec<&str> = against.map(|reason| reason.text()).collect();
-    let told = |severity, what: &str| {
+    let alert = |severity, what: &str| {
         let detail = format!("{verdict}, {what}: {}; oracle anvil report", against.join(" "));
         Alert::about("ORACLE-GATE", severity, now, "DEPLOYMENT", release, &detail)
     };
     match (may_ship, is_overridden) {
         (true, _) if against.is_empty() => noted,
-        (true, _) => noted.alerting(told(Severity::Warn, "goes live")),
-        (false, true) => noted.alerting(told(Severity::Critical, "goes live because two people have overridden it")),
-        (false, false) => noted.alerting(told(Severity::Critical, "is rolled back")),
+        (true, _) => noted.alerting(alert(Severity::Warn, "goes live")),
+        (false, true) => noted.alerting(alert(Severity::Critical, "goes live because two people have overridden it")),
+        (false, false) => noted.alerting(alert(Severity::Critical, "is rolled back")),
     }
 }
 

@@ -9,6 +9,6 @@ mod gate;
 mod overrides;
 
 pub use binding::bind;
-pub use entry::{Entry, Told};
+pub use entry::{Entry, ListedReason};
 pub use gate::{FUNCTION, JudgeError, Memory, SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
 pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Override, Request, grant};

@@ -119,7 +119,7 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
     Ok(())
 }
 
-/// The facilitator told of a transfer that the chain does not have.
+/// The facilitator reported a transfer that the chain does not have.
 async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), SettlementError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| match purchase.doubt(now) {
         Ok(true) => {

@@ -1,4 +1,4 @@
-//! What is remembered of a run, recorded, and told to operators.
+//! What a run leaves: its memory, its records and its broadcast.
 
 use crate::report::{Report, Trigger};
 use audit::{FunctionJournal, Notebook, Noted};
@@ -46,7 +46,7 @@ impl Remembered {
     }
 
     /// Records a run with what it leaves behind, and tells operators, in one write. When the write fails, operators are
-    /// told all the same.
+    /// broadcast all the same.
     pub(crate) async fn record(
         self,
         journal: FunctionJournal<'_>,
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// A memory that nobody can read is told, and stops nothing.
+    /// An unreadable memory is alerted on, and stops nothing.
     #[test]
     fn a_memory_that_cannot_be_read_counts_as_empty() {
         let world = World::at(NOW);

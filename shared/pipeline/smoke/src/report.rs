@@ -196,17 +196,17 @@ impl Report {
         })
     }
 
-    /// What operators are told: the broadcast after every run (verification criterion 5), and the critical alert
+    /// The broadcast after every run (verification criterion 5), and the critical alert
     /// where a run that nobody watches failed (execution schedule).
     #[must_use]
     pub fn alerts(&self, trigger: Trigger, now: Timestamp, log: &str) -> Vec<Alert> {
         let (passed, all, time) = (self.passed(), Stage::ALL.len(), to_second(now));
-        let told = match self.first_failure() {
+        let outcome = match self.first_failure() {
             Some((stage, error)) => format!("{passed}/{all} FAIL — Stage {} {error}", stage.number()),
             None if self.ending() == Ending::Passed => format!("{passed}/{all} PASS ({})", self.seconds()),
             None => format!("{passed}/{all} FAIL"),
         };
-        let line = format!("[SMOKE] Oracle pipeline: {told} | {time}");
+        let line = format!("[SMOKE] Oracle pipeline: {outcome} | {time}");
         let mut alerts = vec![Alert { channel: Channel::Ops, line }];
         if trigger != Trigger::Manual && self.ending() != Ending::Passed {
             let (stage, error) =

@@ -12,7 +12,7 @@ use std::{future::Future, time::Duration};
 use stripe::Created;
 
 /// The whole test ends within a minute (invariant 6); what is remembered of earlier runs is read before the stages, and
-/// what has to be told is written after them.
+/// the report is written after them.
 const FOR_STAGES: Duration = Duration::from_secs(52);
 
 /// So much of it is kept for the clean-up.
@@ -114,7 +114,7 @@ impl Run<'_> {
     }
 
     /// The rest of stage 1: whether somebody listens at each address. A configuration that is right and a service that
-    /// is down are told apart, so the other stages are tried all the same (verification criterion 2).
+    /// is down are different findings, so the other stages are tried all the same (verification criterion 2).
     async fn reach(&mut self, addresses: &[String]) {
         for address in addresses {
             // The stage has one limit for both of its parts.

@@ -2,11 +2,11 @@
 //!
 //! The line goes to the function's log first. A critical alert then goes to both topics (severity levels), every other
 //! to ops, and where ops does not take it to critical; when no topic took it, an error line and a metric with an alarm
-//! of its own say so. What another process has told a moment ago is logged only (invariant 6).
+//! of its own say so. An alert that another process sent a moment ago is logged only (invariant 6).
 //!
 //! An alert is the last work of a function that is about to be frozen: it is waited for, but not for longer than five
-//! seconds (invariant 3). One goes to asking what other processes have told, 3.6 to two attempts at each topic, 0.4 to
-//! noting that it was told.
+//! seconds (invariant 3). One goes to asking what other processes have sent, 3.6 to two attempts at each topic, 0.4 to
+//! recording that it was sent.
 
 use crate::{
     Connection, Patience, alert_log, announcement,
@@ -56,7 +56,7 @@ impl SnsAlerts {
             critical: critical_topic,
             client: OnceLock::new(),
         });
-        Self(Arc::clone(connection.told.get_or_init(|| topics)))
+        Self(Arc::clone(connection.alert_topics.get_or_init(|| topics)))
     }
 }
 
@@ -75,15 +75,15 @@ pub(crate) struct Topics {
     critical: String,
     client: OnceLock<aws_sdk_sns::Client>,
     suppression: Mutex<Suppression>,
-    /// What other processes have told; nothing where there is no table for it.
+    /// What other processes have sent; `None` without a table.
     shared: Option<Announcements>,
 }
 
-/// What became of an alert that this process has not told before.
+/// What became of an alert that this process has not sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    Told,
-    ToldElsewhere,
+    Sent,
+    SentElsewhere,
     Undelivered,
 }
 
@@ -98,9 +98,9 @@ impl Topics {
         alert_log::log(alert);
         let row = self.shared.as_ref().zip(announcement::key(alert));
         match (self.announce(alert, row.as_ref()).await, row) {
-            (Outcome::Told, Some((shared, (key, severity)))) => shared.told(&key, severity).await,
-            (Outcome::Told, None) => {}
-            (Outcome::ToldElsewhere, _) => tracing::info!("another process told this alert within its window"),
+            (Outcome::Sent, Some((shared, (key, severity)))) => shared.record_sent(&key, severity).await,
+            (Outcome::Sent, None) => {}
+            (Outcome::SentElsewhere, _) => tracing::info!("another process told this alert within its window"),
             (Outcome::Undelivered, _) => {
                 self.suppression().forget(alert);
                 tracing::error!(alert = alert.logged(), "ALERT_UNDELIVERED: no topic took this alert");
@@ -113,7 +113,7 @@ impl Topics {
         if let Some((shared, (key, severity))) = row
             && tokio::time::timeout(ASKING, shared.is_told(key, *severity)).await.unwrap_or(false)
         {
-            return Outcome::ToldElsewhere;
+            return Outcome::SentElsewhere;
         }
         let took = match alert.channel {
             Channel::Ops => {
@@ -124,7 +124,7 @@ impl Topics {
                 self.publish(&self.ops, alert, critical).await || critical
             }
         };
-        if took { Outcome::Told } else { Outcome::Undelivered }
+        if took { Outcome::Sent } else { Outcome::Undelivered }
     }
 
     fn suppression(&self) -> MutexGuard<'_, Suppression> {

@@ -18,7 +18,7 @@ pub(crate) struct Announcement {
     /// The severity that was sent, or is being sent.
     pub(crate) severity: Severity,
     /// Whether a topic has taken it.
-    pub(crate) told: bool,
+    pub(crate) sent: bool,
     /// Until when the row counts.
     pub(crate) ends: Timestamp,
 }
@@ -31,20 +31,20 @@ pub(crate) enum Standing {
     /// Somebody is sending it.
     UnderWay,
     /// It went out within the window: log it only.
-    Told,
+    Sent,
 }
 
 impl Announcement {
     /// The row of whoever begins to send an alert.
     #[must_use]
     pub(crate) fn begun(severity: Severity, now: Timestamp) -> Self {
-        Self { severity, told: false, ends: now.plus(UNDER_WAY) }
+        Self { severity, sent: false, ends: now.plus(UNDER_WAY) }
     }
 
     /// The row of an alert that a topic has taken.
     #[must_use]
-    pub(crate) fn told(severity: Severity, now: Timestamp, window: Duration) -> Self {
-        Self { severity, told: true, ends: now.plus(window) }
+    pub(crate) fn sent(severity: Severity, now: Timestamp, window: Duration) -> Self {
+        Self { severity, sent: true, ends: now.plus(window) }
     }
 
     /// Whether an alert of this severity need not be sent. A row that ends later than any that could be written now
@@ -52,10 +52,10 @@ impl Announcement {
     #[must_use]
     pub(crate) fn standing(self, severity: Severity, now: Timestamp, window: Duration) -> Standing {
         let counts = now < self.ends && self.ends <= latest_end(now, window);
-        match (counts && self.severity >= severity, self.told) {
+        match (counts && self.severity >= severity, self.sent) {
             (false, _) => Standing::Open,
             (true, false) => Standing::UnderWay,
-            (true, true) => Standing::Told,
+            (true, true) => Standing::Sent,
         }
     }
 }
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn what_went_out_within_the_window_is_told_and_what_is_worse_is_not() {
-        let row = Announcement::told(Severity::Error, at(100), WINDOW);
+        let row = Announcement::sent(Severity::Error, at(100), WINDOW);
         for severity in [Severity::Warn, Severity::Error] {
-            assert_eq!(row.standing(severity, at(100), WINDOW), Standing::Told);
-            assert_eq!(row.standing(severity, at(159), WINDOW), Standing::Told);
+            assert_eq!(row.standing(severity, at(100), WINDOW), Standing::Sent);
+            assert_eq!(row.standing(severity, at(159), WINDOW), Standing::Sent);
             assert_eq!(row.standing(severity, at(160), WINDOW), Standing::Open);
         }
         assert_eq!(
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_wrong_hides_nothing() {
-        let row = Announcement::told(Severity::Critical, at(9_999), WINDOW);
+        let row = Announcement::sent(Severity::Critical, at(9_999), WINDOW);
         assert_eq!(row.standing(Severity::Critical, at(100), WINDOW), Standing::Open);
     }
 

@@ -1,4 +1,4 @@
-//! The rows by which all processes know what was told lately. Never in the way of an alert: one short attempt at
+//! The rows by which all processes know which alerts were sent lately. Never in the way of an alert: one short attempt at
 //! each call, and whatever fails means that the alert is sent.
 
 use crate::{
@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::{
 use domain::alert::Severity;
 use std::{sync::OnceLock, time::Duration};
 
-/// How long it takes at most to note that an alert was told.
+/// The longest time for recording that an alert was sent.
 pub(crate) const NOTING: Duration = Duration::from_millis(400);
 
 /// One attempt: a table that does not answer must not delay what it is asked about.
@@ -42,11 +42,11 @@ impl Announcements {
         Self { connection: connection.untold(PATIENCE), table, window, pause, client: OnceLock::new() }
     }
 
-    /// Whether another process has told this alert within the window. If not, this one has begun to.
+    /// Whether another process has sent this alert within the window. If not, this one has begun to.
     pub(crate) async fn is_told(&self, key: &str, severity: Severity) -> bool {
         for look in 1..=LOOKS {
             match self.begin(key, severity).await {
-                Ok(Standing::Told) => return true,
+                Ok(Standing::Sent) => return true,
                 Ok(Standing::UnderWay) if look < LOOKS => tokio::time::sleep(self.pause).await,
                 Ok(_) => return false,
                 Err(failure) => {
@@ -91,8 +91,8 @@ impl Announcements {
 
     /// Writes that a topic has taken an alert, unless one that is worse was sent meanwhile. Should this fail, the
     /// next process sends it again.
-    pub(crate) async fn told(&self, key: &str, severity: Severity) {
-        let row = item(key, Announcement::told(severity, now(), self.window));
+    pub(crate) async fn record_sent(&self, key: &str, severity: Severity) {
+        let row = item(key, Announcement::sent(severity, now(), self.window));
         let put = || async {
             let put = self.client().put_item().table_name(&self.table).set_item(Some(row.clone()));
             let put = put
@@ -111,7 +111,7 @@ impl Announcements {
 
 const SEVERITY: &str = "severity";
 const ENDS: &str = "ends";
-const TOLD: &str = "told";
+const SENT: &str = "told";
 
 fn rank(severity: Severity) -> AttributeValue {
     AttributeValue::N(severity.rank().to_string())
@@ -127,7 +127,7 @@ fn item(key: &str, row: Announcement) -> Item {
         ("pk", string(format!("ALERT#{key}"))),
         ("sk", string("ALERT")),
         (SEVERITY, rank(row.severity)),
-        (TOLD, AttributeValue::Bool(row.told)),
+        (SENT, AttributeValue::Bool(row.sent)),
         (ENDS, millis(row.ends)),
         ("expires_at", AttributeValue::N(row.ends.as_seconds().saturating_add(1).to_string())),
     ]
@@ -137,8 +137,8 @@ fn item(key: &str, row: Announcement) -> Item {
 
 fn parse(item: &Item) -> Option<Announcement> {
     let severity = Severity::of_rank(u8::try_from(number(item, SEVERITY)?).ok()?)?;
-    let told = *item.get(TOLD)?.as_bool().ok()?;
-    Some(Announcement { severity, told, ends: domain::Timestamp::from_millis(number(item, ENDS)?) })
+    let sent = *item.get(SENT)?.as_bool().ok()?;
+    Some(Announcement { severity, sent, ends: domain::Timestamp::from_millis(number(item, ENDS)?) })
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_row_is_read_as_it_was_written() {
-        let row = Announcement::told(Severity::Error, Timestamp::from_millis(1_500), Duration::from_secs(60));
+        let row = Announcement::sent(Severity::Error, Timestamp::from_millis(1_500), Duration::from_secs(60));
         let written = item("[T]|OP|-", row);
         assert_eq!(parse(&written), Some(row));
         assert_eq!(written["expires_at"], AttributeValue::N("62".to_owned()));

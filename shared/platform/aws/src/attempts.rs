@@ -1,6 +1,6 @@
-//! Every call of a store: a few attempts, evenly spaced, and what operators are told of them (Cache Alert).
+//! Every call of a store: a few attempts, evenly spaced, and the alerts about them (Cache Alert).
 //!
-//! Nothing is told before the last attempt (invariant 2). A call that succeeded after all is a WARN; one that did
+//! No alert before the last attempt (invariant 2). A call that succeeded after all is a WARN; one that did
 //! not is an ERROR, or CRITICAL when the store could not even be reached (failure mode 1).
 
 use crate::{Connection, Patience, now};
@@ -122,8 +122,8 @@ where
     }
 }
 
-/// What is told of a call, if anything.
-fn told(step: Step<'_>, patience: Patience, cause: Option<Cause>, failed: u32) -> Option<(Severity, String)> {
+/// The alert about a call, if any.
+fn alert_of(step: Step<'_>, patience: Patience, cause: Option<Cause>, failed: u32) -> Option<(Severity, String)> {
     let Step { name, .. } = step;
     match cause {
         None if failed == 0 => None,
@@ -141,7 +141,7 @@ impl Connection {
     {
         let (outcome, failed) = attempts(self.patience, attempt).await;
         let cause = outcome.as_ref().err().map(|failure| failure.cause);
-        if let Some((severity, detail)) = told(step, self.patience, cause, failed) {
+        if let Some((severity, detail)) = alert_of(step, self.patience, cause, failed) {
             self.tell(step, severity, &detail).await;
         }
         outcome.map_err(|failure| StorageError { operation: step.name, source: failure.source })
@@ -150,7 +150,7 @@ impl Connection {
     /// Raises an alert about a store; where there are no topics, the log has it.
     pub(crate) async fn tell(&self, step: Step<'_>, severity: Severity, detail: &str) {
         let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
-        match self.told.get() {
+        match self.alert_topics.get() {
             Some(topics) => topics.raise(&alert).await,
             None => crate::alert_log::log(&alert),
         }
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn what_is_told_is_as_bad_as_it_is() {
-        let told = |cause, failed| told(STEP, PATIENCE, cause, failed);
-        assert_eq!(told(None, 0), None, "no alert when the first attempt succeeds");
-        assert_eq!(told(None, 2), Some((Severity::Warn, "sale read: attempt 3 succeeded".to_owned())));
-        let error = |cause| told(Some(cause), 3).unwrap();
+        let alert = |cause, failed| alert_of(STEP, PATIENCE, cause, failed);
+        assert_eq!(alert(None, 0), None, "no alert when the first attempt succeeds");
+        assert_eq!(alert(None, 2), Some((Severity::Warn, "sale read: attempt 3 succeeded".to_owned())));
+        let error = |cause| alert(Some(cause), 3).unwrap();
         assert_eq!(error(Cause::TimedOut), (Severity::Error, "sale read: no answer in time, 4 attempts".to_owned()));
         assert_eq!(error(Cause::Refused(Some(503))).1, "sale read: answered 503, 4 attempts");
         assert_eq!(error(Cause::Unreachable).0, Severity::Critical);

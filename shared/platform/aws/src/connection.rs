@@ -100,7 +100,7 @@ pub struct Connection {
     /// Within this time the same alert is sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600,
     /// 60 when unset).
     pub(crate) suppression: Duration,
-    /// The table in which all processes note what they told (`TABLE_NAME`); without one each knows its own alone.
+    /// The table in which all processes record the alerts they sent (`TABLE_NAME`); without one each knows only its own.
     pub(crate) shared_table: Option<String>,
     /// Whether standard output is a function's log, from which CloudWatch makes metrics.
     pub(crate) is_function: bool,
@@ -108,8 +108,8 @@ pub struct Connection {
     pub(crate) meter: fn(&str),
     /// The namespace of this stack's metrics (`METRICS_NAMESPACE`).
     namespace: String,
-    /// Who is told when a store fails: set once, by the first [`crate::SnsAlerts`] made with this connection.
-    pub(crate) told: Arc<OnceLock<Arc<Topics>>>,
+    /// The topics for a store's failures: set once, by the first [`crate::SnsAlerts`] made with this connection.
+    pub(crate) alert_topics: Arc<OnceLock<Arc<Topics>>>,
 }
 
 /// The keys of the execution role. The environment holds them for the life of the process, so the AWS
@@ -155,7 +155,7 @@ impl Connection {
             is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
             meter: print_line,
             namespace: lookup("METRICS_NAMESPACE").unwrap_or_else(|| metric::NAMESPACE.to_owned()),
-            told: Arc::default(),
+            alert_topics: Arc::default(),
         })
     }
 
@@ -163,7 +163,7 @@ impl Connection {
     /// whoever tells in another way.
     #[must_use]
     pub fn untold(&self, patience: Patience) -> Self {
-        Self { patience, told: Arc::default(), ..self.clone() }
+        Self { patience, alert_topics: Arc::default(), ..self.clone() }
     }
 
     /// The same way to AWS with the same patience, telling nobody of its failures: for whoever tells in another way.

@@ -118,7 +118,7 @@ pub(crate) fn parse_sale(item: &Item) -> Result<Versioned<Sale>, Unreadable> {
 }
 
 /// A corrupt entry that was set aside has left its place empty: from then on it is a miss. So has one that was taken
-/// out, and nobody need be told of that.
+/// out, which is no finding.
 pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
     match text(item, "document") {
         None if text(item, "set_aside_at").is_some() => CacheEntry::Miss,

@@ -124,7 +124,7 @@ impl DynamoSales {
         match self.put_aside(moving, &aside).await {
             Ok(()) => tracing::error!(session = step.subject, key = text(&aside.copy, "sk"), "corrupt, set aside"),
             Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "corrupt, and somebody moved it"),
-            // Told by the call itself. The entry stays where it is, to be met and told of again.
+            // The call itself alerts. The entry stays where it is, to be met and alerted on again.
             Err(SaveError::Storage(_)) => {}
         }
         self.connection.tell(step, Severity::Critical, "corrupt entry").await;

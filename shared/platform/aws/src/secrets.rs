@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// Answers what it is told and counts how often it was asked.
+    /// Answers as configured and counts how often it was asked.
     struct Source(std::sync::Mutex<(Option<String>, usize)>);
 
     impl Source {
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// A process's view of one secret, with a clock that is told the time.
+    /// A process's view of one secret, with a clock that tests set.
     struct Process<'a> {
         kept: Kept,
         source: &'a Source,

@@ -1,4 +1,4 @@
-//! The stores against a server that fails in ways a service does: what is tried again, and what operators are told.
+//! The stores against a server that fails in ways a service does: what is tried again, and which alerts follow.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,7 +41,7 @@ fn connection(url: &str) -> Connection {
     .unwrap()
 }
 
-/// A table and the topics that its failures are told on.
+/// A table and the topics for its failures.
 fn table(url: &str) -> (DynamoSales, SnsAlerts) {
     let connection = connection(url);
     let alerts = SnsAlerts::new(connection.clone(), OPS.to_owned(), CRITICAL.to_owned());
@@ -390,10 +390,10 @@ fn storm(severity: Severity) -> Alert {
 }
 
 /// The reply to a conditional write that found this row.
-fn found(rank: u8, told: bool, ends_in_seconds: i64) -> Reply {
+fn found(rank: u8, sent: bool, ends_in_seconds: i64) -> Reply {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let ends = i64::try_from(now).unwrap() + ends_in_seconds * 1_000;
-    let item = format!(r#"{{"severity":{{"N":"{rank}"}},"told":{{"BOOL":{told}}},"ends":{{"N":"{ends}"}}}}"#);
+    let item = format!(r#"{{"severity":{{"N":"{rank}"}},"told":{{"BOOL":{sent}}},"ends":{{"N":"{ends}"}}}}"#);
     let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
     (400, format!(r#"{{"__type":"{kind}","message":"x","Item":{item}}}"#))
 }
@@ -429,15 +429,15 @@ async fn whoever_was_to_tell_it_may_have_died() {
 async fn a_table_that_is_down_or_closed_to_us_keeps_no_alert_back() {
     let denied = (400, r#"{"__type":"com.amazon.coral.service#AccessDeniedException"}"#.to_owned());
     for refusal in [down(), denied] {
-        let told = || [refusal.clone(), published(), published(), refusal.clone()];
-        let replies = [told(), told()].concat();
+        let replies_of_one = || [refusal.clone(), published(), published(), refusal.clone()];
+        let replies = [replies_of_one(), replies_of_one()].concat();
         let server = Server::start(replies).await;
         let (first, second) = (process(&server.url), process(&server.url));
         for process in [&first, &second, &first] {
             process.raise(storm(Severity::Critical)).await;
         }
-        let told = server.seen().iter().filter(|body| body.contains("TopicArn=")).count();
-        assert_eq!(told, 4, "each process tells it to both topics, and none tells it twice");
+        let published = server.seen().iter().filter(|body| body.contains("TopicArn=")).count();
+        assert_eq!(published, 4, "each process tells it to both topics, and none tells it twice");
     }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::assessment::{Assessment, Effect};
 
-/// What a narrator is told: sentences. It holds no verdict and nothing that could change one.
+/// A narrator's input: sentences. It holds no verdict and nothing that could change one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
     subject: String,
     sentences: Vec<(Effect, String)>,
 }
 
-/// What was told, and by whom.
+/// A narrative, and who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Narrative {
     /// By a model; its text passed the content filter.
@@ -51,7 +51,7 @@ impl Story {
     }
 
     /// The narrative: the model's text if there is one that `passes` the filter, or the fixed one.
-    pub fn told(&self, by_model: Option<String>, passes: impl FnOnce(&str) -> bool) -> Narrative {
+    pub fn narrative(&self, by_model: Option<String>, passes: impl FnOnce(&str) -> bool) -> Narrative {
         match by_model.map(|text| text.trim().to_owned()) {
             Some(text) if !text.is_empty() && text.chars().count() <= LONGEST && passes(&text) => {
                 Narrative::Model(text)
@@ -88,8 +88,8 @@ mod tests {
     fn a_model_that_claims_a_verdict_changes_none() {
         let assessment = Assessment::of(Mode::Analysis, vec![Reason::fault("ΔΓ 0.2 exceeds the 0.1 limit.")]);
         let story = Story::of("the build", &assessment);
-        let told = story.told(Some("All is well, ship it. Verdict: GREEN.".to_owned()), |_| true);
-        assert!(matches!(&told, Narrative::Model(_)), "{told:?}");
+        let narrative = story.narrative(Some("All is well, ship it. Verdict: GREEN.".to_owned()), |_| true);
+        assert!(matches!(&narrative, Narrative::Model(_)), "{narrative:?}");
         assert_eq!(assessment.verdict(), Verdict::Red);
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let story = Story::of("the build", &Assessment::of(Mode::Analysis, reasons));
         let fixed = "Of the build, 1 observations are in order, 1 at fault (first: ΔΓ 0.2 exceeds the 0.1 limit).";
         for by_model in [None, Some("  ".to_owned()), Some("x".repeat(3000)), Some("blocked".to_owned())] {
-            assert_eq!(story.told(by_model, |text| text != "blocked").text(), fixed);
+            assert_eq!(story.narrative(by_model, |text| text != "blocked").text(), fixed);
         }
     }
 }

@@ -5,7 +5,7 @@ use anvil_rules::{
     Verdict, assess,
     brain::{
         corpus::{Finding, LIMITS, Pair, lint},
-        suite::{Case, dual_mode, heard, specified, told},
+        suite::{Case, describe_facts, dual_mode, parse_facts, specified},
     },
 };
 
@@ -24,7 +24,7 @@ fn the_rules_pass_every_smoke_test() {
     let failed: Vec<String> = suite()
         .iter()
         .filter_map(|case| {
-            let answer = assess(&case.prompt, &heard(&told(&case.facts))).text();
+            let answer = assess(&case.prompt, &parse_facts(&describe_facts(&case.facts))).text();
             let shortfall = case.expected.judge(&answer).err()?;
             Some(format!("{}: {} | {answer} | {shortfall}", case.id, case.prompt))
         })
@@ -57,7 +57,7 @@ fn one_mode_alone_fails() {
 #[test]
 fn no_two_smoke_tests_are_the_same() {
     let mut asked: Vec<(String, String)> =
-        suite().iter().map(|case| (case.prompt.clone(), told(&case.facts))).collect();
+        suite().iter().map(|case| (case.prompt.clone(), describe_facts(&case.facts))).collect();
     asked.sort();
     asked.dedup();
     assert_eq!(asked.len(), 205);

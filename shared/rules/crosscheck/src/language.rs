@@ -1,7 +1,7 @@
 //! Tells the language of a text by its script and its most frequent small words. It answers only where the text leaves
 //! no doubt: a verdict is not refused for a French name or a Latin phrase.
 
-/// The languages that are told apart.
+/// The languages that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     English,
@@ -84,7 +84,7 @@ const WORDS: [(Language, &[&str]); 7] = [
     ),
 ];
 
-/// The fewest words of a text whose language is told.
+/// The fewest words of a text whose language is decided.
 const MIN_WORDS: usize = 6;
 
 /// The fewest small words of a language.

@@ -16,7 +16,7 @@ pub(crate) const AUTHORIZATION_USED: B256 = b256!("98de503528ee59b575ef0c0a2576a
 /// So many blocks must have followed, the transaction's own among them.
 pub const CONFIRMATIONS: u64 = 10;
 
-/// An older transfer buys nothing: whose it was can no longer be told from habit.
+/// An older transfer buys nothing: its sender can no longer be identified by habit.
 pub const OLDEST: Duration = Duration::from_secs(3600);
 
 /// A transaction's receipt, as `eth_getTransactionReceipt` gives it.

@@ -102,8 +102,8 @@ fn warning(status: &Value) -> Option<String> {
         value.as_str().unwrap_or_default().chars().filter(known).take(35).collect()
     };
     let words = [word(&status["modelStage"]), word(&status["retirementTime"])];
-    let told = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    (!quiet).then(|| if told.is_empty() { "UNKNOWN_STAGE".to_owned() } else { told })
+    let reported = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    (!quiet).then(|| if reported.is_empty() { "UNKNOWN_STAGE".to_owned() } else { reported })
 }
 
 /// Judges a status other than 2xx (Gemini Timeout, invariant 4).

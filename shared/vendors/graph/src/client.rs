@@ -27,7 +27,7 @@ pub const LOGIN_URL: &str = "https://login.microsoftonline.com";
 /// How long one call may take by default.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shorter than any call, so that a host that does not answer is told apart from a request that got lost.
+/// Shorter than any call, so that a host that does not answer differs from a request that got lost.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What a client needs to know.
@@ -181,7 +181,7 @@ impl Client {
         let (mut url, mut mails) = (first, Vec::new());
         for _ in 0..inbox::MOST_PAGES {
             let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("sale_of", "") };
-            let page = self.told(&call, inbox::sent).await.map_err(no_mailbox)?;
+            let page = self.fetch(&call, inbox::sent).await.map_err(no_mailbox)?;
             mails.extend(page.mails);
             match page.next {
                 Some(next) => url = self.ours(next)?,
@@ -204,7 +204,7 @@ impl Client {
         let (mut url, mut ids, mut conversations) = (self.at(path), BTreeSet::new(), BTreeSet::new());
         for _ in 0..inbox::MOST_PAGES {
             let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("of_sale", "") };
-            let page = self.told(&call, inbox::belonging).await.map_err(no_mailbox)?;
+            let page = self.fetch(&call, inbox::belonging).await.map_err(no_mailbox)?;
             ids.extend(page.ids);
             conversations.extend(page.conversations);
             match page.next {
@@ -228,7 +228,7 @@ impl Client {
         message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
     }
 
-    /// What is told of one message; nothing where it is not there.
+    /// One message's facts; `None` where it does not exist.
     async fn about<T>(
         &self,
         id: &str,
@@ -240,15 +240,15 @@ impl Client {
         let Some(id) = encode::segment(id) else { return Ok(None) };
         let path = format!("/messages/{id}?{query}");
         let call = Call { prefer: Some(prefer), ..self.asking(operation, &path) };
-        match self.told(&call, read).await {
-            Ok(told) => Ok(Some(told)),
+        match self.fetch(&call, read).await {
+            Ok(found) => Ok(Some(found)),
             Err(MailError::NoSuchDraft) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// The body of a reply that only tells something.
-    async fn told<T>(&self, call: &Call<'_>, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, MailError> {
+    async fn fetch<T>(&self, call: &Call<'_>, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, MailError> {
         let response = self.call(call).await?;
         let status = response.status().as_u16();
         let body = reply::read(response).await.map_err(|error| lost(call, error))?;
@@ -269,7 +269,7 @@ impl Inbox for Client {
         let mut found = Arrivals::default();
         loop {
             let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("unread", "") };
-            let page = self.told(&call, inbox::page).await.map_err(no_mailbox)?;
+            let page = self.fetch(&call, inbox::page).await.map_err(no_mailbox)?;
             found.messages.extend(page.messages);
             found.more = found.messages.len() > most || page.next.is_some();
             found.messages.truncate(most);
@@ -370,7 +370,7 @@ impl Mailbox for Client {
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
         let Some(id) = encode::segment(&draft.id) else { return Ok(false) };
         let path = format!("/messages/{id}?$select=id,isDraft");
-        match self.told(&self.asking("draft_exists", &path), message::is_draft).await {
+        match self.fetch(&self.asking("draft_exists", &path), message::is_draft).await {
             Err(MailError::NoSuchDraft) => Ok(false),
             outcome => outcome,
         }
@@ -381,7 +381,7 @@ impl Mailbox for Client {
         let path = format!(
             "/mailFolders/sentitems/messages?$filter=internetMessageId%20eq%20{id}&$select=internetMessageId&$top=1"
         );
-        match self.told(&self.asking("was_sent", &path), |body| message::lists(body, &draft.internet_message_id)).await
+        match self.fetch(&self.asking("was_sent", &path), |body| message::lists(body, &draft.internet_message_id)).await
         {
             Err(MailError::NoSuchDraft) => Err(MailError::Forbidden(404)),
             outcome => outcome,

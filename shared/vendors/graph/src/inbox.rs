@@ -111,7 +111,7 @@ pub(crate) struct Sent {
     pub(crate) next: Option<String>,
 }
 
-/// A page in Graph's reply. A message without an id could never be told apart from another: it is left out.
+/// A page in Graph's reply. A message without an id could not be distinguished from another: it is left out.
 pub(crate) fn page(reply: &[u8]) -> Option<Page> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     let messages = reply["value"].as_array()?.iter().filter_map(|message| {

@@ -82,7 +82,7 @@ fn reply() -> Incoming {
     Incoming { sender: String::new(), subject: String::new(), conversation: Some("c".to_owned()), headers }
 }
 
-/// What is told of one mail: the sale that it is about.
+/// What a mail's properties hold: the sale that it is about.
 fn about(session: &str) -> String {
     let id = "String {7D2C5B0E-3F64-4A51-9C0D-42A5C1E7B042} Name x-oracle-session";
     serde_json::json!({ "id": "S", "singleValueExtendedProperties": [{"id": id, "value": session}] }).to_string()

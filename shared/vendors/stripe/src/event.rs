@@ -25,7 +25,7 @@ pub enum EventKind {
     PaymentReported {
         /// Which.
         payment: PaymentId,
-        /// What is told of it.
+        /// What Stripe reports.
         report: PaymentReport,
     },
     /// Any other type, and a change of what is no payment of a checkout, by name, cut to [`MAX_TYPE_CHARACTERS`].
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn reports_of_a_payment_are_told_apart() {
         let at = Timestamp::from_seconds(1_763_596_800);
-        let told = |name: &str, object: Value| {
+        let parsed = |name: &str, object: Value| {
             let event = json!({"type": name, "created": 1_763_596_800, "data": {"object": object}});
             match parsed(&event).kind {
                 EventKind::PaymentReported { payment, report } => Some((payment.as_str().to_owned(), report)),
@@ -188,7 +188,7 @@ mod tests {
             [(json!(true), 500, true), (json!(false), 100, false), (json!(null), 499, false), (json!(null), 500, true)]
         {
             let report = PaymentReport::Charge { returned: amount, whole, at };
-            assert_eq!(told("charge.refunded", charge(refunded, amount)), of(report), "{amount}");
+            assert_eq!(parsed("charge.refunded", charge(refunded, amount)), of(report), "{amount}");
         }
         let id = |text: &str| ObjectId::parse(text).unwrap();
         for (status, expected) in [
@@ -203,7 +203,7 @@ mod tests {
             let report =
                 expected.and_then(|status| of(PaymentReport::Refund { id: id("re_1"), amount: Some(500), status, at }));
             for name in ["refund.created", "refund.updated", "refund.failed", "charge.refund.updated"] {
-                assert_eq!(told(name, refund.clone()), report, "{name} {status}");
+                assert_eq!(parsed(name, refund.clone()), report, "{name} {status}");
             }
         }
         for (status, expected) in [
@@ -223,15 +223,15 @@ mod tests {
             let report =
                 expected.and_then(|status| of(PaymentReport::Dispute { id: id("du_1"), status, respond_by, at }));
             for name in ["created", "updated", "closed"] {
-                assert_eq!(told(&format!("charge.dispute.{name}"), dispute.clone()), report, "{name} {status}");
+                assert_eq!(parsed(&format!("charge.dispute.{name}"), dispute.clone()), report, "{name} {status}");
             }
         }
         for payment in [json!(null), json!("ch_1"), json!({"id": 7}), json!([])] {
             let object = json!({"payment_intent": payment, "refunded": true});
-            assert_eq!(told("charge.refunded", object), None, "{payment}");
+            assert_eq!(parsed("charge.refunded", object), None, "{payment}");
         }
-        assert_eq!(told("charge.refunded", json!({"payment_intent": "pi_1"})), None, "how much, it does not say");
-        assert_eq!(told("charge.updated", charge(json!(true), 500)), None);
+        assert_eq!(parsed("charge.refunded", json!({"payment_intent": "pi_1"})), None, "how much, it does not say");
+        assert_eq!(parsed("charge.updated", charge(json!(true), 500)), None);
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl LazyClient {
 #[async_trait]
 impl Payments for LazyClient {
     async fn is_of_other_mode(&self, id: &SessionId) -> bool {
-        // A key that cannot be read is told by the call that follows.
+        // An unreadable key shows at the call that follows.
         match self.client().await {
             Ok(client) => client.is_of_other_mode(id).await,
             Err(_) => false,

@@ -21,7 +21,7 @@ fn dispute(number: u32, status: DisputeStatus, seconds: i64) -> PaymentReport {
     PaymentReport::Dispute { id: id(&format!("du_{number}")), status, respond_by: Some(at(999)), at: at(seconds) }
 }
 
-fn told<'r>(reports: impl IntoIterator<Item = &'r PaymentReport>) -> PaymentHistory {
+fn history_of<'r>(reports: impl IntoIterator<Item = &'r PaymentReport>) -> PaymentHistory {
     let mut history = PaymentHistory::default();
     for report in reports {
         history.note(report, Some(500));
@@ -30,7 +30,7 @@ fn told<'r>(reports: impl IntoIterator<Item = &'r PaymentReport>) -> PaymentHist
 }
 
 fn returned(reports: &[PaymentReport]) -> (i64, bool) {
-    let Returned { amount, whole } = told(reports).returned(Some(500));
+    let Returned { amount, whole } = history_of(reports).returned(Some(500));
     (amount, whole)
 }
 
@@ -76,7 +76,7 @@ fn a_dispute_goes_forward_only() {
 
 #[test]
 fn what_waits_for_an_answer_is_the_dispute_before_the_inquiry_with_its_deadline() {
-    let mut history = told(&[dispute(1, DisputeStatus::WarningNeedsResponse, 1)]);
+    let mut history = history_of(&[dispute(1, DisputeStatus::WarningNeedsResponse, 1)]);
     assert_eq!(history.to_answer().unwrap().id.as_str(), "du_1");
     history.note(&dispute(2, DisputeStatus::NeedsResponse, 2), Some(500));
     assert_eq!(history.to_answer().unwrap().id.as_str(), "du_2");
@@ -150,8 +150,8 @@ proptest! {
             history.disputes.sort_by(|a, b| a.id.cmp(&b.id));
             history
         };
-        let one = told(&reports);
-        let again = told(other.iter().chain(&reports));
+        let one = history_of(&reports);
+        let again = history_of(other.iter().chain(&reports));
         prop_assert_eq!(one.returned(Some(500)), again.returned(Some(500)));
         let stored = serde_json::to_string(&one).unwrap();
         prop_assert_eq!(&serde_json::from_str::<PaymentHistory>(&stored).unwrap(), &one);

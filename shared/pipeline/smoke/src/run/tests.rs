@@ -14,7 +14,7 @@ use stripe::signature;
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, run as poll};
 
-/// The system under test: a pipeline that works, unless it is told otherwise.
+/// The system under test: a pipeline that works, unless a test breaks it.
 struct Pipeline {
     world: World,
     /// What the smoke test's secret holds, and Gemini's.

@@ -279,9 +279,9 @@ fn unanswerable(cases: &mut Vec<Case>) {
     }
 }
 
-/// What is observed, as a model is told beside the question; empty where nothing is.
+/// The observed facts as the model's second message; empty without facts.
 #[must_use]
-pub fn told(facts: &Facts) -> String {
+pub fn describe_facts(facts: &Facts) -> String {
     if facts.services.is_empty() {
         return String::new();
     }
@@ -293,16 +293,16 @@ pub fn told(facts: &Facts) -> String {
         };
         format!("{name}={state}")
     });
-    format!("{TOLD}{}", services.collect::<Vec<_>>().join(", "))
+    format!("{OBSERVED}{}", services.collect::<Vec<_>>().join(", "))
 }
 
 /// How the message with the facts begins.
-const TOLD: &str = "Observed services: ";
+const OBSERVED: &str = "Observed services: ";
 
-/// Reads what [`told`] wrote.
+/// Reads what [`describe_facts`] wrote.
 #[must_use]
-pub fn heard(message: &str) -> Facts {
-    let pairs = message.lines().filter_map(|line| line.strip_prefix(TOLD)).flat_map(|line| line.split(", "));
+pub fn parse_facts(message: &str) -> Facts {
+    let pairs = message.lines().filter_map(|line| line.strip_prefix(OBSERVED)).flat_map(|line| line.split(", "));
     let states = pairs.filter_map(|pair| pair.split_once('=')).map(|(name, state)| {
         let state = match state {
             "alive" => ServiceState::Alive,

@@ -33,7 +33,7 @@ impl<'t> Aligner<'t> {
     }
 
     /// Every occurrence of every pattern in a view, judged by letters and edges alone, until `found` says to
-    /// stop. `found` is told the index of the unit at which the occurrence showed; indices never go down.
+    /// stop. `found` gets the index of the unit at which the occurrence showed; indices never go down.
     pub(crate) fn each(&mut self, view: &View, mut found: impl FnMut(usize, &Alignment) -> ControlFlow<()>) {
         let tables = self.tables;
         let end_of_text = tables.fold('\n') as u8;

@@ -69,7 +69,7 @@ fn replaced(tables: &Tables, text: &str, hits: &[Hit], patterns: &[u16]) -> Stri
     out
 }
 
-/// The hits per field, and the pattern of each. Whether a substitute fits is told here, its wording is not: of a
+/// The hits per field, and the pattern of each. Whether a substitute fits is decided here, its wording is not: of a
 /// payload with many hits nothing is replaced.
 fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Vec<Vec<u16>>) {
     let mut hits = vec![Vec::new(); fields.len()];

@@ -1,4 +1,4 @@
-//! A client under test: a clock that is told the time, a store that remembers, a mail and a draft.
+//! A client under test: a clock that tests set, a store that remembers, a mail and a draft.
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
@@ -18,15 +18,15 @@ use std::sync::{
 pub const TOKEN: &str = r#"{"access_token":"access-1","expires_in":3600}"#;
 
 #[derive(Default)]
-pub struct ToldClock(AtomicI64);
+pub struct SetClock(AtomicI64);
 
-impl ToldClock {
+impl SetClock {
     pub fn set(&self, seconds: i64) {
         self.0.store(seconds, Ordering::SeqCst);
     }
 }
 
-impl Clock for ToldClock {
+impl Clock for SetClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_seconds(self.0.load(Ordering::SeqCst))
     }
@@ -43,7 +43,7 @@ impl RefreshTokenStore for Stored {
 }
 
 pub struct Parts {
-    pub clock: Arc<ToldClock>,
+    pub clock: Arc<SetClock>,
     pub stored: Arc<Stored>,
     pub client: Client,
 }
@@ -69,9 +69,9 @@ pub fn config(url: &str, grant: Grant) -> Config {
     }
 }
 
-pub fn build(config: Config) -> (Arc<ToldClock>, Result<Client, graph::ConfigError>) {
-    let clock = Arc::<ToldClock>::default();
-    let port: Arc<dyn Clock> = Arc::<ToldClock>::clone(&clock);
+pub fn build(config: Config) -> (Arc<SetClock>, Result<Client, graph::ConfigError>) {
+    let clock = Arc::<SetClock>::default();
+    let port: Arc<dyn Clock> = Arc::<SetClock>::clone(&clock);
     (clock, Client::new(config, reqwest::Client::builder().no_proxy(), port))
 }
 
