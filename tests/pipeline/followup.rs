@@ -293,7 +293,7 @@ fn whatever_breaks_a_posted_followup_is_delivered_once() {
             sim.world.plan(Plan::at(boundary, fault));
             whole(&mut sim);
             sim.world.plan(Plan::none());
-            // Whoever has no answer asks again.
+            // A customer without an answer asks again.
             assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
             sim.recover();
             assert_delivered(&sim, &what);

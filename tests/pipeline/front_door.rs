@@ -36,7 +36,7 @@ fn an_unknown_id_is_asked_about_once_a_minute_and_guesses_are_slowed() {
     let guessed: Vec<u16> = (1..500).map(|number| page(&deployment, &format!("cs_test_unknown_{number:08}"))).collect();
     assert_eq!(asked(&sim, "payments.session"), 10, "of 550 requests");
     assert_eq!((guessed[0], guessed[498]), (404, 429));
-    // Whoever bought has a sale of ours, and is served meanwhile.
+    // A customer has a sale of ours, and is served meanwhile.
     sim.stripe_delivers();
     assert_eq!(page(&deployment, "cs_test_simulated_sale_1"), 429, "the order is not taken up yet");
     sim.world.advance(Duration::from_secs(60));

@@ -18,7 +18,7 @@ pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 /// Longer than any lease and any visibility time-out.
 const REDELIVERY: Duration = Duration::from_secs(1081);
 
-/// A message that came back as often is given up by its queue.
+/// A message that came back as often becomes a dead letter.
 const MAX_RECEIVES: u32 = 200;
 
 pub(crate) struct Simulator {

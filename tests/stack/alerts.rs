@@ -197,7 +197,7 @@ async fn posted(listener: &tokio::net::TcpListener) -> Value {
     }
 }
 
-/// The topics post to whoever subscribes and confirms. The deployed option takes https only; the emulator has no
+/// The topics post to confirmed subscribers. The deployed option takes https only; the emulator has no
 /// certificates, so this is the same subscription over http.
 #[tokio::test]
 async fn a_webhook_that_has_confirmed_gets_the_line() {

@@ -200,7 +200,7 @@ async fn records_are_locked_and_there_once() {
 }
 
 /// What the functions write to their own logs: neither the question nor the address, and of the session id its
-/// beginning alone, for whoever holds the whole of it can read the verdict.
+/// beginning alone, because the whole id opens the verdict.
 #[tokio::test]
 async fn the_functions_logs_hold_nothing_of_the_customer() {
     let world = World::beside_others().await;

@@ -140,8 +140,8 @@ async fn of_many_at_once_one_is_made() {
     let page = delivered(&world, &sale).await;
     let winner = statuses.iter().position(|status| *status == 202).expect("one");
     assert_eq!(page["followup"]["query"], json!(asked[winner]));
-    assert_eq!(ask(&world, session, &asked[winner]).await.status, 202, "whoever lost the reply asks again");
-    // Whoever asks while it is ordered sends its order again, and the mail of that one waits for the first one's lease: so
+    assert_eq!(ask(&world, session, &asked[winner]).await.status, 202, "a customer who lost the reply asks again");
+    // A request while it is ordered sends its order again, and the mail of that one waits for the first one's lease: so
     // the queues are not waited for here.
     assert_eq!((contents(&world, &sale).await.len(), verdict_mails(&world, &sale).await.len()), (2, 2));
     assert_eq!(world.count(&child(&sale), "email_service", "EMAIL_SENT").await, 1);

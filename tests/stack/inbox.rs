@@ -149,7 +149,7 @@ async fn every_new_message_is_told_and_acknowledged_once() {
 
 /// V4, V5, V6, and what else must not be answered.
 #[tokio::test]
-async fn whoever_must_not_be_answered_is_told_of_all_the_same() {
+async fn senders_that_must_not_be_answered_are_alerted_on_all_the_same() {
     let watched = Watched::seeded().await;
     for from in ["noreply@stripe.com", "no-reply@anything.com", "NO-REPLY@anything.com", "oracle@42sisters.ai"] {
         watched.put(json!({ "from": from, "subject": "x" })).await;

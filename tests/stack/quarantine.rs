@@ -35,7 +35,7 @@ async fn is_held(world: &World, sale: &Sale, reply: &Value) {
     let keys = world.aws.keys("QuarantineBucket", &sale.session).await;
     assert_eq!(keys.len(), 1, "{keys:?}");
     let payload: Value = serde_json::from_str(&world.aws.text("QuarantineBucket", &keys[0]).await).expect("JSON");
-    assert_eq!(&payload["payload"], reply, "the raw payload, for whoever decides");
+    assert_eq!(&payload["payload"], reply, "the raw payload, for the operator who decides");
     assert!(!payload.to_string().contains(&sale.email), "{payload}");
 
     let records = world.records(&sale.session).await;

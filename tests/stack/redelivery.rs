@@ -45,7 +45,7 @@ async fn messages_that_come_again_after_the_end_change_nothing() {
     assert_eq!(world.verdict(&sale.session).await.json(), page);
 }
 
-/// Five orders of one sale at once, of which the webhook's is none: one verdict, one mail.
+/// Five orders of one sale at once, none of them the webhook's: one verdict, one mail.
 #[tokio::test]
 async fn orders_at_once_are_one_sale() {
     let world = World::alone().await;
@@ -64,7 +64,7 @@ async fn orders_at_once_are_one_sale() {
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
 }
 
-/// Whether a session is paid is for Stripe alone to say, whoever ordered.
+/// Stripe alone says whether a session is paid.
 #[tokio::test]
 async fn an_order_of_an_unpaid_session_makes_no_verdict() {
     let world = World::alone().await;

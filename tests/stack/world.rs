@@ -49,7 +49,7 @@ pub(crate) struct Sale {
 }
 
 impl Reply {
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null when it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }

@@ -153,7 +153,7 @@ fn every_metric_of_ours_raises_its_alarm_for_the_right_reason() {
     );
 }
 
-/// Whoever was woken hears when it is over.
+/// The operators who were woken hear when it is over.
 fn critical_alarms_tell_their_end(template: &Template) -> Vec<String> {
     let reaches = |actions: &Value| list(actions).into_iter().any(|action| target(action) == Some("CriticalTopic"));
     let alarms = template.of_type("AWS::CloudWatch::Alarm").into_iter();

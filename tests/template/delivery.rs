@@ -1,4 +1,4 @@
-//! Queues: nothing that was accepted is lost, and what is given up is noticed.
+//! Queues: no accepted message is lost, and dead letters are noticed.
 
 use crate::{
     assert_rule,

@@ -122,7 +122,7 @@ fn nobody_writes_over_a_record_or_removes_one() {
 
 const HEAD: &str = "NOTE#audit-digest";
 
-/// The head of the digests is kept in the table: whoever could set it back there could cut log and digests off.
+/// The head of the digests is kept in the table: setting it back there would allow cutting off log and digests.
 fn the_head_is_one_functions(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
@@ -201,7 +201,7 @@ fn digests_are_made_hourly_by_one_function_that_alone_can_sign_and_store_them() 
     );
 }
 
-/// One record of every kind. Whoever adds a kind is asked for it here, and for the table's columns below.
+/// One record of every kind. A new kind has to be added here, and to the table's columns below.
 fn kinds() -> Vec<Body> {
     let facts = Some(json!({}));
     let money = || (Some(500), Some("cad".to_owned()));

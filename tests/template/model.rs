@@ -56,7 +56,7 @@ impl Template {
         self.0["Resources"].as_object().into_iter().flatten().map(|(id, resource)| (id.as_str(), resource))
     }
 
-    /// A resource by its logical id; null when there is none.
+    /// A resource by its logical id; null when it does not exist.
     pub(crate) fn resource(&self, id: &str) -> &Value {
         &self.0["Resources"][id]
     }

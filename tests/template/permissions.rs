@@ -194,7 +194,7 @@ fn no_function_may_change_or_erase_the_audit_log() {
     );
 }
 
-/// Which key of Stripe a function gets. Whoever reads gets the one that only reads.
+/// Which key of Stripe a function gets. A function that only reads gets the key that only reads.
 const STRIPE_KEYS: [(&str, &str); 2] =
     [("CheckoutFunction", "StripeCheckoutSecret"), ("DeadlinesFunction", "StripeRefundSecret")];
 

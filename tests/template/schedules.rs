@@ -86,7 +86,7 @@ fn times_fit(template: &Template) -> Vec<String> {
     found
 }
 
-/// The numbers above are those of the code: whoever changes one of them finds this.
+/// The numbers above are those of the code: a change of either fails here.
 #[test]
 fn the_times_of_the_code_are_those_of_this_file() {
     let read = |path: &str| std::fs::read_to_string(crate::model::root().join(path)).expect("a source file");

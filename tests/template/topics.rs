@@ -78,7 +78,7 @@ fn alerts_are_told_once(template: &Template) -> Vec<String> {
 }
 
 #[test]
-fn whoever_tells_alerts_can_note_them_for_the_others() {
+fn a_role_that_publishes_alerts_can_record_them_for_the_others() {
     let rule = alerts_are_told_once;
     let keys = "Policies/0/PolicyDocument/Statement/2/Condition/ForAllValues:StringLike/dynamodb:LeadingKeys";
     assert_rule(

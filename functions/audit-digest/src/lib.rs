@@ -2,7 +2,7 @@
 //!
 //! The log's bucket reports new records through a queue, so that the work grows with what is new and never with
 //! the log. A digest is stored, then signed, then noted in the table, and only then are the bucket's messages removed:
-//! whoever dies in between is followed by a run that ends what is stored already before it makes anything of its own.
+//! after a crash the next run first ends what is stored, and then makes its own.
 
 mod batch;
 mod handle;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// Why a message says nothing of the log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnreadableNotice {
-    /// It is none of S3's.
+    /// It is not one of S3's.
     #[error("not an event message of S3's")]
     Form(#[from] serde_json::Error),
     /// It speaks of another bucket.

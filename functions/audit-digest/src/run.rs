@@ -65,7 +65,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
     Ok(summary)
 }
 
-/// Ends digests that were stored and not noted. Whoever stored them may not have been this function, so each is
+/// Ends digests that were stored and not noted. Another program may have stored them, so each is
 /// compared with the log before it is signed.
 async fn end_what_was_begun(
     ports: Ports<'_>,

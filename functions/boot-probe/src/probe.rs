@@ -23,7 +23,7 @@ pub(crate) struct Ports<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// Tells of what has changed since the last time, and then remembers it: whoever dies in between tells again. A
+/// Alerts on what has changed since the last run, then saves it: a run that dies in between alerts again. A
 /// memory that cannot be read counts as empty, so that nothing is ever kept quiet for want of it.
 pub(crate) async fn probe(ports: Ports<'_>, findings: &Findings) {
     let noted = ports.notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });

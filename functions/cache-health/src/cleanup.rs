@@ -3,7 +3,7 @@
 //! First they are listed and the list is saved and written to the log; only when it is there is the first of them taken
 //! out. Each is taken out on condition that it is still the entry that was listed, so one that was restored meanwhile
 //! stays. An entry is taken out only if the archive holds the very same verdict: the customer who comes back gets it
-//! from there, and it is then as young as on its first day. Whoever dies in between is followed by a look that finishes
+//! from there, and it is then as young as on its first day. After a crash in between the next look finishes
 //! the list.
 
 use crate::{

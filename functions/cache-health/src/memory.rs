@@ -130,7 +130,7 @@ pub(crate) struct Recount {
     pub suspected: Option<CacheDelta>,
 }
 
-/// A correction of the counters: saved before it is made, so that whoever dies on the way is followed by a look that
+/// A correction of the counters: saved before it is made, so that after a crash the next look
 /// makes the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Correction {

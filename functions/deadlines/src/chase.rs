@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_is_sent_to_whoever_works_on_it() {
+    fn every_state_is_sent_to_the_function_that_works_on_it() {
         let sending = Mail::Sending { owner: "a".into(), lease_until: at(1), progress: Progress::default() };
         let retrying = Mail::Retrying { due: at(1), progress: Progress::default() };
         let generating = Fulfilment::Generating { owner: "a".into(), lease_until: at(1) };

@@ -1,7 +1,7 @@
 //! What the function remembers from one run to the next, and every decision on it: plain functions over plain data.
 //!
 //! A message is claimed here before anything is done about it, and each step is noted before the next one is taken.
-//! Whoever saves first is right: of two runs that overlap, one finds that the other has the message.
+//! The first save wins: of two runs that overlap, one finds that the other has the message.
 
 use audit::sale_events::message_digest;
 use domain::{
@@ -31,7 +31,7 @@ pub(crate) const COOLDOWN: Duration = Duration::from_secs(24 * 3600);
 /// At most so many senders get one in that time. A table's item has 400 KB, and no honest day has as many.
 const MOST_ANSWERED: usize = 2_000;
 
-/// So often is a message tried before it is tried without the step that may be to blame, or given up.
+/// So often is a message tried before it is tried without the step that may be to blame, or abandoned.
 pub(crate) const MOST_FAILURES: u32 = 5;
 
 /// What tells messages apart: when the mailbox received them, and their id there (Inbox Watch, G2 and G6).
@@ -139,7 +139,7 @@ pub(crate) enum Failed {
     Untold,
     /// From here on nobody looks for the sale it may belong to.
     Unlinked,
-    /// It is given up.
+    /// It is abandoned.
     TooOften,
 }
 
@@ -315,7 +315,7 @@ impl Memory {
     }
 
     /// Counts a failure, and says what follows. After [`MOST_FAILURES`] the message is tried as often again without the
-    /// step that may be to blame, and then it is given up.
+    /// step that may be to blame, and then it is abandoned.
     pub(crate) fn failed(&mut self, id: &str) -> Failed {
         let Some(at_hand) = self.find_mut(id) else { return Failed::Again };
         at_hand.failures += 1;

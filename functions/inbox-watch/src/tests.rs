@@ -352,7 +352,7 @@ fn a_flood_is_worked_off_in_order() {
     assert_eq!(recipients[..3], ["s0@example.com", "s1@example.com", "s2@example.com"]);
 }
 
-/// V3: whoever writes is acknowledged, and operators hear that nobody knows to which sale the message belongs.
+/// V3: every sender is acknowledged, and operators hear that nobody knows to which sale the message belongs.
 #[test]
 fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     let world = replied();
@@ -365,7 +365,7 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     assert!(memory(&world).at_hand.is_empty());
 }
 
-/// Invariant 6: while the topic does not take a word, nothing is given up.
+/// Invariant 6: while the topic takes nothing, no message is abandoned.
 #[test]
 fn nothing_is_given_up_before_operators_were_told() {
     let world = replied();

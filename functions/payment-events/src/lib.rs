@@ -1,7 +1,7 @@
 //! The payment-events function: refunds and disputes that Stripe reports.
 //!
 //! Money that went back, or that the customer's bank has taken, stops everything that is still to be made or sent
-//! for it, whoever gave it back and wherever.
+//! for it, by any person and any way.
 
 mod apply;
 mod handle;

@@ -16,7 +16,7 @@ struct Asked {
     locale: Option<String>,
 }
 
-/// Orders the follow-up of whoever holds the session id.
+/// Orders the follow-up for the holder of the session id.
 pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
     let asked = match parse(body) {
         Ok(asked) => asked,

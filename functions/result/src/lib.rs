@@ -1,4 +1,4 @@
-//! The result function: the pages, and the verdict of whoever holds a session id.
+//! The result function: the pages, and the verdict for the holder of a session id.
 //!
 //! It never calls the model: a verdict that is not there yet is ordered, and the page asks again.
 

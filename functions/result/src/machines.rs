@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_finds_a_hole_learns_whom_to_tell() {
+    fn a_security_researcher_learns_whom_to_tell() {
         let reply = security_txt(Timestamp::from_seconds(0));
         assert_eq!(reply.header_value("content-type"), Some("text/plain; charset=utf-8"));
         assert_eq!(

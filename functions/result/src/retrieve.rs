@@ -26,7 +26,7 @@ const RETRY_AFTER_FAILURE: &str = "10";
 /// The field that says when the money went back.
 const REFUNDED_AT: &str = "refunded_at";
 
-/// Answers whoever asks for the verdict of `id`.
+/// Answers a request for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
     // A follow-up is shown with the verdict that it follows, and has no page of its own.
     let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(|id| id.looks_issued() && !id.is_followup());
@@ -325,7 +325,7 @@ impl Retrieval<'_> {
         self.failed(None)
     }
 
-    /// The end of a sale without a verdict. Counted, so that the alarm on 5xx replies can leave it out: whoever has to act
+    /// The end of a sale without a verdict. Counted, so that the alarm on 5xx replies can leave it out: the operator who has to act
     /// was alerted when the sale failed.
     fn failed(&self, refunded_at: Option<Timestamp>) -> Reply {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);

@@ -13,7 +13,7 @@ use generation::{Gauged, Generated, generate};
 use runtime::within;
 use serde_json::{Value, json};
 
-/// What came of it: the answer, or why there is none, and what the log says of either.
+/// The outcome: the answer or the reason for its absence, and the log's text for either.
 pub(crate) struct Made {
     pub(crate) answer: Result<Answered, String>,
     pub(crate) records: Vec<Record>,

@@ -213,7 +213,7 @@ fn a_payment_that_nobody_settles_lapses() {
 }
 
 #[test]
-fn a_transfer_that_was_made_before_buys_once_whoever_shows_it() {
+fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
     let world = world();
     let transaction = format!("0x{}", "ab".repeat(32));
     let request =

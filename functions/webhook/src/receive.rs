@@ -109,7 +109,7 @@ async fn is_smoke_tests(ports: Ports<'_>, header: &str, body: &[u8], now: Timest
 }
 
 /// An event that the smoke test signed can do one thing: order the smoke test's own session, whose verdict waits for
-/// what Stripe's test mode says of it. Everything else is refused, whoever holds that secret.
+/// what Stripe's test mode says of it. Everything else is refused, even when signed with that secret.
 async fn receive_smoke_test(ports: Ports<'_>, body: &[u8], received_at: Timestamp) -> Reply {
     match smoke_order(body, received_at) {
         Some(order) => pass_on(ports, &order, received_at).await,

@@ -63,7 +63,7 @@ pub(crate) struct NarratorArguments {
     narrator_model: String,
 }
 
-/// What the narrator answers; nothing where there is none or it fails, which no verdict waits for.
+/// The narrator's answer; `None` without a narrator or when it fails. No verdict waits for it.
 pub(crate) fn narrate(arguments: &NarratorArguments, prompt: &str) -> Option<String> {
     let endpoint = arguments.narrator.clone()?;
     let model = Model::of(&EndpointArguments { endpoint, api: None, model: arguments.narrator_model.clone() }).ok()?;

@@ -20,16 +20,16 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum DeadLettersCommand {
-    /// List the mails that were given up, oldest first.
+    /// List dead-lettered mails, oldest first.
     #[command(after_help = "Example:\n  oracle deadletters list --since 3d")]
     List {
-        /// Only those given up since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
+        /// Only those dead-lettered since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
         #[arg(long, value_name = "WHEN")]
         since: Option<String>,
         #[command(flatten)]
         target: Target,
     },
-    /// Show the mails of one sale that were given up.
+    /// Show one sale's dead-lettered mails.
     #[command(after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: there is none.")]
     Show {
         /// The sale: its Stripe session, or its reference of 8 characters.
@@ -38,7 +38,7 @@ pub(crate) enum DeadLettersCommand {
         #[command(flatten)]
         target: Target,
     },
-    /// Send mails that were given up on their way again.
+    /// Redrive dead-lettered mails.
     ///
     /// Each begins again with its first attempt and keeps the draft it has: what became of that is looked up before
     /// anything is sent, so nobody gets a mail twice. Repeating the command is safe.
@@ -77,7 +77,7 @@ pub(crate) struct RedriveArguments {
     /// The sales; without any, every sale with such a mail.
     #[arg(value_name = "SALE", value_parser = sale_name::parse)]
     sales: Vec<SaleName>,
-    /// Only mails given up since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
+    /// Only mails dead-lettered since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
     #[arg(long, value_name = "WHEN", conflicts_with = "sales")]
     since: Option<String>,
     /// Say what would be done, and do nothing.

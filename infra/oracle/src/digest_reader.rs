@@ -159,7 +159,7 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
         }
     }
     let before = (first - 1).max(1);
-    // Whoever changed one on the way there may have led too far; this one is verified, those before it are believed.
+    // A tampered link on the way there may have led too far; this one is verified, those before it are trusted.
     if before > 1 && made_at(digests, before).await?.is_none_or(|made_at| made_at.as_str() >= since) {
         return Ok(1);
     }

@@ -143,7 +143,7 @@ enum Command {
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
     Show(show_command::ShowArguments),
-    /// Mails that were given up: list, show, redrive.
+    /// Dead-lettered mails: list, show, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
     Deadletters(deadletters_command::DeadLettersCommand),
     /// Queues and what they gave up: list, show, remove, redrive.
@@ -247,7 +247,7 @@ fn main() -> ExitCode {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => ExitCode::from(1),
         Ok(Ended::Misconfigured) => ExitCode::from(2),
-        // Whoever reads has seen enough: `oracle man | head`.
+        // The reader has closed the pipe: `oracle man | head`.
         Err(error) if output::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());

@@ -24,12 +24,12 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     Ok(io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// What came of writing, where the exit code says more than the text: that whoever reads has gone is no failure then.
+/// What came of writing, where the exit code says more than the text: a closed pipe is no failure then.
 pub(crate) fn unless_nobody_reads(written: Result<(), CommandError>) -> Result<(), CommandError> {
     written.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
 }
 
-/// Whether whoever reads our output has gone.
+/// Whether the reader of our output has closed the pipe.
 pub(crate) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -36,12 +36,12 @@ const QUEUES: [(&str, Option<&str>, &str); 7] = [
 /// So much of a message is shown to people; --json has all of it.
 const MOST_SHOWN: usize = 600;
 
-/// How long nothing may move before a redrive is given up, in looks one second apart.
+/// How long nothing may move before a redrive is abandoned, in looks one second apart.
 const PATIENCE: u32 = 60;
 
 #[derive(Subcommand)]
 pub(crate) enum QueuesCommand {
-    /// List every queue: how much waits, is worked on, and was given up, and since when.
+    /// List every queue: how many messages wait, are being worked on and are dead letters, and since when.
     ///
     /// Figures are SQS's own, which are about right. The age of what waits is known where CloudWatch can be asked;
     /// that of dead letters is the time since the oldest of up to ten was sent.
@@ -62,7 +62,7 @@ pub(crate) enum QueuesCommand {
     Remove(RemoveArguments),
     /// Put what a queue gave up back into it.
     ///
-    /// Safe to repeat: whoever works on a message claims its sale first, so that nothing happens twice; what is new in the
+    /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; what is new in the
     /// audit log (log-notices) may be digested twice. SQS moves the
     /// messages itself where it can; otherwise they are sent and then deleted, ten at a time.
     #[command(

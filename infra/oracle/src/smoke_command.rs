@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &SmokeArguments) -> Result<Ended, CommandError> {
     let report = wait(async { Ok(wired.run(trigger, log).await) })?;
     let printed =
         if arguments.target.json { output::print_json(&report.json()) } else { output::print(&report.text("above")) };
-    // Whoever reads may have seen enough, but a test that failed has failed: `oracle smoke | head -3`.
+    // The reader may have closed the pipe, but a failed test stays failed: `oracle smoke | head -3`.
     output::unless_nobody_reads(printed)?;
     Ok(match report.ending() {
         Ending::Passed => Ended::Done,

@@ -167,7 +167,7 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     checks
 }
 
-/// One check for each kind of work that there is; one for all when there is none. Of each sale: its work, since when,
+/// One check for each kind of open work; a single one without open work. Of each sale: its work, since when,
 /// and whether that is too long.
 fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
     let kind = |work: Work| {

@@ -89,7 +89,7 @@ impl State {
 /// What all connections share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Counts resets: hanging calls are cut and waiting webhook retries given up when it changes.
+    /// Counts resets: hanging calls are cut and waiting webhook retries dropped when it changes.
     resets: watch::Sender<u64>,
     pub(crate) client: reqwest::Client,
 }

@@ -47,7 +47,7 @@ impl Attempt {
     }
 }
 
-/// Delivers the events of what happened, one after the other, while whoever caused them goes on.
+/// Delivers the events of what happened, one after the other, in the background.
 pub(crate) fn deliver_untold(shared: &Arc<Shared>) {
     let events = std::mem::take(&mut shared.lock().untold);
     if events.is_empty() {

@@ -115,7 +115,7 @@ impl LocalDir {
         self.read("stack.json")?.ok_or_else(|| Error::NotRunning(self.dir.clone()))
     }
 
-    /// Reads a JSON file of the directory; None when there is none.
+    /// Reads a JSON file of the directory; `None` when it does not exist.
     pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
         let path = self.file(name);
         let text = match fs::read_to_string(&path) {

@@ -324,7 +324,7 @@ fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -
     parameters.insert("Architecture".to_owned(), architecture().to_owned());
     parameters.insert("Firewall".to_owned(), "off".to_owned());
     if vendors.real.is_empty() {
-        // Whoever plans a fault for the next call of a look-alike means a call of their own, not the probe's or the smoke test's.
+        // A fault planned for the next call of a look-alike is meant for the user's call, not for the probe's or the smoke test's.
         parameters.insert("BootProbe".to_owned(), "DISABLED".to_owned());
         parameters.insert("SmokeTest".to_owned(), "DISABLED".to_owned());
     }

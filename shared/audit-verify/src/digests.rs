@@ -247,7 +247,7 @@ impl<'a> DigestChain<'a> {
             } else if head > last || self.announced.iter().any(|(announced, _)| *announced > last) {
                 self.found(document_key(self.next), Damage::Truncated);
             } else if last > head && !self.is_at_work(last, head) {
-                // Signed, and not noted: whoever keeps the head was set back.
+                // Signed, and not noted: the stored head was set back.
                 self.found(document_key(head + 1), Damage::Unnoted);
             } else if !self.is_recent() {
                 self.found(document_key(self.next), Damage::Overdue);

@@ -15,7 +15,7 @@ fn at(hours: i64) -> Timestamp {
     Timestamp::from_millis(NOW - hours * HOUR)
 }
 
-/// The pretended signature: whoever knows the secret can make it.
+/// The test's signature: any holder of the secret can make it.
 fn sign(document: &str, secret: &str) -> String {
     sha256(format!("{secret}{document}").as_bytes())
 }
@@ -184,7 +184,7 @@ fn a_second_history_is_seen_even_where_it_is_signed() {
         kept.head = head;
     });
     assert_eq!(unknown.0, Some((document_key(5), Damage::Forked)));
-    // Whoever has another key has none.
+    // A signature by another key does not verify.
     let stranger = damaged(|kept| append(kept, Vec::new(), at(0), "theirs"));
     assert_eq!(stranger.0, Some((document_key(6), Damage::Edited)));
     // Digests of another log.

@@ -2,7 +2,7 @@
 //! with a key that only the digest function may use.
 //!
 //! The chains of the log show what was done to one stream as long as the table can be believed. A digest does not ask
-//! the table: whoever changes, removes or forges objects of the log would have to sign every digest since anew.
+//! the table: to change, remove or forge an object of the log, one would have to sign every later digest anew.
 
 use audit::digest::sha256;
 use domain::Timestamp;
@@ -107,7 +107,7 @@ pub struct Signature {
     pub signature: String,
 }
 
-/// A document or a signature that is none.
+/// A malformed document or signature.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidDigest {
     /// Not the JSON it must be.
@@ -149,7 +149,7 @@ impl Document {
         if document.v == VERSION { Ok(document) } else { Err(InvalidDigest::Version(document.v)) }
     }
 
-    /// Whether it is the one that follows `head` in this log: whoever signs must know.
+    /// Whether it follows `head` in this log: the signer must know.
     #[must_use]
     pub fn follows(&self, head: Option<&Head>, log: &str) -> bool {
         self.sequence == next(head) && self.previous == previous(head) && self.log == log

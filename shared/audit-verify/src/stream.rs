@@ -27,7 +27,7 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Reads a key; nothing where it is none that [`chain::key`] makes.
+    /// Reads a key; `None` unless [`chain::key`] makes such a key.
     #[must_use]
     pub fn parse(key: &'a str) -> Option<Self> {
         let (opened, rest) = key.split_once('/')?;

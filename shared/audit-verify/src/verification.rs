@@ -13,12 +13,12 @@ pub struct Verification {
     /// Streams that the table knows nothing of, so that their ends were compared with nothing. Sales of smoke tests
     /// expire; any other such stream is a finding.
     pub without_sale: u64,
-    /// The first bad record of each bad stream, and the first bad digest: written out by whoever knows which are known.
+    /// The first bad record of each bad stream, and the first bad digest: printed by the caller that knows which are known.
     #[serde(skip)]
     pub findings: Vec<Finding>,
     /// The digests, where there are any.
     pub digests: Option<DigestReport>,
-    /// The keys of all objects that are in no digest and ought to be, for whoever has them digested.
+    /// The keys of all objects that are in no digest and should be, for the next digest.
     #[serde(skip)]
     pub undigested: Vec<String>,
 }

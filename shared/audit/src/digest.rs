@@ -79,7 +79,7 @@ impl AuditKeys {
     /// The key in use.
     ///
     /// # Errors
-    /// [`InvalidAuditKeys`] when there is none or it is shorter than 32 characters.
+    /// [`InvalidAuditKeys`] when no key is given or one is shorter than 32 characters.
     pub fn current(&self) -> Result<AuditKey, InvalidAuditKeys> {
         let key = self.keys.get(&self.current).ok_or(InvalidAuditKeys::NoCurrentKey)?;
         if key.expose().len() < 32 {
@@ -89,7 +89,7 @@ impl AuditKeys {
     }
 
     /// Whether a tag ([`AuditKey::email_tag`]) is this address's: computed with the key that the tag was made with, which
-    /// may have been replaced since. Nothing where that key is not kept, or the tag is none.
+    /// may have been replaced since. `None` where that key is not kept or the tag is malformed.
     #[must_use]
     pub fn is_tag_of(&self, tag: &str, address: &EmailAddress) -> Option<bool> {
         let version = tag.strip_prefix("hmac-sha256:")?.rsplit_once(':')?.0;

@@ -171,7 +171,7 @@ fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_
     world.plan(Plan::none());
     assert_eq!(run(look(&world, 5_000)).unwrap().unwrap(), 151);
     let clear = world.state().alerts.iter().find(|alert| alert.line.contains("takes records again")).cloned();
-    assert_eq!(clear.unwrap().channel, domain::Channel::Critical, "whoever was woken hears of the end");
+    assert_eq!(clear.unwrap().channel, domain::Channel::Critical, "the operators who were woken hear of the end");
     let lines = lines(&world);
     let record = lines.iter().find(|(_, line)| field(line, "event") == "records_left_out").unwrap();
     let left_out = field(&record.1, "details")["count"].as_u64().unwrap() as usize;

@@ -30,7 +30,7 @@ impl<'a> TollJournal<'a> {
     /// again on the newer purchase after a conflict, so its result must depend on nothing but the purchase and the time.
     ///
     /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply got lost. Whoever shows the payment again meets what
+    /// [`CommitError`]: nothing was changed, or it was and the reply got lost. The same payment shown again meets what
     /// is stored by then.
     pub async fn commit<T: Send>(
         &self,

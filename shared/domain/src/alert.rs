@@ -133,7 +133,7 @@ impl Alert {
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }
 
-    /// The line for a log: whoever holds a whole session id may read its verdict, so logs have twelve characters of
+    /// The line for a log: a whole session id opens its verdict, so logs have twelve characters of
     /// it, as the lines of most alerts do.
     #[must_use]
     pub fn logged(&self) -> String {
@@ -147,7 +147,7 @@ impl Alert {
         self.line.split(' ').map(short).collect::<Vec<String>>().join(" ")
     }
 
-    /// A mail was given up (Email Retry, output 4). The address is the keyed hash of the log.
+    /// A mail became a dead letter (Email Retry, output 4). The address is the keyed hash of the log.
     #[must_use]
     pub fn dead_letter(
         session: &SessionId,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_something_critical_is_told_to_whoever_was_woken() {
+    fn the_end_of_a_critical_problem_reaches_those_who_were_woken() {
         let alert = Alert::all_clear("T", Timestamp::from_millis(0), "OP", "service", "works again");
         assert_eq!(alert.line, "[T] WARN | 1970-01-01T00:00:00.000Z | OP | ok:service | works again");
         assert_eq!(alert.channel, Channel::Critical);

@@ -89,7 +89,7 @@ pub enum Mail {
     NoAddress,
     /// Gate 2 held it; a human decides.
     Held,
-    /// It was given up: a dead letter; a human decides.
+    /// A dead letter; an operator decides.
     Dead {
         /// When.
         at: Timestamp,
@@ -247,7 +247,7 @@ impl MailSchedule {
     }
 
     /// The wait after failure number `failures` (from 1), at least what the mailbox asked for; nothing when the
-    /// mail is to be given up.
+    /// mail is to become a dead letter.
     #[must_use]
     pub fn wait_after(&self, failures: usize, asked: Option<Duration>) -> Option<Duration> {
         let wait = self.waits.get(failures.checked_sub(1)?)?;

@@ -28,7 +28,7 @@ pub enum InvalidQuery {
 }
 
 impl Query {
-    /// Accepts a question, or says why it is none.
+    /// Accepts a question, or says why it is invalid.
     ///
     /// # Errors
     /// [`InvalidQuery`], one variant per reason.

@@ -60,8 +60,8 @@ impl<T: Send + Sync> MadeFromSecret<T> {
         }
     }
 
-    /// Whoever must know the secret of `refused` did not accept it: makes another one if there is another document.
-    /// When there is none, or it cannot be read (which the store itself tells), the refusal stands.
+    /// The service refused the secret of `refused`: makes another one if there is another document.
+    /// Without one, or when it cannot be read (which the store itself reports), the refusal stays.
     pub async fn other_than(
         &self,
         refused: &Made<T>,

@@ -90,7 +90,7 @@ impl RetryTable {
 pub struct ModelWait {
     /// Since when.
     pub since: Timestamp,
-    /// How many attempts at its verdict failed; the one half-open call of an open circuit is none of them.
+    /// How many attempts at its verdict failed; the one half-open call of an open circuit does not count.
     pub failures: u32,
 }
 

@@ -33,9 +33,9 @@ impl std::fmt::Debug for Secret {
 /// failure mode 6).
 #[async_trait]
 pub trait RenewableSecret: SecretSource {
-    /// Whoever must know the secret in `refused` did not accept it, or a field of it is missing: answers the document
+    /// The service refused the secret in `refused`, or a field of it is missing: answers the document
     /// as it is now if it is another one, and nothing if there is no other. It is looked up at most once a minute,
-    /// so that whoever sends us wrong signatures cannot make us ask all the time. A document that is never replaced
+    /// so that senders of wrong signatures cannot make us ask all the time. A document that is never replaced
     /// has no other.
     ///
     /// # Errors

@@ -163,7 +163,7 @@ mod tests {
         assert!(crate::EmailAddress::parse(EMAIL).is_ok());
     }
 
-    /// Each condition alone keeps the door shut: whoever takes one out finds its line here failing.
+    /// Each condition alone keeps the door shut: without it, its line here fails.
     #[test]
     fn every_condition_alone_refuses() {
         let metadata = |facts: &mut Facts, name: &str, value: &str| {

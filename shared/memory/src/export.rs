@@ -33,7 +33,7 @@ pub enum ImportError {
     /// It is not an export of this version.
     #[error("not an export of schema {SCHEMA}: {0}")]
     Schema(String),
-    /// One of its events is none, or may not follow.
+    /// One of its events is unknown, or may not follow.
     #[error("event {number} of the export: {problem}")]
     Event {
         /// Its number, from 1.

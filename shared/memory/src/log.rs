@@ -219,7 +219,7 @@ impl EventLog {
 /// Checks the chain of a log, without opening any record.
 ///
 /// A log that was cut short at its end is a valid log: what holds its head against that is the store, which keeps
-/// the head apart, and whoever compares with an earlier head.
+/// the head apart, and a comparison with an earlier head.
 ///
 /// # Errors
 /// [`BootError::Tampered`]

@@ -287,7 +287,7 @@ impl State {
         self.corrupt_entries.remove(session);
     }
 
-    /// Takes an entry out; `false` where there is none.
+    /// Takes an entry out; `false` where it does not exist.
     pub(crate) fn uncache(&mut self, session: &SessionId) -> bool {
         let listed = self.cache_index.remove(session).map(|(_, bytes)| bytes);
         if listed.is_some() {
@@ -484,7 +484,7 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Ready once the world's time has come, and not woken before: whoever polls asks [`World::wake`].
+/// Ready once the world's time has come, and not woken before: a poller asks [`World::wake`].
 struct Sleep<'w> {
     world: &'w World,
     until: i64,

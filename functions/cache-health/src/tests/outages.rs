@@ -21,7 +21,11 @@ fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_re
     stage.world.plan(Plan::none());
     assert_eq!(stage.look().overall, Health::Healthy);
     let alerts = stage.world.state().alerts.clone();
-    assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical), "whoever was woken hears of the end");
+    assert_eq!(
+        (alerts.len(), alerts[0].channel),
+        (1, Channel::Critical),
+        "the operators who were woken hear of the end"
+    );
     assert!(alerts[0].line.ends_with("ok:cache | recovered: the cache can be read again"), "{}", alerts[0].line);
 }
 

@@ -182,7 +182,7 @@ fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
 }
 
 #[test]
-fn whoever_is_refunded_by_policy_is_written_to() {
+fn a_customer_refunded_by_policy_gets_a_letter() {
     let world = world([held()]);
     let letters = || {
         let is_letter = |message: &Message| matches!(message, Message::Mail { letter: Letter::Refund, .. });
@@ -244,7 +244,7 @@ fn everything_else_that_waits_for_a_human_is_brought_to_mind_every_day() {
 }
 
 #[test]
-fn a_refund_that_was_decided_is_carried_out_by_whoever_comes() {
+fn a_decided_refund_is_carried_out_by_the_next_worker() {
     let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
     let world = world([sale(1).with("money", Money::RefundAuthorised { authorisation, at: START })]);
     world.state().refund_status = Some(RefundStatus::Pending);
@@ -301,7 +301,7 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
             assert!((1..=2).contains(&world.state().queue.len()), "{what}");
             // A message that the queue refused is counted too, once.
             assert!((1..=2).contains(&stored(&world).chased()), "{what}");
-            // An alert that was saved and not raised is raised by whoever looks next.
+            // An alert that was saved and not raised is raised by the next look.
             world.advance(HOUR);
             looked(&world, true).unwrap();
             let alerted = !world.state().alerts.is_empty();

@@ -42,7 +42,7 @@ pub(super) enum Checked {
     Unpaid,
     /// Paid, and nobody knows for what.
     Unusable(Unusable),
-    /// A smoke test's order that is none, and why.
+    /// An order that claims to be a smoke test's and is not, and why.
     Refused(String),
     /// A follow-up that cannot be asked: this is lost. A human decides.
     Lost(&'static str),

@@ -72,7 +72,7 @@ fn what_is_in_no_digest_is_found_once_it_is_late() {
     world.state().log_written_at.extend([(key(2), limit - 1), (key(3), limit - 1)]);
     let found = verified_with_digests(&world);
     assert_eq!(found.findings, [Finding { key: key(2), damage: Damage::Undigested }]);
-    assert_eq!(found.undigested, [key(2), key(3)], "all of it is there for whoever has it digested");
+    assert_eq!(found.undigested, [key(2), key(3)], "all of it is there for the next digest");
     // Damage behind it is reported instead.
     *world.state().log.get_mut(&key(3)).unwrap() = "{}".into();
     assert_eq!(verified_with_digests(&world).findings, [Finding { key: key(3), damage: Damage::Unreadable }]);

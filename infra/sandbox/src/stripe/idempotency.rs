@@ -46,7 +46,7 @@ impl Replies {
         Ok(Some(kept.reply.clone().with_header("Idempotent-Replayed", "true")))
     }
 
-    /// Keeps a reply, refusals included: whoever asks again with the key is answered the same for a day. A call without a
+    /// Keeps a reply, refusals included: the same key gets the same answer for a day. A call without a
     /// key keeps nothing.
     pub(crate) fn keep(&mut self, key: &str, request: &Request, reply: &Reply, now: Timestamp) {
         if key.is_empty() {

@@ -103,7 +103,7 @@ async fn a_draft_is_sent_once_and_found_by_its_message_id() {
     assert_eq!(mails[0]["headers"], json!({"x-oracle-session": "cs_test_1"}));
 }
 
-/// An extended property is shown to whoever asks for it by its id, and goes along into the sent items.
+/// An extended property is shown to a request that names its id, and goes along into the sent items.
 #[tokio::test]
 async fn an_extended_property_outlives_the_draft() {
     let world = world().await;
@@ -143,7 +143,7 @@ async fn what_is_new_in_a_reply_is_told_apart_from_what_it_quotes() {
     assert_eq!(new["uniqueBody"], json!({ "contentType": "text", "content": "And if we wait?" }));
     assert_eq!(new["body"]["content"], "And if we wait?\r\n\r\n> VERDICT: GREEN");
     let (_, whole) = graph.get(&format!("messages/{id}")).await;
-    assert_eq!(whole.get("uniqueBody"), None, "it is given to whoever selects it");
+    assert_eq!(whole.get("uniqueBody"), None, "it is given only when selected");
 }
 
 fn percent(text: &str) -> String {

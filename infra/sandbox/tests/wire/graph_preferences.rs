@@ -22,7 +22,7 @@ async fn received(world: &World) {
 }
 
 #[tokio::test]
-async fn lasting_ids_are_given_to_whoever_prefers_them_and_name_the_same_message() {
+async fn immutable_ids_follow_the_preference_and_name_the_same_message() {
     let world = world().await;
     let graph = Graph::of(&world).await;
     received(&world).await;
@@ -40,7 +40,7 @@ async fn lasting_ids_are_given_to_whoever_prefers_them_and_name_the_same_message
 }
 
 #[tokio::test]
-async fn bodies_are_text_for_whoever_prefers_that() {
+async fn bodies_are_text_when_preferred() {
     let world = world().await;
     let graph = Graph::of(&world).await;
     let body = json!({"subject": "Verdict", "body": {"contentType": "html", "content": "<p>Yes &amp; <b>no</b></p>"}});

@@ -41,7 +41,7 @@ pub trait SaleStore: Send + Sync {
 /// A page of an index of sales.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// Sales, the most urgent first. The index lags behind: whoever acts on one loads it and looks again.
+    /// Sales, the most urgent first. The index lags behind: load a sale and check it again before acting on it.
     pub sessions: Vec<SessionId>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
@@ -79,7 +79,7 @@ pub trait Submissions: Send + Sync {
     async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError>;
 }
 
-/// Mails that were given up, each as an object of its own.
+/// Dead-lettered mails, each as an object of its own.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Keeps what is known of a dead letter: JSON without an address, a question or a verdict.
@@ -95,7 +95,7 @@ pub trait DeadLetters: Send + Sync {
 /// The models' circuit breakers.
 #[async_trait]
 pub trait Breakers: Send + Sync {
-    /// A model's breaker; a closed one without history where there is none.
+    /// A model's breaker; a closed one without history where no row exists.
     async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError>;
     /// Saves it if its version is still `expected`.
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError>;
@@ -104,7 +104,7 @@ pub trait Breakers: Send + Sync {
 /// What scheduled functions remember from one run to the next: one document per name.
 #[async_trait]
 pub trait Notes: Send + Sync {
-    /// The document, and the version to present when saving it; version 0 and nothing where there is none.
+    /// The document, and the version to present when saving it; version 0 and `None` where no row exists.
     async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError>;
     /// Saves it if its version is still `expected`. Returns the new version.
     async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError>;

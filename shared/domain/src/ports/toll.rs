@@ -70,7 +70,7 @@ pub enum Transfer {
     },
     /// It may yet be one that did.
     Unconfirmed(String),
-    /// It is none that did.
+    /// It is not one that did.
     Refused(String),
 }
 

@@ -99,7 +99,7 @@ impl Sale {
     /// Puts the dead letters that the sale still sends back to their first attempt.
     ///
     /// # Errors
-    /// [`Refused`] when there is none, or the money went back.
+    /// [`Refused`] without one, or when the money went back.
     pub fn redrive(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         let mut letters = Vec::new();
         for letter in Letter::ALL.into_iter().filter(|letter| self.is_to_send(*letter)).collect::<Vec<_>>() {

@@ -1,5 +1,5 @@
 //! A paid question that the authority gate does not let be answered, and what people with the roles for it decide
-//! (003, human lock). What child safety or self-harm has locked stays as it is, whoever asks.
+//! (003, human lock). No role can release what child safety or self-harm has locked.
 
 use super::{Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{Timestamp, operator::Operator};

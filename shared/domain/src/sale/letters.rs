@@ -1,4 +1,4 @@
-//! How the mails go: claimed, drafted, sent, tried again, given up. Each transition is that of one letter.
+//! A mail's states: claimed, drafted, sent, retried, dead letter. Each transition is that of one letter.
 
 use super::{Claim, Event, Fulfilment, Refused, Sale};
 use crate::{

@@ -322,7 +322,7 @@ pub const REORDER_AFTER: Duration = Duration::from_secs(60);
 /// At least this long between two regenerations of one verdict (Regen Consistency, invariant 8).
 pub const REGENERATE_AFTER: Duration = Duration::from_secs(300);
 
-/// Retrievals recorded one by one in the audit log; later ones only count. Whoever holds the link can reload it
+/// Retrievals recorded one by one in the audit log; later ones only count. Any holder of the link can reload it
 /// for ever, and the log must not grow with that.
 pub const MAX_RECORDED_RETRIEVALS: u32 = 100;
 

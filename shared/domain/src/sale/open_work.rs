@@ -24,7 +24,7 @@ pub enum Work {
     Declined,
     /// No verdict could be made: an operator tries again or refunds.
     Failed,
-    /// Its mail was given up: an operator sends it on its way again.
+    /// Its mail is a dead letter: an operator redrives it.
     DeadLetter,
     /// Its mail may or may not have gone: an operator looks into the mailbox.
     UnknownMail,
@@ -96,7 +96,7 @@ impl Work {
             Self::InFlight => 20 * 60,
             Self::Refund => 10 * 60,
             Self::Erasure => return ERASURE_SETTLES_AFTER,
-            // Content filter GAP-J: 24 h. Whoever writes is promised a response within 24 h (Inbox Watch).
+            // Content filter GAP-J: 24 h. A sender is promised a response within 24 h (Inbox Watch).
             Self::Review
             | Self::Declined
             | Self::Failed

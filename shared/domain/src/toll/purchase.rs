@@ -61,7 +61,7 @@ pub struct SignedPayment {
     pub valid_before: Timestamp,
 }
 
-/// Whoever has the signature can submit the transfer, so it is shown nowhere.
+/// A holder of the signature can submit the transfer, so it is shown nowhere.
 impl std::fmt::Debug for SignedPayment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SignedPayment")

@@ -112,7 +112,7 @@ pub struct Slices {
     pub compactions_slice: Vec<CompactionItem>,
 }
 
-/// What whoever renders must keep to.
+/// The renderer's constraints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directives {
@@ -181,7 +181,7 @@ pub enum WorkingSetError {
     Id,
 }
 
-/// What a model sees. Immutable: whoever renders wraps these bytes and neither reorders nor cuts them.
+/// What a model sees. Immutable: a renderer wraps these bytes and neither reorders nor cuts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkingSet {
     content: WorkingSetContent,

@@ -43,7 +43,7 @@ pub enum Refusal {
     /// A rule opening that would last for good.
     #[error("a rule opening unlocks for a scene or a session; for good only the notebook does")]
     RuleScope,
-    /// A rule opening for a session while there is none.
+    /// A rule opening for a session while none is open.
     #[error("a rule is opened for the session, and no session is open")]
     NoSession,
     /// A second world.

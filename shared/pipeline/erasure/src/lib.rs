@@ -68,7 +68,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         journal.flush(sale).await;
         return Ok(Outcome::AlreadyFinished);
     }
-    // Read before the stores are emptied: whoever wrote after this moment began after the decision.
+    // Read before the stores are emptied: a later write began after the decision.
     let looked_at = journal.clock.now();
     let counts = empty(ports, session, &replies).await?;
     let settled_at = at.plus(domain::sale::ERASURE_SETTLES_AFTER);

@@ -58,7 +58,7 @@ pub struct Ordered {
 
 /// Orders the follow-up that the session `paid` includes, unless another text was ordered before. One conditional write
 /// opens the follow-up's sale with its text, so of several orders at once, from the page and by mail, one succeeds. The
-/// same text may be ordered again: whoever lost a reply learns that it is ordered.
+/// same text may be ordered again: a customer who lost the reply learns that it is ordered.
 ///
 /// # Errors
 /// [`NotOrdered`].
@@ -81,7 +81,7 @@ pub async fn order(
         let ordered = Ordered { notice: evaluation.notice() };
         if let Some(known) = store.load(&id).await? {
             if matches!(known.value.fulfilment(), Fulfilment::Ordered { .. }) {
-                // Whoever opened it may have died before the message was sent; the claim makes one verdict of two.
+                // The opener may have died before the message was sent; the claim makes one verdict of two.
                 send(ports, &known.value, ordered_by).await;
             }
             let kept = ports.submissions.find(&id).await?;

@@ -118,7 +118,7 @@ fn what_must_not_be_answered_uses_nothing() {
     go(&world, "And in Halifax?").unwrap().unwrap();
 }
 
-/// Whoever has the money back while the order is written gets no verdict for it.
+/// A customer who is refunded while the order is written gets no verdict for it.
 #[test]
 fn a_sale_that_changes_meanwhile_is_looked_at_again() {
     let world = world_of(delivered());

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
 #[derive(Debug)]
 pub struct Generated {
-    /// The verdict, or why there is none.
+    /// The verdict, or the reason for its absence.
     pub verdict: Result<Verdict, NoVerdict>,
     /// Each crosscheck, in order.
     pub crosschecks: Vec<Crosscheck>,

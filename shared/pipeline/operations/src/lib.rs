@@ -2,7 +2,7 @@
 //! can ask them too.
 //!
 //! Every decision is safe to repeat: the state is saved with its audit record first, the message follows, and
-//! whoever repeats a decision whose message was lost only sends the message again. The claims of the functions
+//! repeating a decision whose message was lost only sends the message again. The claims of the functions
 //! that receive it make sure that nothing is made or mailed twice.
 
 pub mod authority_gate;

@@ -248,14 +248,14 @@ pub async fn amount(payments: &dyn Payments, session: &SessionId) -> Result<Opti
     Ok(session.amount_total.zip(session.currency))
 }
 
-/// A mail that was given up.
+/// A dead-lettered mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadLetter {
     /// The sale.
     pub session_id: SessionId,
     /// Which mail.
     pub letter: Letter,
-    /// When it was given up, UTC.
+    /// When it became a dead letter, UTC.
     pub died_at: String,
     /// The same in milliseconds since the Unix epoch.
     pub died_at_ms: Timestamp,
@@ -269,7 +269,7 @@ pub struct DeadLetter {
     pub tier: Option<Tier>,
 }
 
-/// The mails of a sale that were given up and that it still sends.
+/// A sale's dead-lettered mails that it still has to send.
 #[must_use]
 pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
     let dead = |letter| match sale.letter(letter) {
@@ -288,7 +288,7 @@ pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
     Letter::ALL.into_iter().filter_map(dead).collect()
 }
 
-/// Every mail that was given up, oldest first. They are looked for among the unusable sales and those whose customers
+/// Every dead-lettered mail, oldest first. They are looked for among the unusable sales and those whose customers
 /// have replied too: these lists come before that of dead letters.
 ///
 /// # Errors
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_written_back_is_found_wherever_the_sale_stands() {
+    fn a_reply_is_found_in_every_state_of_its_sale() {
         let reply = || {
             vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None, followup: None }]
         };

@@ -1,6 +1,6 @@
 //! Dead letters on their way again.
 //!
-//! A mail that was given up goes back to its first attempt, with the draft and the hash it has: the next worker
+//! A dead-lettered mail goes back to its first attempt, with the draft and the hash it has: the next worker
 //! looks what became of the draft before it does anything, so no customer is mailed twice.
 
 use crate::Operator;
@@ -26,11 +26,11 @@ pub struct Ports<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// It was given up, and is tried again now.
+    /// It was a dead letter, and is tried again now.
     PutBack,
     /// It is due already: only its message is sent again.
     AskAgain,
-    /// It was given up, and the sale does not send it any more.
+    /// It was a dead letter, and the sale no longer sends it.
     NotWanted,
 }
 
@@ -62,7 +62,7 @@ impl RedriveError {
     }
 }
 
-/// What a redrive of the sale would do, letter by letter; nothing where no mail was given up.
+/// What a redrive of the sale would do, letter by letter; empty without dead-lettered mails.
 #[must_use]
 pub fn plan(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
     let step = |letter| match sale.letter(letter) {

@@ -39,7 +39,7 @@ const REPLAYED: &str = "replayed_failure";
 /// After so many answers short of a confirmation operators hear of it.
 const PATIENT_ANSWERS: u32 = 3;
 
-/// Asks Stripe for an authorised refund and saves the answer. Whoever calls it again asks for the same refund.
+/// Asks Stripe for an authorised refund and saves the answer. A repeated call asks for the same refund.
 ///
 /// # Errors
 /// [`StepError`]: call it again.
@@ -73,7 +73,7 @@ enum Asked {
     Bounced(&'static str),
 }
 
-/// Stripe's answer; no answer is an error, a refusal is none. What exists comes first: a key that was used before
+/// Stripe's answer; no answer is an error, a refusal is not. What exists comes first: a key that was used before
 /// replays its first reply, whatever became of the refund since.
 async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Result<Asked, PaymentError> {
     let Some(payment) = &checkout.payment else { return Ok(Asked::Refused("no_payment".to_owned())) };

@@ -42,7 +42,7 @@ impl Run<'_> {
     async fn all(&mut self, settings: &Settings) -> (Option<SessionId>, Vec<SessionId>) {
         let ports = self.ports;
         let checked = self.stage(Stage::EnvironmentCheck, stages::configuration(ports)).await;
-        // Whoever has no key of the test mode calls nobody (invariant 1, verification criterion 3).
+        // Without a key of the test mode nothing is called (invariant 1, verification criterion 3).
         let Some(signing_secret) = checked else {
             for stage in Stage::ALL.into_iter().skip(1) {
                 self.skip(stage, "the environment check failed: nothing is called");

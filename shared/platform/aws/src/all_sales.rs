@@ -12,7 +12,7 @@ use domain::ports::{AllSales, SalesPage, StorageError};
 
 #[async_trait]
 impl AllSales for DynamoSales {
-    /// A row that cannot be read is an error: whoever asks for all sales must not get fewer.
+    /// An unreadable row is an error: a list of all sales must not be shorter than they are.
     async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError> {
         let step = Step { name: "sales read", operation: "CACHE_READ", subject: "-" };
         let start = from.map(start_key).transpose()?;

@@ -9,7 +9,7 @@
 use domain::{Alert, Timestamp, alert::Severity};
 use std::time::Duration;
 
-/// How long the others wait for whoever is sending an alert.
+/// How long other processes wait for the one that is sending an alert.
 pub(crate) const UNDER_WAY: Duration = Duration::from_secs(5);
 
 /// The shared row of an alert.
@@ -35,7 +35,7 @@ pub(crate) enum Standing {
 }
 
 impl Announcement {
-    /// The row of whoever begins to send an alert.
+    /// The row of a process that begins to send an alert.
     #[must_use]
     pub(crate) fn begun(severity: Severity, now: Timestamp) -> Self {
         Self { severity, sent: false, ends: now.plus(UNDER_WAY) }

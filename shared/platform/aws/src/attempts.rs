@@ -68,7 +68,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure that is none of a service's: its body could not be read, or our own side failed.
+    /// A failure that is not a service's: its body could not be read, or our own side failed.
     pub(crate) fn other<E: Error + Send + Sync + 'static>(error: E) -> Self {
         Self { cause: Cause::Refused(None), source: Box::new(error) }
     }

@@ -1,5 +1,5 @@
 //! Lines for the ops topic that may name a sender. An alert is logged first, so that it cannot get lost; these are not
-//! logged at all, and whoever sends one keeps what it takes to send it again.
+//! logged at all, and the sender keeps what it takes to send it again.
 
 use crate::{Connection, attempts::Step};
 use async_trait::async_trait;

@@ -42,7 +42,7 @@ pub enum InvalidSetting {
     /// One that the Lambda environment always has is not there.
     #[error("environment variable {0} is not set")]
     Missing(&'static str),
-    /// A number is none, or out of its range.
+    /// A number is malformed, or out of its range.
     #[error("environment variable {name} is not a number from {least} to {most}")]
     Number {
         /// The variable.
@@ -166,7 +166,7 @@ impl Connection {
         Self { patience, alert_topics: Arc::default(), ..self.clone() }
     }
 
-    /// The same way to AWS with the same patience, telling nobody of its failures: for whoever tells in another way.
+    /// The same way to AWS with the same patience, without alerts on failures: for callers that alert in another way.
     #[must_use]
     pub fn silent(&self) -> Self {
         self.untold(self.patience)

@@ -1,4 +1,4 @@
-//! Mails that were given up: one object each, beside the archive of verdicts.
+//! Dead-lettered mails: one object each, beside the archive of verdicts.
 
 use crate::{Connection, attempts::Step, buckets::Bucket};
 use async_trait::async_trait;

@@ -67,7 +67,7 @@ where
     StorageError { operation, source: Box::new(error) }
 }
 
-/// The client for HTTPS that all services use, for whoever reaches AWS in a way of its own.
+/// The client for HTTPS that all services use, for callers with an AWS client of their own.
 #[must_use]
 pub fn https() -> aws_sdk_sqs::config::SharedHttpClient {
     connection::https()

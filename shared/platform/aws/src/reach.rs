@@ -30,7 +30,7 @@ impl Reach {
     /// Whether there is such a bucket.
     ///
     /// # Errors
-    /// [`StorageError`] when there is none, or we may not look.
+    /// [`StorageError`] when it does not exist, or we may not look.
     pub async fn bucket(&self, name: &str) -> Result<(), StorageError> {
         let client = self.0.s3();
         let head = || async {

@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// A secret that was refused, and one that nobody has filled in, is looked up again no more often than this: whoever
+/// A secret that was refused, and one that nobody has filled in, is looked up again no more often than this: a caller who
 /// sends us what makes us look must not decide how often we do.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -315,7 +315,7 @@ mod tests {
                 process.later(1);
                 process.document().await;
             }
-            assert_eq!(source.asked(), 1, "{text}: whoever makes us look does not decide how often we ask");
+            assert_eq!(source.asked(), 1, "{text}: a caller does not decide how often we ask");
             source.now_holds(Some(FIRST));
             process.later(11);
             assert_eq!(process.document().await.as_deref(), Some(FIRST), "{text}");

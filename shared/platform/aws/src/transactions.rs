@@ -265,7 +265,7 @@ impl DynamoSales {
         Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
     }
 
-    /// Moves the counters alone: with one token once, whoever asks for it and however often.
+    /// Moves the counters alone: with one token once, however many callers ask.
     pub(crate) async fn put_totals(&self, step: Step<'_>, delta: CacheDelta, token: &str) -> Result<(), StorageError> {
         let items = [self.totals_move(token, delta).map_err(|error| storage(step.name, error))?];
         for _ in 0..MOST_MEETINGS {

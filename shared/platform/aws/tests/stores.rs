@@ -266,7 +266,7 @@ async fn a_page_of_the_index_goes_on_where_the_table_stopped() {
     assert!(server.seen()[1].contains("0000000000000008#strange row"));
 }
 
-/// Whoever dies after a correction is followed by another that asks for the same one, which the service makes once.
+/// After a crash behind a correction the next run asks for the same one, which the service makes once.
 #[tokio::test]
 async fn a_correction_is_asked_for_with_its_own_token() {
     let met = r#"{"Code":"TransactionConflict"}"#;
@@ -337,7 +337,7 @@ async fn what_is_critical_and_its_end_go_to_both_topics_and_the_rest_to_one() {
         for (request, topic) in seen.iter().zip(topics) {
             is_alert(request, topic, &[subject]);
             let is_copy = topics.len() == 2 && *topic == OPS;
-            assert_eq!(request.contains("Name=copy&"), is_copy, "whoever reads both topics reads it once: {request}");
+            assert_eq!(request.contains("Name=copy&"), is_copy, "a reader of both topics reads it once: {request}");
         }
     }
 }
@@ -413,7 +413,7 @@ async fn two_processes_that_see_one_storm_tell_it_once() {
 }
 
 #[tokio::test]
-async fn whoever_was_to_tell_it_may_have_died() {
+async fn the_process_that_was_sending_it_may_have_died() {
     // The row is there, and nobody ever notes that the alert went out.
     let under_way = || found(1, false, 4);
     let server = Server::start([under_way(), under_way(), under_way(), published(), nothing()]).await;

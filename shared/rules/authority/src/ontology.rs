@@ -1,4 +1,4 @@
-//! What the ontologies say about their domains, for operators and for whoever connects an oracle.
+//! What the ontologies say about their domains, for operators and for developers who connect an oracle.
 
 use serde::Serialize;
 

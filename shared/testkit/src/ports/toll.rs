@@ -1,4 +1,4 @@
-//! Purchases in USDC, the facilitator and the chain, in a [`World`]. The chain submits a payment once, whoever asks.
+//! Purchases in USDC, the facilitator and the chain, in a [`World`]. The chain submits a payment once, however many ask.
 
 use super::{PAGE, planned, storage};
 use crate::{

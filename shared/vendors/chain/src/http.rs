@@ -35,7 +35,7 @@ pub(crate) enum CallError {
 }
 
 impl Endpoint {
-    /// An endpoint at this address; `None` when it is none.
+    /// An endpoint at this address; `None` for an invalid address.
     pub(crate) fn new(url: &str, timeout: Duration) -> Option<Self> {
         Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let http = Client::builder().redirect(Policy::none()).pool_max_idle_per_host(0).build().ok()?;

@@ -1,5 +1,5 @@
 //! Gemini as the model behind [`domain::ports::Model`]: one call, one answer, one time-out. Retries, the circuit
-//! breaker and the order of models are decided by whoever asks.
+//! breaker and the order of models are the caller's decision.
 
 pub mod client;
 mod lazy;

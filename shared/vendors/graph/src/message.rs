@@ -3,7 +3,7 @@
 use domain::{inbox::Acknowledgement, ports::OutgoingMail, sale::Draft};
 use serde_json::{Value, json};
 
-/// The header that names a mail's sale to whoever receives it, a bounce included; Graph takes headers of one's own that
+/// The header that names a mail's sale to its receivers, a bounce included; Graph takes headers of one's own that
 /// begin with `x-`. On the copy in Sent Items it is not to be found: Graph leaves internet headers out there.
 const SESSION_HEADER: &str = "x-oracle-session";
 

@@ -141,7 +141,7 @@ impl Client {
     }
 }
 
-/// The payments of found charges; one that belongs to no payment intent is none of ours.
+/// The payments of found charges; one without a payment intent is not ours.
 fn payments(reply: &Value) -> Result<Vec<PaymentId>, CallError> {
     let charges = reply["data"].as_array().ok_or(CallError::Unexpected("no list of charges"))?;
     Ok(charges.iter().filter_map(|charge| PaymentId::parse(charge["payment_intent"].as_str()?).ok()).collect())

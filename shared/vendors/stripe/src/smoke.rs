@@ -27,7 +27,7 @@ fn blank() -> Secret {
     Secret::new("")
 }
 
-/// The document is none.
+/// The document is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the smoke test's secret is not a document with secret_key and signing_secret")]
 pub struct InvalidSmokeSecret;

@@ -158,7 +158,7 @@ fn a_reply_waits_for_a_human_until_it_is_settled() {
         Sale { fulfilment: Fulfilment::Unusable { at: at(5) }, notice: Mail::Sent { at: at(9) }, ..replied.clone() };
     assert_eq!(open(&asked), Some((Work::Reply, 100 + 24 * HOUR)), "sooner than the 72 h without a reply");
     let refunded = Sale { money: Money::Refunded { at: at(60) }, ..replied.clone() };
-    assert_eq!(open(&refunded), Some((Work::Reply, 100 + 24 * HOUR)), "whoever was refunded is answered too");
+    assert_eq!(open(&refunded), Some((Work::Reply, 100 + 24 * HOUR)), "a refunded customer is answered too");
     let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, ..replied.clone() };
     assert_eq!(open(&held), Some((Work::Review, 5 + 24 * HOUR)), "a refund by policy does not wait for a reader");
     replied.mark_replies_settled(at(200));

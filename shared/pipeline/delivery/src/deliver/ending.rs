@@ -1,4 +1,4 @@
-//! How an attempt ends: sent, failed and to be tried again, held, given up.
+//! How an attempt ends: sent, to be retried, held, dead letter.
 
 use super::{Attempt, Delivery, Outcome, Ports};
 use crate::failure;

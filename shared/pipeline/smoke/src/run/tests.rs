@@ -45,7 +45,7 @@ enum SiteSays {
     NoVerdict,
     /// The order is taken and nothing happens.
     Silence,
-    /// The order is taken, the verdict made, and the mail given up.
+    /// The order is taken, the verdict made, and the mail a dead letter.
     NoMail,
     Hangs,
 }

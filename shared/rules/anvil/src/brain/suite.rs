@@ -120,7 +120,7 @@ fn services(cases: &mut Vec<Case>) {
         };
         for (round, is_alive) in [true, false].into_iter().enumerate() {
             let verdict = if is_alive { Verdict::Green } else { Verdict::Red };
-            // The other service is in the opposite state: whoever reads the wrong name fails.
+            // The other service is in the opposite state: an answer that reads the wrong name fails.
             let observed = facts(&[(name, is_alive), (other, !is_alive)]);
             push(cases, quick(index + round), observed, Expectation::Word(verdict));
             push(

@@ -391,7 +391,7 @@ fn age<'t>(value: f64, index: usize, near: &impl Fn(isize) -> &'t str) -> Option
     }
     let old = |word| matches!(word, "old" | "olds" | "girl" | "boy");
     match near(1) {
-        // "A ten year old company" is none of a person.
+        // "A ten year old company" is not a person.
         "year" | "years" | "yr" | "yrs" | "y" if old(near(2)) && !THINGS.contains(&near(3)) => {
             return Some((value, index + 3));
         }

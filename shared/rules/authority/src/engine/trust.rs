@@ -37,7 +37,7 @@ const MARKERS: [&str; 30] = [
     "end of user",
 ];
 
-/// First byte of what cannot supply state; the length of the text where there is none.
+/// First byte of what cannot supply state; the text's length without such a part.
 pub(crate) fn untrusted_from(reading: &str) -> usize {
     let may_hold = reading.bytes().any(|byte| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_'))
         || reading.contains("tool ")

@@ -246,7 +246,7 @@ impl<'t> Context<'t> {
         if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 {
             return None;
         }
-        // What is no ASCII letter may begin like anything that is none.
+        // A character that is no ASCII letter may begin like any other such character.
         let is_like = |initial: u8, begins: u8| initial == begins || (initial >= 128 && begins >= 128);
         let may_fit = |initial: u8| initial == 0 || is_like(initial, begins) || is_like(initial, behind);
         let candidates = collocations.all.iter().zip(&collocations.initial).filter(|(_, initial)| may_fit(**initial));

@@ -178,7 +178,7 @@ struct Seen {
     found: Vec<(Place, Found)>,
     /// How many of those stand before all that is still asked about.
     passed: usize,
-    /// Where the search was given up, if it was.
+    /// Where the search stopped early, if it did.
     stopped_at: Option<usize>,
 }
 

@@ -99,7 +99,7 @@ pub(crate) enum Matching {
     Symbol,
     /// Greek letters, found where no other Greek letter adjoins.
     Greek,
-    /// One letter that is none of ASCII, found where it stands as a word of its own.
+    /// One letter outside ASCII, found where it stands as a word of its own.
     Letter,
 }
 

@@ -1,7 +1,7 @@
 //! Chooses the wording of a substitute, so that the sentence around it stays grammatical.
 //!
 //! The words around a term are never changed: where the text already has a determiner, the substitute comes
-//! without one ("the manifold" → "the system"), and where no wording fits, there is none.
+//! without one ("the manifold" → "the system"), and no substitute where no wording fits.
 
 use crate::engine::context::{Context, word_before};
 use crate::engine::lists::Substitute;

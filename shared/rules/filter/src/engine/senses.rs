@@ -53,7 +53,7 @@ impl WordPattern {
 /// A sequence of words.
 pub(crate) type Collocation = Vec<WordPattern>;
 
-/// The bit of an ASCII character in a set of them; all that is none has the last, with a control character.
+/// The bit of an ASCII character in a set of them; all other characters share the last bit with a control character.
 pub(crate) const fn bit_of(byte: u8) -> u128 {
     1 << if byte < 128 { byte } else { 127 }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::characters::is_alphanumeric;
 
-/// The first ASCII character of a word in small letters, as words are compared; [`u8::MAX`] where it is none.
+/// The first ASCII character of a word in small letters, as words are compared; [`u8::MAX`] for any other character.
 pub(crate) fn begins_with(text: &str) -> u8 {
     match text.bytes().next() {
         Some(byte) if byte < 128 => byte.to_ascii_lowercase(),

@@ -107,7 +107,7 @@ impl<'t> Words<'t> {
         None
     }
 
-    /// Reads one more word or sign; false when there is none.
+    /// Reads one more word or sign; false at the end.
     #[inline]
     fn read_one(&self) -> bool {
         let (count, at) = (self.count.get(), self.at.get());

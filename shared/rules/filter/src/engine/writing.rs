@@ -82,11 +82,11 @@ pub(crate) fn writing(
     if features.leet > 0 && one_gap && !strong && written.has_version_number() {
         return Err("a version number");
     }
-    // "Oracle 10g" is none of oracle_log.
+    // "Oracle 10g" is not a form of oracle_log.
     if features.leet > 0 && !strong && features.is_spaced() && term.allow.iter().any(|condition| condition.spaced) {
         return Err("words of their own");
     }
-    // "addr_spec (email" is none of SPEC_EMAIL, "{AI} on" none of AION.
+    // "addr_spec (email" is not a form of SPEC_EMAIL, nor "{AI} on" of AION.
     let bracketed = |gap: &Gap| gap.spaces > 0 && matches!(gap.sign, Some('(' | ')' | '{' | '}' | '[' | ']'));
     if !uniform && !strong && features.gaps.iter().any(bracketed) {
         return Err("a bracket between its pieces");
@@ -165,7 +165,7 @@ fn leet(
     if !whole && (all == 3 || !enough) && features.lower > 0 && !strong {
         return Err("too few letters are left");
     }
-    // "log05" is the fifth log; "glo$$" is none.
+    // "log05" is the fifth log; "glo$$" is not.
     let ends_in_digit = written.units.last().is_some_and(|unit| unit.ch.is_ascii_digit());
     let at_the_end = features.leet == 2 && features.leet_at == Some((all - 2, all - 1));
     let numbered = at_the_end && ends_in_digit && features.lower > 0;
