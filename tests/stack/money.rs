@@ -2,10 +2,10 @@
 
 use crate::{
     operators::{decide, listed},
-    world::{SOON, Sale, World},
+    world::{SOON, Sale, World, email, question},
 };
 use serde_json::{Value, json};
-use tests::eventually;
+use tests::{eventually, payment_link_session};
 
 async fn payment(world: &World, sale: &Sale) -> String {
     let session = world.stripe_session(&sale.session).await;
@@ -92,6 +92,34 @@ async fn parts_add_up() {
     becomes(&world, &sale, "kept", |payment| payment["charge"]["returned"] == 200).await;
     world.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
     becomes(&world, &sale, "refunded", |payment| payment["charge"]["returned"] == 500).await;
+}
+
+/// A Payment Link sale whose coupon left nothing to pay: nothing is made, a human is told, and decides.
+#[tokio::test]
+async fn what_was_completed_without_a_payment_is_a_humans_to_give_away() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let mut object = payment_link_session("quick", &question, &email);
+    object["payment_status"] = json!("no_payment_required");
+    object["amount_total"] = json!(0);
+    object["payment_intent"] = json!(null);
+    let session = world.stack.plant(&object).await;
+    object["id"] = json!(session);
+    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
+    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
+    let sale = Sale { session, question, email };
+    eventually("the sale to be a human's", SOON, async || {
+        let document = world.aws.document(&sale.session, "SALE").await?;
+        (document["not_paid"] == "free" && document["fulfilment"]["state"] == "failed").then_some(())
+    })
+    .await;
+    listed(&world, &["list"], &sale.session, true).await;
+    world.drained().await;
+    assert_eq!((world.model_calls(&sale).await, world.verdict(&sale.session).await.status), (0, 402));
+    let (code, text) = decide(&world, &["reattempt", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    world.delivered(&sale).await;
+    listed(&world, &["list"], &sale.session, false).await;
 }
 
 /// The events of a refund and of a dispute are lost: the daily comparison finds both in Stripe's lists.

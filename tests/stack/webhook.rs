@@ -138,7 +138,6 @@ async fn other_events_and_unpaid_sessions_are_acknowledged_and_nothing_happens()
     };
     for (kind, session) in [
         ("checkout.session.completed", with_status("unpaid")),
-        ("checkout.session.completed", with_status("no_payment_required")),
         ("checkout.session.async_payment_failed", with_status("unpaid")),
         ("checkout.session.expired", with_status("unpaid")),
         ("charge.refunded", json!({ "id": "ch_1", "object": "charge", "payment_intent": "pi_1" })),

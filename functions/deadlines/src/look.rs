@@ -1,15 +1,15 @@
 //! One run: everything that is due, kind by kind, each sale on its own.
 
 use crate::chase;
-use audit::{Change, Journal};
+use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
     mail::{Letter, Mail},
-    message::{self, Message},
+    message::{self, Message, OrderedBy},
     money::Authorisation,
     open_work::{OpenWork, Work},
-    ports::{Ledger, Meter, OpenSales, Payments, Queue, SaleData, SaleMails, StorageError, Versioned},
+    ports::{Ledger, Meter, OpenSales, PaymentError, Payments, Queue, SaleData, SaleMails, StorageError, Versioned},
     sale::Event,
     words::InvalidWords,
 };
@@ -149,6 +149,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
         // Nothing switches this off: what must not be answered is not kept. A follow-up has no money of its own.
         Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
+        Work::Failed if sale.value.not_paid().is_some() => ask_again(ports, sale).await,
         Work::Declined
         | Work::RefundFailed
         | Work::Dispute
@@ -223,6 +224,32 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
     }
 }
 
+/// Asks Stripe once more about a session that was not paid: it is ordered if somebody paid, and ends if nobody can.
+async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
+    let session_id = sale.value.session_id().clone();
+    let session = match ports.payments.session(&session_id.paid_session()).await {
+        Ok(session) => Some(session),
+        Err(PaymentError::NotFound) => None,
+        Err(error) => return Err(error.into()),
+    };
+    if session.as_ref().is_some_and(|session| sale.value.is_covered_by(session)) {
+        let (received_at, ordered_by) = (sale.value.received_at(), OrderedBy::Deadlines);
+        ports.orders.send(&Message::Order { v: message::VERSION, session_id, received_at, ordered_by }).await?;
+        return remind(ports, sale).await;
+    }
+    // A closed session without a payment has expired; one with a payment waits for a slow method.
+    let over = session.is_none_or(|session| !session.open && session.payment.is_none());
+    if !over {
+        return remind(ports, sale).await;
+    }
+    let lapse = |sale: &mut Sale, now| match sale.lapse(now) {
+        Ok(event) => Change::of(&event, &Context::at(now), ()),
+        Err(_) => reminder(sale, now),
+    };
+    ports.journal.commit(sale, lapse).await?.settle().await;
+    Ok(())
+}
+
 /// Brings a sale that waits for a human to mind again.
 async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     ports.journal.commit(sale, reminder).await?.settle().await;
@@ -239,6 +266,9 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
+        Work::Failed if sale.not_paid().is_some() => {
+            "nobody has paid for it: give it away (oracle reattempt), or erase it"
+        }
         Work::Failed => "there is no verdict: try again or refund it",
         Work::DeadLetter => "its mail was given up: send it on its way again",
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",

@@ -7,7 +7,7 @@ use domain::{
     mail::Mail,
     message::{Message, OrderedBy, VERSION},
     ports::{Ledger, Meter, Queue, Versioned},
-    sale::{Charge, Fulfilment},
+    sale::{Charge, Fulfilment, NotPaid},
     tier::CURRENCY,
 };
 use std::time::Duration;
@@ -174,6 +174,8 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
         return if settling { Standing::InOrder } else { Standing::Missing };
     };
     match sale.open_work() {
+        // Stripe's event of the payment was lost.
+        _ if sale.not_paid().is_some() && sale.is_covered_by(session) && sale.is_money_kept() => Standing::Astray,
         Some(open) if open.due.plus(OVERDUE_AFTER) <= now => Standing::Overdue,
         Some(_) => Standing::InOrder,
         None if has_ended(sale) => Standing::InOrder,
@@ -185,7 +187,8 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
 fn has_ended(sale: &Sale) -> bool {
     let delivered = matches!(sale.fulfilment(), Fulfilment::Ready { .. })
         && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress);
-    delivered || sale.is_erased() || !sale.is_money_kept()
+    let never_paid = sale.not_paid() == Some(NotPaid::Over);
+    delivered || never_paid || sale.is_erased() || !sale.is_money_kept()
 }
 
 /// Tells operators, and puts the session where its webhook would have put it.
@@ -193,11 +196,14 @@ async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, w
     alert(ports, session, Severity::Critical, now, why).await;
     let (session_id, received_at) = (session.id.clone(), now);
     match session.submission() {
-        Ok(_) => {
+        Err(_) if session.is_paid() => {
+            ports.notices.send(&Message::Notice { v: VERSION, session_id, received_at }).await?;
+        }
+        // Also what was completed without a payment, whatever it says: its order ends before a human.
+        _ => {
             let ordered_by = OrderedBy::Reconciliation;
             ports.orders.send(&Message::Order { v: VERSION, session_id, received_at, ordered_by }).await?;
         }
-        Err(_) => ports.notices.send(&Message::Notice { v: VERSION, session_id, received_at }).await?,
     }
     Ok(())
 }

@@ -86,6 +86,8 @@ impl Retrieval<'_> {
             }
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Erased { .. } => erased(),
+            // Perhaps somebody has paid meanwhile.
+            Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(Some(sale)).await,
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => declined_reply(declined, &sale.value),
                 None => self.failed(sale.value.refunded_at()),
@@ -268,7 +270,11 @@ impl Retrieval<'_> {
                 return temporarily_unavailable();
             }
         };
-        if !session.is_paid() {
+        let is_covered = match &sale {
+            Some(sale) => sale.value.is_covered_by(&session),
+            None => session.is_paid(),
+        };
+        if !is_covered {
             asked.is_unpaid(id, session.url.clone(), self.asked_at);
             return unpaid(session.url.as_deref());
         }

@@ -58,7 +58,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         }
     };
     // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
-    let Some(unusable) = session.submission().err().filter(|_| session.is_paid()) else {
+    let Some(unusable) = session.submission().err().filter(|_| sale.value.is_covered_by(&session)) else {
         // The signed event said otherwise. Nobody who may have paid is dropped on a doubt: the notice comes again,
         // and stays in the dead-letter queue, behind an alarm, if Stripe keeps saying so.
         let detail = "a notice about a session that is not paid, or is usable after all";

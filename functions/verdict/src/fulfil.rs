@@ -12,7 +12,7 @@ use domain::{
     message::OrderedBy,
     ports::{Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
     retry::RetryTable,
-    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, Refused},
+    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, NotPaid, Refused},
     smoke::SmokeSessions,
 };
 use finish::{finish, give_notice};
@@ -165,7 +165,7 @@ async fn produce<'a>(
 ) -> Result<Ended<'a>, StepError> {
     let bought = match payment_check::ask(ports, order, &sale.value).await? {
         Checked::Bought(bought) => *bought,
-        Checked::Unpaid => return unpaid(ports, order, sale).await,
+        Checked::Unpaid(why) => return unpaid(ports, order, sale, why).await,
         Checked::Unusable(reason) => return unusable(ports, order, sale, reason).await,
         Checked::Refused(reason) => return refuse(ports, order, sale, &reason).await,
         Checked::Lost(reason) => return lost(ports, order, sale, reason).await,
@@ -279,16 +279,20 @@ fn wait(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<b
     }
 }
 
-/// Alerts operators: the signed event, or an earlier reading, said that the session is paid. Stripe's next event or the
-/// customer's page orders again.
-async fn unpaid<'a>(ports: Ports<'a>, order: &Order, sale: Versioned<Sale>) -> Result<Ended<'a>, StepError> {
-    let postpone = |sale: &mut Sale, now| {
-        let detail = "ordered, but Stripe says it is not paid";
-        let alert = event(now, &order.session_id, Severity::Critical, "PAYMENT", detail);
+/// Puts before operators what the signed event, or an earlier reading, said to be paid. Stripe's next event or the
+/// customer's page orders again once somebody has paid.
+async fn unpaid<'a>(
+    ports: Ports<'a>,
+    order: &Order,
+    sale: Versioned<Sale>,
+    why: NotPaid,
+) -> Result<Ended<'a>, StepError> {
+    let fail = |sale: &mut Sale, now| {
+        let alert = event(now, &order.session_id, Severity::Critical, "PAYMENT", why.words());
         let context = Context::new(now, order.received_at);
-        changed(sale.postpone(&order.message_id, now), &context, alert)
+        changed(sale.unpaid(&order.message_id, why, now), &context, alert)
     };
-    Ok(ports.journal.commit(sale, postpone).await?)
+    Ok(ports.journal.commit(sale, fail).await?)
 }
 
 /// Paid, and nobody knows for what: the customer is asked (Silent Drop).

@@ -88,9 +88,9 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
         Ok(event) => match asked(event.kind, received_at) {
             Asked::Nothing => received(),
             Asked::Passing(message) => pass_on(ports, &message, received_at).await,
-            Asked::Watching(metric) => {
+            Asked::Watching(metric, message) => {
                 ports.meter.record(&[metric.once()], received_at);
-                received()
+                pass_on(ports, &message, received_at).await
             }
         },
     }
@@ -159,8 +159,8 @@ enum Asked {
     Nothing,
     /// A message to a queue.
     Passing(Message),
-    /// Somebody's attention: nothing is owed, but it should not have happened.
-    Watching(Metric),
+    /// The same, and somebody's attention: it should not have happened.
+    Watching(Metric, Message),
 }
 
 /// What an event asks for. A sale is named by its session, never by the event: `completed` and
@@ -175,19 +175,20 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
             return Asked::Nothing;
         }
     };
+    let order =
+        |session_id| Message::Order { v: message::VERSION, session_id, received_at, ordered_by: OrderedBy::Webhook };
     match session.payment_status {
         PaymentStatus::Paid => {}
         PaymentStatus::Unpaid => return Asked::Nothing,
         PaymentStatus::NoPaymentRequired => {
-            // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing.
+            // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing. Its order
+            // ends on the list of humans.
             tracing::error!(session = session.id.prefix(), "a session was completed without any payment");
-            return Asked::Watching(Metric::CompletedWithoutPayment);
+            return Asked::Watching(Metric::CompletedWithoutPayment, order(session.id));
         }
     }
     Asked::Passing(match session.submission() {
-        Ok(_) => {
-            Message::Order { v: message::VERSION, session_id: session.id, received_at, ordered_by: OrderedBy::Webhook }
-        }
+        Ok(_) => order(session.id),
         Err(unusable) => {
             tracing::error!(session = session.id.prefix(), %unusable, "[SILENT-DROP] paid but unusable");
             Message::Notice { v: message::VERSION, session_id: session.id, received_at }

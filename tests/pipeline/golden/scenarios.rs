@@ -33,6 +33,8 @@ pub(super) const ALL: [Scenario; 38] = [
     ("page_orders_again", page_orders_again),
     ("retrievals", retrievals),
     ("unpaid", unpaid),
+    ("never_paid", never_paid),
+    ("completed_without_payment", completed_without_payment),
     ("unusable_resubmitted", unusable_resubmitted),
     ("unusable_page_first", unusable_page_first),
     ("unusable_reminded", unusable_reminded),
@@ -221,6 +223,30 @@ fn unpaid() -> Transcript {
     unpaid.sim.world.advance(Duration::from_secs(60));
     unpaid.page().drain().page();
     unpaid
+}
+
+/// An order for a session that nobody paid for and nobody can pay for any more: it ends a day later.
+fn never_paid() -> Transcript {
+    let mut session = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
+    session.payment_status = PaymentStatus::Unpaid;
+    session.payment = None;
+    let mut unpaid = Transcript::of(Simulator::with_session(session));
+    unpaid.webhook().drain().deadlines(24).page();
+    unpaid
+}
+
+/// Nothing was left to pay: no verdict is made until an operator gives it away.
+fn completed_without_payment() -> Transcript {
+    let mut session = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
+    session.payment_status = PaymentStatus::NoPaymentRequired;
+    session.payment = None;
+    let sim = Simulator::with_session(session);
+    sim.model_says(&quick("GREEN", GOOD));
+    let mut free = Transcript::of(sim);
+    free.webhook().drain().page().deadlines(24);
+    free.act("an operator gives it away", try_again(None));
+    free.drain().page();
+    free
 }
 
 fn unusable_resubmitted() -> Transcript {

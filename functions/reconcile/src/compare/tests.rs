@@ -102,6 +102,25 @@ fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() 
     assert_eq!(asked.count(), 1);
 }
 
+/// Whatever was said of a session before: once Stripe shows its payment, the verdict is owed.
+#[test]
+fn a_sale_that_failed_for_want_of_a_payment_is_ordered_once_it_is_paid() {
+    use domain::sale::{Claimant, NotPaid};
+    let failed = |n, over| {
+        let mut sale = sale(n);
+        sale.claim("a", Claimant::Customer, START, Duration::from_secs(1));
+        sale.unpaid("a", NotPaid::Unpaid, START).unwrap();
+        if over {
+            sale.lapse(START).unwrap();
+        }
+        sale
+    };
+    let free = CheckoutSession { payment_status: PaymentStatus::NoPaymentRequired, ..session(3) };
+    let world = world([session(1), session(2), free], [failed(1, false), failed(2, true), failed(3, false)]);
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 3, astray: 2, ..Report::default() });
+    assert_eq!(world.state().queue.len(), 2);
+}
+
 /// An event that never came is made up for: its report goes the way of the event.
 #[test]
 fn refunds_and_disputes_are_told_again() {

@@ -3,7 +3,11 @@
 use super::{Order, Ports};
 use audit::digest;
 use domain::{
-    FirstVerdict, Query, Sale, StepError, Submission, Tier, Unusable, message::OrderedBy, sale::Purchase, smoke,
+    FirstVerdict, PaymentStatus, Query, Sale, StepError, Submission, Tier, Unusable,
+    message::OrderedBy,
+    ports::PaymentError,
+    sale::{NotPaid, Purchase},
+    smoke,
 };
 
 /// A paid question, and what the log may know about its sale.
@@ -38,8 +42,8 @@ impl Bought {
 /// What is paid, if anything.
 pub(super) enum Checked {
     Bought(Box<Bought>),
-    /// Stripe says that it is not paid.
-    Unpaid,
+    /// Stripe shows no payment.
+    Unpaid(NotPaid),
     /// Paid, and nobody knows for what.
     Unusable(Unusable),
     /// An order that claims to be a smoke test's and is not, and why.
@@ -59,9 +63,14 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
             Err(reason) => Checked::Refused(reason),
         });
     }
-    let session = ports.payments.session(&order.session_id.paid_session()).await?;
-    if !session.is_paid() {
-        return Ok(Checked::Unpaid);
+    let session = match ports.payments.session(&order.session_id.paid_session()).await {
+        Ok(session) => session,
+        Err(PaymentError::NotFound) => return Ok(Checked::Unpaid(NotPaid::Unknown)),
+        Err(error) => return Err(error.into()),
+    };
+    if !sale.is_covered_by(&session) {
+        let is_free = session.payment_status == PaymentStatus::NoPaymentRequired;
+        return Ok(Checked::Unpaid(if is_free { NotPaid::Free } else { NotPaid::Unpaid }));
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
     if sale.is_followup() {

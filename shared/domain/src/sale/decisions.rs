@@ -1,6 +1,6 @@
 //! What operators decide.
 
-use super::{Decision, Event, Fulfilment, Refused, Sale};
+use super::{Decision, Event, Fulfilment, NotPaid, Refused, Sale};
 use crate::{
     Colour, Timestamp,
     mail::{Found, Letter, Mail, Progress},
@@ -89,6 +89,8 @@ impl Sale {
         self.fulfilment = Fulfilment::Ordered { at: now };
         self.waiting_since = now;
         self.resubmitted = self.resubmitted || resubmits;
+        self.given = self.given || self.not_paid == Some(NotPaid::Free);
+        self.not_paid = None;
         self.stop_waiting();
         self.chased = 0;
         // What the customer has written back is what is tried again with.

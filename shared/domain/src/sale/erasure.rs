@@ -40,6 +40,8 @@ impl Sale {
             unavailable_until: None,
             model_wait: None,
             colour: None,
+            not_paid: None,
+            given: false,
             declined: None,
             drop_recorded: self.drop_recorded,
             drop_alerted: self.drop_alerted,

@@ -157,7 +157,13 @@ fn steps() -> Vec<Step> {
             sale.claim(OTHER, Claimant::SmokeTest { received_at: LONG_AGO }, NOW, LEASE) == Claim::Granted
         }),
         held_step("release_claim", Actor::Verdict, EVERYWHERE, |sale, by| sale.release_claim(by, NOW).is_ok()),
-        held_step("postpone", Actor::Verdict, EVERYWHERE, |sale, by| sale.postpone(by, NOW).is_ok()),
+        held_step("unpaid", Actor::Verdict, &[Delivery, Drop, Pay], |sale, by| {
+            sale.unpaid(by, NotPaid::Unpaid, NOW).is_ok()
+        }),
+        held_step("unpaid (nothing to pay)", Actor::Verdict, &[Delivery], |sale, by| {
+            sale.unpaid(by, NotPaid::Free, NOW).is_ok()
+        }),
+        step("lapse", Deadlines, &[Delivery], |sale| sale.lapse(NOW).is_ok()),
         held_step("model_unavailable", Actor::Verdict, &[Delivery, Pay], |sale, by| {
             sale.model_unavailable(Some(by), SOON, &RetryTable::standard(), NOW).is_ok()
         }),
@@ -385,6 +391,9 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
     sale.payment = settled(&sale.payment);
     sale.amount_noted = false;
     // Only a failed sale is looked at for it.
+    sale.not_paid = sale.not_paid();
+    // No transition looks at it.
+    sale.given = false;
     sale.declined = sale.declined.filter(|_| matches!(sale.fulfilment, Fulfilment::Failed { .. }));
     if let Some(declined) = &mut sale.declined {
         declined.approvals.clear();
@@ -511,7 +520,8 @@ fn note(row: &mut BTreeSet<(&'static str, &'static str, &'static str)>, before: 
 fn has_ended(sale: &Sale) -> bool {
     let delivered =
         matches!(sale.fulfilment, Fulfilment::Ready { .. }) && matches!(sale.mail, Mail::Sent { .. } | Mail::NoAddress);
-    sale.open_work().is_none() && (delivered || sale.is_erased() || !sale.is_money_kept() || sale.smoke)
+    let never_paid = sale.not_paid() == Some(NotPaid::Over);
+    sale.open_work().is_none() && (delivered || never_paid || sale.is_erased() || !sale.is_money_kept() || sale.smoke)
 }
 
 fn is_machines_work(sale: &Sale) -> bool {

@@ -99,7 +99,8 @@ impl Sale {
                 return Claim::NotYet(self.waits_for_model(now).unwrap_or(now));
             }
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {}
-            Fulfilment::Failed { .. } if reopened => {}
+            // An order comes after it only with a payment, or with a human's decision.
+            Fulfilment::Failed { .. } if reopened || self.not_paid.is_some() => {}
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }
             | Fulfilment::Failed { .. }
@@ -107,6 +108,7 @@ impl Sale {
             | Fulfilment::Erased { .. } => return Claim::Done,
         }
         self.smoke = smoke;
+        self.not_paid = None;
         self.unavailable_until = None;
         self.fulfilment = Fulfilment::Generating { owner: owner.to_owned(), lease_until: now.plus(lease) };
         Claim::Granted
@@ -135,16 +137,6 @@ impl Sale {
             }
             _ => Err(to),
         }
-    }
-
-    /// Gives a claimed sale back to its queue: it is not paid.
-    ///
-    /// # Errors
-    /// [`Refused`] when the claim was lost.
-    pub fn postpone(&mut self, owner: &str, now: Timestamp) -> Result<Event, Refused> {
-        self.require_claim(owner, "ordered")?;
-        self.fulfilment = Fulfilment::Ordered { at: now };
-        Ok(Event::Ordered)
     }
 
     /// Until when the sale waits for the model, if it does.
@@ -340,6 +332,7 @@ impl Sale {
             Finder::Maker { owner } => self.require_claim(owner, "unusable")?,
             Finder::Page => self.require_orderable(now, "unusable")?,
         }
+        self.not_paid = None;
         self.fulfilment = Fulfilment::Unusable { at: now };
         Ok(Event::Unusable { reason: reason.to_owned() })
     }
@@ -409,6 +402,7 @@ impl Sale {
         match &self.fulfilment {
             Fulfilment::Ordered { at } => at.plus(REORDER_AFTER) <= now && self.waits_for_model(now).is_none(),
             Fulfilment::Generating { lease_until, .. } => *lease_until <= now,
+            Fulfilment::Failed { .. } if self.not_paid.is_some() => true,
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }
             | Fulfilment::Failed { .. }
@@ -430,6 +424,7 @@ impl Sale {
     /// [`Refused`] when no order is needed.
     pub fn order_again(&mut self, now: Timestamp) -> Result<Event, Refused> {
         self.require_orderable(now, "ordered")?;
+        self.not_paid = None;
         self.fulfilment = Fulfilment::Ordered { at: now };
         Ok(Event::Ordered)
     }

@@ -28,16 +28,17 @@
 //! | model_unavailable | verdict | generating → ordered | | |
 //! | model_unavailable (no claim) | verdict | generating → ordered | | |
 //! | model_unavailable (too long) | verdict | generating → failed | | |
-//! | postpone | verdict | generating → ordered | | |
 //! | ready | verdict | generating → ready | not ordered → ordered | |
 //! | release_claim | verdict | | | |
+//! | unpaid | verdict | generating → failed | | |
+//! | unpaid (nothing to pay) | verdict | generating → failed | | |
 //! | unusable | verdict | generating → unusable | | |
 //! | hold (page) | result | ready → in review | | |
-//! | order_again | result | generating → ordered | | |
+//! | order_again | result | failed, generating → ordered | | |
 //! | reopen | result | ready → ordered | | |
 //! | restore | result | | | |
 //! | serve | result | | | |
-//! | unusable (page) | result | generating, ordered → unusable | | |
+//! | unusable (page) | result | failed, generating, ordered → unusable | | |
 //! | claim_mail | email-sender, email-retry | | not ordered, ordered, retrying → sending | |
 //! | hold (mail) | email-sender, email-retry | failed, generating, ordered, ready, unusable → in review | sending → held | |
 //! | mail_drafted | email-sender, email-retry | | | |
@@ -59,6 +60,7 @@
 //! | refund_authorised | deadlines, operator | | | kept, refund failed → refund authorised |
 //! | chase | deadlines | | | |
 //! | chase_refused | deadlines | | | |
+//! | lapse | deadlines | | | |
 //! | refund_authorised (by policy) | deadlines | | | kept, refund failed → refund authorised |
 //! | remind | deadlines | | | |
 //! | amount_noted | reconcile | | | |
@@ -86,6 +88,7 @@ mod event;
 mod followup;
 mod fulfilment;
 mod letters;
+mod not_paid;
 pub mod open_work;
 mod outbox;
 mod payment;
@@ -99,6 +102,7 @@ pub use erasure::ERASURE_SETTLES_AFTER;
 pub use event::{Charge, Decision, Event, HeldAt};
 pub use fulfilment::{Claimant, Finder, Holder, Purchase};
 pub use letters::Rendered;
+pub use not_paid::NotPaid;
 pub use payment::RefundAnswer;
 pub use refused::Refused;
 
@@ -258,6 +262,13 @@ pub struct Sale {
     /// The colour of the first verdict, which a regenerated one is compared with.
     #[serde(default)]
     colour: Option<Colour>,
+    /// What Stripe said of the session when its order was worked on, where that was not that it is paid. The sale has
+    /// failed then, until somebody pays after all, or a human decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_paid: Option<NotPaid>,
+    /// Whether an operator gives away what nobody paid for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    given: bool,
     /// What the authority gate refused after payment, and who has approved it since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     declined: Option<Declined>,
@@ -351,6 +362,8 @@ impl Sale {
             unavailable_until: None,
             model_wait: None,
             colour: None,
+            not_paid: None,
+            given: false,
             declined: None,
             drop_recorded: false,
             drop_alerted: false,

@@ -5,7 +5,7 @@ use crate::{
     Sale, Timestamp,
     mail::{Letter, Mail},
     money::Money,
-    sale::{ERASURE_SETTLES_AFTER, Fulfilment},
+    sale::{ERASURE_SETTLES_AFTER, Fulfilment, NotPaid},
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -219,6 +219,8 @@ impl Sale {
             return self.for_humans_about_mails();
         }
         match &self.fulfilment {
+            // Nobody can pay any more: there is nothing to decide.
+            Fulfilment::Failed { .. } if self.not_paid == Some(NotPaid::Over) => return None,
             Fulfilment::Failed { at, .. } => return Some((Work::Failed, *at)),
             Fulfilment::Unusable { at } => return Some((Work::Unusable, *at)),
             Fulfilment::Ordered { .. }

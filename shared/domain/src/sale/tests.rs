@@ -178,7 +178,7 @@ fn charge() -> Charge {
 fn only_the_holder_of_the_claim_ends_it() {
     let mut sale = sale();
     sale.claim("a", Claimant::Customer, at(0), LEASE);
-    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.postpone("b", at(1)).is_err());
+    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.unpaid("b", NotPaid::Unpaid, at(1)).is_err());
     assert!(sale.unusable(Finder::Maker { owner: "b" }, "x", at(1)).is_err());
     assert!(sale.release_claim("b", at(1)).is_err());
     assert_eq!(sale.release_claim("a", at(1)), Ok(Event::ClaimReleased));

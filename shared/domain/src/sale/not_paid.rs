@@ -1,0 +1,141 @@
+//! An order for which Stripe shows no payment: it fails, and ends by a payment, by a human, or when nobody can pay any
+//! more. Machines do not ask again and again.
+
+use super::{Event, Fulfilment, Refused, Sale};
+use crate::{CheckoutSession, PaymentStatus, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What Stripe says of a session that was ordered and is not paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotPaid {
+    /// It is unpaid: somebody may still pay.
+    Unpaid,
+    /// It knows no such session.
+    Unknown,
+    /// It was completed, and there was nothing to pay.
+    Free,
+    /// It expired, or is still unknown a day later: nobody can pay any more.
+    Over,
+}
+
+impl NotPaid {
+    /// What became of it, for the log and for operators.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unpaid => "ordered, but Stripe says it is not paid",
+            Self::Unknown => "ordered, but Stripe knows no such session",
+            Self::Free => "completed without a payment",
+            Self::Over => "never paid: the session is over",
+        }
+    }
+}
+
+impl Sale {
+    /// What Stripe said, where the sale failed for want of a payment.
+    #[must_use]
+    pub const fn not_paid(&self) -> Option<NotPaid> {
+        match self.fulfilment {
+            Fulfilment::Failed { .. } => self.not_paid,
+            _ => None,
+        }
+    }
+
+    /// Whether an operator gives away what nobody paid for.
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
+        self.given
+    }
+
+    /// Whether a session's payment entitles to the verdict: it is paid, or it left nothing to pay and an operator gives the
+    /// verdict away. The follow-up of a verdict that was given away is given, too.
+    #[must_use]
+    pub fn is_covered_by(&self, session: &CheckoutSession) -> bool {
+        match session.payment_status {
+            PaymentStatus::Paid => true,
+            PaymentStatus::NoPaymentRequired => self.given || self.is_followup(),
+            PaymentStatus::Unpaid => false,
+        }
+    }
+
+    /// Ends a claim: Stripe shows no payment.
+    ///
+    /// # Errors
+    /// [`Refused`] when the claim was lost.
+    pub fn unpaid(&mut self, owner: &str, why: NotPaid, now: Timestamp) -> Result<Event, Refused> {
+        let failed = self.fail(owner, None, why.words(), now)?;
+        self.not_paid = Some(why);
+        Ok(failed)
+    }
+
+    /// Ends a sale that nobody can pay for any more.
+    ///
+    /// # Errors
+    /// [`Refused`] unless it waits for a payment.
+    pub fn lapse(&mut self, now: Timestamp) -> Result<Event, Refused> {
+        if !matches!(self.not_paid(), Some(NotPaid::Unpaid | NotPaid::Unknown)) {
+            return Err(self.refuse("never paid"));
+        }
+        let reason = NotPaid::Over.words().to_owned();
+        self.fulfilment = Fulfilment::Failed { reason: reason.clone(), at: now };
+        self.not_paid = Some(NotPaid::Over);
+        Ok(Event::Failed { reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        SessionId,
+        open_work::Work,
+        operator::Operator,
+        sale::{Claim, Claimant},
+    };
+    use std::time::Duration;
+
+    const LEASE: Duration = Duration::from_secs(10);
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn not_paid(why: NotPaid) -> Sale {
+        let mut sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0));
+        assert_eq!(sale.claim("a", Claimant::Customer, at(1), LEASE), Claim::Granted);
+        sale.unpaid("a", why, at(2)).unwrap();
+        sale
+    }
+
+    #[test]
+    fn it_is_a_humans_until_somebody_pays_or_nobody_can() {
+        for why in [NotPaid::Unpaid, NotPaid::Unknown, NotPaid::Free] {
+            let sale = not_paid(why);
+            assert_eq!(sale.not_paid(), Some(why));
+            assert_eq!(sale.open_work().unwrap().work, Work::Failed, "nobody chases it");
+            // Somebody paid: the order that tells of it is worked on.
+            let mut paid = sale.clone();
+            assert_eq!(paid.claim("b", Claimant::Customer, at(3), LEASE), Claim::Granted);
+            assert_eq!(paid.not_paid(), None);
+            let mut page = sale.clone();
+            assert!(page.needs_order(at(3)) && page.order_again(at(3)).is_ok() && page.not_paid().is_none());
+            let mut over = sale;
+            assert_eq!(over.lapse(at(4)).is_ok(), why != NotPaid::Free, "what was completed does not expire");
+        }
+        let mut over = not_paid(NotPaid::Unpaid);
+        over.lapse(at(4)).unwrap();
+        assert_eq!((over.open_work(), over.not_paid()), (None, Some(NotPaid::Over)));
+        assert!(over.lapse(at(5)).is_err());
+        assert_eq!(over.claim("b", Claimant::Customer, at(6), LEASE), Claim::Granted, "a payment counts all the same");
+    }
+
+    #[test]
+    fn an_operator_gives_away_what_was_completed_without_a_payment_and_nothing_else() {
+        for (why, given) in [(NotPaid::Free, true), (NotPaid::Unpaid, false), (NotPaid::Unknown, false)] {
+            let mut sale = not_paid(why);
+            sale.reattempt(&Operator::parse("o", None).unwrap(), false, at(3)).unwrap();
+            assert_eq!((sale.is_given(), sale.not_paid()), (given, None), "{why:?}");
+        }
+    }
+}
