@@ -199,6 +199,40 @@ async fn a_failed_analysis_says_so() {
     browser.close().await;
 }
 
+/// Once the money is back nobody has to ask for it: the page says when it went, with the verdict and without one.
+#[tokio::test]
+async fn a_refund_is_told_with_its_date() {
+    let browser = Browser::open().await;
+    let question = format!("Will it? ({})", unique());
+    let delivered = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;
+    browser.visit_result(&delivered).await;
+    browser.see_within("#result", VERDICT).await;
+    assert!(!browser.sees("#refund").await);
+    browser.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let failed = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;
+    browser.visit_result(&failed).await;
+    browser.see_within("#problem", VERDICT).await;
+    assert!(!browser.sees("#problem-refund").await);
+    for (id, section, sentence, name) in
+        [(&delivered, "#result", "#refund", "refunded"), (&failed, "#problem", "#problem-refund", "failed-refunded")]
+    {
+        let payment = id.replacen("cs_test_link", "pi_link", 1);
+        browser.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
+        eventually("the refund to be known", VERDICT, async || {
+            browser.stack.verdict(id).await.1["refunded_at"].is_string().then_some(())
+        })
+        .await;
+        browser.visit_result(id).await;
+        browser.see_within(section, VERDICT).await;
+        let told = browser.text(sentence).await;
+        assert!(told.starts_with("Your payment was refunded on ") && told.contains(", 20"), "{told}");
+        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+        browser.look(name).await;
+    }
+    assert_eq!(browser.text("#problem-sentence").await, "Analysis failed. Your payment was returned.");
+    browser.close().await;
+}
+
 /// Nothing is known of the session yet and the payment service, which would know, does not answer.
 #[tokio::test]
 async fn an_unavailable_analysis_can_be_asked_for_again() {
