@@ -124,6 +124,10 @@ impl<'a> Step<'a> {
                 Rule::Authority
                     .require(!is_declined || !self.customer.is_sold, || "declined what is sold".to_owned())?;
                 let refused = self.customer.answer == Answer::Rejected || seen.model_refused;
+                if self.new.not_paid().is_some() {
+                    let paid = self.customer.paid_at.is_some() && self.customer.mishap.is_none();
+                    return Rule::Needless.require(!paid, || "a paid sale is said not to be paid".to_owned());
+                }
                 let cause = is_declined || refused || self.table_is_over() || !self.clocks_are_right;
                 Rule::Needless.require(cause, || "given up before the end of the table".to_owned())?;
                 Self::recorded(added, "\"status\":\"ERROR\"")
@@ -141,6 +145,11 @@ impl<'a> Step<'a> {
                 }
                 Self::recorded(added, OPERATOR)
             }
+            // Somebody has paid after all.
+            (
+                Fulfilment::Failed { .. },
+                Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Unusable { .. },
+            ) if self.old.not_paid().is_some() => Ok(()),
             (Fulfilment::InReview { .. }, Fulfilment::Unusable { .. })
             | (Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }, Fulfilment::Ordered { .. }) => {
                 Self::recorded(added, OPERATOR)

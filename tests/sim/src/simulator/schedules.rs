@@ -69,7 +69,7 @@ impl Simulator<'_> {
 
     /// Whether nothing is under way: no message, no invocation, no sale that machines still work on.
     fn is_quiet(&self) -> bool {
-        // An order for a session that nobody paid is asked about for ever.
+        // What becomes of an order for a session that nobody paid takes days.
         let paid = |sale: &Sale| {
             self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(sale.session_id()))
         };
