@@ -158,6 +158,8 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     sim.world.state().queue.push_back((order, Duration::ZERO));
     sim.drain();
     assert!(sim.world.state().prompts.is_empty() && sim.world.state().cache.is_empty());
+    assert_eq!(sim.sale().not_paid(), Some(domain::sale::NotPaid::Unpaid), "a human knows, and nobody chases it");
+    assert_eq!(sim.page().unwrap().status(), 402);
     sim.world.state().sessions.clear();
     sim.world.state().sales.clear();
     let reply = sim.page().unwrap();

@@ -198,6 +198,35 @@ fn a_customer_refunded_by_policy_gets_a_letter() {
     assert_eq!(letters(), 1);
 }
 
+/// A day later Stripe is asked once more: it goes on, it ends, or a human is told again; it is never chased.
+#[test]
+fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
+    use domain::sale::{Claimant, NotPaid};
+    let unpaid = || {
+        let mut sale = sale(1);
+        sale.claim("a", Claimant::Customer, START, Duration::from_secs(1));
+        sale.unpaid("a", NotPaid::Unpaid, START).unwrap();
+        sale
+    };
+    let expired = CheckoutSession { payment_status: PaymentStatus::Unpaid, payment: None, ..session(1) };
+    let slow = CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(1) };
+    for (stripe, orders, ended, alerts) in
+        [(Some(session(1)), 1, false, 1), (Some(expired), 0, true, 0), (Some(slow), 0, false, 1), (None, 0, true, 0)]
+    {
+        let world = world([unpaid()]);
+        world.state().sessions.clear();
+        world.state().sessions.extend(stripe.clone().map(|session| (session.id.clone(), session)));
+        world.advance(24 * HOUR - Duration::from_secs(1));
+        looked(&world, true).unwrap();
+        assert!(world.state().queue.is_empty() && world.state().alerts.is_empty());
+        world.advance(Duration::from_secs(1));
+        looked(&world, true).unwrap();
+        let is_ended = stored(&world).open_work().is_none();
+        let state = world.state();
+        assert_eq!((state.queue.len(), is_ended, state.alerts.len()), (orders, ended, alerts), "{stripe:?}");
+    }
+}
+
 #[test]
 fn who_has_a_verdict_already_is_not_refunded_by_policy() {
     let world = world([held().with("mail", Mail::Sent { at: START })]);
