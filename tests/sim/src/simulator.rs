@@ -317,6 +317,12 @@ impl<'h> Simulator<'h> {
         }
     }
 
+    /// From when on a promise that is made now counts: no code ends a long outage.
+    fn promise_begins(&self) -> i64 {
+        let now = self.now();
+        if self.faults.is_long() { now.max(self.began + self.faults.over()) } else { now }
+    }
+
     /// The promise to a customer is due: an end, or a human.
     fn promise(&mut self, number: usize) -> Checked {
         self.note(|| format!("the promise to customer {number} is due"));

@@ -178,7 +178,7 @@ impl Simulator<'_> {
             _ => {}
         }
         if paid {
-            let begins = if self.faults.is_long() { now.max(self.began + self.faults.over()) } else { now };
+            let begins = self.promise_begins();
             // Where Stripe never tells us, the daily comparison finds it; the second one at the latest.
             let begins = if lost { begins + 48 * HOUR } else { begins };
             self.at(begins + PROMISE, What::Promise { customer: number });

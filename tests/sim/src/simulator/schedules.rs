@@ -174,16 +174,16 @@ impl Simulator<'_> {
     }
 
     pub(super) fn decide(&mut self, number: usize, decision: Decision, attempt: u32) {
-        let now = self.now();
+        let begins = self.promise_begins();
         let Some(customer) = self.customers.get_mut(number) else { return };
         let Some(session) = customer.session.clone() else { return };
         customer.operated = true;
-        customer.restarted_at = Some(now);
+        customer.restarted_at = Some(begins);
         let (deployment, tier, submission) = (self.deployment, customer.tier, customer.submission());
         let decides = async move { Outcome::Answered(decide(deployment, decision, session, tier, submission).await) };
         self.invoke(Work::Operator { decision, attempt }, Some(number), 0, 0, decides);
         if self.script.is_none() {
-            self.at(now + super::PROMISE, What::Promise { customer: number });
+            self.at(begins + super::PROMISE, What::Promise { customer: number });
         }
     }
 
@@ -223,7 +223,7 @@ impl Simulator<'_> {
     }
 
     pub(super) fn payment_changes(&mut self, number: usize, change: PaymentChange) {
-        let now = self.now();
+        let (now, begins) = (self.now(), self.promise_begins());
         let Some(customer) = self.customers.get_mut(number) else { return };
         let Some(payment) = customer.payment_id() else { return };
         let mut state = self.world.state();
@@ -238,7 +238,7 @@ impl Simulator<'_> {
             _ => {}
         }
         drop(state);
-        customer.restarted_at = Some(now);
+        customer.restarted_at = Some(begins);
         // What a won dispute starts again, and what only a payment event told us of, the deadlines function brings on.
         customer.may_be_chased |= change == PaymentChange::DisputeWon || customer.events_lost;
         self.tally.count_fault("payment changed");
@@ -246,7 +246,7 @@ impl Simulator<'_> {
         let wait = self.random.between(200, 3 * MINUTE);
         let told = Told { change, at: now / 1000 };
         self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
-        self.at(now + super::PROMISE, What::Promise { customer: number });
+        self.at(begins + super::PROMISE, What::Promise { customer: number });
     }
 
     /// Stripe tells of every refund, its own or ours.
