@@ -100,12 +100,13 @@ impl Sale {
         }
     }
 
-    /// Notes that an operator gave the money back another way than through Stripe.
+    /// Notes that an operator gave the money back another way than through Stripe. A follow-up learns it of its session.
     ///
     /// # Errors
-    /// [`Refused`] unless a refund is under way or has failed.
+    /// [`Refused`] unless a refund is under way or has failed, or is the session's.
     pub fn refunded_by_hand(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
-        if !matches!(self.money, Money::RefundAuthorised { .. } | Money::RefundFailed { .. }) {
+        let is_due = matches!(self.money, Money::RefundAuthorised { .. } | Money::RefundFailed { .. });
+        if !is_due && !(self.is_followup() && self.is_money_kept()) {
             return Err(self.refuse_money("refunded by hand"));
         }
         self.money = Money::Refunded { at: now };

@@ -4,7 +4,7 @@ use crate::Operator;
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, StepError,
-    money::Authorisation,
+    money::{Authorisation, Money},
     ports::{PaymentError, StorageError},
     words::InvalidWords,
 };
@@ -131,7 +131,8 @@ impl RecordError {
     }
 }
 
-/// Records that an operator gave the money back another way than through Stripe: what bounces for good ends so.
+/// Records that an operator gave the money of a session back another way than through Stripe: what bounces for good ends
+/// so. An open follow-up of the session stops with it.
 ///
 /// # Errors
 /// [`RecordError`]. Repeating is safe.
@@ -139,12 +140,19 @@ pub async fn record(journal: Journal<'_>, operator: &Operator, session: &Session
     if operator.reason().is_none() {
         return Err(RecordError::NoReason);
     }
-    let Some(sale) = journal.store.load(session).await? else { return Err(RecordError::NothingToRecord) };
     let note = |sale: &mut Sale, now| match sale.refunded_by_hand(operator, now) {
         Ok(event) => Change::of(&event, &Context::at(now), true),
         Err(_) => Change::nothing(false),
     };
-    let (_, is_recorded) = journal.commit(sale, note).await?.settle().await;
+    let session = session.paid_session();
+    let Some(sale) = journal.store.load(&session).await? else { return Err(RecordError::NothingToRecord) };
+    let (sale, mut is_recorded) = journal.commit(sale, note).await?.settle().await;
+    // Also where an earlier command broke between the two.
+    if matches!(sale.value.money(), Money::Refunded { .. })
+        && let Some(followup) = journal.store.load(&session.followup()).await?
+    {
+        is_recorded |= journal.commit(followup, note).await?.settle().await.1;
+    }
     if is_recorded { Ok(()) } else { Err(RecordError::NothingToRecord) }
 }
 
@@ -154,7 +162,7 @@ mod tests {
     use crate::testing::{at, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         PaymentStatus,
-        money::{Money, PaymentId, RefundStatus},
+        money::{PaymentId, RefundStatus},
         sale::Fulfilment,
     };
     use testkit::sale::WithField;
@@ -238,6 +246,29 @@ mod tests {
         let kept = failed();
         let refused = run(record(journal(&kept), &operator(), &session())).unwrap();
         assert!(refused.unwrap_err().is_refusal(), "no refund was ever decided");
+    }
+
+    /// No event of Stripe's tells the follow-up of it.
+    #[test]
+    fn money_given_back_by_hand_stops_an_open_follow_up_too_whatever_breaks() {
+        let fresh = || -> &'static World {
+            let world = failed();
+            world.state().sales.values_mut().for_each(|(sale, _)| {
+                *sale = sale.with("money", Money::RefundFailed { at: at(-1), refund: None });
+            });
+            let followup = Sale::ordered(session().followup(), at(-50));
+            world.state().sales.insert(session().followup(), (followup, 1));
+            Box::leak(Box::new(world))
+        };
+        let by: &'static Operator = Box::leak(Box::new(operator()));
+        let go = |world: &'static World| async move { record(journal(world), by, &session()).await };
+        whatever_breaks(fresh, go, |world, what| {
+            for id in [session(), session().followup()] {
+                let sale = world.state().sales[&id].0.clone();
+                assert!(matches!(sale.money(), Money::Refunded { .. }), "{what}");
+                assert_eq!(sale.open_work(), None, "{what}");
+            }
+        });
     }
 
     #[test]
