@@ -149,7 +149,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
         // Nothing switches this off: what must not be answered is not kept. A follow-up has no money of its own.
         Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
-        Work::Failed if sale.value.not_paid().is_some() => ask_again(ports, sale).await,
+        Work::NotPaid => ask_again(ports, sale).await,
         Work::Declined
         | Work::RefundFailed
         | Work::Dispute
@@ -266,9 +266,7 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
-        Work::Failed if sale.not_paid().is_some() => {
-            "nobody has paid for it: give it away (oracle reattempt), or erase it"
-        }
+        Work::NotPaid => "nobody has paid for it: give it away (oracle reattempt), or erase it",
         Work::Failed => "there is no verdict: try again or refund it",
         Work::DeadLetter => "its mail was given up: send it on its way again",
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",

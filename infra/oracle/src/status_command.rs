@@ -194,7 +194,7 @@ const fn command(work: Work) -> &'static str {
         Work::DeadLetter => "oracle deadletters list",
         Work::Refund | Work::RefundFailed | Work::Unusable => "oracle refunds list",
         Work::Reply => "oracle replies list",
-        Work::UnknownMail | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
+        Work::NotPaid | Work::UnknownMail | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
     }
 }
 

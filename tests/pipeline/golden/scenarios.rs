@@ -23,7 +23,7 @@ use testkit::{Fault, Plan, run};
 const GOOD: &str = "Demand is real and the format fits.";
 const HELD: &str = "The CSDM says that demand is real.";
 
-pub(super) const ALL: [Scenario; 38] = [
+pub(super) const ALL: [Scenario; 40] = [
     ("delivered_quick", || delivered(&quick("GREEN", GOOD), "quick")),
     ("delivered_strategy", || delivered(&strategy(), "strategy")),
     ("delivered_null", || delivered(&quick("NULL", "There is not enough here to judge."), "quick")),

@@ -113,7 +113,7 @@ mod tests {
         for why in [NotPaid::Unpaid, NotPaid::Unknown, NotPaid::Free] {
             let sale = not_paid(why);
             assert_eq!(sale.not_paid(), Some(why));
-            assert_eq!(sale.open_work().unwrap().work, Work::Failed, "nobody chases it");
+            assert_eq!(sale.open_work().unwrap().work, Work::NotPaid, "nobody chases it");
             // Somebody paid: the order that tells of it is worked on.
             let mut paid = sale.clone();
             assert_eq!(paid.claim("b", Claimant::Customer, at(3), LEASE), Claim::Granted);

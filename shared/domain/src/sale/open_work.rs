@@ -24,6 +24,8 @@ pub enum Work {
     Declined,
     /// No verdict could be made: an operator tries again or refunds.
     Failed,
+    /// It was ordered, and Stripe shows no payment: an operator gives it away, or it ends with the session.
+    NotPaid,
     /// Its mail is a dead letter: an operator redrives it.
     DeadLetter,
     /// Its mail may or may not have gone: an operator looks into the mailbox.
@@ -42,7 +44,7 @@ pub enum Work {
 
 impl Work {
     /// Every kind, in the order in which they are looked at: what concerns money comes first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Refund,
         Self::RefundFailed,
         Self::Dispute,
@@ -52,13 +54,14 @@ impl Work {
         Self::Reply,
         Self::Unusable,
         Self::Failed,
+        Self::NotPaid,
         Self::DeadLetter,
         Self::UnknownMail,
         Self::InFlight,
     ];
 
     /// What only a human can end.
-    pub const FOR_HUMANS: [Self; 9] = [
+    pub const FOR_HUMANS: [Self; 10] = [
         Self::RefundFailed,
         Self::Dispute,
         Self::Review,
@@ -66,6 +69,7 @@ impl Work {
         Self::Reply,
         Self::Unusable,
         Self::Failed,
+        Self::NotPaid,
         Self::DeadLetter,
         Self::UnknownMail,
     ];
@@ -79,6 +83,7 @@ impl Work {
             Self::Unusable => "unusable",
             Self::Declined => "declined",
             Self::Failed => "failed",
+            Self::NotPaid => "not_paid",
             Self::DeadLetter => "dead_letter",
             Self::UnknownMail => "unknown_mail",
             Self::Refund => "refund",
@@ -100,6 +105,7 @@ impl Work {
             Self::Review
             | Self::Declined
             | Self::Failed
+            | Self::NotPaid
             | Self::DeadLetter
             | Self::UnknownMail
             | Self::Reply
@@ -219,9 +225,14 @@ impl Sale {
             return self.for_humans_about_mails();
         }
         match &self.fulfilment {
-            // Nobody can pay any more: there is nothing to decide.
-            Fulfilment::Failed { .. } if self.not_paid == Some(NotPaid::Over) => return None,
-            Fulfilment::Failed { at, .. } => return Some((Work::Failed, *at)),
+            Fulfilment::Failed { at, .. } => {
+                return match self.not_paid {
+                    None => Some((Work::Failed, *at)),
+                    // Nobody can pay any more: there is nothing to decide.
+                    Some(NotPaid::Over) => None,
+                    Some(_) => Some((Work::NotPaid, *at)),
+                };
+            }
             Fulfilment::Unusable { at } => return Some((Work::Unusable, *at)),
             Fulfilment::Ordered { .. }
             | Fulfilment::Generating { .. }
