@@ -209,7 +209,10 @@ impl Checker {
         let is_first = state.prompts.last().is_some_and(|(model, _)| model == FIRST_MODEL);
         let refused = is_first && invocation.refused_by_breaker && self.clocks_are_right;
         Rule::Model.require(!refused, || "the model is asked although its circuit is open".to_owned())?;
-        let owned = |(sale, _): &(Sale, u64)| invocation.owner.as_ref().is_some_and(|owner| sale.generates(owner));
+        // What was erased while the worker was at it has no claim any more (checked above: not before the worker began).
+        let owned = |(sale, _): &(Sale, u64)| {
+            sale.is_erased() || invocation.owner.as_ref().is_some_and(|owner| sale.generates(owner))
+        };
         let claimed = !self.clocks_are_right || state.sales.get(session).is_some_and(owned);
         Rule::Claims.require(claimed, || "the model is asked without a claim".to_owned())
     }
