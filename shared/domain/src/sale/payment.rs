@@ -105,8 +105,12 @@ impl Sale {
     /// # Errors
     /// [`Refused`] unless a refund is under way or has failed, or is the session's.
     pub fn refunded_by_hand(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
-        let is_due = matches!(self.money, Money::RefundAuthorised { .. } | Money::RefundFailed { .. });
-        if !is_due && !(self.is_followup() && self.is_money_kept()) {
+        let is_due = match self.money {
+            Money::RefundAuthorised { .. } | Money::RefundFailed { .. } => true,
+            Money::Kept => self.is_followup(),
+            Money::Refunded { .. } | Money::Disputed { .. } => false,
+        };
+        if !is_due {
             return Err(self.refuse_money("refunded by hand"));
         }
         self.money = Money::Refunded { at: now };
