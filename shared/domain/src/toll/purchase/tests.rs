@@ -1,0 +1,81 @@
+//! The table of stages, step by step.
+
+use super::*;
+use serde_json::Value;
+use std::time::Duration;
+
+fn purchase() -> Purchase {
+    let signed = SignedPayment {
+        version: 2,
+        payload: Value::Null,
+        requirements: Value::Null,
+        network: "eip155:84532".to_owned(),
+        amount: 50_000,
+        payer: "0x1".to_owned(),
+        nonce: "0x2".to_owned(),
+        valid_before: at(100),
+    };
+    let id = purchase_id(&"a".repeat(64)).unwrap();
+    Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), Paid::Signed(Box::new(signed)), at(10))
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
+
+fn answered() -> Answered {
+    Answered { body: "{}".to_owned(), facts: Value::Null, at: at(20) }
+}
+
+const LEASE: Duration = Duration::from_secs(30);
+
+#[test]
+fn one_invocation_makes_the_answer_and_another_follows_it_when_it_dies() {
+    let mut purchase = purchase();
+    assert_eq!(purchase.claim("one", at(10), LEASE), Claimed::Granted);
+    assert_eq!(purchase.claim("two", at(39), LEASE), Claimed::Busy);
+    assert_eq!(purchase.claim("two", at(40), LEASE), Claimed::Granted);
+    assert_eq!(purchase.answer("one", answered(), at(41)), Err(Refused));
+    assert_eq!(purchase.give_up("one"), Err(Refused));
+    assert_eq!(purchase.answer("two", answered(), at(41)), Ok(()));
+    assert_eq!(purchase.claim("three", at(99), LEASE), Claimed::Ended);
+}
+
+#[test]
+fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
+    let mut paid = purchase();
+    paid.claim("one", at(10), LEASE);
+    paid.answer("one", answered(), at(20)).unwrap();
+    assert_eq!(paid.next(), Some((List::Machines, at(80))));
+    assert_eq!(paid.settled("0xt", false, at(21)), Ok(false));
+    assert_eq!((paid.lapse(at(200)), paid.settled("0xu", true, at(22))), (Err(Refused), Err(Refused)));
+    assert_eq!(paid.next(), Some((List::Machines, at(141))));
+    assert_eq!(paid.doubt(at(3620)), Ok(false));
+    assert_eq!(paid.doubt(at(3621)), Ok(true));
+    assert_eq!(paid.next(), Some((List::Humans, at(21))));
+    paid.confirm("0xt").unwrap();
+    assert_eq!(paid.next(), None);
+
+    let mut unanswered = purchase();
+    assert_eq!(unanswered.next(), Some((List::Machines, at(160))));
+    unanswered.lapse(at(160)).unwrap();
+    assert_eq!(unanswered.next(), None);
+    assert_eq!(unanswered.settled("0xt", true, at(161)), Ok(true));
+    assert_eq!(unanswered.next(), Some((List::Humans, at(161))));
+    unanswered.resolve().unwrap();
+    assert_eq!((unanswered.next(), unanswered.resolve()), (None, Err(Refused)));
+}
+
+#[test]
+fn a_purchase_is_named_by_a_digest() {
+    for digest in ["", "a", &"A".repeat(64), &"g".repeat(64), &"a".repeat(65)] {
+        assert_eq!(purchase_id(digest), Err(InvalidPurchase));
+    }
+    let id = purchase_id(&"0".repeat(64)).unwrap();
+    assert!(!id.looks_issued(), "it opens no page");
+}
+
+#[test]
+fn a_signature_is_not_shown() {
+    assert!(!format!("{:?}", purchase()).contains("payload"));
+}
