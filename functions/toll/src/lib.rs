@@ -6,8 +6,10 @@
 
 mod answer;
 mod ask;
+mod fulfil;
 mod handle;
 mod means;
+mod named;
 mod rejected;
 mod reply;
 mod sell;

@@ -7,24 +7,37 @@ use chain::{
 };
 use domain::{
     SessionId, Timestamp,
-    toll::{InvalidPurchase, Offer, Paid, SignedPayment, purchase_id},
+    toll::{InvalidPurchase, Offer, Paid, PaymentIdentifier, SignedPayment, purchase_id},
 };
 use runtime::http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The header that names a transaction which was made before.
 pub(crate) const PAYMENT_TRANSACTION: &str = "X-PAYMENT-TRANSACTION";
 
+/// The extension by which a payer names its purchase.
+pub(crate) const PAYMENT_IDENTIFIER: &str = "payment-identifier";
+
 /// What a request pays with, as it came.
 pub(crate) enum Means {
-    Signed(Box<PaymentPayload>),
+    Signed(Box<PaymentPayload>, Option<PaymentIdentifier>),
     Transfer(String),
 }
 
 /// What a request pays with: signed by its payer for our price, or a transaction that the chain must still be asked about.
 pub(crate) enum Checked {
-    Signed(Box<PaymentPayload>, Box<Payment>),
+    Signed(Box<PaymentPayload>, Box<Payment>, Option<PaymentIdentifier>),
     Transfer(String),
+}
+
+/// What the payer calls the purchase. Version 1 has no extensions.
+fn identifier(payload: &PaymentPayload) -> Result<Option<PaymentIdentifier>, String> {
+    let PaymentPayload::V2(payload) = payload else { return Ok(None) };
+    let id = payload.extensions.get(PAYMENT_IDENTIFIER).map(|extension| &extension["info"]["id"]);
+    match id {
+        None | Some(Value::Null) => Ok(None),
+        Some(id) => PaymentIdentifier::parse(id.as_str().unwrap_or_default()).map(Some).map_err(|why| why.to_string()),
+    }
 }
 
 impl Means {
@@ -32,7 +45,8 @@ impl Means {
     pub(crate) fn of(request: &Request) -> Result<Option<Self>, String> {
         if let Some(header) = request.header(PAYMENT_SIGNATURE).or_else(|| request.header(X_PAYMENT)) {
             let payload = PaymentPayload::decode(header).map_err(|error| error.to_string())?;
-            return Ok(Some(Self::Signed(Box::new(payload))));
+            let identifier = identifier(&payload)?;
+            return Ok(Some(Self::Signed(Box::new(payload), identifier)));
         }
         let Some(transaction) = request.header(PAYMENT_TRANSACTION) else { return Ok(None) };
         let transaction = transaction.trim().to_ascii_lowercase();
@@ -46,9 +60,9 @@ impl Means {
     /// Whether the payer signed for our price, at whatever time.
     pub(crate) fn checked(self, price: &Price) -> Result<Checked, PaymentError> {
         Ok(match self {
-            Self::Signed(payload) => {
+            Self::Signed(payload, identifier) => {
                 let payment = payment::identify(&payload, price)?;
-                Checked::Signed(payload, Box::new(payment))
+                Checked::Signed(payload, Box::new(payment), identifier)
             }
             Self::Transfer(transaction) => Checked::Transfer(transaction),
         })
@@ -59,16 +73,24 @@ impl Checked {
     /// The purchase that this pays for: the same for every way of writing the same payment.
     pub(crate) fn purchase(&self, price: &Price) -> Result<SessionId, InvalidPurchase> {
         let name = match self {
-            Self::Signed(_, payment) => payment.claim().to_string(),
+            Self::Signed(_, payment, _) => payment.claim().to_string(),
             Self::Transfer(transaction) => format!("{}/transaction/{transaction}", price.network.caip2()),
         };
         purchase_id(&sha256(name.as_bytes()))
     }
 
+    /// Where the purchase lies that the payer names, if it names one. Another payer's name is another place: a name is no
+    /// secret, and whoever learns it must neither read the answer nor take the name.
+    pub(crate) fn name(&self, price: &Price) -> Option<Result<SessionId, InvalidPurchase>> {
+        let Self::Signed(_, payment, Some(identifier)) = self else { return None };
+        let (network, payer) = (price.network.caip2(), payment.authorization().from);
+        Some(purchase_id(&sha256(format!("{network}/{payer:#x}/name/{}", identifier.as_str()).as_bytes())))
+    }
+
     /// Whether the payment's time has come and is not over.
     pub(crate) fn is_timely(&self, price: &Price, now: Timestamp) -> Result<(), PaymentError> {
         match self {
-            Self::Signed(payload, _) => payment::check(payload, price, now).map(drop),
+            Self::Signed(payload, ..) => payment::check(payload, price, now).map(drop),
             Self::Transfer(_) => Ok(()),
         }
     }
@@ -76,7 +98,7 @@ impl Checked {
     /// The version of x402 in which the reply is to be.
     pub(crate) fn version(&self) -> u8 {
         match self {
-            Self::Signed(payload, _) if matches!(**payload, PaymentPayload::V1(_)) => 1,
+            Self::Signed(payload, ..) if matches!(**payload, PaymentPayload::V1(_)) => 1,
             _ => 2,
         }
     }
@@ -84,7 +106,7 @@ impl Checked {
     /// As a purchase keeps it. `payer` is the one that the chain names, for a transfer.
     pub(crate) fn paid(&self, price: &Price, offer: Offer, resource: &Resource, payer: &str) -> Paid {
         let (payload, payment) = match self {
-            Self::Signed(payload, payment) => (payload, payment),
+            Self::Signed(payload, payment, _) => (payload, payment),
             Self::Transfer(transaction) => {
                 let (transaction, payer) = (transaction.clone(), payer.to_owned());
                 return Paid::Transferred { transaction, payer, network: price.network.caip2().to_owned() };

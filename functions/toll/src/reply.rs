@@ -1,11 +1,11 @@
 //! What leaves: the request for a payment, the answer with its receipt, and everything that is neither.
 
-use crate::settings::Terms;
+use crate::{means::PAYMENT_IDENTIFIER, settings::Terms};
 use chain::wire::{
     PAYMENT_REQUIRED, PAYMENT_RESPONSE, PaymentRequired, PaymentRequiredV1, RequirementsV1, Resource,
     SettlementResponse, X_PAYMENT_RESPONSE, encode,
 };
-use domain::toll::{Answered, Offer, Paid, Purchase};
+use domain::toll::{Answered, Offer, Paid, PaymentIdentifier, Purchase};
 use runtime::http::Reply;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) fn payment_required(terms: &Terms, offer: Offer, why: &str) -> Reply 
         error: Some(why.to_owned()),
         resource,
         accepts: vec![requirements],
-        extensions: discovery(offer),
+        extensions: extensions(offer),
     };
     match (serde_json::to_value(body), encode(&header)) {
         (Ok(body), Ok(header)) => Reply::json(402, &body).header(PAYMENT_REQUIRED, header),
@@ -39,8 +39,8 @@ pub(crate) fn payment_required(terms: &Terms, offer: Offer, why: &str) -> Reply 
     }
 }
 
-/// How the call is made, for catalogues of paid services (x402's `bazaar` extension).
-fn discovery(offer: Offer) -> Map<String, Value> {
+/// How the call is made, for catalogues of paid services (x402's `bazaar` extension), and that a payer may name its purchase.
+fn extensions(offer: Offer) -> Map<String, Value> {
     let entry = json!({
         "bazaar": {
             "info": {
@@ -57,6 +57,23 @@ fn discovery(offer: Offer) -> Map<String, Value> {
                 "type": "object",
                 "properties": { "query": { "type": "string", "minLength": 1, "maxLength": offer.longest() } },
                 "required": ["query"],
+            },
+        },
+        PAYMENT_IDENTIFIER: {
+            "info": { "required": false },
+            "schema": {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": {
+                    "required": { "type": "boolean" },
+                    "id": {
+                        "type": "string",
+                        "minLength": PaymentIdentifier::SHORTEST,
+                        "maxLength": PaymentIdentifier::LONGEST,
+                        "pattern": "^[a-zA-Z0-9_-]+$",
+                    },
+                },
+                "required": ["required"],
             },
         },
     });
@@ -126,6 +143,13 @@ pub(crate) fn owed() -> Reply {
 /// The payment buys something else.
 pub(crate) fn other_payload() -> Reply {
     Reply::error(409, "payment_used", "This payment was used for another request. Please sign a new one.")
+}
+
+/// What the payer calls this purchase was another one.
+pub(crate) fn other_request() -> Reply {
+    let sentence =
+        "This payment identifier was used for another request. Nothing was charged. Please choose a new one.";
+    Reply::error(409, "identifier_used", sentence)
 }
 
 /// A transaction that may yet pay.

@@ -1,27 +1,37 @@
 //! One sale: a payment that its payer signed, or a transaction, and a question.
 
-use crate::{Ports, Settings, answer, means::Checked, rejected, reply};
+use crate::{
+    Ports, Settings,
+    means::Checked,
+    named::{self, Called, Name},
+    rejected, reply,
+};
 use audit::{Change, CommitError, Record, TollStatus, digest};
 use authority::{Evaluation, Refusal};
 use chain::payment::Price;
 use domain::{
     Query, Timestamp,
     ports::{FacilitatorError, StorageError, Transfer, Versioned},
-    toll::{Claimed, Offer, Paid, Purchase, Stage},
+    toll::{Claimed, InvalidPurchase, Offer, Paid, Purchase, Stage},
 };
 use runtime::{http::Reply, telemetry};
 use serde_json::json;
 
 /// One request that pays.
 pub(crate) struct Sale<'a> {
-    ports: Ports<'a>,
-    settings: &'a Settings,
-    offer: Offer,
+    pub(crate) ports: Ports<'a>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) offer: Offer,
     price: Price,
-    query: Query,
-    evaluation: Evaluation,
-    means: Checked,
-    asked_at: Timestamp,
+    pub(crate) query: Query,
+    pub(crate) evaluation: Evaluation,
+    pub(crate) means: Checked,
+    pub(crate) asked_at: Timestamp,
+}
+
+/// A digest that names no purchase, which no digest is.
+pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
+    StorageError { operation: "purchase id", source: Box::new(error) }
 }
 
 /// What a claim answers.
@@ -63,10 +73,20 @@ impl<'a> Sale<'a> {
     }
 
     async fn try_sell(&self) -> Result<Reply, CommitError> {
-        let unnamed = |error| StorageError { operation: "purchase id", source: Box::new(error) };
         let id = self.means.purchase(&self.price).map_err(unnamed)?;
         let journal = self.ports.journal;
-        let Some(found) = journal.store.load(&id).await? else {
+        let (fingerprint, now) = (self.fingerprint(), journal.clock.now());
+        let called = named::look(journal.store, &self.means, &self.price, &id, &fingerprint, now).await?;
+        let (found, name) = match called {
+            Called::Own(name) => (journal.store.load(&id).await?, name),
+            Called::Earlier(earlier) => (Some(*earlier), None),
+            Called::Other => {
+                self.not_taken(TollStatus::Replay, "the payment identifier was used for another request").await;
+                return Ok(reply::other_request());
+            }
+            Called::Busy => return Ok(reply::in_progress()),
+        };
+        let Some(found) = found else {
             let paid = |payer: &str| {
                 let resource = reply::resource(&self.settings.terms, self.offer);
                 self.means.paid(&self.price, self.offer, &resource, payer)
@@ -77,7 +97,7 @@ impl<'a> Sale<'a> {
                 Versioned { value, version: 0 }
             };
             return match &self.means {
-                Checked::Signed(..) => self.begin(fresh(paid(""))).await,
+                Checked::Signed(..) => self.begin(fresh(paid("")), name).await,
                 Checked::Transfer(transaction) => self.begin_transfer(transaction, |payer| fresh(paid(payer))).await,
             };
         };
@@ -91,13 +111,13 @@ impl<'a> Sale<'a> {
                 self.repeated(found, reply, "Transaction already used (replay attempt).").await
             }
             Stage::Settling { .. } => self.settle_again(found).await,
-            Stage::Working { .. } | Stage::Unanswered => self.begin(found).await,
+            Stage::Working { .. } | Stage::Unanswered => self.begin(found, name).await,
             Stage::Lapsed { .. } => Ok(self.required("the payment's time is over, and it was never settled")),
             Stage::Owed { .. } => Ok(reply::owed()),
         }
     }
 
-    fn required(&self, why: &str) -> Reply {
+    pub(crate) fn required(&self, why: &str) -> Reply {
         reply::payment_required(&self.settings.terms, self.offer, why)
     }
 
@@ -135,7 +155,7 @@ impl<'a> Sale<'a> {
         fresh: impl Fn(&str) -> Versioned<Purchase>,
     ) -> Result<Reply, CommitError> {
         match self.ports.node.transfer(transaction, self.price.amount).await {
-            Ok(Transfer::Paid { payer }) => self.begin(fresh(&payer)).await,
+            Ok(Transfer::Paid { payer }) => self.begin(fresh(&payer), None).await,
             Ok(Transfer::Unconfirmed(why)) => Ok(reply::unconfirmed(&why)),
             Ok(Transfer::Refused(why)) => {
                 self.not_taken(TollStatus::PaymentRejected, &why).await;
@@ -149,7 +169,7 @@ impl<'a> Sale<'a> {
     }
 
     /// A purchase without an answer, new or not: gate, verification, claim, answer, settlement.
-    async fn begin(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
+    async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
         if let Err(error) = self.means.is_timely(&self.price, now) {
             return self.refused(purchase, TollStatus::PaymentRejected, &error.to_string()).await;
@@ -175,8 +195,14 @@ impl<'a> Sale<'a> {
                 }
             }
         }
-        let owner = self.ports.randomness.token();
         let fingerprint = self.fingerprint();
+        if let Some(name) = name {
+            let (store, id) = (self.ports.journal.store, purchase.value.id().clone());
+            if !name.take(store, fingerprint.clone(), id, now).await? {
+                return Ok(reply::in_progress());
+            }
+        }
+        let owner = self.ports.randomness.token();
         let claim = |purchase: &mut Purchase, now: Timestamp| {
             if !purchase.is_for(&fingerprint) {
                 return Change::nothing(Begun::Other);
@@ -204,81 +230,5 @@ impl<'a> Sale<'a> {
     ) -> Result<Reply, CommitError> {
         self.note(purchase, status, why).await?;
         Ok(self.required(why))
-    }
-
-    /// Makes the answer of a claimed purchase, keeps it, and settles.
-    async fn answer(&self, purchase: Versioned<Purchase>, owner: &str) -> Result<Reply, CommitError> {
-        let journal = self.ports.journal;
-        let id = purchase.value.id().clone();
-        let (offer, query, evaluation) = (self.offer, &self.query, &self.evaluation);
-        let made = answer::make(self.ports, self.settings, &id, offer, query, evaluation, self.asked_at).await;
-        let answer = match made.answer {
-            Ok(answer) => answer,
-            Err(why) => {
-                tracing::warn!(purchase = id.reference(), why, "no answer");
-                let give_up = |purchase: &mut Purchase, now: Timestamp| {
-                    if purchase.give_up(owner).is_err() {
-                        return Change::nothing(());
-                    }
-                    let mut records = made.records.clone();
-                    records.push(Record::toll(now, self.asked_at, TollStatus::RagFail, &why));
-                    Change::recorded(if purchase.repeat() { records } else { Vec::new() }, ())
-                };
-                journal.commit(purchase, give_up).await?.settle().await;
-                return Ok(reply::no_answer());
-            }
-        };
-        let is_direct = purchase.value.signed().is_none();
-        let keep = |purchase: &mut Purchase, now: Timestamp| {
-            if purchase.answer(owner, answer.clone(), now).is_err() {
-                return Change::nothing(false);
-            }
-            let mut records = made.records.clone();
-            if is_direct {
-                let facts = json!({ "confirmed": true, "made": answer.facts });
-                records.push(Record::toll(now, self.asked_at, TollStatus::Ok, "").with_details(facts));
-            }
-            Change::recorded(records, true)
-        };
-        let (purchase, kept) = journal.commit(purchase, keep).await?.unsettled();
-        if kept { self.settle(purchase).await } else { Ok(reply::in_progress()) }
-    }
-
-    /// The answer is kept: whether it leaves is for the settlement to say.
-    async fn settle(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
-        let Ports { journal, facilitator, node, .. } = self.ports;
-        let ports = settlement::Ports { journal, facilitator, node };
-        match settlement::settle(ports, purchase, self.asked_at).await {
-            Ok(purchase) => Ok(self.conclude(&journal.flush(purchase).await.value)),
-            Err(error) => {
-                tracing::error!(error = telemetry::chain(&error), "what came of a settlement is not kept");
-                Ok(reply::settlement_pending())
-            }
-        }
-    }
-
-    /// An answer that is kept, and whose settlement had no good end: tried again while the payment's time lasts.
-    async fn settle_again(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
-        let now = self.ports.journal.clock.now();
-        if purchase.value.signed().is_none_or(|signed| now >= signed.valid_before) {
-            return Ok(reply::settlement_pending());
-        }
-        let count = |purchase: &mut Purchase, now: Timestamp| match purchase.settle_again(now) {
-            Ok(()) => Change::save(()),
-            Err(_) => Change::nothing(()),
-        };
-        let (purchase, ()) = self.ports.journal.commit(purchase, count).await?.unsettled();
-        self.settle(purchase).await
-    }
-
-    fn conclude(&self, purchase: &Purchase) -> Reply {
-        match purchase.stage() {
-            Stage::Settled { answer, .. } => reply::answer(purchase, answer, self.means.version()),
-            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => self.required(&problem.why),
-            Stage::Settling { .. } => reply::settlement_pending(),
-            Stage::Unanswered | Stage::Working { .. } => reply::in_progress(),
-            Stage::Lapsed { .. } => self.required("the payment's time is over, and it was never settled"),
-            Stage::Owed { .. } => reply::owed(),
-        }
     }
 }

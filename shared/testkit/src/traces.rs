@@ -39,6 +39,7 @@ impl State {
             // kept by a digest and have no text.
             purchases: _,
             subscribers: _,
+            purchase_names: _,
             chain: _,
             now: _,
             skew: _,

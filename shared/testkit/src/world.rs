@@ -16,7 +16,7 @@ use domain::{
     sale::Draft,
     smoke::Facts,
     suppression::Suppression,
-    toll::Purchase,
+    toll::{Named, Purchase},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -28,7 +28,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 75] = [
+pub const BOUNDARIES: [&str; 77] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -82,6 +82,8 @@ pub const BOUNDARIES: [&str; 75] = [
     "payments.session",
     "purchases.listed",
     "purchases.load",
+    "purchases.name",
+    "purchases.named",
     "purchases.save",
     "quarantine.held",
     "quarantine.hold",
@@ -215,6 +217,8 @@ pub struct State {
     pub purchases: BTreeMap<SessionId, (Purchase, u64)>,
     /// Subscribers of the chat, with their versions.
     pub subscribers: BTreeMap<SubscriberId, (Subscriber, u64)>,
+    /// What payers call them.
+    pub purchase_names: BTreeMap<SessionId, (Named, u64)>,
     /// What is known of USDC.
     pub chain: Chain,
     /// What scheduled functions remember, by name, with its version.

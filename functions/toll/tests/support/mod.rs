@@ -24,8 +24,13 @@ use toll::{Ports, Settings, Terms, handle};
 
 pub const NOW: i64 = 1_790_000_000;
 pub const PAY_TO: Address = address!("209693Bc6afc0C5328bA36FaF03C514EF312287C");
-const KEY: [u8; 32] = hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
-const PAYER: Address = address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+pub const KEY: [u8; 32] = hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
+pub const PAYER: Address = address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+/// The second account of every development chain.
+pub const OTHER_PAYER: (Address, [u8; 32]) = (
+    address!("70997970C51812dc3A010C7d01b50e0d17dc79C8"),
+    hex!("59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"),
+);
 pub const QUESTION: &str = "Open a second shop?";
 
 pub fn settings() -> Settings {
@@ -98,25 +103,36 @@ pub fn required_v1(reply: &Reply) -> PaymentRequiredV1 {
 
 /// A payment of what is asked for, signed for the world's time.
 pub fn pay(required: &PaymentRequired, nonce: u8) -> Value {
+    pay_as((PAYER, KEY), required, nonce, NOW)
+}
+
+/// A payment by this payer, signed at this time.
+pub fn pay_as((payer, key): (Address, [u8; 32]), required: &PaymentRequired, nonce: u8, now: i64) -> Value {
     let accepted = &required.accepts[0];
     let authorization = Authorization {
-        from: PAYER,
+        from: payer,
         to: accepted.pay_to,
         value: accepted.amount.parse().unwrap(),
-        valid_after: U256::from(NOW - 600),
-        valid_before: U256::from(NOW + 300),
+        valid_after: U256::from(now - 600),
+        valid_before: U256::from(now + 300),
         nonce: B256::repeat_byte(nonce),
     };
     json!({
         "x402Version": 2,
         "resource": required.resource,
         "accepted": accepted,
-        "payload": signed(&authorization),
+        "payload": signed(&authorization, key),
     })
 }
 
-pub fn signed(authorization: &Authorization) -> Value {
-    let key = SigningKey::from_bytes(&KEY.into()).unwrap();
+/// The same payment with a name for what it buys.
+pub fn called(mut payment: Value, name: &Value) -> Value {
+    payment["extensions"] = json!({ "payment-identifier": { "info": { "required": false, "id": name } } });
+    payment
+}
+
+pub fn signed(authorization: &Authorization, key: [u8; 32]) -> Value {
+    let key = SigningKey::from_bytes(&key.into()).unwrap();
     let (signature, recovery) =
         key.sign_prehash_recoverable(authorization.digest(Network::BaseSepolia).as_slice()).unwrap();
     let mut bytes = [0; 65];

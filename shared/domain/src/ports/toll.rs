@@ -3,7 +3,7 @@
 use super::{SaveError, StorageError, Versioned};
 use crate::{
     SessionId, Timestamp,
-    toll::{List, Purchase, SignedPayment},
+    toll::{List, Named, Purchase, SignedPayment},
 };
 use async_trait::async_trait;
 
@@ -16,6 +16,10 @@ pub trait Purchases: Send + Sync {
     async fn save(&self, purchase: &Purchase, expected: u64) -> Result<u64, SaveError>;
     /// Those that somebody has to look at by then, the most urgent first; a hundred at most.
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError>;
+    /// What a payer's name for a purchase stands for, if it was given. `key` is of payer and name.
+    async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError>;
+    /// Names a purchase if the name's version is still `expected` (0: if it was never given). Returns the new version.
+    async fn name(&self, key: &SessionId, named: &Named, expected: u64) -> Result<u64, SaveError>;
 }
 
 /// Why a facilitator did not do what was asked.

@@ -32,7 +32,7 @@ const QUERY: Row = Row {
     price: 50_000,
     tier: Tier::Quick,
     longest: 4_000,
-    description: "A verdict (GREEN, AMBER, RED or NULL) on a question, with one sentence and its coherence score.",
+    description: "A verdict (GREEN, AMBER, RED or NULL) on a question, with one sentence and the number of its coherence check.",
 };
 const QUERY_FULL: Row = Row {
     path: "/query/full",

@@ -1,5 +1,5 @@
 //! Purchases in USDC, in the table of sales: `pk` TOLL#{id}, `sk` PURCHASE. Those that somebody has to look at are in the
-//! index of open work, under names of their own.
+//! index of open work, under names of their own. What payers call their purchases lies beside them: `sk` NAME.
 
 use crate::{
     DynamoSales,
@@ -13,8 +13,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     SessionId, Timestamp,
     ports::{Purchases, SaveError, StorageError, Versioned},
-    toll::{List, Purchase},
+    toll::{List, Named, Purchase},
 };
+use serde::de::DeserializeOwned;
 
 /// What the partition of a purchase begins with.
 const PARTITION: &str = "TOLL#";
@@ -24,6 +25,10 @@ const PAGE: i32 = 100;
 
 fn key(id: &SessionId) -> Item {
     item([("pk", string(format!("{PARTITION}{}", id.as_str()))), ("sk", string("PURCHASE"))])
+}
+
+fn name_key(id: &SessionId) -> Item {
+    item([("pk", string(format!("{PARTITION}{}", id.as_str()))), ("sk", string("NAME"))])
 }
 
 /// Alerts name a purchase by its reference: the whole id is the digest of a payment.
@@ -40,7 +45,7 @@ fn purchase_item(purchase: &Purchase, version: u64, token: &str) -> Result<Item,
     Ok(stored)
 }
 
-fn parse(found: &Item) -> Result<Versioned<Purchase>, StorageError> {
+fn parse<T: DeserializeOwned>(found: &Item) -> Result<Versioned<T>, StorageError> {
     let incomplete = || storage("purchase read", std::io::Error::other("the item has no document or version"));
     let document = text(found, "document").ok_or_else(incomplete)?;
     let value = serde_json::from_str(document).map_err(|error| storage("purchase read", error))?;
@@ -79,6 +84,21 @@ impl Purchases for DynamoSales {
         let id = |item: &Item| SessionId::parse(text(item, "pk")?.strip_prefix(PARTITION)?).ok();
         Ok(self.connection().call(step, query).await?.iter().filter_map(id).collect())
     }
+
+    async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError> {
+        let found = self.get(step("purchase name read", key), &name_key(key)).await?;
+        found.as_ref().map(parse).transpose()
+    }
+
+    async fn name(&self, key: &SessionId, named: &Named, expected: u64) -> Result<u64, SaveError> {
+        let (token, version) = (self.token(), expected + 1);
+        let (condition, values) = expects(expected);
+        let document = serde_json::to_string(named).map_err(|error| storage("purchase name write", error))?;
+        let item = with_document(name_key(key), version, &token, document);
+        let write = Conditional { item, condition, values, token: &token };
+        self.put(step("purchase name write", key), &write).await?;
+        Ok(version)
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +118,6 @@ mod tests {
         assert_eq!((text(&stored, WORK), &stored[DUE]), (Some("TOLL"), &AttributeValue::N("3610000".to_owned())));
         assert_eq!(parse(&stored).unwrap(), Versioned { value: purchase, version: 3 });
         stored.remove("version");
-        assert!(parse(&stored).is_err());
+        assert!(parse::<Purchase>(&stored).is_err());
     }
 }

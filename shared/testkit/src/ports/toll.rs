@@ -11,7 +11,7 @@ use domain::{
     ports::{
         Facilitator, FacilitatorError, Node, Purchases, SaveError, StorageError, Transfer, Versioned, Whereabouts,
     },
-    toll::{List, Purchase, SignedPayment},
+    toll::{List, Named, Purchase, SignedPayment},
 };
 
 #[async_trait]
@@ -44,6 +44,24 @@ impl Purchases for World {
             due.into_iter().take(PAGE).map(|(_, id)| id).collect()
         });
         read.await.map_err(|_| storage("purchases.listed"))
+    }
+
+    async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError> {
+        let read = self.boundary("purchases.named", |state| {
+            state.purchase_names.get(key).map(|(value, version)| Versioned { value: value.clone(), version: *version })
+        });
+        read.await.map_err(|_| storage("purchases.named"))
+    }
+
+    async fn name(&self, key: &SessionId, named: &Named, expected: u64) -> Result<u64, SaveError> {
+        let write = self.boundary("purchases.name", |state| {
+            if state.purchase_names.get(key).map_or(0, |(_, version)| *version) != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.purchase_names.insert(key.clone(), (named.clone(), expected + 1));
+            Ok(expected + 1)
+        });
+        write.await.unwrap_or_else(|_| Err(storage("purchases.name").into()))
     }
 }
 

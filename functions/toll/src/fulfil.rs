@@ -1,0 +1,89 @@
+//! From a claim to a reply: the answer is made and kept, its payment settled.
+
+use crate::{Ports, answer, reply, sell::Sale};
+use audit::{Change, CommitError, Record, TollStatus};
+use domain::{
+    Timestamp,
+    ports::Versioned,
+    toll::{Purchase, Stage},
+};
+use runtime::{http::Reply, telemetry};
+use serde_json::json;
+
+impl Sale<'_> {
+    /// Makes the answer of a claimed purchase, keeps it, and settles.
+    pub(crate) async fn answer(&self, purchase: Versioned<Purchase>, owner: &str) -> Result<Reply, CommitError> {
+        let journal = self.ports.journal;
+        let id = purchase.value.id().clone();
+        let (offer, query, evaluation) = (self.offer, &self.query, &self.evaluation);
+        let made = answer::make(self.ports, self.settings, &id, offer, query, evaluation, self.asked_at).await;
+        let answer = match made.answer {
+            Ok(answer) => answer,
+            Err(why) => {
+                tracing::warn!(purchase = id.reference(), why, "no answer");
+                let give_up = |purchase: &mut Purchase, now: Timestamp| {
+                    if purchase.give_up(owner).is_err() {
+                        return Change::nothing(());
+                    }
+                    let mut records = made.records.clone();
+                    records.push(Record::toll(now, self.asked_at, TollStatus::RagFail, &why));
+                    Change::recorded(if purchase.repeat() { records } else { Vec::new() }, ())
+                };
+                journal.commit(purchase, give_up).await?.settle().await;
+                return Ok(reply::no_answer());
+            }
+        };
+        let is_direct = purchase.value.signed().is_none();
+        let keep = |purchase: &mut Purchase, now: Timestamp| {
+            if purchase.answer(owner, answer.clone(), now).is_err() {
+                return Change::nothing(false);
+            }
+            let mut records = made.records.clone();
+            if is_direct {
+                let facts = json!({ "confirmed": true, "made": answer.facts });
+                records.push(Record::toll(now, self.asked_at, TollStatus::Ok, "").with_details(facts));
+            }
+            Change::recorded(records, true)
+        };
+        let (purchase, kept) = journal.commit(purchase, keep).await?.unsettled();
+        if kept { self.settle(purchase).await } else { Ok(reply::in_progress()) }
+    }
+
+    /// The answer is kept: whether it leaves is for the settlement to say.
+    async fn settle(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
+        let Ports { journal, facilitator, node, .. } = self.ports;
+        let ports = settlement::Ports { journal, facilitator, node };
+        match settlement::settle(ports, purchase, self.asked_at).await {
+            Ok(purchase) => Ok(self.conclude(&journal.flush(purchase).await.value)),
+            Err(error) => {
+                tracing::error!(error = telemetry::chain(&error), "what came of a settlement is not kept");
+                Ok(reply::settlement_pending())
+            }
+        }
+    }
+
+    /// An answer that is kept, and whose settlement had no good end: tried again while the payment's time lasts.
+    pub(crate) async fn settle_again(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
+        let now = self.ports.journal.clock.now();
+        if purchase.value.signed().is_none_or(|signed| now >= signed.valid_before) {
+            return Ok(reply::settlement_pending());
+        }
+        let count = |purchase: &mut Purchase, now: Timestamp| match purchase.settle_again(now) {
+            Ok(()) => Change::save(()),
+            Err(_) => Change::nothing(()),
+        };
+        let (purchase, ()) = self.ports.journal.commit(purchase, count).await?.unsettled();
+        self.settle(purchase).await
+    }
+
+    fn conclude(&self, purchase: &Purchase) -> Reply {
+        match purchase.stage() {
+            Stage::Settled { answer, .. } => reply::answer(purchase, answer, self.means.version()),
+            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => self.required(&problem.why),
+            Stage::Settling { .. } => reply::settlement_pending(),
+            Stage::Unanswered | Stage::Working { .. } => reply::in_progress(),
+            Stage::Lapsed { .. } => self.required("the payment's time is over, and it was never settled"),
+            Stage::Owed { .. } => reply::owed(),
+        }
+    }
+}
