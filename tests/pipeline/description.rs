@@ -1,7 +1,7 @@
 //! The API's description against the types that the handlers use.
 
 use authority::State;
-use domain::{Colour, Tier, query::MAX_CHARACTERS, verdict::DIMENSIONS};
+use domain::{Colour, Tier, query::MAX_CHARACTERS, toll::Offer, verdict::DIMENSIONS};
 use serde_json::{Value, json};
 
 fn document() -> Value {
@@ -18,6 +18,21 @@ fn it_lists_the_values_that_the_types_have() {
     assert_eq!(schemas["AuthorityState"]["enum"], json!(State::ALL));
     assert_eq!(schemas["Verdict"]["properties"]["breakdown"]["required"], json!(DIMENSIONS));
     assert_eq!(schemas["Question"]["maxLength"], json!(MAX_CHARACTERS));
+}
+
+/// What is sold to agents, at its price and up to its length.
+#[test]
+fn it_describes_every_offer_as_it_is_sold() {
+    let document = document();
+    for offer in Offer::ALL {
+        let post = &document["paths"][offer.path()]["post"];
+        let summary = post["summary"].as_str().unwrap();
+        assert!(summary.ends_with(&format!(" for {:.2} USDC", offer.dollars())), "{summary}");
+        let query = &post["requestBody"]["content"]["application/json"]["schema"]["properties"]["query"];
+        assert_eq!(query["maxLength"], json!(offer.longest()), "{}", offer.path());
+    }
+    let sold: Vec<_> = Offer::ALL.into_iter().map(Offer::path).collect();
+    assert_eq!(document["components"]["schemas"]["Answer"]["properties"]["endpoint"]["enum"], json!(sold));
 }
 
 /// A session id is described by the rule that the pages apply.

@@ -1,6 +1,6 @@
 //! Which page or reply each path gets.
 
-use crate::{Asked, followup, health, machines, pages, retrieve};
+use crate::{Asked, agents, followup, health, machines, pages, retrieve};
 use audit::Journal;
 use domain::{
     SessionId,
@@ -22,6 +22,8 @@ pub struct Ports<'a> {
     pub meter: &'a dyn Meter,
     pub asked: &'a Asked,
     pub submissions: &'a dyn Submissions,
+    /// The site's own address.
+    pub site: &'a str,
 }
 
 /// Handles one request.
@@ -29,6 +31,8 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
     match request.path() {
         "/" => html(200, pages::front()),
         "/oracle/result" => html(200, pages::result()),
+        "/agents" => html(200, &agents::page(ports.site)),
+        "/llms.txt" => Reply::text(200, agents::llms_txt(ports.site)),
         "/openapi.json" => machines::openapi(),
         "/.well-known/security.txt" => machines::security_txt(ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,

@@ -2,6 +2,7 @@
 //!
 //! It never calls the model: a verdict that is not there yet is ordered, and the page asks again.
 
+mod agents;
 mod asked;
 mod followup;
 mod handle;

@@ -20,6 +20,7 @@ fn main() -> Result<(), Error> {
             meter: &System,
             asked: &Asked::default(),
             submissions: &DynamoSubmissions(&stores.sales),
+            site: &backend.site()?,
         };
         serve::requests(|request| handle(ports, request)).await
     })

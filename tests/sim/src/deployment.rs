@@ -179,6 +179,7 @@ impl<'w> Deployment<'w> {
             meter: self.world,
             asked: &self.asked,
             submissions: self.world,
+            site: "https://oracle.example",
         };
         result::handle(ports, request).await
     }

@@ -1,0 +1,103 @@
+//! What agents read before they buy: the page `/agents`, and `/llms.txt` for models.
+
+use crate::pages::{Page, assemble};
+use domain::toll::Offer;
+
+/// The examples that the page shows. The deployed tests run them as they are served.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("{{example_curl}}", include_str!("../pages/agents/buy.sh")),
+    ("{{example_typescript}}", include_str!("../pages/agents/buy.ts")),
+    ("{{example_rust}}", include_str!("../pages/agents/buy.rs")),
+];
+
+/// The site's address in the examples.
+const EXAMPLE_SITE: &str = "https://oracle.example";
+
+/// The page (`GET /agents`): prices, how a purchase goes, three examples for this site.
+pub(crate) fn page(site: &str) -> Page {
+    let offers: Vec<String> = Offer::ALL.into_iter().map(row).collect();
+    let filled = include_str!("../pages/agents.html").replace("{{offers}}", &offers.join("\n"));
+    let filled = EXAMPLES.into_iter().fold(filled, |page, (place, example)| {
+        page.replace(place, &escaped(example.trim_end().replace(EXAMPLE_SITE, site).as_str()))
+    });
+    assemble(&filled, None)
+}
+
+fn row(offer: Offer) -> String {
+    let (path, description) = (offer.path(), escaped(offer.description()));
+    let longest = grouped(offer.longest());
+    format!(
+        "<div><dt><code>POST {path}</code> <span class=\"nowrap\">{} USDC</span></dt>\
+         <dd>{description} Up to {longest} characters.</dd></div>",
+        dollars(offer)
+    )
+}
+
+fn dollars(offer: Offer) -> String {
+    format!("{:.2}", offer.dollars())
+}
+
+/// Thousands apart from the rest, as people write them.
+fn grouped(number: usize) -> String {
+    match (number / 1000, number % 1000) {
+        (0, rest) => rest.to_string(),
+        (thousands, rest) => format!("{thousands},{rest:03}"),
+    }
+}
+
+/// Text for a page's markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// `GET /llms.txt` (llmstxt.org): the same for a model, in few words.
+pub(crate) fn llms_txt(site: &str) -> String {
+    let offer = |offer: Offer| {
+        format!(
+            "- `POST {site}{}`, {} USDC, up to {} characters: {}\n",
+            offer.path(),
+            dollars(offer),
+            grouped(offer.longest()),
+            offer.description()
+        )
+    };
+    let offers: String = Offer::ALL.into_iter().map(offer).collect();
+    include_str!("../pages/agents/llms.txt").replace("{{offers}}\n", &offers).replace(EXAMPLE_SITE, site)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: &str = "https://verdicts.example";
+
+    #[test]
+    fn the_page_names_every_offer_with_its_price_and_this_site() {
+        let html = page(SITE).html;
+        for (path, price) in
+            [("/query", "0.05"), ("/query/full", "0.25"), ("/query/premium", "1.00"), ("/analyze", "0.25")]
+        {
+            let row = format!("<dt><code>POST {path}</code> <span class=\"nowrap\">{price} USDC</span></dt>");
+            assert!(html.contains(&row), "{row}");
+        }
+        assert_eq!(html.matches("https://verdicts.example/query").count(), 2, "TypeScript and Rust");
+        assert!(html.contains("ORACLE=https://verdicts.example\n"));
+        assert!(!html.contains("oracle.example") && !html.contains("{{"));
+        assert!(html.contains("-&gt; Result&lt;(), Box&lt;dyn std::error::Error&gt;&gt;"), "an example is text");
+    }
+
+    #[test]
+    fn a_model_reads_the_same_offers() {
+        let text = llms_txt(SITE);
+        assert!(text.starts_with("# Oracle by 42 Sisters AI\n\n> "));
+        assert_eq!(text.lines().filter(|line| line.starts_with("- `POST https://verdicts.example/")).count(), 4);
+        assert!(text.contains("/analyze`, 0.25 USDC, up to 20,000 characters: "));
+        assert!(!text.contains("oracle.example") && !text.contains("{{"));
+        assert_eq!(filter::Filter::embedded().check(&text).outcome, filter::Outcome::Pass);
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([grouped(5), grouped(4_000), grouped(20_050)], ["5", "4,000", "20,050"]);
+    }
+}
