@@ -24,6 +24,10 @@ fn statements(role: &Value) -> Vec<&Value> {
 
 /// Whether a resource is everything inside one bucket of this template, or inside one folder of it: the only star
 /// there may be, for objects have no names until they are written.
+/// The stack itself, as CloudFormation checks a call that names it: with any id.
+const THIS_STACK: &str =
+    "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${AWS::StackName}/*";
+
 fn is_inside_our_bucket(template: &Template, resource: &Value) -> bool {
     let Some(id) = target(resource) else { return false };
     let inside = resource["Fn::Sub"].as_str().and_then(|name| name.strip_prefix(&format!("${{{id}.Arn}}/")));
@@ -52,7 +56,7 @@ fn no_wildcards(template: &Template) -> Vec<String> {
             let nameless = |action: &&Value| WITHOUT_RESOURCES.iter().any(|read| **action == **read);
             let is_nameless = list(&statement["Action"]).iter().all(nameless);
             for resource in list(&statement["Resource"]) {
-                if is_nameless && resource == "*" || target(resource) == Some("AWS::StackId") {
+                if is_nameless && resource == "*" || resource["Fn::Sub"] == THIS_STACK {
                     continue;
                 }
                 let ours = target(resource).is_some_and(|target| !template.resource(target).is_null());
@@ -131,9 +135,9 @@ fn handed<'a>(template: &'a Template, function: &'a Value) -> BTreeSet<&'a str> 
 
 fn granted_is_handed((id, function): Resource<'_>, template: &Template) -> Vec<String> {
     let role = template.resource(target(&function["Properties"]["Role"]).unwrap_or_default());
+    let resources = statements(role).into_iter().flat_map(|statement| list(&statement["Resource"]));
     let granted: BTreeSet<&str> =
-        statements(role).into_iter().flat_map(|statement| list(&statement["Resource"])).filter_map(target).collect();
-    let granted: BTreeSet<&str> = granted.into_iter().filter(|id| *id != "AWS::StackId").collect();
+        resources.filter(|resource| resource["Fn::Sub"] != THIS_STACK).filter_map(target).collect();
     let handed = handed(template, function);
     let missing = handed.difference(&granted).map(|resource| format!("{id} is given {resource} and may not touch it"));
     let excess = granted.difference(&handed).map(|resource| format!("{id} may touch {resource} and is not given it"));

@@ -1,0 +1,155 @@
+//! A configuration: ports, permissions, what the public can reach, and the age of secrets.
+
+use super::{Evidence, each};
+use crate::assessment::{Reason, shown_name};
+use serde::{Deserialize, Serialize};
+
+/// A secret should be changed after so many days.
+const STALE_SECRET_DAYS: u64 = 90;
+
+/// It must be after so many.
+const EXPIRED_SECRET_DAYS: u64 = 365;
+
+/// A configuration.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Configuration {
+    /// Ports that listen.
+    pub ports: Option<Vec<Port>>,
+    /// What is permitted.
+    pub permissions: Option<Vec<Permission>>,
+    /// What the public can reach.
+    pub public: Option<Vec<Exposure>>,
+    /// Secrets and their age.
+    pub secrets: Option<Vec<SecretAge>>,
+}
+
+/// A port that listens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub struct Port {
+    pub port: u16,
+    pub address: String,
+    #[serde(default)]
+    pub process: String,
+    #[serde(default)]
+    pub whitelisted: bool,
+}
+
+/// A permission: a file's mode, or a role's action and resource.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub struct Permission {
+    pub what: String,
+    #[serde(default)]
+    pub mode: Option<String>,
+    #[serde(default)]
+    pub action: Option<String>,
+    #[serde(default)]
+    pub resource: Option<String>,
+}
+
+/// Something that the public can reach.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub struct Exposure {
+    pub what: String,
+    pub intended: bool,
+}
+
+/// A secret and the days since it was last changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub struct SecretAge {
+    pub name: String,
+    pub age_days: u64,
+}
+
+impl Evidence for Configuration {
+    fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = each(
+            self.ports.as_ref(),
+            "the ports",
+            |of| format!("{of} ports were looked at: in order."),
+            |port| {
+                let is_local = ["127.", "::1", "localhost"].iter().any(|local| port.address.starts_with(local));
+                let process = if port.process.is_empty() { "unknown".to_owned() } else { shown_name(&port.process) };
+                (!is_local && !port.whitelisted).then(|| {
+                Reason::fault(format!(
+                    "Port {} is listening on {}. Process: {process}. Not in the whitelist. Unauthorized external exposure.",
+                    port.port,
+                    shown_name(&port.address)
+                ))
+            })
+            },
+        );
+        reasons.extend(each(
+            self.permissions.as_ref(),
+            "the permissions",
+            |of| format!("{of} permissions were looked at: in order."),
+            |permission| {
+                let is_open = permission.mode.as_deref().is_some_and(|mode| mode.ends_with(['2', '3', '6', '7']));
+                let is_all = |of: &Option<String>| of.as_deref().is_some_and(|of| of == "*" || of.ends_with(":*"));
+                let what = shown_name(&permission.what);
+                if is_open {
+                    return Some(Reason::fault(format!("Everybody may write {what}.")));
+                }
+                (is_all(&permission.action) || permission.resource.as_deref() == Some("*"))
+                    .then(|| Reason::fault(format!("The permission of {what} names no action or no resource.")))
+            },
+        ));
+        reasons.extend(each(
+            self.public.as_ref(),
+            "what the public can reach",
+            |of| format!("{of} public addresses were looked at: in order."),
+            |exposure| {
+                (!exposure.intended)
+                    .then(|| Reason::fault(format!("The public can reach {}.", shown_name(&exposure.what))))
+            },
+        ));
+        reasons.extend(each(
+            self.secrets.as_ref(),
+            "the secrets' age",
+            |of| format!("{of} secrets were looked at: in order."),
+            |secret| {
+                let (name, days) = (shown_name(&secret.name), secret.age_days);
+                if days > EXPIRED_SECRET_DAYS {
+                    return Some(Reason::fault(format!("The secret {name} is {days} days old.")));
+                }
+                (days > STALE_SECRET_DAYS).then(|| Reason::caution(format!("The secret {name} is {days} days old.")))
+            },
+        ));
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{assessment::Verdict, evidence::verdict_of as verdict};
+
+    #[test]
+    fn a_configuration_is_judged_by_ports_permissions_exposure_and_secrets() {
+        let whole = r#"{"ports":[{"port":8891,"address":"127.0.0.1"},{"port":443,"address":"0.0.0.0","whitelisted":true}],
+            "permissions":[{"what":"key","mode":"600"}],"public":[{"what":"site","intended":true}],
+            "secrets":[{"name":"stripe","age_days":90}]}"#;
+        assert_eq!(verdict::<Configuration>(whole).0, Verdict::Green);
+        for (was, is, expected) in [
+            ("127.0.0.1", "0.0.0.0", Verdict::Red),
+            ("\"600\"", "\"777\"", Verdict::Red),
+            ("true}],\n            \"secrets\"", "false}],\n            \"secrets\"", Verdict::Red),
+            (":90", ":91", Verdict::Amber),
+            (":90", ":366", Verdict::Red),
+            ("\"permissions\":[{\"what\":\"key\",\"mode\":\"600\"}],", "", Verdict::Null),
+        ] {
+            assert!(whole.contains(was), "{was}");
+            assert_eq!(verdict::<Configuration>(&whole.replace(was, is)).0, expected, "{is}");
+        }
+        let (_, text) = verdict::<Configuration>(&whole.replace("127.0.0.1", "0.0.0.0"));
+        assert!(text.contains("Port 8891 is listening on 0.0.0.0. Process: unknown. Not in the whitelist."), "{text}");
+    }
+}

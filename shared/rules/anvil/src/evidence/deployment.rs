@@ -1,0 +1,112 @@
+//! A deployment: the smoke test, alarms, the template's changes and the canary.
+
+use super::{Evidence, KernelValues, Score, each, not_observed};
+use crate::{
+    assessment::{Reason, shown_name},
+    forge::{ForgeFigures, SmokeScore},
+};
+use serde::{Deserialize, Serialize};
+
+/// Fewer requests say nothing about a canary.
+const FEWEST_CANARY_REQUESTS: u64 = 100;
+
+/// Failed requests per thousand that a canary may have.
+const CANARY_ERRORS_PER_THOUSAND: u64 = 10;
+
+/// A deployment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Deployment {
+    /// Stages of the smoke test.
+    pub smoke: Option<Score>,
+    /// Alarms that are ringing.
+    pub alarms: Option<Vec<String>>,
+    /// Resources that hold data and would be removed or replaced.
+    pub removed: Option<Vec<String>>,
+    /// What the new version does with a part of the traffic.
+    pub canary: Option<Canary>,
+    /// Kernels, where they are measured.
+    pub kernels: KernelValues,
+}
+
+/// A canary's figures.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canary {
+    /// Requests that it served.
+    pub requests: u64,
+    /// Requests that failed.
+    pub errors: u64,
+}
+
+impl Evidence for Deployment {
+    fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = vec![smoke(self.smoke, "the smoke test's stages")];
+        let rings = |alarm: &String| Some(Reason::fault(format!("Alarm: {}.", shown_name(alarm))));
+        reasons.extend(each(self.alarms.as_ref(), "the alarms", |_| "No alarm is raised.".to_owned(), rings));
+        let is_removed = |what: &String| Some(Reason::fault(format!("Would remove or replace {}.", shown_name(what))));
+        reasons.extend(each(
+            self.removed.as_ref(),
+            "the template's changes",
+            |_| "No resource with data is removed or replaced.".to_owned(),
+            is_removed,
+        ));
+        reasons.push(match self.canary {
+            None => not_observed("the canary's figures"),
+            Some(Canary { requests, errors }) if errors > requests => Reason::missing(
+                format!("{errors} of {requests} canary requests cannot have failed."),
+                "the canary's figures",
+            ),
+            Some(Canary { requests, errors }) if requests < FEWEST_CANARY_REQUESTS => {
+                let few = format!(
+                    "The canary failed {errors} of {requests} requests; {} would say something.",
+                    FEWEST_CANARY_REQUESTS
+                );
+                if errors == 0 { Reason::caution(few) } else { Reason::blocked(few) }
+            }
+            Some(Canary { requests, errors }) if errors * 1000 > requests * CANARY_ERRORS_PER_THOUSAND => {
+                Reason::fault(format!("The canary failed {errors} of {requests} requests."))
+            }
+            Some(Canary { requests, errors }) => {
+                Reason::sound(format!("The canary failed {errors} of {requests} requests."))
+            }
+        });
+        reasons
+    }
+
+    fn kernels(&self) -> KernelValues {
+        self.kernels.clone()
+    }
+}
+
+fn smoke(score: Option<Score>, what: &str) -> Reason {
+    let Some(score) = score.and_then(|score| SmokeScore::new(score.passed, score.of)) else {
+        return not_observed(what);
+    };
+    let figures = ForgeFigures { smoke: vec![score], ..ForgeFigures::default() };
+    figures.judge(false).pop().unwrap_or_else(|| not_observed(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{assessment::Verdict, evidence::verdict_of as verdict};
+
+    #[test]
+    fn a_deployment_is_sound_only_with_all_four_observations() {
+        let whole =
+            r#"{"smoke":{"passed":10,"of":10},"alarms":[],"removed":[],"canary":{"requests":1000,"errors":10}}"#;
+        assert_eq!(verdict::<Deployment>(whole).0, Verdict::Green);
+        for (was, is, expected) in [
+            ("\"passed\":10", "\"passed\":9", Verdict::Red),
+            ("\"alarms\":[]", "\"alarms\":[\"verdict failed\"]", Verdict::Red),
+            ("\"removed\":[]", "\"removed\":[\"Table\"]", Verdict::Red),
+            ("\"errors\":10", "\"errors\":11", Verdict::Red),
+            ("\"requests\":1000", "\"requests\":99", Verdict::Hold),
+            ("\"alarms\":[],", "", Verdict::Null),
+            (",\"canary\":{\"requests\":1000,\"errors\":10}", "", Verdict::Null),
+        ] {
+            assert_eq!(verdict::<Deployment>(&whole.replace(was, is)).0, expected, "{is}");
+        }
+    }
+}

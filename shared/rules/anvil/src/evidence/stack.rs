@@ -1,0 +1,74 @@
+//! A running stack: each thing that `oracle status` looks at.
+
+use super::Evidence;
+use crate::assessment::{Reason, shown_name};
+use serde::{Deserialize, Serialize};
+
+/// How one thing of a running stack stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// In order.
+    Ok,
+    /// Nobody has measured it.
+    Unmeasured,
+    /// A human has something to do, and time for it.
+    Waiting,
+    /// It could not be asked.
+    Unknown,
+    /// Somebody must look now.
+    Wrong,
+}
+
+/// One thing of a running stack.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub struct Check {
+    pub what: String,
+    pub state: Standing,
+}
+
+/// A running stack.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Stack {
+    /// Everything that was looked at.
+    pub checks: Vec<Check>,
+}
+
+impl Evidence for Stack {
+    fn reasons(&self) -> Vec<Reason> {
+        let reason = |check: &Check| {
+            let what = shown_name(&check.what);
+            match check.state {
+                Standing::Ok => Reason::sound(format!("{what}: in order.")),
+                Standing::Waiting => Reason::caution(format!("{what}: waits for a human.")),
+                Standing::Unmeasured => Reason::missing(format!("{what}: not measured."), what),
+                Standing::Unknown => Reason::blocked(format!("{what}: could not be asked.")),
+                Standing::Wrong => Reason::fault(format!("{what}: wrong.")),
+            }
+        };
+        self.checks.iter().map(reason).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{assessment::Verdict, evidence::verdict_of as verdict};
+
+    #[test]
+    fn a_stack_stands_as_its_worst_check_does() {
+        for (state, expected) in [
+            ("ok", Verdict::Green),
+            ("waiting", Verdict::Amber),
+            ("unmeasured", Verdict::Null),
+            ("unknown", Verdict::Hold),
+            ("wrong", Verdict::Red),
+        ] {
+            let document =
+                format!(r#"{{"checks":[{{"what":"alarms","state":"ok"}},{{"what":"RED queue","state":"{state}"}}]}}"#);
+            assert_eq!(verdict::<Stack>(&document).0, expected);
+        }
+        assert_eq!(verdict::<Stack>(r#"{"checks":[]}"#).0, Verdict::Null);
+    }
+}
