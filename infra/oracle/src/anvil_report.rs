@@ -86,13 +86,22 @@ fn row(entry: &Entry) -> Row {
 
 /// The page; the newest verdict first.
 fn page(entries: &[Entry], made_at: &str) -> String {
-    let about = format!("{} verdicts · made {}", entries.len(), escaped(made_at));
+    let count = if entries.len() == 1 { "1 verdict".to_owned() } else { format!("{} verdicts", entries.len()) };
+    let about = format!("{count} · made {}", escaped(made_at));
     let mut html = head("Quality gate", "Quality gate", &about);
+    let mut unmeasured = Vec::new();
     for kernel in Kernel::ALL {
         let values: Vec<(&str, f64)> =
             entries.iter().filter_map(|entry| Some((entry.at.as_str(), *entry.kernels.get(&kernel)?))).collect();
         let title = format!("{} {}", kernel.symbol(), kernel.threshold());
+        if values.is_empty() {
+            unmeasured.push(title);
+            continue;
+        }
         let _ = writeln!(html, "<section><h2>{}</h2>{}</section>", escaped(&title), chart(kernel, &values));
+    }
+    if !unmeasured.is_empty() {
+        let _ = writeln!(html, "<p class=\"none\">Not measured: {}.</p>", escaped(&unmeasured.join(", ")));
     }
     for entry in entries.iter().rev() {
         let _ = write!(
@@ -128,9 +137,6 @@ fn page(entries: &[Entry], made_at: &str) -> String {
 
 /// One kernel's values in their order, with its threshold as a line. The scale holds both.
 fn chart(kernel: Kernel, values: &[(&str, f64)]) -> String {
-    if values.is_empty() {
-        return "<p class=\"none\">Not measured.</p>".to_owned();
-    }
     let limit = kernel.bound().limit().to_f64();
     let all = || values.iter().map(|(_, value)| *value).chain([limit]).filter(|value| value.is_finite());
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
@@ -194,7 +200,9 @@ mod tests {
         assert!(html.contains("&lt;b&gt;the forge") && !html.contains("<b>"));
         assert_eq!(html.matches("<circle").count(), 3);
         assert_eq!(html.matches("r=\"4\" fill=\"var(--warn)\"").count(), 1, "one value is beyond the threshold");
-        assert_eq!(html.matches("Not measured.").count(), 4);
+        assert!(
+            html.contains("Not measured: Ψχ ≤ 0.15, ΔΓ ≤ 0.1, ΩQ ≥ 0.85, λ_c ≤ 0.15.") && html.contains("3 verdicts")
+        );
         assert!(html.contains(">0.974</text>") && html.contains("<code>aaaaaaaaaaaa</code>"));
         assert!(!html.contains("<script") && !html.contains("http"));
     }
