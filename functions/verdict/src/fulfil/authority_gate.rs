@@ -1,9 +1,9 @@
 //! What the authority gate says of a paid question: a Payment Link's did not come through checkout.
 
-use authority::{Evaluation, HumanLock, State};
+use authority::{Evaluation, State};
 use domain::{
     Sale, Timestamp,
-    sale::{self, Declined, Helper, Purchase},
+    sale::{Declined, Helper, Purchase},
 };
 
 /// The evaluation of a question that may be answered: because it is sold, or because people approved this very one.
@@ -32,13 +32,7 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
         state: evaluation.state().to_string(),
         reason: evaluation.reason_code().to_owned(),
         domain: evaluation.domain().to_owned(),
-        lock: match evaluation.human_lock() {
-            HumanLock::Never => sale::HumanLock::Never,
-            HumanLock::Nobody => sale::HumanLock::Nobody,
-            HumanLock::People { persons, roles, sources } => {
-                sale::HumanLock::People { persons, roles: owned(&roles), sources: owned(sources) }
-            }
-        },
+        lock: evaluation.human_lock(),
         helpers: evaluation
             .resources()
             .iter()

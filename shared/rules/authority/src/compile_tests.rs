@@ -78,3 +78,32 @@ fn every_fault_is_named_with_file_line_and_rule() {
         assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
     }
 }
+
+#[test]
+fn a_part_extends_its_domain_and_its_faults_are_named_with_its_own_file() {
+    let axis = "[[axis]]\nkey = \"request\"\ntype = \"enum\"\nvalues = [\"advice\"]\n";
+    let treatment = "[[treatment]]\nrequest = \"advice\"\nstate = \"BLOCKED\"\nreason = \"advice\"\n";
+    let with_part = |part: &str| {
+        let source = |name: &str, text: String| Source { name: name.to_owned(), text };
+        let domain = source("general.toml", format!("{HEAD}{axis}{treatment}"));
+        generate(vec![domain, source("more.toml", part.to_owned())]).map_err(|error| error.to_string())
+    };
+    let mapping = "[[mapping]]\nid = \"m\"\nsets = \"request=advice\"\nany = [\"x\"]\n";
+    let tables = with_part(&format!("part_of = \"general\"\n{mapping}")).unwrap();
+    assert!(tables.contains("file: \"more.toml\", line: 3"), "{tables}");
+    for (part, expected) in [
+        ("part_of = \"genral\"\n".to_owned(), "more.toml:1: genral: there is no domain of this name"),
+        ("part_of = \"general\"\n[[treatment]]\n".to_owned(), "more.toml:2: form of the file: unknown field"),
+        (
+            format!("part_of = \"general\"\n{}", mapping.replace("request=", "place=")),
+            "more.toml:3: m: there is no axis \"place\"",
+        ),
+        (
+            "part_of = \"general\"\n[concepts]\n\"#shoes\" = [\"my shoes\"]\n".to_owned(),
+            "more.toml:3: #shoes: there is no quantity of this name",
+        ),
+    ] {
+        let problem = with_part(&part).unwrap_err();
+        assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
+    }
+}

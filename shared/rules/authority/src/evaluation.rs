@@ -1,5 +1,6 @@
 //! Evaluates a text and says what was decided, by which rules, and what a page or a prompt needs to know.
 
+use domain::sale::HumanLock;
 use filter::Filter;
 use serde::Serialize;
 
@@ -31,25 +32,6 @@ pub struct AxisValue {
     pub source: MappingSource,
     /// The bytes that say so.
     pub quote: Quote,
-}
-
-/// Who may let a question be answered that the gate declines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum HumanLock {
-    /// No human may: child safety and self-harm.
-    Never,
-    /// The domain names nobody for it, or it is not a matter of approval.
-    Nobody,
-    /// So many different people with one of these roles, and a credential of one of these registers.
-    People {
-        /// How many.
-        persons: u8,
-        /// Their roles.
-        roles: Vec<&'static str>,
-        /// The registers.
-        sources: &'static [&'static str],
-    },
 }
 
 /// A rule that had a say, by the place of its definition.
@@ -251,9 +233,9 @@ impl Evaluation {
     #[must_use]
     pub fn deciding_rules(&self) -> Vec<DecidingRule> {
         let mut rules: Vec<_> = self.decision.rules.iter().collect();
-        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.state), rule.domain, rule.line));
+        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.state), rule.domain, rule.file, rule.line));
         let named = |rule: &&crate::engine::decide::Deciding| DecidingRule {
-            place: format!("{}:{}", DOMAINS[usize::from(rule.domain)].file, rule.line),
+            place: format!("{}:{}", rule.file, rule.line),
             rule: format!("{}/{}", DOMAINS[usize::from(rule.domain)].name, rule.rule),
             state: rule.state,
             why: rule.why,
@@ -303,10 +285,11 @@ impl Evaluation {
         if roles.is_empty() || !is_decidable {
             return HumanLock::Nobody;
         }
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         HumanLock::People {
             persons: if domain.two_persons { 2 } else { 1 },
-            roles,
-            sources: domain.verification_sources,
+            roles: owned(&roles),
+            sources: owned(domain.verification_sources),
         }
     }
 

@@ -34,7 +34,7 @@ mod text;
 
 pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
 pub use evaluation::{
-    AxisValue, Contact, DecidingRule, Evaluation, HumanLock, ReplyProblem, evaluate, evaluate_followup, evaluate_turns,
+    AxisValue, Contact, DecidingRule, Evaluation, ReplyProblem, evaluate, evaluate_followup, evaluate_turns,
     vocabulary_hash,
 };
 pub use evidence::{

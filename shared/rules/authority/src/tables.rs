@@ -73,6 +73,8 @@ pub(crate) struct Pattern {
 #[derive(Debug)]
 pub(crate) struct Mapping {
     pub(crate) id: &'static str,
+    /// The file that has it: its domain's or a part of it.
+    pub(crate) file: &'static str,
     pub(crate) line: u32,
     pub(crate) axis: u16,
     pub(crate) value: &'static str,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use toml::Spanned;
 
 use super::lexicon::{Lexicon, slips};
-use super::ontology::{Ontology, Text, parse};
+use super::ontology::{Files, Ontology, Text};
 use super::resolve::{Pattern, alternatives, define, pattern};
 use super::{DataError, Source};
 use crate::tables::{ConceptId, hash};
@@ -45,25 +45,22 @@ struct Generator {
 
 /// Reads the files and writes the tables.
 pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
-    let mut files = Vec::new();
-    for source in sources {
-        let ontology = parse(&source)?;
-        files.push((source, ontology));
-    }
+    let all = Files::parse(sources)?;
     let mut lexicon = Lexicon::new();
-    define(&mut lexicon, &files)?;
+    define(&mut lexicon, &all)?;
+    let files = &all.domains;
     let groups = files.iter().flat_map(|(_, file)| &file.resource).map(|resource| resource.group.clone()).collect();
     let mut generator = Generator { lexicon, axes: Axes::new(), groups, patterns: Vec::new(), out: String::new() };
-    generator.axes(&files)?;
-    generator.domains(&files)?;
-    generator.mappings(&files)?;
-    generator.treatments(&files)?;
-    generator.high_stakes(&files)?;
-    generator.suffixes(&files)?;
-    generator.negative_constraints(&files)?;
+    generator.axes(files)?;
+    generator.domains(files)?;
+    generator.mappings(&all)?;
+    generator.treatments(files)?;
+    generator.high_stakes(files)?;
+    generator.suffixes(files)?;
+    generator.negative_constraints(&all)?;
     generator.patterns();
     generator.lexicon.apply_stems();
-    generator.spellings(&files)?;
+    generator.spellings(files)?;
     generator.stems();
     generator.words();
     Ok(generator.out)
@@ -187,47 +184,46 @@ impl Generator {
         found.copied().ok_or_else(|| source.error(offset, rule, format!("there is no axis {key:?} in this file")))
     }
 
-    fn mappings(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+    fn mappings(&mut self, files: &Files) -> Result<(), DataError> {
         let (mut lines, mut count) = (String::new(), 0_u16);
         let mut ids = BTreeMap::new();
-        for (domain, (source, ontology)) in files.iter().enumerate() {
-            for mapping in &ontology.mapping {
-                let (id, offset) = (mapping.id.get_ref(), mapping.id.span().start);
-                if ids.insert((domain, id.clone()), ()).is_some() {
-                    return Err(source.error(offset, id, "the mapping is defined twice"));
-                }
-                let Some((key, value)) = mapping.sets.split_once('=') else {
-                    return Err(source.error(offset, id, "sets must be axis=value"));
-                };
-                let axis = self.axis_named(source, domain, offset, id, key)?;
-                let definition = &ontology.axis.iter().find(|axis| axis.key.get_ref() == key);
-                if let Some(axis) = definition {
-                    if axis.oracle_only {
-                        return Err(source.error(offset, id, format!("only an oracle may set {key}")));
-                    }
-                    let known = axis.values.is_empty() || axis.values.iter().any(|known| known == value);
-                    if value != "#" && !known {
-                        return Err(source.error(offset, id, format!("{key} has no value {value:?}")));
-                    }
-                }
-                self.add_patterns(source, id, count, false, &mapping.any)?;
-                let exceptions = self.add_patterns(source, id, count, true, &mapping.except)?;
-                let mut with = Vec::new();
-                for group in &mapping.with {
-                    with.push(self.condition(source, id, group)?);
-                }
-                let without = self.conditions(source, id, &mapping.without)?;
-                let apart_from = self.conditions(source, id, &mapping.apart_from)?;
-                let with: Vec<String> = with.iter().map(|group| format!("&{group:?}")).collect();
-                let _ = writeln!(
-                    lines,
-                    "    Mapping {{ id: {id:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, with: &[{}], without: &{without:?}, apart_from: &{apart_from:?}, negatable: {} }},",
-                    source.line(offset),
-                    with.join(", "),
-                    mapping.negatable
-                );
-                count += 1;
+        for (domain, source, ontology, mapping) in files.mappings() {
+            let (id, offset) = (mapping.id.get_ref(), mapping.id.span().start);
+            if ids.insert((domain, id.clone()), ()).is_some() {
+                return Err(source.error(offset, id, "the mapping is defined twice"));
             }
+            let Some((key, value)) = mapping.sets.split_once('=') else {
+                return Err(source.error(offset, id, "sets must be axis=value"));
+            };
+            let axis = self.axis_named(source, domain, offset, id, key)?;
+            let definition = &ontology.axis.iter().find(|axis| axis.key.get_ref() == key);
+            if let Some(axis) = definition {
+                if axis.oracle_only {
+                    return Err(source.error(offset, id, format!("only an oracle may set {key}")));
+                }
+                let known = axis.values.is_empty() || axis.values.iter().any(|known| known == value);
+                if value != "#" && !known {
+                    return Err(source.error(offset, id, format!("{key} has no value {value:?}")));
+                }
+            }
+            self.add_patterns(source, id, count, false, &mapping.any)?;
+            let exceptions = self.add_patterns(source, id, count, true, &mapping.except)?;
+            let mut with = Vec::new();
+            for group in &mapping.with {
+                with.push(self.condition(source, id, group)?);
+            }
+            let without = self.conditions(source, id, &mapping.without)?;
+            let apart_from = self.conditions(source, id, &mapping.apart_from)?;
+            let with: Vec<String> = with.iter().map(|group| format!("&{group:?}")).collect();
+            let _ = writeln!(
+                lines,
+                "    Mapping {{ id: {id:?}, file: {:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, with: &[{}], without: &{without:?}, apart_from: &{apart_from:?}, negatable: {} }},",
+                source.name,
+                source.line(offset),
+                with.join(", "),
+                mapping.negatable
+            );
+            count += 1;
         }
         self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{lines}];"));
         Ok(())
@@ -376,16 +372,14 @@ impl Generator {
         Ok(())
     }
 
-    fn negative_constraints(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
-        let words: Vec<&String> = files.iter().flat_map(|(_, file)| &file.negative_constraints).collect();
+    fn negative_constraints(&mut self, files: &Files) -> Result<(), DataError> {
+        let words: Vec<&String> = files.domains.iter().flat_map(|(_, file)| &file.negative_constraints).collect();
         // Such a word in a pattern that sets an axis would satisfy it.
-        for (source, ontology) in files {
-            for mapping in ontology.mapping.iter().filter(|mapping| !mapping.sets.starts_with("request=")) {
-                let parts = mapping.any.iter().flat_map(|text| text.get_ref().split([' ', '|']));
-                if let Some(part) = parts.into_iter().find(|part| words.iter().any(|word| word == part)) {
-                    let offset = mapping.id.span().start;
-                    return Err(source.error(offset, mapping.id.get_ref(), format!("{part:?} may satisfy no axis")));
-                }
+        for (_, source, _, mapping) in files.mappings().filter(|(.., mapping)| !mapping.sets.starts_with("request=")) {
+            let parts = mapping.any.iter().flat_map(|text| text.get_ref().split([' ', '|']));
+            if let Some(part) = parts.into_iter().find(|part| words.iter().any(|word| word == part)) {
+                let offset = mapping.id.span().start;
+                return Err(source.error(offset, mapping.id.get_ref(), format!("{part:?} may satisfy no axis")));
             }
         }
         self.line(format!("pub(crate) static NEGATIVE_CONSTRAINTS: &[&str] = &{words:?};"));

@@ -1,4 +1,4 @@
-//! The form of one domain's file.
+//! The form of one domain's file, and of a file that holds a part of a domain's words and mappings.
 
 use std::collections::BTreeMap;
 
@@ -54,6 +54,18 @@ pub(crate) struct Ontology {
     /// Words that satisfy no axis ("healthy", "standard").
     #[serde(default)]
     pub(crate) negative_constraints: Vec<String>,
+}
+
+/// A part of a domain that has a file of its own, so that every file can be read in one go.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Part {
+    /// The domain whose axes its mappings set.
+    pub(crate) part_of: Text,
+    #[serde(default)]
+    pub(crate) concepts: BTreeMap<String, Vec<Text>>,
+    #[serde(default)]
+    pub(crate) mapping: Vec<Mapping>,
 }
 
 fn fail_closed() -> String {
@@ -191,8 +203,54 @@ pub(crate) struct Resource {
     pub(crate) contact: String,
 }
 
-/// Parses one file.
-pub(crate) fn parse(source: &Source) -> Result<Ontology, DataError> {
+/// All files of the data.
+pub(crate) struct Files {
+    pub(crate) domains: Vec<(Source, Ontology)>,
+    /// The parts, with the numbers of their domains.
+    parts: Vec<(usize, Source, Part)>,
+}
+
+impl Files {
+    /// Parses every file. One whose first key is `part_of` is a part of a domain.
+    pub(crate) fn parse(sources: Vec<Source>) -> Result<Self, DataError> {
+        let is_part = |source: &Source| source.text.lines().any(|line| line.starts_with("part_of"));
+        let (parts, domains): (Vec<_>, Vec<_>) = sources.into_iter().partition(is_part);
+        let domains = domains
+            .into_iter()
+            .map(|source| parse(&source).map(|ontology: Ontology| (source, ontology)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let part = |source: Source| {
+            let part: Part = parse(&source)?;
+            let name = part.part_of.get_ref();
+            let found = domains.iter().position(|(_, ontology)| ontology.domain == *name);
+            let Some(domain) = found else {
+                return Err(source.error(part.part_of.span().start, name, "there is no domain of this name"));
+            };
+            Ok((domain, source, part))
+        };
+        let parts = parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { domains, parts })
+    }
+
+    /// The concepts of every file.
+    pub(crate) fn concepts(&self) -> impl Iterator<Item = (&Source, &BTreeMap<String, Vec<Text>>)> {
+        let domains = self.domains.iter().map(|(source, file)| (source, &file.concepts));
+        domains.chain(self.parts.iter().map(|(_, source, part)| (source, &part.concepts)))
+    }
+
+    /// The mappings of every file, with the number of their domain and its ontology.
+    pub(crate) fn mappings(&self) -> impl Iterator<Item = (usize, &Source, &Ontology, &Mapping)> {
+        let domains = self.domains.iter().enumerate().flat_map(|(domain, (source, file))| {
+            file.mapping.iter().map(move |mapping| (domain, source, file, mapping))
+        });
+        domains.chain(self.parts.iter().flat_map(|(domain, source, part)| {
+            let ontology = &self.domains[*domain].1;
+            part.mapping.iter().map(move |mapping| (*domain, source, ontology, mapping))
+        }))
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(source: &Source) -> Result<T, DataError> {
     toml::from_str(&source.text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
         source.error(offset, "form of the file", error.message())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lexicon::Lexicon;
-use super::ontology::{Ontology, Text};
+use super::ontology::{Files, Text};
 use super::{DataError, Source};
 use crate::tables::ConceptId;
 
@@ -25,11 +25,12 @@ pub(crate) struct Pattern {
     pub(crate) window: u8,
 }
 
-/// All concepts of all files, by name, with everything they include.
-pub(crate) fn define(lexicon: &mut Lexicon, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+/// All concepts of all files, by name, with everything they include. One that is named like a quantity (`"#i_am_minor"`)
+/// lists the words that say the same without a number.
+pub(crate) fn define(lexicon: &mut Lexicon, files: &Files) -> Result<(), DataError> {
     let mut all: BTreeMap<&str, (&Source, &Vec<Text>)> = BTreeMap::new();
-    for (source, ontology) in files {
-        for (name, entries) in &ontology.concepts {
+    for (source, concepts) in files.concepts() {
+        for (name, entries) in concepts {
             let offset = entries.first().map_or(0, |entry| entry.span().start);
             if all.insert(name, (source, entries)).is_some() {
                 return Err(source.error(offset, name, "a concept of this name is defined already"));
@@ -37,7 +38,14 @@ pub(crate) fn define(lexicon: &mut Lexicon, files: &[(Source, Ontology)]) -> Res
         }
     }
     for (name, (source, entries)) in &all {
-        let concept = lexicon.concept(&format!("@{name}"));
+        let concept = match name.starts_with('#') {
+            true => lexicon.concepts.get(*name).copied(),
+            false => Some(lexicon.concept(&format!("@{name}"))),
+        };
+        let Some(concept) = concept else {
+            let offset = entries.first().map_or(0, |entry| entry.span().start);
+            return Err(source.error(offset, name, "there is no quantity of this name"));
+        };
         let mut seen = BTreeSet::from([*name]);
         let mut next: Vec<&Text> = entries.iter().collect();
         while let Some(entry) = next.pop() {

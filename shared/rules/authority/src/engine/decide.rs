@@ -27,6 +27,7 @@ pub(crate) struct Deciding {
     pub(crate) domain: u8,
     pub(crate) state: State,
     pub(crate) rule: String,
+    pub(crate) file: &'static str,
     pub(crate) line: u32,
     pub(crate) why: &'static str,
 }
@@ -112,6 +113,7 @@ pub(crate) fn decide(reading: &str) -> Decision {
                 domain,
                 state: State::Authorized,
                 rule: mapping.id.to_owned(),
+                file: mapping.file,
                 line: mapping.line,
                 why: "found in the text",
             });
@@ -244,7 +246,8 @@ fn raise(decision: &mut Decision, word: &Word, rule: String) {
     }
     decision.outcome = decision.outcome.combine(outcome);
     add(&mut decision.resources, word.resources);
-    decision.rules.push(Deciding { domain, state, rule, line: word.line, why: word.why });
+    let file = DOMAINS[usize::from(domain)].file;
+    decision.rules.push(Deciding { domain, state, rule, file, line: word.line, why: word.why });
 }
 
 /// High-stakes rules stand above the requests of their domain, except where only education is asked for.

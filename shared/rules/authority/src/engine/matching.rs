@@ -7,8 +7,8 @@ use crate::tables::{Mapping, Pattern};
 /// Matches of one pattern that are looked at.
 const MOST_MATCHES: usize = 32;
 
-/// Words around a match in which nothing of `apart_from` may stand; the end of a sentence counts for several.
-const APART: u32 = 6;
+/// Words around a match in which nothing of `apart_from` may stand.
+const APART: usize = 6;
 
 /// A mapping that holds, with its place.
 #[derive(Clone, Copy, Debug)]
@@ -172,10 +172,17 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     if mapping.apart_from.is_empty() {
         return true;
     }
-    let from = hits.tokens[one.start].position.saturating_sub(APART);
-    let until = hits.tokens[one.end - 1].position + APART;
-    let near = hits.hits.iter().filter(|hit| (from..=until).contains(&hits.tokens[hit.start as usize].position));
-    !near.into_iter().any(|hit| mapping.apart_from.binary_search(&hit.concept).is_ok())
+    // Another sentence takes nothing away: nobody lifts an outcome by a sentence of business before the question.
+    let goes_on =
+        |left: usize, right: usize| hits.tokens[right].position.saturating_sub(hits.tokens[left].position) <= 1;
+    let (mut from, mut until) = (one.start, one.end - 1);
+    while from > 0 && one.start - from < APART && goes_on(from - 1, from) {
+        from -= 1;
+    }
+    while until + 1 < hits.tokens.len() && until + 1 - one.end < APART && goes_on(until, until + 1) {
+        until += 1;
+    }
+    !hits.starting(from, until + 1).iter().any(|hit| mapping.apart_from.binary_search(&hit.concept).is_ok())
 }
 
 /// Whether an exception covers the most telling element of a match, or its last one. Elsewhere it takes nothing away:
