@@ -39,6 +39,55 @@ fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
     }
 }
 
+/// Content filter, block list staleness: what a newer list finds is an operator's to decide, and the customer keeps the page.
+#[test]
+fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replaced() {
+    let delivered = || {
+        let mut sim = Simulator::new("quick");
+        sim.model_says(&quick("GREEN", "Demand is real."));
+        sim.stripe_delivers();
+        sim.drain();
+        let mut state = sim.world.state();
+        state
+            .cache
+            .values_mut()
+            .for_each(|cached| cached.verdict.summary = "The CSDM says that demand is real.".to_owned());
+        drop(state);
+        sim
+    };
+    let change = |sim: &Simulator, change: &dyn Fn(&mut domain::Sale)| {
+        let mut state = sim.world.state();
+        let (sale, version) = state.sales.get_mut(&sim.session).unwrap();
+        change(sale);
+        *version += 1;
+    };
+    let found = |sale: &mut domain::Sale| {
+        drop(sale.found_again("1", 1, domain::Timestamp::from_seconds(1_800_000_100)).unwrap())
+    };
+    let operator = domain::Operator::parse("dana", Some("read it")).unwrap();
+    let unseen = delivered();
+    assert_eq!(unseen.page().unwrap().body(), r#"{"status":"in_review"}"#, "no second look has come to it");
+    let kept = delivered();
+    change(&kept, &found);
+    for _ in 0..2 {
+        let page = kept.page().unwrap();
+        assert_eq!(
+            (page.status(), body(&page)["verdict"]["summary"].as_str()),
+            (200, Some("The CSDM says that demand is real."))
+        );
+        assert_eq!(kept.sale().fulfilment().as_str(), "ready");
+        change(&kept, &|sale| drop(sale.dismiss_finding(&operator)));
+    }
+    assert!(kept.audit_lines().iter().any(|line| line["gate"] == 2 && line["outcome"] == "QUARANTINE"));
+    let replaced = delivered();
+    change(&replaced, &found);
+    change(&replaced, &|sale| {
+        let new = domain::sale::NewVerdict { colour: domain::Colour::Green, verdict_hash: "h" };
+        drop(sale.replace_finding(&operator, new).unwrap());
+    });
+    assert_eq!(replaced.page().unwrap().body(), r#"{"status":"in_review"}"#, "what was replaced is not shown again");
+}
+
 /// Content filter GAP-L: what cannot be put aside is not let through either.
 #[test]
 fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {

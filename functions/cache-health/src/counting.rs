@@ -99,6 +99,7 @@ fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
     let journal = FunctionJournal { function: FUNCTION, notes: &world, log: &world, alerts: &world, clock: &world };
     let ports = Ports {
         journal,
+        sales: audit::Journal { store: &world, log: &world, alerts: &world, clock: &world },
         service: &Alive,
         cache: &cache,
         archive: &world,

@@ -13,6 +13,7 @@ mod memory;
 mod probe;
 mod run;
 mod sample;
+mod second_look;
 mod settings;
 mod unrecorded;
 

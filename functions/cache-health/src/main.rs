@@ -15,6 +15,7 @@ fn main() -> Result<(), Error> {
         stores.log = backend.silent().audit_log()?;
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),
+            sales: stores.journal(),
             service: &Site::new(&backend.site()?)?,
             cache: &stores.sales,
             archive: &backend.archive()?,

@@ -31,6 +31,8 @@ pub(crate) struct Memory {
     pub cleanup: Cleanup,
     /// The Sunday scan.
     pub scan: FullScan,
+    /// The look at what was delivered under earlier block lists.
+    pub second_look: SecondLook,
 }
 
 /// A problem that operators are alerted to once.
@@ -108,6 +110,31 @@ pub(crate) struct FullScan {
     pub recount: Option<Recount>,
     /// A correction of the counters that is decided and not on record as made.
     pub correction: Option<Correction>,
+}
+
+/// How far the archive was looked through with the newest block list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SecondLook {
+    /// The version of the list.
+    pub list: String,
+    /// The last verdict that was looked at.
+    pub after: Option<SessionId>,
+    /// Verdicts looked at.
+    pub looked: u64,
+    /// Those of them that an operator has to look at.
+    pub found: u64,
+    /// Those with terms that are replaced now.
+    pub replaced: u64,
+    /// Whether the archive is through.
+    pub finished: bool,
+}
+
+impl SecondLook {
+    /// At the beginning, with this list.
+    pub(crate) fn with(list: &str) -> Self {
+        Self { list: list.to_owned(), ..Self::default() }
+    }
 }
 
 /// A scan that is not finished.

@@ -4,8 +4,8 @@
 //! every minute, and each run takes the looks whose time comes before the next run: with 30 s two of them, with 60 s
 //! one, with an hour mostly none.
 
-use crate::{Memory, Service, Settings, cleanup, full_scan, judge, look};
-use audit::{CommitError, FunctionJournal, Notebook};
+use crate::{Memory, Service, Settings, cleanup, full_scan, judge, look, second_look};
+use audit::{CommitError, FunctionJournal, Journal, Notebook};
 use domain::{
     cache_health::HealthRecord,
     ports::{CacheEntries, Clock, Meter, Pause, Randomness, VerdictArchive, Versioned},
@@ -23,6 +23,7 @@ const EARLY: Duration = Duration::from_secs(5);
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
+    pub sales: Journal<'a>,
     pub service: &'a dyn Service,
     pub cache: &'a dyn CacheEntries,
     pub archive: &'a dyn VerdictArchive,
@@ -93,6 +94,7 @@ async fn step(
     let Some(record) = record else { return Ok(None) };
     if record.measures.is_some() {
         let notebook = cleanup::step(ports, settings, notebook).await?;
+        let notebook = second_look::step(ports, notebook).await?;
         full_scan::step(ports, notebook).await?;
     }
     Ok(Some(record))

@@ -24,6 +24,7 @@ mod looks;
 mod outages;
 mod removal;
 mod sampling;
+mod second_look;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -79,6 +80,7 @@ impl Stage {
         let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
         let ports = Ports {
             journal,
+            sales: audit::Journal { store: world, log: world, alerts: world, clock: world },
             service: &self.site,
             cache: world,
             archive: world,

@@ -158,7 +158,8 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         | Work::Unusable
         | Work::Failed
         | Work::DeadLetter
-        | Work::UnknownMail => remind(ports, sale).await,
+        | Work::UnknownMail
+        | Work::Finding => remind(ports, sale).await,
     }
 }
 
@@ -270,6 +271,9 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Failed => "there is no verdict: try again or refund it",
         Work::DeadLetter => "its mail was given up: send it on its way again",
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
+        Work::Finding => {
+            "the block list holds back what was delivered: oracle findings show, then dismiss, replace or refund"
+        }
         Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
     };
     match sale.remind(now) {

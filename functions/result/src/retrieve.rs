@@ -98,12 +98,18 @@ impl Retrieval<'_> {
     /// Serves a cached verdict through gate 2, and records that it did.
     async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict) -> Reply {
         let gate = gates::before_page(&cached);
-        let Some(texts) = gate.clone().delivered() else { return self.hold(sale, &cached, &gate).await };
         let mut cached = cached;
-        if cached.notice.is_some() {
-            cached.notice = texts.last().cloned();
+        match gate.clone().delivered() {
+            Some(texts) => {
+                if cached.notice.is_some() {
+                    cached.notice = texts.last().cloned();
+                }
+                cached.verdict = cached.verdict.with_texts(texts);
+            }
+            // The customer has it, and what becomes of it is an operator's to decide (infra/decisions/second-look.md).
+            None if sale.value.keeps_page() => {}
+            None => return self.hold(sale, &cached, &gate).await,
         }
-        cached.verdict = cached.verdict.with_texts(texts);
         let followup = match followup::of(self.ports, &sale.value).await {
             Ok(followup) => followup,
             Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,

@@ -3,6 +3,7 @@
 mod authority_gate;
 mod finish;
 mod payment_check;
+mod sample;
 
 use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
 use crosscheck::constants::PHI;
@@ -210,7 +211,8 @@ async fn produce<'a>(
     match deliverable(&gate, &verdict).filter(|_| grammar.is_ok()) {
         Some(verdict) => {
             let notice = evaluation.notice();
-            save(ports, order, sale, &bought, Made { verdict, context, notice }).await
+            let sample = sample::of(&gate, &order.session_id, now);
+            save(ports, order, sale, &bought, Made { verdict, context, notice, sample }).await
         }
         None => {
             // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
@@ -394,6 +396,7 @@ struct Made {
     verdict: Verdict,
     context: Context,
     notice: Option<&'static str>,
+    sample: Option<Alert>,
 }
 
 /// Saves the verdict with its records, unless the claim was lost meanwhile.
@@ -402,7 +405,7 @@ async fn save<'a>(
     order: &Order,
     sale: Versioned<Sale>,
     bought: &Bought,
-    Made { verdict, context, notice }: Made,
+    Made { verdict, context, notice, sample }: Made,
 ) -> Result<Ended<'a>, StepError> {
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
@@ -419,7 +422,9 @@ async fn save<'a>(
         if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
             cached.mark_regenerated(compared);
         }
-        Change { verdict: Some(Box::new(cached)), ..Change::of(&event, &context, ()) }
+        let mut change = Change { verdict: Some(Box::new(cached)), ..Change::of(&event, &context, ()) };
+        change.alerts.extend(sample.clone());
+        change
     };
     Ok(ports.journal.commit(sale, ready).await?)
 }

@@ -23,6 +23,7 @@ mod doctor_command;
 mod erase_command;
 mod filter_command;
 mod find_command;
+mod findings_command;
 mod human_lock_command;
 mod inquiries_command;
 mod json_lines;
@@ -152,6 +153,9 @@ enum Command {
     /// What the content filter holds: list, show, approve, replace, refund.
     #[command(subcommand, after_help = "Example:\n  oracle quarantine list")]
     Quarantine(quarantine_command::QuarantineCommand),
+    /// Delivered verdicts that the block list of today holds back: list, show, dismiss, replace.
+    #[command(subcommand, after_help = "Example:\n  oracle findings list")]
+    Findings(findings_command::FindingsCommand),
     /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
@@ -269,6 +273,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Man(arguments) => return Ok(pages_command::man(&arguments, Arguments::command())?),
         Command::Show(arguments) => return Ok(show_command::run(&arguments)?),
         Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
+        Command::Findings(command) => return Ok(findings_command::run(&command)?),
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
         Command::Replies(command) => return Ok(replies_command::run(&command)?),

@@ -147,7 +147,7 @@ fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
     format!("{where_held} {now} Since {}.", minute(held_at))
 }
 
-fn read(file: &Path) -> Result<Value, CommandError> {
+pub(crate) fn read(file: &Path) -> Result<Value, CommandError> {
     let name = file.display();
     let text = std::fs::read_to_string(file)
         .map_err(|error| CommandError::failed(&format!("{name} cannot be read"), error))?;

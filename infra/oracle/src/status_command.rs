@@ -191,6 +191,7 @@ const fn command(work: Work) -> &'static str {
         Work::Failed => "oracle reattempt --failed-since 24h --dry-run",
         Work::Review => "oracle quarantine list",
         Work::Declined => "oracle authority queue",
+        Work::Finding => "oracle findings list",
         Work::DeadLetter => "oracle deadletters list",
         Work::Refund | Work::RefundFailed | Work::Unusable => "oracle refunds list",
         Work::Reply => "oracle replies list",

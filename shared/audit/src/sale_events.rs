@@ -118,6 +118,7 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         | Event::MailDrafted(_)
         | Event::Chased(_)
         | Event::Reminded
+        | Event::FoundAgain
         | Event::Held(HeldAt::Page) => {}
         Event::VerdictReady { colour, regenerated } => {
             let (check, verdict) = context.verdict(regenerated.as_ref());
@@ -189,6 +190,7 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
                 Context::new(context.now, *decided_at).refund(RefundStep::Confirmed, authorisation, charge, None)
             }));
         }
+        Event::FindingDismissed(operator) => records.push(context.operator(operator, "finding dismissed")),
         Event::RefundedByHand(operator) => records.push(context.operator(operator, "refunded by hand")),
         Event::AmountNoted { charge, price } => {
             let Charge { amount_total, currency } = charge.clone();

@@ -28,10 +28,11 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 77] = [
+pub const BOUNDARIES: [&str; 78] = [
     "alerts.raise",
     "archive.find",
     "archive.keep",
+    "archive.listed",
     "breaker.load",
     "breaker.save",
     "broadcast.tell",

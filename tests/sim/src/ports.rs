@@ -144,6 +144,10 @@ impl VerdictArchive for Ports<'_> {
         let found = VerdictArchive::find(self.world, session).await?;
         Ok(found.filter(|_| !self.has(Defect::ArchiveEmpty)))
     }
+
+    async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError> {
+        self.world.listed(after, most).await
+    }
 }
 
 #[async_trait]

@@ -117,4 +117,6 @@ pub trait VerdictArchive: Send + Sync {
     async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError>;
     /// The archived verdict.
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError>;
+    /// Up to `most` sales with an archived verdict that come after this one, in order; none when there are no more.
+    async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError>;
 }

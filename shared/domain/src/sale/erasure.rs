@@ -42,6 +42,7 @@ impl Sale {
             colour: None,
             not_paid: None,
             given: false,
+            finding: None,
             declined: None,
             drop_recorded: self.drop_recorded,
             drop_alerted: self.drop_alerted,

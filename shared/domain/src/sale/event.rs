@@ -102,6 +102,10 @@ pub enum Event {
     Dispatched,
     /// The verdict was read.
     Served,
+    /// A newer block list holds back what was delivered.
+    FoundAgain,
+    /// An operator lets a delivered verdict stand that a newer block list holds back.
+    FindingDismissed(Operator),
     /// The content filter holds a text.
     Held(HeldAt),
     /// No verdict could be made.

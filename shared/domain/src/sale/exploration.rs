@@ -37,6 +37,7 @@ enum Actor {
     Reconcile,
     Inbox,
     Journal,
+    CacheHealth,
     Operator,
 }
 
@@ -53,6 +54,7 @@ impl Actor {
             Self::Reconcile => "reconcile",
             Self::Inbox => "inbox-watch",
             Self::Journal => "every function",
+            Self::CacheHealth => "cache-health",
             Self::Operator => "operator",
         }
     }
@@ -285,6 +287,11 @@ fn steps() -> Vec<Step> {
             sale.is_money_kept() && sale.settle_mails(&operator(), Found::NotSent, NOW).is_ok()
         }),
         step("settle_replies", Human, &[Attention], |sale| sale.settle_replies(&operator(), NOW).is_ok()),
+        step("found_again", Actor::CacheHealth, &[Attention], |sale| sale.found_again("", 1, NOW).is_ok()),
+        step("dismiss_finding", Human, &[Attention], |sale| sale.dismiss_finding(&operator()).is_ok()),
+        step("replace_finding", Human, &[Attention], |sale| {
+            sale.replace_finding(&operator(), NewVerdict { colour: Colour::Green, verdict_hash: "" }).is_ok()
+        }),
         step("erase", Human, EVERYWHERE, |sale| sale.erase(&operator(), NOW).is_ok()),
         step("erasure_finished", Refund, EVERYWHERE, |sale| sale.erasure_finished(NOW).is_ok()),
         step("remove_from_cache", Human, &[Delivery], |sale| sale.remove_from_cache(&operator()).is_ok()),
@@ -394,6 +401,10 @@ fn normal(mut sale: Sale, walk: Walk) -> Sale {
     sale.not_paid = sale.not_paid();
     // No transition looks at it.
     sale.given = false;
+    if let Some(finding) = &mut sale.finding {
+        finding.at = LONG_AGO;
+        finding.settled = finding.settled.map(|_| Settled::Dismissed);
+    }
     sale.declined = sale.declined.filter(|_| matches!(sale.fulfilment, Fulfilment::Failed { .. }));
     if let Some(declined) = &mut sale.declined {
         declined.approvals.clear();

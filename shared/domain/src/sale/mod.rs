@@ -67,7 +67,9 @@
 //! | replied | inbox-watch | | | |
 //! | append_record, keep_alerts | every function | | | |
 //! | outbox_mut | every function | | | |
+//! | found_again | cache-health | | | |
 //! | approve_declined | operator | failed → ordered | | |
+//! | dismiss_finding | operator | | | |
 //! | erase | operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | free | operator | in review → ready; in review → unusable | held, ordered → not ordered; held, not ordered → ordered; sending → retrying | |
 //! | reattempt | operator | failed, unusable → ordered | | |
@@ -76,6 +78,7 @@
 //! | refunded_by_hand | operator | | | refund authorised, refund failed → refunded |
 //! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |
+//! | replace_finding | operator | | | |
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
 //! | settle_mails (sent) | operator | | unknown → sent | |
 //! | settle_replies | operator | | | |
@@ -85,6 +88,7 @@ mod decisions;
 mod declined;
 mod erasure;
 mod event;
+mod finding;
 mod followup;
 mod fulfilment;
 mod letters;
@@ -100,6 +104,7 @@ pub use decisions::NewVerdict;
 pub use declined::{APPROVAL_LASTS, Approval, Authority, AuthorityDecision, Declined, Helper, HumanLock, NotApproved};
 pub use erasure::ERASURE_SETTLES_AFTER;
 pub use event::{Charge, Decision, Event, HeldAt};
+pub use finding::{Finding, Settled};
 pub use fulfilment::{Claimant, Finder, Holder, Purchase};
 pub use letters::Rendered;
 pub use not_paid::NotPaid;
@@ -266,6 +271,9 @@ pub struct Sale {
     /// failed then, until somebody pays after all, or a human decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     not_paid: Option<NotPaid>,
+    /// What a newer block list found in the verdict after it was delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    finding: Option<Finding>,
     /// Whether an operator gives away what nobody paid for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     given: bool,
@@ -364,6 +372,7 @@ impl Sale {
             colour: None,
             not_paid: None,
             given: false,
+            finding: None,
             declined: None,
             drop_recorded: false,
             drop_alerted: false,

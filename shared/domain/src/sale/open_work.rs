@@ -24,6 +24,8 @@ pub enum Work {
     Declined,
     /// No verdict could be made: an operator tries again or refunds.
     Failed,
+    /// A newer block list holds back what was delivered: an operator lets it stand, replaces it on the page, or refunds.
+    Finding,
     /// It was ordered, and Stripe shows no payment: an operator gives it away, or it ends with the session.
     NotPaid,
     /// Its mail is a dead letter: an operator redrives it.
@@ -44,7 +46,7 @@ pub enum Work {
 
 impl Work {
     /// Every kind, in the order in which they are looked at: what concerns money comes first.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Refund,
         Self::RefundFailed,
         Self::Dispute,
@@ -57,11 +59,12 @@ impl Work {
         Self::NotPaid,
         Self::DeadLetter,
         Self::UnknownMail,
+        Self::Finding,
         Self::InFlight,
     ];
 
     /// What only a human can end.
-    pub const FOR_HUMANS: [Self; 10] = [
+    pub const FOR_HUMANS: [Self; 11] = [
         Self::RefundFailed,
         Self::Dispute,
         Self::Review,
@@ -72,6 +75,7 @@ impl Work {
         Self::NotPaid,
         Self::DeadLetter,
         Self::UnknownMail,
+        Self::Finding,
     ];
 
     /// Its name in the index and in lists.
@@ -84,6 +88,7 @@ impl Work {
             Self::Declined => "declined",
             Self::Failed => "failed",
             Self::NotPaid => "not_paid",
+            Self::Finding => "finding",
             Self::DeadLetter => "dead_letter",
             Self::UnknownMail => "unknown_mail",
             Self::Refund => "refund",
@@ -106,6 +111,7 @@ impl Work {
             | Self::Declined
             | Self::Failed
             | Self::NotPaid
+            | Self::Finding
             | Self::DeadLetter
             | Self::UnknownMail
             | Self::Reply
@@ -240,7 +246,8 @@ impl Sale {
             | Fulfilment::InReview { .. }
             | Fulfilment::Erased { .. } => {}
         }
-        self.for_humans_about_mails()
+        let finding = self.open_finding().map(|finding| (Work::Finding, finding.at));
+        self.for_humans_about_mails().or(finding)
     }
 
     fn for_humans_about_mails(&self) -> Option<(Work, Timestamp)> {

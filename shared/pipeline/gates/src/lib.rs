@@ -59,6 +59,12 @@ pub fn reference(session: &SessionId) -> &str {
     session.reference()
 }
 
+/// The version of the block list.
+#[must_use]
+pub fn list_version() -> &'static str {
+    Filter::embedded().list_version()
+}
+
 impl Run {
     /// PASS, REPLACE or QUARANTINE.
     #[must_use]
@@ -77,6 +83,12 @@ impl Run {
     #[must_use]
     pub fn term_count(&self) -> usize {
         self.checked.hits().count()
+    }
+
+    /// The blocked terms that were found, as the list names them.
+    #[must_use]
+    pub fn terms(&self) -> Vec<String> {
+        self.checked.hits().map(|(_, hit)| hit.term.clone()).collect()
     }
 
     /// The audit record: terms and offsets, no text.

@@ -9,6 +9,7 @@ pub mod authority_gate;
 pub mod cache;
 pub mod desk;
 pub mod erase;
+pub mod findings;
 pub mod inquiries;
 pub mod list;
 pub mod quarantine;

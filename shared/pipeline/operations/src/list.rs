@@ -188,6 +188,7 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
         Work::Refund => return "authorised, not confirmed by Stripe".to_owned(),
         Work::RefundFailed => return "the refund came back: issue it again, or give it back by hand".to_owned(),
         Work::Dispute => return dispute(sale),
+        Work::Finding => return finding(sale),
         _ => {}
     }
     if matches!(work, Work::DeadLetter | Work::UnknownMail) {
@@ -214,6 +215,14 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
         Fulfilment::Ready { archived: false, .. } => "not archived".to_owned(),
         Fulfilment::Ready { .. } => format!("mail {}", mail_state(sale.mail())),
     }
+}
+
+/// What a newer block list found in a delivered verdict.
+fn finding(sale: &Sale) -> String {
+    sale.open_finding().map_or_else(
+        || "settled".to_owned(),
+        |found| format!("delivered, and block list {} holds back {} term(s) of it", found.list, found.terms),
+    )
 }
 
 /// The dispute that waits for an answer, with Stripe's deadline.

@@ -292,6 +292,14 @@ impl VerdictArchive for S3Archive {
         }
         Ok(verdict)
     }
+
+    async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError> {
+        let step = Step { name: "archive list", operation: "ARCHIVE_READ", subject: "-" };
+        let after = after.map(Self::key).unwrap_or_default();
+        let page = self.0.page(step, "verdicts/", &after).await?;
+        let session = |key: &str| SessionId::parse(key.strip_prefix("verdicts/")?.strip_suffix(".json")?).ok();
+        Ok(page.iter().filter_map(|object| session(&object.key)).take(most).collect())
+    }
 }
 
 /// Held payloads.

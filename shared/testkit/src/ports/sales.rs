@@ -136,6 +136,14 @@ impl VerdictArchive for World {
         let read = self.boundary("archive.find", |state| state.archive.get(session).cloned());
         read.await.map_err(|_| storage("archive.find"))
     }
+
+    async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError> {
+        let read = self.boundary("archive.listed", |state| {
+            let later = |session: &&SessionId| after.is_none_or(|after| *session > after);
+            state.archive.keys().filter(later).take(most).cloned().collect()
+        });
+        read.await.map_err(|_| storage("archive.listed"))
+    }
 }
 
 #[async_trait]

@@ -1,0 +1,131 @@
+//! What was delivered is looked at again when the block list has changed (content filter, block list staleness): every
+//! archived verdict runs through gate 2 with the newest list, a few a look, until the archive is through.
+//!
+//! A hit is work for an operator (`oracle findings`), and changes nothing for the customer, who has the verdict. Terms that
+//! the newest list only replaces are replaced on the page already; operators are told, because the mail has them.
+
+use crate::{Memory, Ports, memory::SecondLook};
+use audit::{Change, CommitError, Context, Notebook, Noted};
+use domain::{
+    Alert, CachedVerdict, Sale, SessionId,
+    alert::Severity,
+    mail::Mail,
+    ports::{CacheEntry, Versioned},
+    sale::Fulfilment,
+};
+use filter::Outcome;
+use serde_json::json;
+
+/// Archived verdicts a look: one read each. At one look a minute that is 200,000 a week.
+const MOST: usize = 20;
+
+type Current = Versioned<Notebook<Memory>>;
+
+/// Goes on with the archive, if the list has changed since it was last through.
+pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current, CommitError> {
+    let before = current.value.memory.second_look.clone();
+    let list = gates::list_version();
+    let mut next = if before.list == list { before.clone() } else { SecondLook::with(list) };
+    if next.finished {
+        return Ok(current);
+    }
+    match go_on(ports, &mut next).await {
+        Ok(()) => {}
+        // Told by the store; the next look goes on from the same place.
+        Err(CommitError::Storage(error)) => {
+            tracing::error!(error = %runtime::telemetry::chain(&error), "the second look waits for the next look");
+        }
+        Err(error) => return Err(error),
+    }
+    let save = |memory: &mut Memory, _| {
+        if memory.second_look != before || next == before {
+            return Noted::nothing(());
+        }
+        memory.second_look = next.clone();
+        let noted = Noted::save(());
+        if !next.finished {
+            return noted;
+        }
+        let (looked, found, replaced) = (next.looked, next.found, next.replaced);
+        let facts = json!({ "list_version": list, "looked": looked, "found": found, "replaced": replaced });
+        noted.recording("archive_second_look", facts)
+    };
+    Ok(ports.journal.commit(current, save).await?.settle().await.0)
+}
+
+/// Looks at the next verdicts of the archive.
+async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitError> {
+    let sessions = ports.archive.listed(next.after.as_ref(), MOST).await?;
+    next.finished = sessions.is_empty();
+    for session in sessions {
+        match look_again(ports, &session).await? {
+            Found::Nothing => {}
+            Found::Hit => next.found += 1,
+            Found::Replaced => next.replaced += 1,
+        }
+        next.looked += 1;
+        next.after = Some(session);
+    }
+    if next.finished {
+        // No session is remembered longer than it is needed.
+        next.after = None;
+    }
+    Ok(())
+}
+
+/// What the newest list finds in a verdict that was delivered.
+enum Found {
+    Nothing,
+    Hit,
+    Replaced,
+}
+
+async fn look_again(ports: &Ports<'_>, session: &SessionId) -> Result<Found, CommitError> {
+    let (sale, entry) = ports.sales.store.load_with_verdict(session).await?;
+    let Some(sale) = sale.filter(|sale| is_delivered(&sale.value)) else { return Ok(Found::Nothing) };
+    // An operator may have put another verdict in place of the first.
+    let cached = match entry {
+        CacheEntry::Hit(cached) => Some(*cached),
+        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => ports.archive.find(session).await?,
+    };
+    let Some(cached) = cached else { return Ok(Found::Nothing) };
+    let gate = gates::before_page(&cached);
+    let now = ports.clock.now();
+    match gate.outcome() {
+        Outcome::Pass => Ok(Found::Nothing),
+        Outcome::Replace => {
+            let detail = format!("delivered with {} term(s) that the newest list replaces: read it", gate.term_count());
+            let alert = Alert::event("ORACLE-FILTER", Severity::Error, now, "SECOND_LOOK", session, &detail);
+            ports.sales.alerts.raise(alert).await;
+            Ok(Found::Replaced)
+        }
+        Outcome::Quarantine => found(ports, sale, &gate).await,
+    }
+}
+
+/// What is still on its way passes gate 2 with the newest list.
+fn is_delivered(sale: &Sale) -> bool {
+    let is_ready = matches!(sale.fulfilment(), Fulfilment::Ready { .. }) && !sale.smoke();
+    is_ready && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress)
+}
+
+/// Puts a hit before operators, once for each list.
+async fn found(ports: &Ports<'_>, sale: Versioned<Sale>, gate: &gates::Run) -> Result<Found, CommitError> {
+    let session = sale.value.session_id().clone();
+    let find = |sale: &mut Sale, now| {
+        let Ok(event) = sale.found_again(gates::list_version(), gate.term_count(), now) else {
+            return Change::nothing(());
+        };
+        let detail = format!(
+            "delivered with {} term(s) that the block list of today holds back: oracle findings show",
+            gate.term_count()
+        );
+        let alert = Alert::event("ORACLE-FILTER", Severity::Critical, now, "SECOND_LOOK", &session, &detail);
+        let context = Context::at(now).with_evidence([gate.record(now, now)]);
+        Change::of(&event, &context, ()).alerting(alert)
+    };
+    let (sale, ()) = ports.sales.commit(sale, find).await?.settle().await;
+    // Also what an earlier look found that broke before it was counted.
+    let is_found = sale.value.finding().is_some_and(|finding| finding.list == gates::list_version());
+    Ok(if is_found { Found::Hit } else { Found::Nothing })
+}

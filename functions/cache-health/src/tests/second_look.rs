@@ -1,0 +1,79 @@
+//! What was delivered under an earlier block list.
+
+use super::{NOW, Stage, session, verdict};
+use crate::When;
+use domain::{Sale, mail::Mail, open_work::Work, sale::Fulfilment};
+use std::time::Duration;
+use testkit::{Fault, Plan, sale::WithField};
+
+/// A delivered sale whose archived verdict says this.
+fn delivered(stage: &Stage, number: usize, summary: &str) {
+    let mut cached = verdict(number);
+    cached.verdict.summary = summary.to_owned();
+    let sale = Sale::ordered(session(number), NOW)
+        .with("fulfilment", Fulfilment::Ready { at: NOW, archived: true })
+        .with("mail", Mail::Sent { at: NOW });
+    let mut state = stage.world.state();
+    state.archive.insert(session(number), cached.clone());
+    state.cache_verdict(&session(number), &cached, NOW);
+    state.sales.insert(session(number), (sale, 1));
+}
+
+fn work_of(stage: &Stage, number: usize) -> Option<Work> {
+    let state = stage.world.state();
+    let sale = &state.sales[&session(number)].0;
+    assert_eq!(sale.fulfilment().as_str(), "ready", "the customer keeps the page");
+    sale.open_work().map(|open| open.work)
+}
+
+/// What was delivered under an earlier list is looked at once with the newest one, whatever breaks in between.
+#[test]
+fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_what_it_replaces() {
+    let fresh = || {
+        let stage = Stage::new();
+        delivered(&stage, 1, "The CSDM leaves no doubt.");
+        delivered(&stage, 2, "The numbers leave no doubt.");
+        delivered(&stage, 3, "MNEMOS shows demand.");
+        stage
+    };
+    let looks = |stage: &Stage| {
+        for _ in 0..4 {
+            stage.world.advance(Duration::from_secs(60));
+            drop(testkit::run(stage.runs(When::Now)));
+        }
+    };
+    let check = |stage: &Stage, what: &str| {
+        assert_eq!(
+            (work_of(stage, 1), work_of(stage, 2), work_of(stage, 3)),
+            (Some(Work::Finding), None, None),
+            "{what}"
+        );
+        assert!(stage.world.state().quarantine.is_empty(), "{what}");
+        let told = |part: &str| {
+            let state = stage.world.state();
+            state.alerts.iter().filter(|alert| alert.line.contains("SECOND_LOOK") && alert.line.contains(part)).count()
+        };
+        assert!(told("holds back") >= 1 && told("replaces") >= 1, "{what}");
+        let log = stage.world.state().log.values().filter(|line| line.contains("archive_second_look")).count();
+        assert_eq!(log, 1, "{what}");
+    };
+    let clean = fresh();
+    looks(&clean);
+    check(&clean, "nothing breaks");
+    let before = clean.world.state().log.len();
+    clean.world.plan(Plan::none());
+    looks(&clean);
+    let listed = clean.world.state().boundaries.iter().filter(|name| **name == "archive.listed").count();
+    assert_eq!(listed, 2, "one page, and its end: nothing is looked at twice");
+    assert!(clean.world.state().log.len() >= before);
+    for name in ["archive.listed", "store.load_with_verdict", "store.save", "notes.save"] {
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            let stage = fresh();
+            stage.world.plan(Plan::none().whenever(name, fault));
+            drop(testkit::run(stage.runs(When::Now)));
+            stage.world.plan(Plan::none());
+            looks(&stage);
+            check(&stage, &format!("{fault:?} at {name}"));
+        }
+    }
+}

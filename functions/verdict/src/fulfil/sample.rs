@@ -1,0 +1,37 @@
+//! The sample of verdicts with replaced texts that operators read.
+
+use audit::digest;
+use domain::{Alert, SessionId, Timestamp, alert::Severity};
+
+/// One in so many.
+const ONE_IN: u32 = 100;
+
+/// Names one in a hundred of the verdicts in which the filter replaced something, chosen by the hash of the session: an
+/// operator reads it and says whether that had to be (content filter, false positives).
+pub(super) fn of(gate: &gates::Run, session: &SessionId, now: Timestamp) -> Option<Alert> {
+    let [a, b, c, d, ..] = digest::sha256_raw(session.as_str().as_bytes());
+    if gate.term_count() == 0 || !u32::from_be_bytes([a, b, c, d]).is_multiple_of(ONE_IN) {
+        return None;
+    }
+    let detail = format!("sample: {} term(s) replaced; read the verdict: did they have to be?", gate.term_count());
+    Some(Alert::event("ORACLE-FILTER", Severity::Warn, now, "REPLACED", session, &detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gates::Gate;
+
+    fn sampled(text: &str) -> usize {
+        let gate = gates::run(Gate::BeforeCache, [text]);
+        let session = |number| SessionId::parse(format!("cs_test_{number:06}")).unwrap();
+        (0..10_000).filter(|number| of(&gate, &session(*number), Timestamp::from_seconds(0)).is_some()).count()
+    }
+
+    #[test]
+    fn one_in_a_hundred_with_a_replaced_term_is_read_and_none_without() {
+        let some = sampled("MNEMOS shows demand.");
+        assert!((70..=130).contains(&some), "{some} of 10,000");
+        assert_eq!(sampled("The numbers show demand."), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! What a newer block list holds back of delivered verdicts: shown, let stand, or replaced on the page by an operator
+//! (content filter, block list staleness). A refund is `refunds::issue`, as for any other sale.
+
+use crate::{
+    Operator,
+    quarantine::examine::{self, Refusal},
+};
+use audit::{Change, CommitError, Context, Journal, digest};
+use domain::{
+    CachedVerdict, Sale, SessionId,
+    ports::{CacheEntry, StorageError, Versioned},
+    sale::{Finding, NewVerdict},
+};
+use serde_json::Value;
+
+/// Why a finding stays open.
+#[derive(Debug, thiserror::Error)]
+pub enum FindingError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// A decision has a reason.
+    #[error("a decision about a finding needs a reason")]
+    NoReason,
+    /// Nothing waits for a decision.
+    #[error("no finding of this sale waits for a decision")]
+    NoFinding,
+    /// What stands on the page is not there to be replaced.
+    #[error("the verdict is not in the cache: open its result page, which restores it, and repeat the command")]
+    NotCached,
+    /// The text may not be shown.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl FindingError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Storage(_) | Self::Commit(_))
+    }
+}
+
+/// A finding, with what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What was found.
+    pub finding: Finding,
+    /// The verdict as the page shows it.
+    pub cached: CachedVerdict,
+    /// The terms that the block list of today finds in it.
+    pub terms: Vec<String>,
+}
+
+/// The open finding of a sale.
+///
+/// # Errors
+/// [`FindingError`].
+pub async fn show(journal: Journal<'_>, session: &SessionId) -> Result<Case, FindingError> {
+    let (sale, cached) = open(journal, session).await?;
+    let finding = sale.value.open_finding().cloned().ok_or(FindingError::NoFinding)?;
+    let cached = cached.ok_or(FindingError::NotCached)?;
+    let terms = gates::before_page(&cached).terms();
+    Ok(Case { finding, cached, terms })
+}
+
+/// Lets a delivered verdict stand as it is.
+///
+/// # Errors
+/// [`FindingError`]. Repeating is safe.
+pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<(), FindingError> {
+    reason(operator)?;
+    let (sale, _) = open(journal, session).await?;
+    let settle = |sale: &mut Sale, now| match sale.dismiss_finding(operator) {
+        Ok(event) => Change::of(&event, &Context::at(now), true),
+        Err(_) => Change::nothing(false),
+    };
+    let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
+    if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
+}
+
+/// Puts a cleaned verdict on the page, if it passes the crosscheck and gate 1. The mail that was sent stays what it is.
+///
+/// # Errors
+/// [`FindingError`]. Repeating is safe.
+pub async fn replace(
+    journal: Journal<'_>,
+    operator: &Operator,
+    session: &SessionId,
+    verdict: &Value,
+) -> Result<(), FindingError> {
+    reason(operator)?;
+    let (sale, cached) = open(journal, session).await?;
+    let cached = cached.ok_or(FindingError::NotCached)?;
+    let now = journal.clock.now();
+    let examined = examine::verdict(verdict, cached.tier, now)?;
+    let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
+    let hash = digest::verdict_hash(&cached.verdict);
+    let context = Context::at(now).with_evidence(examined.records);
+    let settle = |sale: &mut Sale, _| {
+        let new = NewVerdict { colour: cached.verdict.verdict, verdict_hash: &hash };
+        let Ok(event) = sale.replace_finding(operator, new) else { return Change::nothing(false) };
+        Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, true) }
+    };
+    let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
+    if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
+}
+
+fn reason(operator: &Operator) -> Result<(), FindingError> {
+    operator.reason().map(drop).ok_or(FindingError::NoReason)
+}
+
+/// A sale with an open finding, and what the cache has of it.
+async fn open(
+    journal: Journal<'_>,
+    session: &SessionId,
+) -> Result<(Versioned<Sale>, Option<CachedVerdict>), FindingError> {
+    let (sale, entry) = journal.store.load_with_verdict(session).await?;
+    let sale = sale.ok_or(FindingError::NoSale)?;
+    if sale.value.open_finding().is_none() {
+        return Err(FindingError::NoFinding);
+    }
+    let cached = match entry {
+        CacheEntry::Hit(cached) => Some(*cached),
+        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => None,
+    };
+    Ok((sale, cached))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use domain::{Query, Tier, mail::Mail, sale::Fulfilment};
+    use serde_json::json;
+    use testkit::{World, run, sale::WithField};
+
+    fn found() -> World {
+        let mut sale = sale()
+            .with("fulfilment", Fulfilment::Ready { at: at(-9), archived: true })
+            .with("mail", Mail::Sent { at: at(-8) });
+        sale.found_again("old", 1, at(-5)).unwrap();
+        let world = world_with(sale);
+        let verdict = serde_json::from_value(verdict("The CSDM leaves no doubt.")).unwrap();
+        let cached = CachedVerdict::first(Tier::Quick, &Query::parse("Move?").unwrap(), verdict, at(-9));
+        world.state().cache_verdict(&session(), &cached, at(-9));
+        world
+    }
+
+    fn verdict(summary: &str) -> Value {
+        json!({ "verdict": "GREEN", "summary": summary })
+    }
+
+    #[test]
+    fn a_finding_is_shown_with_its_terms_and_let_stand_with_a_reason() {
+        let world = found();
+        let case = run(show(journal(&world), &session())).unwrap().unwrap();
+        assert_eq!((case.finding.terms, case.terms), (1, vec!["CSDM".to_owned()]));
+        let nameless = Operator::parse("dana", None).unwrap();
+        let refused = run(dismiss(journal(&world), &nameless, &session())).unwrap();
+        assert!(matches!(refused, Err(FindingError::NoReason)));
+        run(dismiss(journal(&world), &operator(), &session())).unwrap().unwrap();
+        assert_eq!(stored(&world).open_work(), None);
+        assert_eq!(decisions(&world)[0]["action"], "finding dismissed");
+        let again = run(dismiss(journal(&world), &operator(), &session())).unwrap();
+        assert!(again.unwrap_err().is_refusal());
+    }
+
+    #[test]
+    fn a_replacement_passes_the_checks_of_a_models_reply() {
+        let world = found();
+        let still = run(replace(journal(&world), &operator(), &session(), &verdict("The CSDM it is."))).unwrap();
+        assert!(matches!(still, Err(FindingError::Refused(_))));
+        run(replace(journal(&world), &operator(), &session(), &verdict("Move next year."))).unwrap().unwrap();
+        assert_eq!((stored(&world).open_work(), stored(&world).keeps_page()), (None, false));
+        let (_, entry) = run(journal(&world).store.load_with_verdict(&session())).unwrap().unwrap();
+        let CacheEntry::Hit(cached) = entry else { panic!("{entry:?}") };
+        assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), ("Move next year.", "Move?"));
+        assert!(world.state().queue.is_empty() && world.state().outgoing.is_empty(), "nothing is mailed");
+    }
+
+    #[test]
+    fn whatever_breaks_a_finding_is_settled_once() {
+        let fresh = || -> &'static World { Box::leak(Box::new(found())) };
+        let by: &'static Operator = Box::leak(Box::new(operator()));
+        let go = |world: &'static World| async move { dismiss(journal(world), by, &session()).await };
+        whatever_breaks(fresh, go, |world, what| {
+            assert_eq!(stored(world).open_work(), None, "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+        });
+    }
+}
