@@ -32,6 +32,7 @@ mod list_command;
 mod local_log;
 mod log_ports;
 mod log_reader;
+mod mail_command;
 mod measurements;
 mod memory_command;
 mod output;
@@ -156,6 +157,9 @@ enum Command {
     /// Delivered verdicts that the block list of today holds back: list, show, dismiss, replace.
     #[command(subcommand, after_help = "Example:\n  oracle findings list")]
     Findings(findings_command::FindingsCommand),
+    /// Mails that were delivered: send-again.
+    #[command(subcommand, after_help = "Example:\n  oracle mail send-again cs_live_abc123")]
+    Mail(mail_command::MailCommand),
     /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
@@ -273,6 +277,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Man(arguments) => return Ok(pages_command::man(&arguments, Arguments::command())?),
         Command::Show(arguments) => return Ok(show_command::run(&arguments)?),
         Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
+        Command::Mail(command) => return Ok(mail_command::run(&command)?),
         Command::Findings(command) => return Ok(findings_command::run(&command)?),
         Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
         Command::Refunds(command) => return Ok(refunds_command::run(&command)?),

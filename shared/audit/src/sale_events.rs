@@ -190,6 +190,7 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
                 Context::new(context.now, *decided_at).refund(RefundStep::Confirmed, authorisation, charge, None)
             }));
         }
+        Event::SentAgain(operator) => records.push(context.operator(operator, "mail sent again: verdict")),
         Event::FindingDismissed(operator) => records.push(context.operator(operator, "finding dismissed")),
         Event::RefundedByHand(operator) => records.push(context.operator(operator, "refunded by hand")),
         Event::AmountNoted { charge, price } => {

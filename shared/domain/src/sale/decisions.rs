@@ -118,6 +118,30 @@ impl Sale {
         Ok(Event::Redriven(operator.clone(), letters))
     }
 
+    /// Whether the delivered mail was sent once more.
+    #[must_use]
+    pub const fn is_sent_again(&self) -> bool {
+        self.sent_again
+    }
+
+    /// Sends the verdict's delivered mail once more, because the customer asks for it: as a new draft with the same text.
+    ///
+    /// # Errors
+    /// [`Refused`] unless it was delivered, for the first time, and the money is here.
+    pub fn send_again(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
+        if !self.is_money_kept() {
+            return Err(self.refuse_money("sent again"));
+        }
+        let is_delivered = matches!(self.mail, Mail::Sent { .. }) && self.is_to_send(Letter::Verdict);
+        if !is_delivered || self.sent_again {
+            return Err(self.refuse_mail(Letter::Verdict, "sent again"));
+        }
+        self.sent_again = true;
+        self.mail = Mail::Retrying { due: now, progress: Progress::default() };
+        self.chased = 0;
+        Ok(Event::SentAgain(operator.clone()))
+    }
+
     /// Notes what an operator found out about the mails of unknown outcome. What was not sent is sent again, with a
     /// new draft: the one that may have gone is gone.
     ///

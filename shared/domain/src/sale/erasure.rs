@@ -43,6 +43,7 @@ impl Sale {
             not_paid: None,
             given: false,
             finding: None,
+            sent_again: self.sent_again,
             declined: None,
             drop_recorded: self.drop_recorded,
             drop_alerted: self.drop_alerted,

@@ -102,6 +102,8 @@ pub enum Event {
     Dispatched,
     /// The verdict was read.
     Served,
+    /// An operator sends a delivered mail once more.
+    SentAgain(Operator),
     /// A newer block list holds back what was delivered.
     FoundAgain,
     /// An operator lets a delivered verdict stand that a newer block list holds back.

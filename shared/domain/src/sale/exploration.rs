@@ -286,6 +286,7 @@ fn steps() -> Vec<Step> {
         step("settle_mails (not sent)", Human, EVERYWHERE, |sale| {
             sale.is_money_kept() && sale.settle_mails(&operator(), Found::NotSent, NOW).is_ok()
         }),
+        step("send_again", Human, &[Delivery], |sale| sale.send_again(&operator(), NOW).is_ok()),
         step("settle_replies", Human, &[Attention], |sale| sale.settle_replies(&operator(), NOW).is_ok()),
         step("found_again", Actor::CacheHealth, &[Attention], |sale| sale.found_again("", 1, NOW).is_ok()),
         step("dismiss_finding", Human, &[Attention], |sale| sale.dismiss_finding(&operator()).is_ok()),

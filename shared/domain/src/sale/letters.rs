@@ -146,7 +146,8 @@ impl Sale {
         let progress = self.require_delivery(letter, by, "sent")?.clone();
         *self.letter_mut(letter) = Mail::Sent { at: now };
         self.chased = 0;
-        let waited_ms = (letter == Letter::Verdict).then(|| now.millis_since(self.waiting_since));
+        let is_first = letter == Letter::Verdict && !self.sent_again;
+        let waited_ms = is_first.then(|| now.millis_since(self.waiting_since));
         Ok(Event::MailSent { letter, progress, waited_ms })
     }
 

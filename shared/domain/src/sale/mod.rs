@@ -79,6 +79,7 @@
 //! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |
 //! | replace_finding | operator | | | |
+//! | send_again | operator | | sent → retrying | |
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
 //! | settle_mails (sent) | operator | | unknown → sent | |
 //! | settle_replies | operator | | | |
@@ -274,6 +275,9 @@ pub struct Sale {
     /// What a newer block list found in the verdict after it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     finding: Option<Finding>,
+    /// Whether an operator has sent the delivered mail once more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sent_again: bool,
     /// Whether an operator gives away what nobody paid for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     given: bool,
@@ -373,6 +377,7 @@ impl Sale {
             not_paid: None,
             given: false,
             finding: None,
+            sent_again: false,
             declined: None,
             drop_recorded: false,
             drop_alerted: false,

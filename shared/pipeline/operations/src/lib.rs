@@ -17,6 +17,7 @@ pub mod reattempt;
 pub mod redrive;
 pub mod refunds;
 pub mod replies;
+pub mod send_again;
 pub mod settle;
 pub mod show;
 

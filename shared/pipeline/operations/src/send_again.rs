@@ -1,0 +1,105 @@
+//! A delivered mail that its customer cannot find: an operator sends it once more, on record.
+
+use crate::{
+    Operator,
+    redrive::{Ports, retry},
+};
+use audit::{Change, CommitError, Context};
+use domain::{
+    Sale, SessionId,
+    mail::{Letter, Mail},
+    ports::{QueueError, StorageError},
+};
+
+/// Why nothing was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendAgainError {
+    /// Nobody has seen this sale.
+    #[error("there is no such sale")]
+    NoSale,
+    /// Once is enough for a lost mail; more would let anybody be flooded.
+    #[error("it was sent again before: give the customer the address of the result page")]
+    SentBefore,
+    /// There is nothing to repeat.
+    #[error("no mail of this sale was delivered, or its money went back")]
+    NotDelivered,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The sale could not be changed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The mail is due, and its message was not taken.
+    #[error("the mail is due again, but its message was not sent; repeating the command is safe")]
+    Queue(#[from] QueueError),
+}
+
+impl SendAgainError {
+    /// Whether the answer is no, rather than that something broke.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NoSale | Self::SentBefore | Self::NotDelivered)
+    }
+}
+
+/// Sends the verdict's delivered mail once more, to the address that Stripe has of the sale.
+///
+/// # Errors
+/// [`SendAgainError`]. Repeating is safe: it is one mail however often its message is sent.
+pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<(), SendAgainError> {
+    let journal = ports.journal;
+    let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
+    let now = journal.clock.now();
+    let send = |sale: &mut Sale, _| match sale.send_again(operator, now) {
+        Ok(event) => Change::of(&event, &Context::at(now), ()),
+        Err(_) => Change::nothing(()),
+    };
+    let (sale, ()) = journal.commit(sale, send).await?.settle().await;
+    let sale = sale.value;
+    match sale.mail() {
+        // Also where an earlier command broke before its message.
+        Mail::Retrying { .. } | Mail::Sending { .. } if sale.is_sent_again() => {
+            ports.retries.send(&retry(session, Letter::Verdict, now)).await?;
+            Ok(())
+        }
+        Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore),
+        _ => Err(SendAgainError::NotDelivered),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use domain::{mail::Progress, money::Money};
+    use testkit::{World, run, sale::WithField};
+
+    async fn go(world: &World) -> Result<(), SendAgainError> {
+        send_again(Ports { journal: journal(world), retries: world }, &operator(), &session()).await
+    }
+
+    #[test]
+    fn a_delivered_mail_is_due_again_once_whatever_breaks() {
+        let fresh = || -> &'static World { Box::leak(Box::new(world_with(sale()))) };
+        whatever_breaks(fresh, go, |world, what| {
+            assert_eq!(*stored(world).mail(), Mail::Retrying { due: at(0), progress: Progress::default() }, "{what}");
+            let records = decisions(world);
+            assert_eq!((records.len(), &records[0]["action"]), (1, &"mail sent again: verdict".into()), "{what}");
+            assert!(!world.state().queue.is_empty(), "{what}");
+        });
+    }
+
+    #[test]
+    fn a_second_time_and_what_was_not_delivered_is_refused() {
+        let world = world_with(sale());
+        run(go(&world)).unwrap().unwrap();
+        world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("mail", Mail::Sent { at: at(1) }));
+        assert!(matches!(run(go(&world)), Some(Err(SendAgainError::SentBefore))));
+        for undelivered in [sale().with("mail", Mail::NoAddress), sale().with("money", Money::Refunded { at: at(-1) })]
+        {
+            let world = world_with(undelivered);
+            assert!(run(go(&world)).unwrap().unwrap_err().is_refusal());
+            assert!(world.state().queue.is_empty());
+        }
+    }
+}
