@@ -319,7 +319,7 @@ impl Sale {
         Ok(Event::Held(at))
     }
 
-    fn require_ready(&self, to: &'static str) -> Result<(), Refused> {
+    pub(super) fn require_ready(&self, to: &'static str) -> Result<(), Refused> {
         if matches!(self.fulfilment, Fulfilment::Ready { .. }) { Ok(()) } else { Err(self.refuse(to)) }
     }
 
