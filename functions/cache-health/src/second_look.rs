@@ -7,7 +7,7 @@
 use crate::{Memory, Ports, memory::SecondLook};
 use audit::{Change, CommitError, Context, Notebook, Noted};
 use domain::{
-    Alert, CachedVerdict, Sale, SessionId,
+    Alert, Sale, SessionId,
     alert::Severity,
     mail::Mail,
     ports::{CacheEntry, Versioned},
