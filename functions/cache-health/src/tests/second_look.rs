@@ -51,7 +51,8 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
         assert!(stage.world.state().quarantine.is_empty(), "{what}");
         let told = |part: &str| {
             let state = stage.world.state();
-            state.alerts.iter().filter(|alert| alert.line.contains("SECOND_LOOK") && alert.line.contains(part)).count()
+            let raised = state.alerts.iter().chain(&state.held_back_alerts).chain(&state.logged_alerts);
+            raised.filter(|alert| alert.line.contains("SECOND_LOOK") && alert.line.contains(part)).count()
         };
         assert!(told("holds back") >= 1 && told("replaces") >= 1, "{what}");
         let log = stage.world.state().log.values().filter(|line| line.contains("archive_second_look")).count();
