@@ -124,6 +124,8 @@ async fn open(
     let (sale, entry) = journal.store.load_with_verdict(session).await?;
     let sale = sale.ok_or(FindingError::NoSale)?;
     if sale.value.open_finding().is_none() {
+        // What an earlier command could not publish is published now.
+        journal.flush(sale).await;
         return Err(FindingError::NoFinding);
     }
     let cached = match entry {
