@@ -58,7 +58,7 @@ const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
 /// What raises the alarm of each of our metrics, and who hears of it. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 19] = [
+const RAISED_BY: [(&str, &str, &str, &str); 21] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::EventNotQueued.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::SignatureRefused.name(), AT_LEAST, "1", "OpsTopic"),
@@ -69,6 +69,8 @@ const RAISED_BY: [(&str, &str, &str, &str); 19] = [
     (Metric::AuditWriteFailed.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::Held.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::VerdictOpposed.name(), AT_LEAST, "3", "OpsTopic"),
+    (Metric::TollUnreachable.name(), AT_LEAST, "3", "OpsTopic"),
+    (Metric::TollUnanswered.name(), AT_LEAST, "3", "OpsTopic"),
     (Metric::Reconciled.name(), LESS_THAN, "1", "OpsTopic"),
     (Metric::CacheHealthRan.name(), LESS_THAN, "1", "CriticalTopic"),
     (Metric::Digested.name(), LESS_THAN, "1", "CriticalTopic"),

@@ -3,7 +3,7 @@
 use crate::{Ports, answer, reply, sell::Sale};
 use audit::{Change, CommitError, Record, TollStatus};
 use domain::{
-    Timestamp,
+    Metric, Timestamp,
     ports::Versioned,
     toll::{Purchase, Stage},
 };
@@ -21,6 +21,7 @@ impl Sale<'_> {
             Ok(answer) => answer,
             Err(why) => {
                 tracing::warn!(purchase = id.reference(), why, "no answer");
+                self.count(Metric::TollUnanswered);
                 let give_up = |purchase: &mut Purchase, now: Timestamp| {
                     if purchase.give_up(owner).is_err() {
                         return Change::nothing(());

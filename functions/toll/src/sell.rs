@@ -10,7 +10,7 @@ use audit::{Change, CommitError, Record, TollStatus, digest};
 use authority::{Evaluation, Refusal};
 use chain::payment::Price;
 use domain::{
-    Query, Timestamp,
+    Metric, Query, Timestamp,
     ports::{FacilitatorError, StorageError, Transfer, Versioned},
     toll::{Claimed, InvalidPurchase, Offer, Paid, Purchase, Stage},
 };
@@ -117,6 +117,11 @@ impl<'a> Sale<'a> {
         }
     }
 
+    /// Counts what an alarm is raised by.
+    pub(crate) fn count(&self, metric: Metric) {
+        self.ports.meter.record(&[metric.once()], self.ports.journal.clock.now());
+    }
+
     pub(crate) fn required(&self, why: &str) -> Reply {
         reply::payment_required(&self.settings.terms, self.offer, why)
     }
@@ -163,6 +168,7 @@ impl<'a> Sale<'a> {
             }
             Err(error) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
+                self.count(Metric::TollUnreachable);
                 Ok(reply::unreachable())
             }
         }
@@ -190,6 +196,7 @@ impl<'a> Sale<'a> {
                 }
                 Err(error @ (FacilitatorError::Pending | FacilitatorError::Unavailable(_))) => {
                     tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
+                    self.count(Metric::TollUnreachable);
                     self.note(purchase, TollStatus::RpcUnreachable, &error.to_string()).await?;
                     return Ok(reply::unreachable());
                 }

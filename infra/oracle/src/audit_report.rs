@@ -68,6 +68,23 @@ pub(crate) fn for_people(report: &Report, width: usize) -> String {
         vec![decision.to_owned(), check.reason.clone(), check.count.to_string()]
     });
     part("CROSSCHECK", &["DECISION", "REASON", "COUNT"], checks.collect());
+    let mut sold: Vec<Vec<String>> = report
+        .toll
+        .revenue
+        .iter()
+        .map(|row| vec![row.day.clone(), row.endpoint.clone(), row.sold.to_string(), usdc(row.usdc_millionths)])
+        .collect();
+    if !sold.is_empty() {
+        let count: u64 = report.toll.revenue.iter().map(|row| row.sold).sum();
+        sold.push(vec!["all".to_owned(), String::new(), count.to_string(), usdc(toll_revenue(report))]);
+    }
+    part("TOLL, sold to agents", &["DAY (UTC)", "ADDRESS", "SOLD", "USDC"], sold);
+    part("TOLL, every payment", &["STATUS", "COUNT", "SHARE"], shares(&outcomes(report)));
+    let latency = report.toll.latency.iter().map(|row| {
+        let times = [row.p50_ms, row.p95_ms, row.p99_ms, row.greatest_ms].map(seconds);
+        [vec![row.endpoint.clone(), row.count.to_string()], times.to_vec()].concat()
+    });
+    part("TOLL, latency", &["ADDRESS", "COUNT", "P50", "P95", "P99", "GREATEST"], latency.collect());
     text
 }
 
@@ -108,6 +125,21 @@ pub(crate) fn net(report: &Report) -> i64 {
     report.revenue.iter().map(|row| row.net_cents).sum()
 }
 
+/// What agents paid, in millionths of a dollar.
+pub(crate) fn toll_revenue(report: &Report) -> u64 {
+    report.toll.revenue.iter().map(|row| row.usdc_millionths).sum()
+}
+
+/// How agents' payments ended.
+pub(crate) fn outcomes(report: &Report) -> Vec<(&'static str, u64)> {
+    report.toll.outcomes.iter().map(|outcome| (outcome.status, outcome.count)).collect()
+}
+
+/// An amount of USDC with its cents; what is below them is never sold.
+pub(crate) fn usdc(millionths: u64) -> String {
+    format!("{}.{:02}", millionths / 1_000_000, millionths % 1_000_000 / 10_000)
+}
+
 /// Where verdicts on the page came from, with names for people.
 pub(crate) const fn pages(retrievals: &Retrievals) -> [(&'static str, u64); 3] {
     [("cache", retrievals.cache), ("archive", retrievals.archive), ("regeneration", retrievals.regenerated)]
@@ -136,7 +168,9 @@ pub(crate) fn seconds(millis: u64) -> String {
 /// A report with something in every part.
 #[cfg(test)]
 pub(crate) fn sample() -> Report {
-    use audit_verify::report::{Counted, Crosschecked, Filtered, Latency, Mails, Revenue, Step};
+    use audit_verify::report::{
+        Counted, Crosschecked, Filtered, Latency, Mails, Revenue, Step, Toll, TollLatency, TollOutcome, TollRevenue,
+    };
     let days = ["2026-04-16", "2026-04-17", "2026-04-18", "2026-04-19", "2026-04-20"];
     let revenue = days.iter().enumerate().flat_map(|(index, day)| {
         let index = index as u64;
@@ -190,6 +224,27 @@ pub(crate) fn sample() -> Report {
             Crosschecked { approved: false, reason: "low_coherence".into(), count: 7 },
             Crosschecked { approved: true, reason: "pass".into(), count: 240 },
         ],
+        toll: Toll {
+            revenue: [("/query", 40, 2_000_000), ("/query/premium", 3, 3_000_000)]
+                .map(|(endpoint, sold, usdc_millionths)| TollRevenue {
+                    day: "2026-04-16".into(),
+                    endpoint: endpoint.into(),
+                    sold,
+                    usdc_millionths,
+                })
+                .into(),
+            outcomes: [("OK", 43), ("PAYMENT_REJECTED", 5), ("REPLAY", 2)]
+                .map(|(status, count)| TollOutcome { status, count })
+                .into(),
+            latency: vec![TollLatency {
+                endpoint: "/query".into(),
+                count: 40,
+                p50_ms: 2400,
+                p95_ms: 4800,
+                p99_ms: 5100,
+                greatest_ms: 12_000,
+            }],
+        },
     }
 }
 
@@ -200,11 +255,18 @@ mod tests {
     #[test]
     fn every_part_is_told_and_fits() {
         let text = for_people(&sample(), 80);
-        for part in ["REVENUE", "LATENCY", "VERDICTS ON THE PAGE", "MAIL", "ERRORS", "CONTENT FILTER", "CROSSCHECK"] {
+        for part in
+            ["REVENUE", "LATENCY", "VERDICTS ON THE PAGE", "MAIL", "ERRORS", "CONTENT FILTER", "CROSSCHECK", "TOLL"]
+        {
             assert!(text.contains(&format!("\n{part}")), "{part}: {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for line in ["cache         420    97.4 %", "failed   11     4.4 %", "2026-04-17  full      13    65.00 CAD"] {
+        for line in [
+            "cache         420    97.4 %",
+            "failed   11     4.4 %",
+            "2026-04-17  full      13    65.00 CAD",
+            "all                         43    5.00",
+        ] {
             assert!(text.contains(line), "{line}: {text}");
         }
     }

@@ -232,10 +232,15 @@ pub(crate) async fn report(
         }
     };
     let done = |(stream, objects): (String, Vec<Object>)| {
-        // Functions have streams of their own, which say nothing of sales; purchases in USDC are no sales of a tier.
+        // Functions have streams of their own, which say nothing of sales. Payments in USDC are in their purchases' streams,
+        // and in the toll function's where they bought nothing.
         let is_purchase = session_of_stream(&stream).is_some_and(|session| session.starts_with(toll::PREFIX));
-        if function_of_stream(&stream).is_none() && !is_purchase {
-            aggregate.add_sale(objects.iter().map(|(_, bytes)| bytes.as_slice()));
+        let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
+        match function_of_stream(&stream) {
+            Some("toll") => aggregate.add_payments(lines),
+            Some(_) => {}
+            None if is_purchase => aggregate.add_payments(lines),
+            None => aggregate.add_sale(lines),
         }
         progress(aggregate.sales(), aggregate.records());
     };

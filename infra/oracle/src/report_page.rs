@@ -6,7 +6,7 @@ use audit_verify::report::{Report, Revenue};
 use domain::Tier;
 
 use crate::{
-    audit_report::{net, pages, seconds, share, warnings},
+    audit_report::{net, outcomes, pages, seconds, share, toll_revenue, usdc, warnings},
     output::amount,
 };
 
@@ -48,6 +48,7 @@ pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String
         ("Refunds", grouped(&report.revenue.iter().map(|row| row.refunds).sum::<u64>().to_string())),
         ("Cache hits", share(report.retrievals.cache, retrievals)),
         ("Mail failures", share(report.mails.failed, attempts)),
+        ("Paid by agents", format!("{} USDC", grouped(&usdc(toll_revenue(report))))),
     ] {
         let _ = write!(html, "<div><span>{name}</span><strong>{value}</strong></div>");
     }
@@ -70,6 +71,7 @@ pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String
         (format!("{decision}: {}", check.reason.replace('_', " ")), check.count)
     });
     section(&mut html, "Crosscheck", &bars(checks.collect()));
+    section(&mut html, "Agents' payments", &bars(counted(&outcomes(report))));
     html.push_str("</div>");
     let mut errors: Vec<(String, u64)> =
         report.errors.iter().map(|error| (error.detail.clone(), error.count)).collect();

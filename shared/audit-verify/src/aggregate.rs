@@ -7,6 +7,7 @@ use crate::{
     histogram::Histogram,
     period::Period,
     report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, SLOW_MS, Step},
+    toll::{Payments, Read},
 };
 use audit::{RefundStep, Source, Status};
 use domain::{Tier, money::PaymentChange, tier};
@@ -129,6 +130,7 @@ pub struct Aggregate {
     other_errors: u64,
     filter: BTreeMap<(u8, String), u64>,
     crosscheck: BTreeMap<(bool, String), u64>,
+    payments: Payments,
 }
 
 impl Aggregate {
@@ -164,6 +166,30 @@ impl Aggregate {
         }
         self.sales += u64::from(self.records > before);
         self.settle(account);
+    }
+
+    /// Takes in the records of a purchase in USDC, or those of the toll function: what was sold to agents is no sale of a
+    /// tier. The checks of its answers count with all others.
+    pub fn add_payments<'a>(&mut self, lines: impl IntoIterator<Item = &'a [u8]>) {
+        for line in lines {
+            match self.payments.add(line, &self.period) {
+                Read::Counted(counts) => self.records += u64::from(counts),
+                Read::Other => self.add_check(line),
+                Read::Unreadable => {
+                    self.records += 1;
+                    self.unreadable += 1;
+                }
+            }
+        }
+    }
+
+    /// A run of the content filter or of the crosscheck. Functions record more that no report is about.
+    fn add_check(&mut self, line: &[u8]) {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return };
+        if self.period.holds(&line.timestamp) {
+            self.records += 1;
+            self.count(&line, &Account::default());
+        }
     }
 
     /// Sales so far.
@@ -303,6 +329,7 @@ impl Aggregate {
             other_errors: self.other_errors + rest,
             filter: filter.collect(),
             crosscheck: crosscheck.collect(),
+            toll: self.payments.finish(),
         }
     }
 }

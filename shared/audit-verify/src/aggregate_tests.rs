@@ -4,10 +4,11 @@ use crate::{
     Aggregate, Period,
     report::{Counted, Crosschecked, Filtered, Mails, Report, Retrievals, Step},
 };
-use audit::{Body, Record, RefundStep, Source, Status, chain};
+use audit::{Body, Record, RefundStep, Source, Status, TollStatus, chain};
 use domain::{
     Sale, SessionId, Tier, Timestamp,
     money::{PaymentChange, PaymentId},
+    toll::{Offer, Paid, Purchase, purchase_id},
 };
 use serde_json::json;
 use testkit::sale::WithField;
@@ -250,4 +251,54 @@ fn double_work_and_slow_verdicts_are_told() {
         RecordedSale::new(Some(Tier::Quick)).verdict(0, 1).by_operator(70_000),
     ]);
     assert_eq!((found.processed_twice, found.slow_verdicts), (1, 1));
+}
+
+/// A payment's record as the toll writes it.
+fn toll_line(day: i64, status: TollStatus, offer: Offer) -> Vec<u8> {
+    let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
+    let id = purchase_id(&"a".repeat(64)).unwrap();
+    let mut purchase = Purchase::new(id, offer, "f".to_owned(), "h".to_owned(), paid, at(day * DAY));
+    chain::append_toll(&mut purchase, &Record::toll(at(day * DAY + 2_000), at(day * DAY), status, "why"));
+    purchase.outbox()[0].line.clone().into_bytes()
+}
+
+#[test]
+fn payments_in_usdc_are_counted_by_their_status_and_are_no_sales() {
+    let lines = [
+        toll_line(0, TollStatus::Ok, Offer::Query),
+        toll_line(0, TollStatus::Ok, Offer::Query),
+        toll_line(0, TollStatus::Ok, Offer::QueryPremium),
+        toll_line(1, TollStatus::Ok, Offer::Query),
+        toll_line(0, TollStatus::Replay, Offer::Query),
+        toll_line(0, TollStatus::RagFail, Offer::Query),
+        toll_line(0, TollStatus::RpcUnreachable, Offer::Query),
+        // As the function's own stream has it.
+        json!({ "timestamp": at(0).to_iso(), "function": "toll", "event": "payment_not_taken", "details": {
+            "tx_hash": null, "endpoint": "/query", "query_hash": "h", "amount_usdc": 0.05, "latency_ms": 3,
+            "status": "PAYMENT_REJECTED", "source": "oracle_toll", "error_detail": "why" } })
+        .to_string()
+        .into_bytes(),
+        b"nonsense".to_vec(),
+        json!({ "timestamp": at(0).to_iso(), "event": "toll", "status": "NEW" }).to_string().into_bytes(),
+    ];
+    let mut aggregate = Aggregate::default();
+    aggregate.add_payments(lines.iter().map(Vec::as_slice));
+    let found = aggregate.finish();
+    let sold: Vec<_> = found
+        .toll
+        .revenue
+        .iter()
+        .map(|row| (row.day.as_str(), row.endpoint.as_str(), row.sold, row.usdc_millionths))
+        .collect();
+    let expected = [
+        ("2026-04-16", "/query", 2, 100_000),
+        ("2026-04-16", "/query/premium", 1, 1_000_000),
+        ("2026-04-17", "/query", 1, 50_000),
+    ];
+    assert_eq!(sold, expected);
+    let outcomes: Vec<_> = found.toll.outcomes.iter().map(|outcome| (outcome.status, outcome.count)).collect();
+    let each = [("OK", 4), ("PAYMENT_REJECTED", 1), ("RAG_FAIL", 1), ("REPLAY", 1), ("RPC_UNREACHABLE", 1)];
+    assert_eq!(outcomes, each);
+    assert_eq!((found.toll.latency[0].count, found.toll.latency[0].greatest_ms), (3, 2_000));
+    assert_eq!((found.sales, found.records, found.unreadable, found.revenue.len()), (0, 10, 2, 0));
 }

@@ -15,6 +15,7 @@ pub mod recheck;
 pub mod report;
 pub mod signed_digest;
 pub mod stream;
+mod toll;
 mod verification;
 
 pub use aggregate::Aggregate;

@@ -49,6 +49,49 @@ pub struct Report {
     pub filter: Vec<Filtered>,
     /// Outcomes of the crosscheck.
     pub crosscheck: Vec<Crosschecked>,
+    /// What was sold to agents for USDC: in none of the sums above.
+    pub toll: Toll,
+}
+
+/// What was sold to agents for USDC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Toll {
+    /// Answers by day and address, in order.
+    pub revenue: Vec<TollRevenue>,
+    /// How payments ended, those that bought nothing too, by status.
+    pub outcomes: Vec<TollOutcome>,
+    /// From the request to the answer's settlement, by address.
+    pub latency: Vec<TollLatency>,
+}
+
+/// Answers sold on a day at an address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TollRevenue {
+    pub day: String,
+    pub endpoint: String,
+    pub sold: u64,
+    pub usdc_millionths: u64,
+}
+
+/// How often payments ended so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TollOutcome {
+    pub status: &'static str,
+    pub count: u64,
+}
+
+/// How long answers took, in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TollLatency {
+    pub endpoint: String,
+    pub count: u64,
+    pub p50_ms: u64,
+    pub p95_ms: u64,
+    pub p99_ms: u64,
+    pub greatest_ms: u64,
 }
 
 /// Revenue of a day and a tier.

@@ -57,6 +57,20 @@ pub enum TollStatus {
     Replay,
 }
 
+impl TollStatus {
+    /// The status as the log has it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::PaymentRejected => "PAYMENT_REJECTED",
+            Self::RpcUnreachable => "RPC_UNREACHABLE",
+            Self::RagFail => "RAG_FAIL",
+            Self::Replay => "REPLAY",
+        }
+    }
+}
+
 /// Which path wrote a record of a payment in USDC: there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -36,6 +36,10 @@ pub enum Metric {
     Held,
     /// A verdict was approved although each of its five dimensions has the opposite colour.
     VerdictOpposed,
+    /// Neither the facilitator nor the chain could be asked about an agent's payment.
+    TollUnreachable,
+    /// An agent's payment was good, and no answer could be made for it. Nothing was settled.
+    TollUnanswered,
     /// The inbox was read (Inbox Watch: every two minutes).
     InboxWatched,
     /// A smoke test was completed, with any result.
@@ -98,7 +102,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
@@ -112,6 +116,8 @@ impl Metric {
         Self::AuditWriteFailed,
         Self::Held,
         Self::VerdictOpposed,
+        Self::TollUnreachable,
+        Self::TollUnanswered,
         Self::InboxWatched,
         Self::SmokeTested,
         Self::RefreshTokenAge,
@@ -147,6 +153,8 @@ impl Metric {
             Self::AuditWriteFailed => ("AuditWriteFailed", Use::Event, Unit::Count),
             Self::Held => ("Held", Use::Event, Unit::Count),
             Self::VerdictOpposed => ("VerdictOpposed", Use::Event, Unit::Count),
+            Self::TollUnreachable => ("TollUnreachable", Use::Event, Unit::Count),
+            Self::TollUnanswered => ("TollUnanswered", Use::Event, Unit::Count),
             Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
             Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
             Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),
