@@ -2,6 +2,7 @@
 
 use crate::{
     ask::{self, MAX_BODY_BYTES},
+    mcp,
     means::Means,
     rejected, reply,
     sell::Sale,
@@ -34,13 +35,21 @@ pub struct Ports<'a> {
 
 /// Handles one request.
 pub async fn handle(ports: Ports<'_>, settings: &Settings, request: Request) -> Reply {
+    if request.body().len() > MAX_BODY_BYTES {
+        return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
+    }
+    match request.path() {
+        mcp::PATH => mcp::answer(ports, settings, &request).await,
+        _ => sell(ports, settings, request).await,
+    }
+}
+
+/// Handles one request for an answer, paid or not.
+pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request) -> Reply {
     let asked_at = ports.journal.clock.now();
     let Some(offer) = Offer::at(request.path()) else {
         return Reply::error(404, "not_found", "There is nothing at this address.");
     };
-    if request.body().len() > MAX_BODY_BYTES {
-        return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
-    }
     let query = match ask::query(request.body(), offer) {
         Ok(query) => query,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),

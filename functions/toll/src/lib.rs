@@ -8,6 +8,7 @@ mod answer;
 mod ask;
 mod fulfil;
 mod handle;
+mod mcp;
 mod means;
 mod named;
 mod rejected;

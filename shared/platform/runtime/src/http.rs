@@ -65,6 +65,12 @@ impl Request {
         Self { inner, path }
     }
 
+    /// The method, in capitals.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.inner.method().as_str()
+    }
+
     /// The path, without the stage.
     #[must_use]
     pub fn path(&self) -> &str {
