@@ -6,6 +6,8 @@ mod build;
 mod contract;
 mod false_hits;
 mod machine;
+mod npm;
+mod peers;
 mod prompts;
 mod steps;
 mod vendor_types;

@@ -1,5 +1,5 @@
 // cargo add x402-reqwest@2 x402-chain-eip155@2 alloy-signer-local@2 reqwest@0.13 tokio@1
-//     --features x402-reqwest/json,x402-chain-eip155/client,reqwest/json,tokio/full
+//     --features x402-chain-eip155/client,x402-chain-eip155/telemetry,x402-reqwest/json,reqwest/json,tokio/full
 use alloy_signer_local::PrivateKeySigner;
 use std::sync::Arc;
 use x402_chain_eip155::V2Eip155ExactClient;

@@ -7,6 +7,7 @@ use super::{
     count,
     false_hits::false_hits,
     machine::{self, Skipped},
+    peers::peers,
     prompts::prompts,
     vendor_types::vendor_types,
 };
@@ -60,7 +61,7 @@ pub(super) const STEPS: [Step; 14] = [
     },
     Step {
         name: "deployed",
-        about: "the tests against a stack of their own, in a browser too, and the API's description",
+        about: "the tests against a stack of their own, in a browser too, the API's description, and other people's agents",
         run: deployed,
     },
     Step {
@@ -218,8 +219,9 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         run_tests(suite, command.env("ORACLE_STACK", suite.stack.file("stack.json")))
     };
     let kept = outcome.and_then(|tests| {
-        let Count { passed, failed } = contract(suite)?;
-        Ok(Count { passed: tests.passed + passed, failed: tests.failed + failed })
+        let further = [contract(suite)?, peers(suite)?];
+        let sum = |all: Count, one: Count| Count { passed: all.passed + one.passed, failed: all.failed + one.failed };
+        Ok(further.into_iter().fold(tests, sum))
     });
     up::stop(&suite.stack)?;
     kept

