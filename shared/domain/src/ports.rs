@@ -1,6 +1,7 @@
 //! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
 //! ones that fail, duplicate and crash on purpose.
 
+mod chat;
 mod deployments;
 mod erasure;
 mod log;
@@ -14,6 +15,7 @@ mod subscriptions;
 mod toll;
 
 pub use crate::cache_entries::CacheEntries;
+pub use chat::{ChatAccounts, SignIns};
 pub use deployments::Deployments;
 pub use erasure::{SaleData, SaleMails};
 pub use log::{
@@ -51,6 +53,10 @@ pub trait Randomness: Send + Sync {
     fn fraction(&self) -> f64;
     /// 128 random bits as 32 hexadecimal digits.
     fn token(&self) -> String;
+    /// 256 random bits as 64 hexadecimal digits, fit to be a secret; nothing where there is no source of such.
+    fn secret(&self) -> Option<Secret> {
+        None
+    }
 }
 
 /// Waits.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use domain::{
-    Timestamp,
+    Secret, Timestamp,
     metric::{self, Measurement},
     ports::{Clock, Meter, Pause, Randomness},
 };
@@ -37,6 +37,12 @@ impl Randomness for System {
             bytes = nanos.to_be_bytes();
         }
         hex::encode(bytes)
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Secret::new(hex::encode(bytes)))
     }
 }
 

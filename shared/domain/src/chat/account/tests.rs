@@ -1,0 +1,152 @@
+use super::*;
+use proptest::prelude::*;
+
+const LEASE: Duration = Duration::from_secs(40);
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(1_790_000_000 + seconds)
+}
+
+fn account() -> Account {
+    Account::new(SubscriberId::parse("a".repeat(64)).unwrap())
+}
+
+fn id(n: u64) -> ExchangeId {
+    ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap()
+}
+
+fn ask(n: u64, is_free: bool) -> Ask {
+    Ask { id: id(n), fingerprint: format!("text {n}"), owner: format!("owner {n}"), is_free }
+}
+
+fn answered(account: &mut Account, n: u64, is_free: bool, now: Timestamp) {
+    assert_eq!(account.claim(&ask(n, is_free), now, LEASE), Claimed::Granted);
+    account.answer(&id(n), &format!("owner {n}"), format!("reply {n}"), now).unwrap();
+}
+
+#[test]
+fn three_are_free_and_the_fourth_is_offered() {
+    let mut account = account();
+    for n in 1..=3 {
+        assert_eq!(account.free_left(), 4 - n as u32);
+        answered(&mut account, n, true, at(n as i64));
+    }
+    assert_eq!((account.free_left(), account.claim(&ask(4, true), at(5), LEASE)), (0, Claimed::UsedUp));
+    assert_eq!(account.claim(&ask(2, true), at(6), LEASE), Claimed::Answered("reply 2".to_owned()));
+    answered(&mut account, 5, false, at(7));
+}
+
+#[test]
+fn a_place_is_reserved_while_a_reply_is_made_and_given_back_without_one() {
+    let mut account = account();
+    for n in 1..=3 {
+        assert_eq!(account.claim(&ask(n, true), at(0), LEASE), Claimed::Granted);
+    }
+    assert_eq!(account.claim(&ask(4, true), at(0), LEASE), Claimed::UsedUp);
+    account.apologise(&id(1), "owner 1").unwrap();
+    assert_eq!((account.free_left(), account.claim(&ask(1, true), at(1), LEASE)), (3, Claimed::Apologised));
+    assert_eq!(account.claim(&ask(4, true), at(1), LEASE), Claimed::Granted);
+    account.release(&id(4), "owner 4").unwrap();
+    assert_eq!(account.exchange(&id(4)), None);
+}
+
+#[test]
+fn who_comes_back_after_its_lease_neither_counts_twice_nor_past_three() {
+    let mut account = account();
+    assert_eq!(account.claim(&ask(1, true), at(0), LEASE), Claimed::Granted);
+    assert_eq!(account.claim(&Ask { owner: "second".to_owned(), ..ask(1, true) }, at(39), LEASE), Claimed::Busy);
+    // The process is gone: its place is free again, and others take it.
+    for n in 2..=4 {
+        answered(&mut account, n, true, at(50));
+    }
+    assert_eq!(account.answer(&id(1), "owner 1", "late".to_owned(), at(51)), Err(Refused), "never a fourth");
+    assert_eq!(account.free_left(), 0);
+    assert!(account.give_up(&id(1), at(52)) && !account.give_up(&id(1), at(52)));
+
+    let mut account = super::tests::account();
+    assert_eq!(account.claim(&ask(1, true), at(0), LEASE), Claimed::Granted);
+    let second = Ask { owner: "second".to_owned(), ..ask(1, true) };
+    assert_eq!(account.claim(&second, at(41), LEASE), Claimed::Granted);
+    assert_eq!(account.answer(&id(1), "owner 1", "late".to_owned(), at(42)), Err(Refused));
+    account.answer(&id(1), "second", "reply".to_owned(), at(42)).unwrap();
+    assert_eq!(account.free_left(), 2);
+}
+
+#[test]
+fn an_id_is_for_one_message() {
+    let mut account = account();
+    answered(&mut account, 1, true, at(0));
+    let other = Ask { fingerprint: "another".to_owned(), ..ask(1, true) };
+    assert_eq!(account.claim(&other, at(1), LEASE), Claimed::OtherMessage);
+}
+
+#[test]
+fn a_reply_that_the_memory_lacks_is_kept_and_the_rest_make_room() {
+    let mut account = account();
+    for n in 1..=11 {
+        answered(&mut account, n, false, at(n as i64));
+        if n != 3 {
+            account.logged(&id(n)).unwrap();
+        }
+    }
+    for n in 12..=40 {
+        answered(&mut account, n, false, at(n as i64));
+        account.logged(&id(n)).unwrap();
+    }
+    assert_eq!(account.exchanges.len(), KEPT);
+    assert_eq!(account.unlogged().map(|(id, ..)| id.clone()).collect::<Vec<_>>(), [id(3)]);
+    assert_eq!(account.logged(&id(40)), Err(Refused));
+}
+
+#[test]
+fn there_is_an_end_to_what_an_hour_and_a_moment_take() {
+    let mut account = account();
+    for n in 0..60 {
+        answered(&mut account, n, false, at(n as i64));
+        account.logged(&id(n)).unwrap();
+    }
+    let Claimed::TooMany(wait) = account.claim(&ask(60, false), at(100), LEASE) else { panic!("no limit") };
+    assert_eq!(wait, Duration::from_secs(3500));
+    for n in 61..=64 {
+        assert_eq!(account.claim(&ask(n, false), at(3700), LEASE), Claimed::Granted);
+    }
+    assert!(matches!(account.claim(&ask(65, false), at(3700), LEASE), Claimed::TooMany(_)));
+}
+
+#[test]
+fn an_erasure_leaves_what_is_counted_and_no_text() {
+    let mut account = account();
+    answered(&mut account, 1, true, at(0));
+    assert_eq!(account.claim(&ask(2, true), at(1), LEASE), Claimed::Granted);
+    let memory = account.memory();
+    assert!(account.begin_erasure() && !account.begin_erasure());
+    assert_eq!(account.answer(&id(2), "owner 2", "late".to_owned(), at(2)), Err(Refused));
+    let stored = serde_json::to_string(&account).unwrap();
+    assert!(!stored.contains("reply 1") && !stored.contains("text 1"), "{stored}");
+    account.erased().unwrap();
+    assert_eq!((account.erased(), account.free_left()), (Err(Refused), 2));
+    assert_ne!(account.memory(), memory);
+    assert_eq!(account.claim(&ask(1, true), at(3), LEASE), Claimed::Erased);
+}
+
+proptest! {
+    /// Whatever tabs do, in whatever order: never more than three free replies, and as many counted as there are.
+    #[test]
+    fn never_a_fourth(steps in prop::collection::vec((0u64..8, 0u8..5, 0i64..30), 1..80)) {
+        let (mut account, mut now, mut replies) = (account(), 0, std::collections::BTreeSet::new());
+        for (n, what, passed) in steps {
+            now += passed;
+            let owner = format!("owner {n}");
+            match what {
+                0 | 1 => drop(account.claim(&ask(n, true), at(now), LEASE)),
+                2 => if account.answer(&id(n), &owner, format!("reply {n}"), at(now)).is_ok() {
+                    prop_assert!(replies.insert(n), "one reply for each id");
+                },
+                3 => drop(account.apologise(&id(n), &owner)),
+                _ => drop(account.release(&id(n), &owner)),
+            }
+            prop_assert!(replies.len() <= 3);
+            prop_assert_eq!(account.free_left() as usize, 3 - replies.len());
+        }
+    }
+}

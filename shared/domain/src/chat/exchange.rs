@@ -1,0 +1,183 @@
+//! One exchange: a message and what is answered to it, exactly once for each id that the client gives.
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The longest message, in characters.
+pub const LONGEST_MESSAGE: usize = 4_000;
+
+/// The id of an exchange, made by the client: a UUID, kept in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ExchangeId(String);
+
+/// The text is not a UUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("id must be a UUID")]
+pub struct InvalidExchangeId;
+
+impl ExchangeId {
+    /// Reads an id.
+    ///
+    /// # Errors
+    /// [`InvalidExchangeId`]
+    pub fn parse(text: impl AsRef<str>) -> Result<Self, InvalidExchangeId> {
+        let text = text.as_ref();
+        let lengths = text.split('-').map(str::len);
+        let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+        if is_uuid { Ok(Self(text.to_ascii_lowercase())) } else { Err(InvalidExchangeId) }
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ExchangeId {
+    type Error = InvalidExchangeId;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(text)
+    }
+}
+
+impl From<ExchangeId> for String {
+    fn from(id: ExchangeId) -> Self {
+        id.0
+    }
+}
+
+/// What customers write.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Message(String);
+
+/// Why a text is not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMessage {
+    /// Nothing but white space.
+    #[error("text is empty")]
+    Empty,
+    /// More than [`LONGEST_MESSAGE`] characters.
+    #[error("text has more than {LONGEST_MESSAGE} characters")]
+    TooLong,
+    /// A control character that no keyboard types.
+    #[error("text has a control character")]
+    Control,
+}
+
+impl Message {
+    /// Reads a message; white space around it is no part of it.
+    ///
+    /// # Errors
+    /// [`InvalidMessage`]
+    pub fn parse(text: &str) -> Result<Self, InvalidMessage> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(InvalidMessage::Empty);
+        }
+        if text.chars().count() > LONGEST_MESSAGE {
+            return Err(InvalidMessage::TooLong);
+        }
+        if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+            return Err(InvalidMessage::Control);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Message({} bytes)", self.0.len())
+    }
+}
+
+/// Who speaks. There is one external voice; a plan with two views has them side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Voice {
+    /// The voice of every plan with one reply.
+    #[serde(rename = "AETHER")]
+    Aether,
+    /// The first of two.
+    #[serde(rename = "first view")]
+    FirstView,
+    /// The second of two.
+    #[serde(rename = "second view")]
+    SecondView,
+}
+
+impl Voice {
+    /// As customers read it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aether => "AETHER",
+            Self::FirstView => "first view",
+            Self::SecondView => "second view",
+        }
+    }
+}
+
+/// One reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Who speaks.
+    pub voice: Voice,
+    /// What customers read.
+    pub text: String,
+}
+
+/// How far an exchange is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Stage {
+    /// One invocation makes the reply until its lease ends.
+    Claimed { owner: String, until: Timestamp },
+    /// The reply is kept, sealed under the subscriber's key. `logged`: their memory has it.
+    Answered { sealed: String, at: Timestamp, logged: bool },
+    /// No reply could be made, and the customer was told so. Nothing was counted.
+    Apologised,
+    /// It was erased with the subscriber's memory.
+    Erased,
+}
+
+/// One exchange of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The client's id.
+    pub id: ExchangeId,
+    /// Keyed digest of the message.
+    pub fingerprint: String,
+    /// Whether it is one of the free ones.
+    pub is_free: bool,
+    /// How far it is.
+    pub stage: Stage,
+}
+
+impl Exchange {
+    /// Whether somebody makes its reply now.
+    #[must_use]
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        matches!(&self.stage, Stage::Claimed { until, .. } if *until > now)
+    }
+
+    pub(super) fn is_held_by(&self, holder: &str) -> bool {
+        matches!(&self.stage, Stage::Claimed { owner, .. } if owner == holder)
+    }
+
+    /// Whether it may be forgotten once newer ones need its place: a reply that the memory lacks may not.
+    pub(super) fn may_go(&self, now: Timestamp) -> bool {
+        match &self.stage {
+            Stage::Claimed { until, .. } => *until <= now,
+            Stage::Answered { logged, .. } => *logged,
+            Stage::Apologised | Stage::Erased => true,
+        }
+    }
+}
