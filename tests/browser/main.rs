@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
 
 mod browser;
+mod chat;
 mod driver;
 mod follow_up;
 mod front_page;

@@ -1,7 +1,13 @@
 //! The API's description against the types that the handlers use.
 
 use authority::State;
-use domain::{Colour, Tier, query::MAX_CHARACTERS, toll::Offer, verdict::DIMENSIONS};
+use domain::{
+    Colour, Tier,
+    chat::{LONGEST_MESSAGE, Plan, Voice},
+    query::MAX_CHARACTERS,
+    toll::Offer,
+    verdict::DIMENSIONS,
+};
 use serde_json::{Value, json};
 
 fn document() -> Value {
@@ -18,6 +24,14 @@ fn it_lists_the_values_that_the_types_have() {
     assert_eq!(schemas["AuthorityState"]["enum"], json!(State::ALL));
     assert_eq!(schemas["Verdict"]["properties"]["breakdown"]["required"], json!(DIMENSIONS));
     assert_eq!(schemas["Question"]["maxLength"], json!(MAX_CHARACTERS));
+    let said = &schemas["Exchange"]["properties"]["replies"]["items"]["properties"];
+    let voices = [Voice::Aether, Voice::FirstView, Voice::SecondView];
+    assert_eq!(said["voice"]["enum"], json!(voices));
+    assert!(voices.iter().all(|voice| json!(voice) == voice.name()));
+    let ask = &document["paths"]["/api/chat/exchanges"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(ask["properties"]["text"]["maxLength"], json!(LONGEST_MESSAGE));
+    let plans = [Plan::Free, Plan::Chat, Plan::Pro, Plan::Bridge].map(Plan::key);
+    assert_eq!(schemas["ChatMe"]["properties"]["plan"]["enum"], json!(plans));
 }
 
 /// What is sold to agents, at its price and up to its length.

@@ -21,7 +21,7 @@ const QUEUES: [(&str, &str); 5] = [
 /// What a deployment asks.
 const HOOK: &str = "anvil";
 
-const BEHIND_THE_API: [&str; 4] = ["checkout", "webhook", "result", "toll"];
+const BEHIND_THE_API: [&str; 5] = ["checkout", "webhook", "result", "toll", "chat"];
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -54,6 +54,7 @@ fn requests_are_answered() {
     assert_eq!((bought.status(), received.status(), read.status()), (200, 200, 202), "{}", received.body());
     assert_eq!(sim.world.state().created.len(), 1);
     assert_eq!(request("toll").path(), "/query");
+    assert_eq!((request("chat").method(), request("chat").path()), ("POST", "/api/chat/login"));
     let orders =
         sim.world.state().outgoing.iter().filter(|(_, message, _)| matches!(message, Message::Order { .. })).count();
     assert_eq!(orders, 2, "of the event and of the page");

@@ -12,6 +12,7 @@ mod alerts;
 mod audit_log;
 mod aws;
 mod cache_health;
+mod chat;
 mod checkout;
 mod console;
 mod doctor;

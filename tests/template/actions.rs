@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Calls of our AWS adapters and the action that each needs: methods of a client, and the parts of a transaction.
-const CALLS: [(&str, &str); 34] = [
+const CALLS: [(&str, &str); 37] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
     ("Update::builder", "dynamodb:UpdateItem"),
+    ("update_item", "dynamodb:UpdateItem"),
     ("Delete::builder", "dynamodb:DeleteItem"),
     ("delete_item", "dynamodb:DeleteItem"),
     ("ConditionCheck::builder", "dynamodb:ConditionCheckItem"),
@@ -40,6 +41,8 @@ const CALLS: [(&str, &str); 34] = [
     ("update_secret_version_stage", "secretsmanager:UpdateSecretVersionStage"),
     ("sign", "kms:Sign"),
     ("get_public_key", "kms:GetPublicKey"),
+    ("generate_data_key", "kms:GenerateDataKey"),
+    ("decrypt", "kms:Decrypt"),
     ("put_lifecycle_event_hook_execution_status", "codedeploy:PutLifecycleEventHookExecutionStatus"),
     ("get_metric_statistics", "cloudwatch:GetMetricStatistics"),
     ("describe_alarms", "cloudwatch:DescribeAlarms"),

@@ -5,7 +5,7 @@ use crate::{
     model::{Template, list, pairs, target},
     patch::{edit, property, push, remove, rename, replace, set},
 };
-use audit::{Body, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
+use audit::{Body, ChatStatus, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
 use crosscheck::crosscheck;
 use domain::{
     Colour, Sale, SessionId, Tier, Timestamp,
@@ -210,6 +210,7 @@ fn kinds() -> Vec<Body> {
     let all = vec![
         Body::Pipeline { source: Source::Webhook, status: Status::Error, error_detail: None, details: facts },
         Record::toll(Timestamp::from_millis(0), Timestamp::from_millis(0), TollStatus::Replay, "r").body,
+        Body::Chat { status: ChatStatus::Answered, details: json!({ "free": true }) },
         Body::TmmCrosscheck { phi: 0.042, decision },
         Body::ContentFilter {
             gate: 1,
@@ -245,6 +246,7 @@ fn kinds() -> Vec<Body> {
         match body {
             Body::Pipeline { .. }
             | Body::Toll { .. }
+            | Body::Chat { .. }
             | Body::TmmCrosscheck { .. }
             | Body::ContentFilter { .. }
             | Body::RegenDivergenceCheck { .. }

@@ -245,7 +245,9 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
             let is_kind = |key: &&Value| {
                 let key = key.as_str().unwrap_or_default();
                 key == "CACHE"
-                    || ["SESSION#*", "TOLL#*", "ALERT#*", "BREAKER#*"].contains(&key)
+                    || ["SESSION#*", "TOLL#*", "ALERT#*", "BREAKER#*", "SUBSCRIBER#*", "MEMORY#*", "MEMORYKEY#*"]
+                        .contains(&key)
+                    || key.starts_with("CHAT") && key.ends_with("#*")
                     || key.starts_with("NOTE#") && !key.contains('*')
             };
             if keys.is_empty() || !keys.iter().all(is_kind) {
@@ -278,7 +280,8 @@ fn counters_move_with_entries(template: &Template) -> Vec<String> {
         for statement in statements(role) {
             let updates = list(&statement["Action"]).into_iter().any(|action| action == "dynamodb:UpdateItem");
             let keys = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CACHE", "SESSION#*"] } });
-            if updates && statement["Condition"] != keys {
+            let limits = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CHATLIMIT#*"] } });
+            if updates && ![&keys, &limits].contains(&&statement["Condition"]) {
                 found.push(format!("{id}: a transaction on an entry and the counters may be refused"));
             }
         }

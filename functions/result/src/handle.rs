@@ -31,6 +31,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
     match request.path() {
         "/" => html(200, pages::front()),
         "/oracle/result" => html(200, pages::result()),
+        "/chat" => html(200, pages::chat()),
         "/agents" => html(200, &agents::page(ports.site)),
         "/llms.txt" => Reply::text(200, agents::llms_txt(ports.site)),
         "/openapi.json" => machines::openapi(),

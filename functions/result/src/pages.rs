@@ -33,6 +33,12 @@ pub fn result() -> &'static Page {
     PAGE.get_or_init(|| assemble(include_str!("../pages/result.html"), Some(include_str!("../pages/result.js"))))
 }
 
+/// The chat (`GET /chat`): signing in, the conversation, the memory.
+pub fn chat() -> &'static Page {
+    static PAGE: OnceLock<Page> = OnceLock::new();
+    PAGE.get_or_init(|| assemble(include_str!("../pages/chat.html"), Some(include_str!("../pages/chat.js"))))
+}
+
 /// The page for every other address, to be sent with status 404.
 pub fn not_found() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
@@ -61,12 +67,16 @@ fn hash_source(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Colour, Tier, verdict::DIMENSIONS};
+    use domain::{
+        Colour, Tier,
+        chat::{FREE_EXCHANGES, LONGEST_MESSAGE, PaidPlan},
+        verdict::DIMENSIONS,
+    };
 
-    fn pages() -> [(&'static str, &'static Page); 4] {
+    fn pages() -> [(&'static str, &'static Page); 5] {
         static AGENTS: OnceLock<Page> = OnceLock::new();
         let agents = AGENTS.get_or_init(|| crate::agents::page("https://oracle.example"));
-        [("front", front()), ("result", result()), ("not found", not_found()), ("agents", agents)]
+        [("front", front()), ("result", result()), ("chat", chat()), ("not found", not_found()), ("agents", agents)]
     }
 
     /// What stands between the first `<name>` and `</name>`.
@@ -190,7 +200,7 @@ mod tests {
 
     #[test]
     fn scripts_find_every_element_they_name() {
-        for (name, page) in [("front", front()), ("result", result())] {
+        for (name, page) in [("front", front()), ("result", result()), ("chat", chat())] {
             let script = element(&page.html, "script").unwrap_or_default();
             for call in ["byId(\"", "setText(\""] {
                 for rest in script.split(call).skip(1) {
@@ -216,6 +226,19 @@ mod tests {
         }
         assert_eq!(html.matches("type=\"radio\"").count(), Tier::ALL.len());
         assert!(html.contains(&format!("MAX_CHARACTERS = {};", domain::query::MAX_CHARACTERS)));
+    }
+
+    #[test]
+    fn the_chat_offers_the_plans_at_their_prices_and_counts_as_the_server_does() {
+        let html = &chat().html;
+        for plan in PaidPlan::ALL {
+            let price =
+                format!("${}.{:02} CAD a month", plan.price_cents_a_month() / 100, plan.price_cents_a_month() % 100);
+            assert!(html.contains(&price), "{price}");
+            assert!(html.contains(&format!("id=\"subscribe-{}\"", plan.key())), "{}", plan.key());
+        }
+        assert!(html.contains(&format!("MAX_CHARACTERS = {LONGEST_MESSAGE};")));
+        assert_eq!(FREE_EXCHANGES, 3, "the page says three");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::ports::{AllSales, AuditObjects, Notes, Purchases, SaleStore};
+use domain::ports::{AllSales, AuditObjects, ChatAccounts, Notes, Purchases, SaleStore};
 
 /// The log and the table.
 #[derive(Clone)]
@@ -12,4 +12,5 @@ pub(crate) struct Ports {
     pub(crate) all: Arc<dyn AllSales>,
     pub(crate) notes: Arc<dyn Notes>,
     pub(crate) purchases: Arc<dyn Purchases>,
+    pub(crate) accounts: Arc<dyn ChatAccounts>,
 }

@@ -15,6 +15,7 @@ use audit_verify::{
 };
 use domain::{
     SessionId, Timestamp,
+    chat::{CHAT_PREFIX, SubscriberId},
     ports::{AuditObjects, ListedObject, StorageError, Versioned},
     toll,
 };
@@ -234,12 +235,14 @@ pub(crate) async fn report(
     let done = |(stream, objects): (String, Vec<Object>)| {
         // Functions have streams of their own, which say nothing of sales. Payments in USDC are in their purchases' streams,
         // and in the toll function's where they bought nothing.
-        let is_purchase = session_of_stream(&stream).is_some_and(|session| session.starts_with(toll::PREFIX));
+        // Accounts of the chat are no sales of a tier either.
+        let begins = |prefix: &str| session_of_stream(&stream).is_some_and(|session| session.starts_with(prefix));
         let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
         match function_of_stream(&stream) {
             Some("toll") => aggregate.add_payments(lines),
             Some(_) => {}
-            None if is_purchase => aggregate.add_payments(lines),
+            None if begins(toll::PREFIX) => aggregate.add_payments(lines),
+            None if begins(CHAT_PREFIX) => {}
             None => aggregate.add_sale(lines),
         }
         progress(aggregate.sales(), aggregate.records());
@@ -330,7 +333,7 @@ async fn examine_function(
     }
 }
 
-/// What the table says of a stream: its sale, or its purchase in USDC.
+/// What the table says of a stream: its sale, its purchase in USDC, or its account of the chat.
 async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, StorageError> {
     let Some(session) = session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) else {
         return Ok(None);
@@ -338,6 +341,11 @@ async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, 
     if session.as_str().starts_with(toll::PREFIX) {
         let purchase = ports.purchases.load(&session).await?;
         return Ok(purchase.map(|it| Versioned { value: Known::of_purchase(&it.value), version: it.version }));
+    }
+    if let Some(subscriber) = session.as_str().strip_prefix(CHAT_PREFIX) {
+        let Ok(subscriber) = SubscriberId::parse(subscriber) else { return Ok(None) };
+        let account = ports.accounts.load(&subscriber).await?;
+        return Ok(account.map(|it| Versioned { value: Known::of_account(&it.value), version: it.version }));
     }
     let sale = ports.store.load(&session).await?;
     Ok(sale.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))

@@ -27,6 +27,9 @@ pub(crate) enum Name {
     /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key becomes
     /// the current one; the earlier ones stay, as records name theirs.
     Audit,
+    /// 32 random bytes in hex: the key of the ids of the chat's subscribers. It is set once: another key would make every
+    /// subscriber a stranger.
+    Chat,
 }
 
 /// What is wrong with a value. No message repeats it.
@@ -40,6 +43,8 @@ pub(crate) enum InvalidValue {
     Prefix(&'static str),
     #[error("the value must be 64 lowercase hexadecimal digits (openssl rand -hex 32)")]
     Hex,
+    #[error("the secret has another key already, and it is never replaced")]
+    Final,
     #[error("the value must be a JSON object of text fields out of {0}")]
     Fields(&'static str),
     #[error("{0} is missing, and the secret does not have it yet")]
@@ -60,6 +65,7 @@ impl Name {
             Self::Gemini => "gemini",
             Self::Graph => "graph",
             Self::Audit => "audit",
+            Self::Chat => "chat",
         }
     }
 
@@ -88,6 +94,7 @@ impl Name {
             Self::Gemini => Ok(json!({ "api_key": prefixed(value, &[""], "")? })),
             Self::Graph => graph(current, value),
             Self::Audit => audit(current, value),
+            Self::Chat => chat(current, value),
         }
     }
 }
@@ -116,10 +123,22 @@ fn graph(current: &Value, value: &str) -> Result<Value, InvalidValue> {
     }
 }
 
+fn is_hex(value: &str) -> bool {
+    value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Sets the key where there is none; the same key again changes nothing.
+fn chat(current: &Value, value: &str) -> Result<Value, InvalidValue> {
+    match current["subscriber_key"].as_str() {
+        _ if !is_hex(value) => Err(InvalidValue::Hex),
+        Some(kept) if kept != value => Err(InvalidValue::Final),
+        _ => Ok(json!({ "subscriber_key": value })),
+    }
+}
+
 /// Adds a key as the current version; the current key again changes nothing.
 fn audit(current: &Value, value: &str) -> Result<Value, InvalidValue> {
-    let is_hex = value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_hex {
+    if !is_hex(value) {
         return Err(InvalidValue::Hex);
     }
     let mut keys = current["keys"].as_object().cloned().unwrap_or_default();
@@ -135,6 +154,16 @@ mod tests {
 
     fn made(name: Name, current: &Value, value: &str) -> Result<Value, InvalidValue> {
         name.document(current, value, "0123456789abcdef")
+    }
+
+    #[test]
+    fn the_chats_key_is_set_once() {
+        let (key, other) = ("0a".repeat(32), "0b".repeat(32));
+        let document = made(Name::Chat, &json!({}), &key).unwrap();
+        assert_eq!(document, json!({ "subscriber_key": key }));
+        assert_eq!(made(Name::Chat, &document, &key), Ok(document.clone()));
+        assert_eq!(made(Name::Chat, &document, &other), Err(InvalidValue::Final));
+        assert_eq!(made(Name::Chat, &json!({}), "short"), Err(InvalidValue::Hex));
     }
 
     #[test]

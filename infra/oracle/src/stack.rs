@@ -260,7 +260,8 @@ impl Deployed {
             store: sales.clone(),
             all: sales.clone(),
             notes: sales.clone(),
-            purchases: sales,
+            purchases: sales.clone(),
+            accounts: sales,
         }
     }
 

@@ -91,6 +91,7 @@ impl Vendors {
             ("stripe-smoke", json!({ "secret_key": smoke_key, "signing_secret": secrets.smoke_secret })),
             ("gemini", json!({ "api_key": gemini_key.unwrap_or_else(|| "sandbox-gemini-key".to_owned()) })),
             ("graph", json!(graph)),
+            ("chat", json!({ "subscriber_key": format!("chat-{}", secrets.audit_key) })),
             ("audit", json!({ "current": "v1", "keys": { "v1": secrets.audit_key } })),
         ];
         Ok(Self {
@@ -122,6 +123,9 @@ impl Vendors {
             ("TollNetwork", TOLL_NETWORK.to_owned()),
             ("TollFacilitatorUrl", format!("{sandbox}/facilitator")),
             ("TollRpcUrl", format!("{sandbox}/rpc")),
+            // Everybody on a local stack comes from one network.
+            ("ChatMailsPerMinute", "100000".to_owned()),
+            ("ChatPerNetwork", "100000".to_owned()),
         ] {
             parameters.insert(parameter.to_owned(), value);
         }

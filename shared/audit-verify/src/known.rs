@@ -4,6 +4,7 @@ use crate::link::previous_of;
 use audit::digest::sha256;
 use domain::{
     Sale,
+    chat::Account,
     sale::{AuditEntry, AuditHead},
     toll::Purchase,
 };
@@ -45,6 +46,13 @@ impl Known {
     pub fn of_purchase(purchase: &Purchase) -> Self {
         let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
         Self { head: purchase.audit().cloned().unwrap_or_else(none), waiting: purchase.outbox().to_vec() }
+    }
+
+    /// What this chat account says.
+    #[must_use]
+    pub fn of_account(account: &Account) -> Self {
+        let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
+        Self { head: account.audit().cloned().unwrap_or_else(none), waiting: account.outbox().to_vec() }
     }
 
     /// The day that the keys of its records begin with.

@@ -2,10 +2,11 @@
 
 use crate::{
     digest::sha256,
-    record::{Line, Record, TollLine},
+    record::{ChatLine, Line, Record, TollLine},
 };
 use domain::{
     Measurement, Sale,
+    chat::Account,
     sale::{AuditEntry, AuditHead},
     toll::Purchase,
 };
@@ -101,6 +102,26 @@ pub fn append_toll(purchase: &mut Purchase, record: &Record) {
         })
     });
     purchase.append_record(entry, head);
+}
+
+/// Appends a record to a chat account's stream, likewise.
+pub fn append_chat(account: &mut Account, record: &Record) {
+    let (session_id, mut head) =
+        (account.stream(), account.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date())));
+    let stream = format!("session/{session_id}");
+    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
+        json(&ChatLine {
+            timestamp: record.timestamp.to_iso(),
+            session_id: &session_id,
+            latency_ms: record.timestamp.millis_since(record.triggered_at),
+            body: &record.body,
+            v: VERSION,
+            stream: &stream,
+            seq,
+            prev,
+        })
+    });
+    account.append_record(entry, head);
 }
 
 /// A transaction's hash as the specification cuts it: 12 characters and `...`.

@@ -5,6 +5,7 @@
 //! only hashes, and of addresses only keyed ones.
 
 pub mod chain;
+mod chat_journal;
 pub mod digest;
 mod function_journal;
 mod journal;
@@ -13,11 +14,12 @@ pub mod sale_events;
 mod sale_journal;
 mod toll_journal;
 
+pub use chat_journal::ChatJournal;
 pub use digest::{AuditKey, AuditKeys};
 pub use domain::money::RefundStep;
 pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
 pub use journal::{Change, CommitError, Committed};
-pub use record::{Body, Record, Source, Status, TollSource, TollStatus};
+pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
 pub use toll_journal::TollJournal;

@@ -79,6 +79,20 @@ pub enum TollSource {
     OracleToll,
 }
 
+/// How a request of the chat ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ChatStatus {
+    /// A reply was kept and, where it is a free one, counted.
+    Answered,
+    /// No reply could be made.
+    Apologised,
+    /// The authority gate declined the message.
+    Declined,
+    /// The subscriber's memory is erased at their wish.
+    Erased,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -106,6 +120,13 @@ pub enum Body {
         /// Facts without a field of their own, such as the model that answered.
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
+    },
+    /// A request of the chat ended.
+    Chat {
+        /// The outcome.
+        status: ChatStatus,
+        /// The facts: of the authority gate, the model, the content filter, the count.
+        details: Value,
     },
     /// A crosscheck ran (TMM Cross-Validation, invariant 5). The spec's preview of the question is left out:
     /// the log holds no customer text.
@@ -280,7 +301,28 @@ pub(crate) struct TollLine<'a> {
     pub(crate) prev: &'a str,
 }
 
+/// The line of a chat account's record as it is written.
+#[derive(Serialize)]
+pub(crate) struct ChatLine<'a> {
+    pub(crate) timestamp: String,
+    /// The account, which names its stream.
+    pub(crate) session_id: &'a str,
+    pub(crate) latency_ms: u64,
+    #[serde(flatten)]
+    pub(crate) body: &'a Body,
+    pub(crate) v: u8,
+    pub(crate) stream: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) prev: &'a str,
+}
+
 impl Record {
+    /// A request of the chat ended.
+    #[must_use]
+    pub const fn chat(timestamp: Timestamp, triggered_at: Timestamp, status: ChatStatus, details: Value) -> Self {
+        Self { timestamp, triggered_at, body: Body::Chat { status, details } }
+    }
+
     /// A payment in USDC was resolved. A status other than OK always has a detail (verification criterion 5).
     #[must_use]
     pub fn toll(timestamp: Timestamp, triggered_at: Timestamp, status: TollStatus, detail: &str) -> Self {

@@ -118,3 +118,24 @@ pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Sessi
 /// Ends the answer to a follow-up by mail that the authority gate refuses.
 pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: reply with your question once more, or ask it \
     on your result page. — 42 Sisters AI · oracle@42sisters.ai";
+
+/// The subject of the mail that signs somebody in to the chat.
+pub const CHAT_LINK_SUBJECT: &str = "Your link to sign in to the Sisters Chat";
+
+/// Its body.
+pub const CHAT_LINK_BODY: &str = "Hi there,
+
+Open this link in the browser in which you asked for it to sign in to the Sisters Chat:
+
+{link}
+
+It works once, for ten minutes. If you did not ask for it, you can ignore this mail: nobody is signed in without it.
+
+— AETHER, 42 Sisters AI · oracle@42sisters.ai";
+
+/// Stands for a reply that could not be made.
+pub const CHAT_APOLOGY: &str = "I am sorry: I could not find an answer that I can stand behind. This one does not count. \
+    Please ask again, perhaps in other words.";
+
+/// Answers the fourth exchange of somebody without a subscription.
+pub const CHAT_OFFER: &str = "You have used your three free exchanges. Subscribe to the Sisters Chat to go on.";

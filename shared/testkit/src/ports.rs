@@ -1,5 +1,6 @@
 //! The ports, on a [`World`].
 
+mod chat;
 mod erasure;
 mod log;
 mod sales;
@@ -54,6 +55,10 @@ impl Randomness for World {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
         format!("{z:016x}{:016x}", z.rotate_left(17))
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        Some(Secret::new(self.token() + &self.token()))
     }
 }
 

@@ -8,11 +8,14 @@ use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
     cache_entries::{CacheDelta, CacheTotals, ListedEntry},
-    chat::{Subscriber, SubscriberId},
+    chat::{Account, ChatSession, Login, Subscriber, SubscriberId},
     message::Message,
     metric::Measurement,
     money::{PaymentId, PaymentReport, RefundStatus},
-    ports::{FacilitatorError, MadeRefund, MailError, ModelError, ModelReply, NewCheckoutSession, Prompt},
+    ports::{
+        FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession, Prompt,
+        SubjectKey,
+    },
     sale::Draft,
     smoke::Facts,
     suppression::Suppression,
@@ -28,7 +31,21 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 78] = [
+pub const BOUNDARIES: [&str; 92] = [
+    "accounts.load",
+    "accounts.save",
+    "memory.append",
+    "memory.destroy_key",
+    "memory.find_key",
+    "memory.head",
+    "memory.make_key",
+    "memory.read",
+    "sign_ins.begin_session",
+    "sign_ins.end_session",
+    "sign_ins.login",
+    "sign_ins.save_login",
+    "sign_ins.session",
+    "sign_ins.take",
     "alerts.raise",
     "archive.find",
     "archive.keep",
@@ -220,6 +237,17 @@ pub struct State {
     pub subscribers: BTreeMap<SubscriberId, (Subscriber, u64)>,
     /// What payers call them.
     pub purchase_names: BTreeMap<SessionId, (Named, u64)>,
+    /// Accounts of the chat.
+    pub accounts: BTreeMap<SubscriberId, (Account, u64)>,
+    /// Links that were mailed and sessions, by the digests of their secrets.
+    pub logins: BTreeMap<String, (Login, u64)>,
+    pub chat_sessions: BTreeMap<String, ChatSession>,
+    /// What was counted against abuse.
+    pub allowances: BTreeMap<String, u32>,
+    /// Logs of the memory, and its keys.
+    pub memory_logs: BTreeMap<String, Vec<MemoryRecord>>,
+    pub memory_keys: BTreeMap<String, SubjectKey>,
+    pub memory_keys_made: u8,
     /// What is known of USDC.
     pub chain: Chain,
     /// What scheduled functions remember, by name, with its version.

@@ -20,6 +20,7 @@ fn ports(world: &Arc<World>) -> Ports {
         all: world.clone(),
         notes: world.clone(),
         purchases: world.clone(),
+        accounts: world.clone(),
     }
 }
 

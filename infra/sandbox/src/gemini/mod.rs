@@ -107,7 +107,11 @@ fn generate(state: &mut State, model: &Model, generation: &Generation, replaceme
     }
     let text = replacement.text.clone().unwrap_or_else(|| {
         let question = question::extract(&generation.question);
-        verdict::write(&state.catalogue.phrases, question, &generation.tier).to_string()
+        let phrases = &state.catalogue.phrases;
+        match generation.tier.reply {
+            true => verdict::reply(phrases, &generation.question, &generation.system).to_string(),
+            false => verdict::write(phrases, question, &generation.tier).to_string(),
+        }
     });
     let thoughts = generation.thought_tokens.unwrap_or(model.thought_tokens).min(generation.max_output_tokens);
     // Thoughts count against the cap: what is left may cut the text.

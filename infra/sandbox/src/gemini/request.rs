@@ -37,6 +37,8 @@ pub(crate) struct TierSchema {
     pub(crate) strategy: bool,
     /// Whether a dimension may be NULL.
     pub(crate) dimension_null: bool,
+    /// Whether a reply of a conversation is asked for, which is no verdict.
+    pub(crate) reply: bool,
 }
 
 /// A request that may be answered.
@@ -263,7 +265,12 @@ fn schema(config: &Map<String, Value>) -> Result<Option<&Value>, GeminiError> {
 fn tier_of(schema: Option<&Value>, system: &str, conversation: &str) -> TierSchema {
     let Some(schema) = schema else {
         let says = |word: &str| system.contains(word) || conversation.contains(word);
-        return TierSchema { breakdown: says("\"breakdown\""), strategy: says("\"strategy\""), dimension_null: false };
+        return TierSchema {
+            breakdown: says("\"breakdown\""),
+            strategy: says("\"strategy\""),
+            dimension_null: false,
+            reply: false,
+        };
     };
     let properties = &schema["properties"];
     let dimension = &properties["breakdown"]["properties"]["Stability"];
@@ -278,6 +285,7 @@ fn tier_of(schema: Option<&Value>, system: &str, conversation: &str) -> TierSche
         dimension_null: colours["properties"]["verdict"]["enum"]
             .as_array()
             .is_some_and(|colours| colours.iter().any(|colour| colour == "NULL")),
+        reply: properties["reply"].is_object(),
     }
 }
 
@@ -298,10 +306,11 @@ mod tests {
     fn the_schema_says_which_tier_is_asked_for() {
         let quick = json!({"properties": {"verdict": {}, "summary": {}}});
         let tier = tier_of(Some(&quick), "", "");
-        assert_eq!(tier, TierSchema { breakdown: false, strategy: false, dimension_null: false });
+        assert_eq!(tier, TierSchema { breakdown: false, strategy: false, dimension_null: false, reply: false });
         let full = json!({"properties": {"breakdown": {"properties": {"Stability": {"$ref": "#/$defs/d"}}}},
                           "$defs": {"d": {"properties": {"verdict": {"enum": ["GREEN", "NULL"]}}}}});
         let tier = tier_of(Some(&full), "", "");
         assert!(tier.breakdown && !tier.strategy && tier.dimension_null);
+        assert!(tier_of(Some(&json!({"properties": {"reply": {"type": "string"}}})), "", "").reply);
     }
 }

@@ -79,6 +79,25 @@ pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Val
     Value::Object(verdict)
 }
 
+/// A reply of a conversation: about what is said now, `message` in the content. `system` says which of two views it is.
+pub(crate) fn reply(phrases: &Phrases, content: &str, system: &str) -> Value {
+    let content: Value = serde_json::from_str(content).unwrap_or_default();
+    let message = content["message"].as_str().unwrap_or_default();
+    let dice = Dice::of(message);
+    let of_strategy =
+        |choices: &[String], index| with_topic(dice.pick(index, choices), quotation(phrases, message).as_deref());
+    let first = phrases.summary.get(&colour_of(phrases, message, &dice));
+    let text = match system.contains("second view") {
+        true => of_strategy(&phrases.strategy.alternative, 21),
+        false => format!(
+            "{} {}",
+            of_strategy(first.map_or(&[], Vec::as_slice), 1),
+            of_strategy(&phrases.strategy.next_step, 20)
+        ),
+    };
+    json!({ "reply": text })
+}
+
 fn words(question: &str) -> Vec<String> {
     question
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')

@@ -1,6 +1,10 @@
 //! The prompt: one function for every caller, so that a regeneration asks with the same bytes as the original
 //! (Regen Consistency, invariant 7). The texts are data, under `prompts/`.
 
+mod chat;
+
+pub use chat::{build_chat_prompt, chat_version};
+
 use domain::{FirstVerdict, Query, Tier, ports::Prompt, verdict::DIMENSIONS};
 use serde_json::{Value, json};
 
@@ -65,6 +69,10 @@ pub fn all_versions() -> String {
 #[must_use]
 pub fn version(tier: Tier) -> String {
     let text = format!("{}\n{}\n{STRICTER}\n{NARRATIVE}", instruction(tier, false), schema(tier));
+    audit::digest::sha256(text.as_bytes())
+}
+
+fn digest_of(text: &str) -> String {
     audit::digest::sha256(text.as_bytes())
 }
 

@@ -14,6 +14,7 @@ mod broadcast;
 mod buckets;
 mod cache_entries;
 mod cache_items;
+mod chat;
 mod connection;
 mod dead_letters;
 mod deployments;

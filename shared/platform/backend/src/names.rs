@@ -49,6 +49,8 @@ pub enum SecretName {
     Graph,
     /// The keys of address tags in the audit log.
     Audit,
+    /// The key of subscribers' ids.
+    Chat,
 }
 
 /// A topic.
@@ -94,6 +96,7 @@ impl SecretName {
             Self::Gemini => "GEMINI_SECRET_ID",
             Self::Graph => "GRAPH_SECRET_ID",
             Self::Audit => "AUDIT_SECRET_ID",
+            Self::Chat => "CHAT_SECRET_ID",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Clients of AWS.
 
 use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
-use audit::{FunctionJournal, Journal, TollJournal};
+use audit::{ChatJournal, FunctionJournal, Journal, TollJournal};
 use aws::{
     DynamoSales, KmsKey, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
     SqsLogNotices, SqsQueue, StoredSaleData,
@@ -31,6 +31,12 @@ impl JournalStores {
     #[must_use]
     pub const fn toll_journal(&self) -> TollJournal<'_> {
         TollJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// The journal of chat accounts.
+    #[must_use]
+    pub const fn chat_journal(&self) -> ChatJournal<'_> {
+        ChatJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
     /// The journal of a scheduled function.

@@ -2,7 +2,7 @@
 
 use lambda_http::{Body, RequestExt, Response, http::StatusCode, request::RequestContext};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{collections::HashMap, net::IpAddr};
 
 /// A request. Its path does not contain the name of the API's stage.
 #[derive(Debug)]
@@ -28,6 +28,14 @@ impl Request {
 
     fn new(path: &str, inner: lambda_http::Request) -> Self {
         Self { inner, path: path.to_owned() }
+    }
+
+    /// A request of another method, without a body.
+    #[must_use]
+    pub fn delete(path: &str) -> Self {
+        let mut inner = lambda_http::Request::new(Body::Empty);
+        *inner.method_mut() = lambda_http::http::Method::DELETE;
+        Self::new(path, inner)
     }
 
     /// The same with a query parameter, the only one. For tests and simulations.
@@ -69,6 +77,28 @@ impl Request {
     #[must_use]
     pub fn method(&self) -> &str {
         self.inner.method().as_str()
+    }
+
+    /// The value of a cookie.
+    #[must_use]
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        let headers = self.inner.headers().get_all("cookie");
+        let pairs = headers.iter().filter_map(|header| header.to_str().ok()).flat_map(|header| header.split(';'));
+        pairs.filter_map(|pair| pair.trim().split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// The network that the request comes from: an IPv4 address, or the 64 bits of an IPv6 address that a provider gives
+    /// out as one. As API Gateway saw it, so nobody chooses it.
+    #[must_use]
+    pub fn network(&self) -> Option<String> {
+        let Some(RequestContext::ApiGatewayV1(context)) = self.inner.request_context_ref() else { return None };
+        match context.identity.source_ip.as_ref()?.parse().ok()? {
+            IpAddr::V4(address) => Some(address.to_string()),
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                Some(format!("{a:x}:{b:x}:{c:x}:{d:x}::"))
+            }
+        }
     }
 
     /// The path, without the stage.
@@ -214,6 +244,24 @@ mod tests {
         assert_eq!(delivered(Some("prod"), "/api/verdict").path(), "/api/verdict");
         assert_eq!(delivered(None, "/health").path(), "/health");
         assert_eq!(delivered(None, "/health").body(), b"body");
+    }
+
+    #[test]
+    fn cookies_and_networks_are_read() {
+        let request = Request::delete("/").with_header("cookie", "a=1; chat_session=abc ;b=2");
+        assert_eq!(
+            (request.method(), request.cookie("chat_session"), request.cookie("c")),
+            ("DELETE", Some("abc"), None)
+        );
+        let network = |address: &str| {
+            let mut context = ApiGatewayProxyRequestContext::default();
+            context.identity.source_ip = Some(address.to_owned());
+            let request = lambda_http::Request::new(Body::Empty);
+            Request::from_gateway(request.with_request_context(RequestContext::ApiGatewayV1(context))).network()
+        };
+        assert_eq!(network("203.0.113.7").as_deref(), Some("203.0.113.7"));
+        assert_eq!(network("2001:db8:1:2:3:4:5:6").as_deref(), Some("2001:db8:1:2::"));
+        assert_eq!(network("nonsense"), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! verdict is right (invariant 7). The mapping of fields to the variables V_t, V_r and E_D is canonical
 //! (invariant 6) and lives in [`measure`] alone; the constants live in [`constants`] and cannot be passed in.
 
+pub mod chat;
 pub mod constants;
 mod language;
 mod measure;

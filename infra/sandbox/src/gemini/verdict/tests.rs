@@ -6,7 +6,7 @@ fn phrases() -> Phrases {
 }
 
 fn strategy() -> TierSchema {
-    TierSchema { breakdown: true, strategy: true, dimension_null: false }
+    TierSchema { breakdown: true, strategy: true, dimension_null: false, reply: false }
 }
 
 fn colour(question: &str) -> String {
@@ -108,7 +108,21 @@ fn no_phrase_holds_an_internal_word() {
 
 #[test]
 fn the_quick_tier_has_two_fields() {
-    let tier = TierSchema { breakdown: false, strategy: false, dimension_null: false };
+    let tier = TierSchema { breakdown: false, strategy: false, dimension_null: false, reply: false };
     let verdict = write(&phrases(), "Should I open a bakery?", &tier);
     assert_eq!(verdict.as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn a_reply_of_a_conversation_is_one_text_about_the_message() {
+    let tier = TierSchema { breakdown: false, strategy: false, dimension_null: false, reply: true };
+    let phrases = phrases();
+    let said = |text: &str, view: &str| {
+        let content = serde_json::json!({ "memory": {}, "message": text }).to_string();
+        super::reply(&phrases, &content, view)["reply"].as_str().unwrap().to_owned()
+    };
+    let question = "Should we open a second bakery in Halifax?";
+    assert!(said(question, "").len() > 20 && tier.reply);
+    assert_eq!(said(question, ""), said(question, ""));
+    assert_ne!(said(question, "second view"), said(question, ""));
 }

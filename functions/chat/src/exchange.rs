@@ -1,0 +1,308 @@
+//! One exchange: claimed, answered, kept and counted in one write, remembered.
+
+use crate::{
+    NotDone, Ports, Settings,
+    answer::{self, Context},
+    handle, limits,
+    recollection::{self, Opened, Turn},
+    reply,
+};
+use audit::{Change, ChatStatus, Record};
+use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
+use domain::{
+    Timestamp,
+    chat::{Access, Account, Ask, Claimed, Exchange, ExchangeId, Message, Plan, Stage, SubscriberId, Voice},
+    ports::Versioned,
+};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
+use serde_json::{Value, json};
+
+/// A request that was understood.
+struct Asked {
+    id: ExchangeId,
+    message: Message,
+    at: Timestamp,
+}
+
+/// What of a call ends it otherwise than by a reply.
+pub(crate) enum NotAnswered {
+    /// The message is declined in its context.
+    Declined(Box<Evaluation>),
+    /// The account forgot the exchange, and the memory has it.
+    Remembered(Turn),
+    /// Something failed.
+    NotDone(NotDone),
+}
+
+impl From<NotDone> for NotAnswered {
+    fn from(error: NotDone) -> Self {
+        Self::NotDone(error)
+    }
+}
+
+fn parse(request: &Request, at: Timestamp) -> Result<Asked, Reply> {
+    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
+    let message =
+        Message::parse(text("text")).map_err(|error| Reply::error(400, "text_invalid", &error.to_string()))?;
+    Ok(Asked { id, message, at })
+}
+
+const fn voices(plan: Plan) -> &'static [Voice] {
+    match plan {
+        Plan::Free | Plan::Chat => &[Voice::Aether],
+        Plan::Pro | Plan::Bridge => &[Voice::FirstView, Voice::SecondView],
+    }
+}
+
+/// Free exchanges that are left, for those without a plan.
+fn free_left(access: Access, account: &Account) -> Option<u32> {
+    (access.plan == Plan::Free).then(|| account.free_left())
+}
+
+/// POST: answers a message.
+pub(crate) async fn ask(
+    ports: Ports<'_>,
+    settings: &Settings,
+    who: &SubscriberId,
+    request: &Request,
+) -> Result<Reply, NotDone> {
+    let asked = match parse(request, ports.journal.clock.now()) {
+        Ok(asked) => asked,
+        Err(reply) => return Ok(reply),
+    };
+    let account = recollection::ready(ports, who).await?;
+    // Before anything is claimed: what must not be answered is not counted.
+    let evaluation = evaluate(asked.message.as_str(), None);
+    if let Some(refusal) = Refusal::of(&evaluation) {
+        declined(ports, account, &asked, &evaluation).await?;
+        return Ok(Reply::json(422, &json!(refusal)));
+    }
+    let access = ports.access.access(who, ports.journal.clock.now()).await?;
+    let key = handle::key(ports).await?;
+    let ask = Ask {
+        id: asked.id.clone(),
+        fingerprint: key.digest("oracle.chat.message.v1", &format!("{}\n{}", who.as_str(), asked.message.as_str())),
+        owner: ports.randomness.token(),
+        is_free: access.plan == Plan::Free,
+    };
+    let takes_free = account.value.would_reserve(&ask, asked.at);
+    if takes_free && !limits::free(ports, settings, &key, request.network().as_deref()).await? {
+        return Ok(reply::too_many(std::time::Duration::from_secs(3600)));
+    }
+    let claim = |account: &mut Account, now| match account.claim(&ask, now, settings.lease) {
+        Claimed::Granted => Change::save(Claimed::Granted),
+        other => Change::nothing(other),
+    };
+    let (account, claimed) = ports.journal.commit(account, claim).await?.settle().await;
+    let left = free_left(access, &account.value);
+    match claimed {
+        Claimed::Granted => Box::pin(granted(ports, settings, access, account, &ask, &asked)).await,
+        Claimed::Busy => Ok(reply::pending()),
+        Claimed::Answered(sealed) => answered(ports, access, account, &asked.id, &sealed).await,
+        Claimed::Apologised => Ok(reply::apology(&asked.id, left)),
+        Claimed::Erased => Ok(reply::erased()),
+        Claimed::OtherMessage => Ok(reply::other_message()),
+        Claimed::UsedUp => Ok(reply::subscribe(&settings.offer())),
+        Claimed::TooMany(wait) => Ok(reply::too_many(wait)),
+    }
+}
+
+impl Settings {
+    /// Where the offer is.
+    fn offer(&self) -> String {
+        format!("{}/chat#subscribe", self.site)
+    }
+}
+
+/// Records that the authority gate declined a message.
+async fn declined(
+    ports: Ports<'_>,
+    account: Versioned<Account>,
+    asked: &Asked,
+    evaluation: &Evaluation,
+) -> Result<(), NotDone> {
+    let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
+    let decline = |_: &mut Account, now| {
+        Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ())
+    };
+    ports.journal.commit(account, decline).await?.settle().await;
+    Ok(())
+}
+
+/// A reply that is kept: told again.
+async fn answered(
+    ports: Ports<'_>,
+    access: Access,
+    account: Versioned<Account>,
+    id: &ExchangeId,
+    sealed: &str,
+) -> Result<Reply, NotDone> {
+    let left = free_left(access, &account.value);
+    let mut opened = Opened::of(ports, &account.value).await?;
+    let turn = opened.open(sealed)?;
+    remember(ports, account, &mut opened).await;
+    Ok(of_turn(id, &turn, left))
+}
+
+fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
+    reply::replies(id, &turn.replies, left, turn.notice.as_deref())
+}
+
+/// The reply is kept already: that the memory lacks it is for the next call to mend.
+async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut Opened) {
+    if let Err(error) = recollection::catch_up(ports, account, opened).await {
+        tracing::error!(error = telemetry::chain(&error), "the memory lacks a reply until the next call");
+    }
+}
+
+/// What was made, before it is kept.
+struct Made {
+    opened: Opened,
+    sealed: Option<String>,
+    turn: Turn,
+    facts: Value,
+}
+
+async fn make(
+    ports: Ports<'_>,
+    settings: &Settings,
+    access: Access,
+    account: &mut Versioned<Account>,
+    asked: &Asked,
+) -> Result<Made, NotAnswered> {
+    let mut opened = Opened::of(ports, &account.value).await?;
+    *account = recollection::catch_up(ports, account.clone(), &mut opened).await?;
+    if let Some(turn) = opened.turn(&asked.id) {
+        return Err(NotAnswered::Remembered(turn));
+    }
+    // A question of a governed field governs what follows it.
+    let evaluation = match opened.last_asked() {
+        Some(last) => evaluate_followup(&last, asked.message.as_str(), None),
+        None => evaluate(asked.message.as_str(), None),
+    };
+    if Refusal::of(&evaluation).is_some() {
+        return Err(NotAnswered::Declined(Box::new(evaluation)));
+    }
+    let memory = opened.working_set(&asked.message)?;
+    let session = account.value.session().ok_or(NotDone::Form("an account's name"))?;
+    let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
+    let made = answer::make(ports, settings, voices(access.plan), context).await;
+    let turn = Turn {
+        asked: asked.message.as_str().to_owned(),
+        replies: made.replies.clone().unwrap_or_default(),
+        notice: evaluation.notice().map(str::to_owned),
+    };
+    let sealed = made.replies.is_some().then(|| opened.seal(&turn)).transpose()?;
+    Ok(Made { opened, sealed, turn, facts: made.facts })
+}
+
+/// The claim is ours: makes the reply, or ends the claim.
+async fn granted(
+    ports: Ports<'_>,
+    settings: &Settings,
+    access: Access,
+    mut account: Versioned<Account>,
+    ask: &Ask,
+    asked: &Asked,
+) -> Result<Reply, NotDone> {
+    let release = |account: &mut Account, _| match account.release(&ask.id, &ask.owner) {
+        Ok(()) => Change::save(()),
+        Err(_) => Change::nothing(()),
+    };
+    match make(ports, settings, access, &mut account, asked).await {
+        Ok(made) => keep(ports, access, account, ask, asked, made).await,
+        Err(NotAnswered::Remembered(turn)) => {
+            let (account, ()) = ports.journal.commit(account, release).await?.settle().await;
+            if turn.asked != asked.message.as_str() {
+                return Ok(reply::other_message());
+            }
+            Ok(of_turn(&ask.id, &turn, free_left(access, &account.value)))
+        }
+        Err(NotAnswered::Declined(evaluation)) => {
+            let (account, ()) = ports.journal.commit(account, release).await?.unsettled();
+            declined(ports, account, asked, &evaluation).await?;
+            Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
+        }
+        Err(NotAnswered::NotDone(error)) => {
+            ports.journal.commit(account, release).await?.settle().await;
+            Err(error)
+        }
+    }
+}
+
+/// Keeps the reply and counts it, in one write; or the apology, which counts nothing.
+async fn keep(
+    ports: Ports<'_>,
+    access: Access,
+    account: Versioned<Account>,
+    ask: &Ask,
+    asked: &Asked,
+    made: Made,
+) -> Result<Reply, NotDone> {
+    let Made { mut opened, sealed, turn, facts } = made;
+    let ended = |account: &mut Account, now: Timestamp| {
+        let (status, done) = match &sealed {
+            Some(sealed) => (ChatStatus::Answered, account.answer(&ask.id, &ask.owner, sealed.clone(), now)),
+            None => (ChatStatus::Apologised, account.apologise(&ask.id, &ask.owner)),
+        };
+        if done.is_err() {
+            return Change::nothing(false);
+        }
+        let mut facts = facts.clone();
+        facts["exchange"] = json!(ask.id);
+        facts["plan"] = access.plan.key().into();
+        facts["free_left"] = json!(free_left(access, account));
+        Change::recorded(vec![Record::chat(now, asked.at, status, facts)], true)
+    };
+    let (account, is_kept) = ports.journal.commit(account, ended).await?.unsettled();
+    let left = free_left(access, &account.value);
+    if !is_kept {
+        // Another invocation took the claim over, or the memory was erased meanwhile: what it left counts.
+        return match account.value.exchange(&ask.id).map(|exchange| exchange.stage.clone()) {
+            Some(Stage::Answered { sealed, .. }) => answered(ports, access, account, &ask.id, &sealed).await,
+            Some(Stage::Apologised) => Ok(reply::apology(&ask.id, left)),
+            Some(Stage::Erased) => Ok(reply::erased()),
+            Some(Stage::Claimed { .. }) | None => Ok(reply::pending()),
+        };
+    }
+    remember(ports, account, &mut opened).await;
+    Ok(if sealed.is_some() { of_turn(&ask.id, &turn, left) } else { reply::apology(&ask.id, left) })
+}
+
+/// GET: how far an exchange is. One that nobody makes any more is apologised for.
+pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, NotDone> {
+    let Ok(id) = ExchangeId::parse(id) else { return Ok(reply::not_found()) };
+    let account = recollection::ready(ports, who).await?;
+    let now = ports.journal.clock.now();
+    let access = ports.access.access(who, now).await?;
+    let left = free_left(access, &account.value);
+    match account.value.exchange(&id).cloned() {
+        Some(exchange) if exchange.is_open(now) => Ok(reply::pending()),
+        Some(Exchange { stage: Stage::Claimed { .. }, .. }) => {
+            let give_up = |account: &mut Account, now| match account.give_up(&id, now) {
+                true => {
+                    let facts = json!({ "exchange": id, "problem": "its process ended" });
+                    Change::recorded(vec![Record::chat(now, now, ChatStatus::Apologised, facts)], true)
+                }
+                false => Change::nothing(false),
+            };
+            let (account, given_up) = ports.journal.commit(account, give_up).await?.settle().await;
+            let left = free_left(access, &account.value);
+            Ok(if given_up { reply::apology(&id, left) } else { reply::pending() })
+        }
+        Some(Exchange { stage: Stage::Answered { sealed, .. }, .. }) => {
+            answered(ports, access, account, &id, &sealed).await
+        }
+        Some(Exchange { stage: Stage::Apologised, .. }) => Ok(reply::apology(&id, left)),
+        Some(Exchange { stage: Stage::Erased, .. }) => Ok(reply::erased()),
+        None => {
+            let opened = Opened::of(ports, &account.value).await?;
+            Ok(opened.turn(&id).map_or_else(reply::not_found, |turn| of_turn(&id, &turn, left)))
+        }
+    }
+}

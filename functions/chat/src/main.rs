@@ -1,0 +1,30 @@
+//! The chat function's process.
+
+use aws::{DynamoMemoryLogs, KmsSubjectKeys};
+use backend::{Backend, SecretName};
+use chat::{Ports, Settings, handle};
+use runtime::{Error, System, serve};
+
+fn main() -> Result<(), Error> {
+    runtime::start(async {
+        let backend = Backend::of_process()?;
+        let settings = Settings::from_environment(backend.environment(), &backend.models()?, backend.site()?)?;
+        let stores = backend.journal()?;
+        let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
+        let ports = Ports {
+            journal: stores.chat_journal(),
+            sign_ins: &stores.sales,
+            access: &stores.sales,
+            mailbox: &backend.mailbox()?,
+            logs: &DynamoMemoryLogs(&stores.sales),
+            keys: &KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key),
+            secret: &backend.secret(SecretName::Chat)?,
+            model: &backend.gemini()?,
+            breakers: &stores.sales,
+            randomness: &System,
+            pause: &System,
+            meter: &System,
+        };
+        serve::requests(|request| handle(ports, &settings, request)).await
+    })
+}

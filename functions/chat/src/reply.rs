@@ -1,0 +1,86 @@
+//! What leaves.
+
+use domain::{
+    chat::{Access, ExchangeId, Said, Voice},
+    texts,
+};
+use runtime::http::Reply;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(crate) fn not_found() -> Reply {
+    Reply::error(404, "not_found", "There is nothing at this address.")
+}
+
+pub(crate) fn signed_out() -> Reply {
+    Reply::error(401, "signed_out", "Please sign in.")
+}
+
+/// The same for every link that does not work: which of the reasons it is helps nobody but a thief.
+pub(crate) fn link_unusable() -> Reply {
+    let sentence = "This link does not work any more, or was asked for in another browser. Please ask for a new one.";
+    Reply::error(401, "link_unusable", sentence)
+}
+
+pub(crate) fn unavailable() -> Reply {
+    let sentence = "The chat is not available at the moment. Nothing was counted. Please try again.";
+    Reply::error(503, "chat_unavailable", sentence).header("retry-after", "5")
+}
+
+pub(crate) fn malformed() -> Reply {
+    Reply::error(400, "malformed_json", "The request body must be a JSON object in UTF-8.")
+}
+
+pub(crate) fn me(access: Access, free_left: u32) -> Reply {
+    let mut body = json!({ "plan": access.plan.key(), "free_left": free_left });
+    if let Some(until) = access.paid_until {
+        body["paid_until"] = until.to_iso().into();
+    }
+    Reply::json(200, &body)
+}
+
+/// The replies of an exchange. `free_left` is for those who have no plan.
+pub(crate) fn replies(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Option<&str>) -> Reply {
+    Reply::json(200, &body(id, replies, free_left, notice))
+}
+
+fn body(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Option<&str>) -> Value {
+    let mut body = json!({ "id": id, "replies": replies });
+    if let Some(free_left) = free_left {
+        body["free_left"] = free_left.into();
+    }
+    if let Some(notice) = notice {
+        body["notice"] = notice.into();
+    }
+    body
+}
+
+/// No reply could be made. Nothing is counted.
+pub(crate) fn apology(id: &ExchangeId, free_left: Option<u32>) -> Reply {
+    let said = [Said { voice: Voice::Aether, text: texts::CHAT_APOLOGY.to_owned() }];
+    let mut body = body(id, &said, free_left, None);
+    body["apology"] = true.into();
+    Reply::json(200, &body)
+}
+
+pub(crate) fn pending() -> Reply {
+    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", "2")
+}
+
+/// The free exchanges are used.
+pub(crate) fn subscribe(url: &str) -> Reply {
+    Reply::json(402, &json!({ "error": texts::CHAT_OFFER, "code": "subscribe", "url": url }))
+}
+
+pub(crate) fn other_message() -> Reply {
+    Reply::error(409, "id_used", "This id was used for another message.")
+}
+
+pub(crate) fn erased() -> Reply {
+    Reply::error(410, "erased", "This exchange was erased with your memory.")
+}
+
+pub(crate) fn too_many(wait: Duration) -> Reply {
+    let seconds = wait.as_secs().max(1).to_string();
+    Reply::error(429, "too_many", "That is a lot at once. Please try again later.").header("retry-after", seconds)
+}

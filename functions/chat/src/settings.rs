@@ -1,0 +1,65 @@
+//! How the function works, read from its environment at start.
+
+use domain::{
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+};
+use gemini::ModelList;
+use generation::Policy;
+use runtime::{ConfigurationError, Environment};
+use std::time::Duration;
+
+/// One invocation may make a reply this long: longer than the function's time-out (28 s), so that no second one takes
+/// over from a living one.
+const LEASE: Duration = Duration::from_secs(35);
+
+/// The model's share of the 29 seconds after which API Gateway gives up: two calls of each voice.
+const MODEL_TIME: Duration = Duration::from_secs(21);
+
+/// How the function goes about it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The site's address.
+    pub site: String,
+    /// Asking the model.
+    pub policy: Policy,
+    /// How long one invocation may make a reply.
+    pub lease: Duration,
+    /// How long of it the model may take.
+    pub model_time: Duration,
+    /// Links that are mailed within a minute, to everybody together: the mailbox has a rate, and verdicts need it.
+    pub mails_a_minute: u32,
+    /// Free exchanges of one network within a day, and links that it may ask for within an hour.
+    pub per_network: u32,
+}
+
+impl Settings {
+    /// Reads and validates the settings.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] names the variable that is out of its range.
+    pub fn from_environment(
+        environment: &Environment,
+        models: &ModelList,
+        site: String,
+    ) -> Result<Self, ConfigurationError> {
+        let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
+        let breaker = BreakerPolicy {
+            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
+            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
+            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
+            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
+            reopen: Reopen::STANDARD,
+        };
+        let models = models.names().map(str::to_owned).collect();
+        let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
+        Ok(Self {
+            site,
+            policy: Policy { models, backoff, breaker },
+            lease: LEASE,
+            model_time: MODEL_TIME,
+            mails_a_minute: environment.bounded("CHAT_MAILS_A_MINUTE", 15, 1, 1_000_000)?,
+            per_network: environment.bounded("CHAT_PER_NETWORK", 90, 1, 1_000_000)?,
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! Signing in by a mailed link, and who is signed in. Secrets are stored as their digests.
+
+use crate::{NotDone, Ports, Settings, handle, limits, reply};
+use audit::digest::sha256;
+use domain::{
+    EmailAddress, Secret, SessionId,
+    chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId},
+    ports::{OutgoingMail, SaveError, StorageError},
+    texts,
+};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
+use serde_json::{Value, json};
+
+/// What the browser that asks for a link holds, and what one that is signed in does.
+const LINK_COOKIE: &str = "chat_login";
+const SESSION_COOKIE: &str = "chat_session";
+
+/// A secret of ours: 64 hexadecimal digits.
+fn is_secret(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn secret(ports: Ports<'_>) -> Result<Secret, NotDone> {
+    ports.randomness.secret().ok_or(NotDone::NoSecrets)
+}
+
+fn field(request: &Request, name: &str) -> Result<String, Reply> {
+    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
+    match fields.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        _ => Err(Reply::error(400, "field_invalid", &format!("{name} must be a string"))),
+    }
+}
+
+/// Answers the same whatever becomes of it, so that nobody learns who has an account, or that somebody asks often.
+pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+    let address = match field(request, "email") {
+        Ok(address) => address,
+        Err(reply) => return Ok(reply),
+    };
+    // Asked twice, the browser holds one secret, and both links work.
+    let browser = match request.cookie(LINK_COOKIE).filter(|held| is_secret(held)) {
+        Some(held) => Secret::new(held),
+        None => secret(ports)?,
+    };
+    if let Ok(address) = EmailAddress::parse(&address)
+        && let Err(error) = mail(ports, settings, address, &browser, request.network().as_deref()).await
+    {
+        tracing::error!(error = telemetry::chain(&error), "no link was mailed");
+    }
+    // On a site without TLS, which is a developer's, a client that is no browser would not send a secure cookie back.
+    let secure = if settings.site.starts_with("https://") { "; Secure" } else { "" };
+    let (held, seconds) = (browser.expose(), LINK_HOLDS.as_secs());
+    let cookie = format!("{LINK_COOKIE}={held}; Path=/api/chat; Max-Age={seconds}; HttpOnly{secure}; SameSite=Strict");
+    Ok(Reply::json(202, &json!({ "status": "sent" })).header("set-cookie", cookie))
+}
+
+/// Why no link was mailed.
+#[derive(Debug, thiserror::Error)]
+enum NotMailed {
+    #[error(transparent)]
+    NotDone(#[from] NotDone),
+    #[error("the link could not be kept")]
+    Save(#[from] SaveError),
+    #[error("the mailbox did not take it")]
+    Mail(#[from] domain::ports::MailError),
+    #[error("the mail has no name")]
+    Name(#[from] domain::session_id::InvalidSessionId),
+}
+
+async fn mail(
+    ports: Ports<'_>,
+    settings: &Settings,
+    to: EmailAddress,
+    browser: &Secret,
+    network: Option<&str>,
+) -> Result<(), NotMailed> {
+    let key = handle::key(ports).await?;
+    let subscriber = SubscriberId::of(&key, &to);
+    if !limits::link(ports, settings, &key, &subscriber, network).await? {
+        tracing::warn!(subscriber = subscriber.prefix(), "too many links were asked for: none is mailed");
+        return Ok(());
+    }
+    let token = secret(ports)?;
+    let login = Login::new(subscriber, sha256(browser.expose().as_bytes()), ports.journal.clock.now());
+    ports.sign_ins.save_login(&sha256(token.expose().as_bytes()), &login, 0).await?;
+    let link = format!("{}/chat?token={}", settings.site, token.expose());
+    let mail = OutgoingMail {
+        to,
+        subject: texts::CHAT_LINK_SUBJECT.to_owned(),
+        body: texts::CHAT_LINK_BODY.replace("{link}", &link),
+        session_id: SessionId::parse(format!("cs_link_{}", ports.randomness.token()))?,
+    };
+    let draft = ports.mailbox.create_draft(&mail).await?;
+    Ok(ports.mailbox.send_draft(&draft).await?)
+}
+
+/// Signs in the browser that asked for the link, once.
+pub(crate) async fn session(ports: Ports<'_>, request: &Request) -> Result<Reply, NotDone> {
+    let token = match field(request, "token") {
+        Ok(token) => token,
+        Err(reply) => return Ok(reply),
+    };
+    let held = request.cookie(LINK_COOKIE).filter(|held| is_secret(held));
+    let (Some(browser), true) = (held, is_secret(&token)) else { return Ok(reply::link_unusable()) };
+    let digest = sha256(token.as_bytes());
+    let Some(mut found) = ports.sign_ins.login(&digest).await? else { return Ok(reply::link_unusable()) };
+    let now = ports.journal.clock.now();
+    let subscriber = match found.value.redeem(&sha256(browser.as_bytes()), now) {
+        Ok(subscriber) => subscriber,
+        Err(why) => {
+            tracing::warn!(%why, "a link signs nobody in");
+            return Ok(reply::link_unusable());
+        }
+    };
+    match ports.sign_ins.save_login(&digest, &found.value, found.version).await {
+        Ok(()) => {}
+        Err(SaveError::Conflict) => return Ok(reply::link_unusable()),
+        Err(SaveError::Storage(error)) => return Err(error.into()),
+    }
+    let secret = secret(ports)?;
+    let begun = ChatSession::new(subscriber, now);
+    ports.sign_ins.begin_session(&sha256(secret.expose().as_bytes()), &begun).await?;
+    let cookie = session_cookie(secret.expose(), SESSION_HOLDS.as_secs());
+    Ok(Reply::json(200, &json!({ "status": "signed_in" })).header("set-cookie", cookie))
+}
+
+fn session_cookie(value: &str, seconds: u64) -> String {
+    format!("{SESSION_COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict")
+}
+
+fn session_digest(request: &Request) -> Option<String> {
+    let held = request.cookie(SESSION_COOKIE).filter(|held| is_secret(held))?;
+    Some(sha256(held.as_bytes()))
+}
+
+/// Ends the session.
+pub(crate) async fn sign_out(ports: Ports<'_>, request: &Request) -> Result<Reply, NotDone> {
+    if let Some(digest) = session_digest(request) {
+        ports.sign_ins.end_session(&digest).await?;
+    }
+    Ok(Reply::json(200, &json!({ "status": "signed_out" })).header("set-cookie", session_cookie("", 0)))
+}
+
+/// Who is signed in.
+pub(crate) async fn who(ports: Ports<'_>, request: &Request) -> Result<Option<SubscriberId>, StorageError> {
+    let Some(digest) = session_digest(request) else { return Ok(None) };
+    let found = ports.sign_ins.session(&digest).await?;
+    Ok(found.and_then(|session| session.subscriber(ports.journal.clock.now()).cloned()))
+}

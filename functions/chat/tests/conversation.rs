@@ -1,0 +1,230 @@
+//! Signing in, three free exchanges, and what comes after them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use domain::chat::PaidPlan;
+use runtime::http::Request;
+use serde_json::json;
+use std::time::Duration;
+use support::*;
+
+#[test]
+fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
+    let world = world();
+    let browser = login(&world, "someone@example.com");
+    let link = token(&world);
+    assert_eq!(world.state().sent.last().unwrap().1.to, "someone@example.com");
+    let other = login(&world, "other@example.com");
+    assert_eq!(redeem(&world, &link, &other).status(), 401, "another browser");
+    let reply = redeem(&world, &link, &browser);
+    assert_eq!(reply.status(), 200);
+    let set = reply.header_value("set-cookie").unwrap();
+    for attribute in ["HttpOnly", "Secure", "SameSite=Strict", "Path=/"] {
+        assert!(set.contains(attribute), "{set}");
+    }
+    assert_eq!(redeem(&world, &link, &browser).status(), 401, "it was used");
+
+    let browser = login(&world, "someone@example.com");
+    let late = token(&world);
+    world.advance(Duration::from_secs(600));
+    assert_eq!(redeem(&world, &late, &browser).status(), 401, "ten minutes are over");
+    for wrong in ["", "x", &"0".repeat(64)] {
+        assert_eq!(redeem(&world, wrong, &browser).status(), 401);
+    }
+    let stored = stored(&world);
+    assert!(!stored.contains(&link) && !stored.contains(&browser) && !stored.contains("someone@"), "digests alone");
+}
+
+#[test]
+fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
+    let world = world();
+    let login = |email: serde_json::Value| {
+        send(&world, Request::post("/api/chat/login", json!({ "email": email }).to_string())).unwrap().status()
+    };
+    assert_eq!((login(json!("no address")), login(json!(7))), (202, 400));
+    assert!(world.state().sent.is_empty());
+    for n in 0..30 {
+        assert_eq!(login(json!(format!("some.one+{n}@gmail.com"))), 202);
+    }
+    assert_eq!(world.state().sent.len(), 20, "of one mailbox in an hour, whatever its spelling");
+    world.advance(Duration::from_secs(3600));
+    assert_eq!((login(json!("someone@gmail.com")), world.state().sent.len()), (202, 21));
+}
+
+/// (Product Tiers, VC-9): exactly three free exchanges succeed, at the fourth the gate fires and asks to subscribe.
+#[test]
+fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@gmail.com");
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie)), json!({ "plan": "free", "free_left": 3 }));
+    for n in 1..=3 {
+        let reply = ask(&world, n, QUESTION, &cookie);
+        assert_eq!(reply.status(), 200, "{}", reply.body());
+        let told = body(&reply);
+        assert_eq!((&told["id"], &told["free_left"]), (&json!(id(n)), &json!(3 - n)));
+        assert_eq!(told["replies"][0]["voice"], "AETHER");
+        assert!(told["replies"][0]["text"].as_str().unwrap().contains(&format!("reply {n}")));
+    }
+    let fourth = ask(&world, 4, QUESTION, &cookie);
+    assert_eq!((fourth.status(), &body(&fourth)["code"]), (402, &json!("subscribe")));
+    assert!(body(&fourth)["url"].as_str().unwrap().starts_with("https://oracle.example/"));
+    assert_eq!(world.state().prompts.len(), 3, "nobody asks the model for a fourth");
+    // (Product Tiers, FM-10): what the client says of its count is not asked; another spelling, browser or session is the same person.
+    let again = signed_in(&world, "Some.One+free@GoogleMail.com");
+    assert_eq!(ask(&world, 5, QUESTION, &again).status(), 402);
+    assert_eq!(ask(&world, 2, QUESTION, &again).body(), ask(&world, 2, QUESTION, &cookie).body());
+    let statuses: Vec<_> = records(&world).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses, ["ANSWERED"; 3]);
+    assert!(!stored(&world).contains("bakery"), "no store has a word of it in the clear");
+}
+
+#[test]
+fn the_same_id_is_the_same_reply_and_another_text_is_refused() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    let first = ask(&world, 1, QUESTION, &cookie);
+    let again = ask(&world, 1, QUESTION, &cookie);
+    assert_eq!((again.status(), again.body()), (200, first.body()));
+    assert_eq!(get(&world, &format!("/api/chat/exchanges/{}", id(1)), &cookie).body(), first.body());
+    let other = ask(&world, 1, "Should we close the first bakery in Halifax?", &cookie);
+    assert_eq!((other.status(), &body(&other)["code"]), (409, &json!("id_used")));
+    assert_eq!(world.state().prompts.len(), 1);
+    let stranger = signed_in(&world, "other@example.com");
+    assert_eq!(get(&world, &format!("/api/chat/exchanges/{}", id(1)), &stranger).status(), 404);
+}
+
+#[test]
+fn nobody_is_served_without_a_session() {
+    let world = world();
+    for request in [
+        Request::get("/api/chat/me"),
+        Request::get("/api/chat/memory"),
+        Request::delete("/api/chat/memory"),
+        Request::get("/api/chat/exchanges/x"),
+        asking(1, QUESTION, ""),
+        asking(1, QUESTION, &format!("chat_session={}", "0".repeat(64))),
+    ] {
+        assert_eq!(send(&world, request).unwrap().status(), 401);
+    }
+    let cookie = signed_in(&world, "someone@example.com");
+    for (body, code) in [
+        ("[]".to_owned(), "malformed_json"),
+        (json!({ "id": "1", "text": "a" }).to_string(), "id_invalid"),
+        (json!({ "id": id(1), "text": " " }).to_string(), "text_invalid"),
+        (json!({ "id": id(1), "text": "a".repeat(4001) }).to_string(), "text_invalid"),
+    ] {
+        let reply = send(&world, Request::post("/api/chat/exchanges", body).with_header("cookie", &cookie)).unwrap();
+        assert_eq!((reply.status(), &support::body(&reply)["code"]), (400, &json!(code)));
+    }
+    let out = send(&world, Request::delete("/api/chat/session").with_header("cookie", &cookie)).unwrap();
+    assert_eq!((out.status(), get(&world, "/api/chat/me", &cookie).status()), (200, 401));
+}
+
+#[test]
+fn what_must_not_be_answered_is_neither_asked_nor_counted() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    let reply = ask(&world, 1, "Can I give my son two of my warfarin tablets?", &cookie);
+    assert_eq!((reply.status(), &body(&reply)["code"]), (422, &json!("blocked")));
+    assert!(!body(&reply)["resources"].as_array().unwrap().is_empty());
+    assert!(world.state().prompts.is_empty());
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["free_left"], 3);
+    assert_eq!(records(&world)[0].0, "DECLINED");
+}
+
+#[test]
+fn a_reply_that_fails_is_made_again_once_then_apologised_for_and_not_counted() {
+    for bad in ["The CSDM says so.", "See https://example.com for more.", ""] {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        world.state().answers.push_back(Ok(said(bad)));
+        let reply = ask(&world, 1, QUESTION, &cookie);
+        assert_eq!(body(&reply)["free_left"], 2, "the second attempt is good: {}", reply.body());
+        world.state().answers.extend([Ok(said(bad)), Ok(said(bad))]);
+        let asked = world.state().prompts.len();
+        let reply = ask(&world, 2, QUESTION, &cookie);
+        assert_eq!((reply.status(), &body(&reply)["apology"]), (200, &json!(true)));
+        assert_eq!((&body(&reply)["free_left"], world.state().prompts.len()), (&json!(2), asked + 2));
+        assert_eq!(ask(&world, 2, QUESTION, &cookie).body(), reply.body(), "the same id, the same reply");
+        assert!(world.state().prompts.last().unwrap().1.instruction.contains("could not be used"));
+    }
+}
+
+#[test]
+fn the_model_sees_what_was_said_before_and_nobody_elses() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    let stranger = signed_in(&world, "other@example.com");
+    ask(&world, 1, "We think of a second bakery in Halifax.", &cookie);
+    ask(&world, 2, "Our team wants to move to Montreal.", &stranger);
+    ask(&world, 3, "What should we look at first?", &cookie);
+    let state = world.state();
+    let (_, prompt) = state.prompts.last().unwrap();
+    assert!(prompt.content.contains("Halifax") && prompt.content.contains("reply 1"), "{}", prompt.content);
+    assert!(!prompt.content.contains("Montreal") && !prompt.instruction.contains("Halifax"));
+}
+
+#[test]
+fn pro_has_two_views_with_the_same_guarantees() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Pro);
+    let reply = ask(&world, 1, QUESTION, &cookie);
+    let told = body(&reply);
+    let voices: Vec<_> = told["replies"].as_array().unwrap().iter().map(|said| said["voice"].clone()).collect();
+    assert_eq!(voices, [json!("first view"), json!("second view")], "{told}");
+    assert!(told.get("free_left").is_none());
+    assert_eq!(world.state().prompts.len(), 2);
+    world.state().answers.extend([Ok(said("The CSDM says so.")), Ok(said("The CSDM says so."))]);
+    let reply = ask(&world, 2, QUESTION, &cookie);
+    assert_eq!(body(&reply)["apology"], true, "one view that cannot be used holds both: {}", reply.body());
+    for n in 3..10 {
+        assert_eq!(ask(&world, n, QUESTION, &cookie).status(), 200, "{n}");
+    }
+}
+
+#[test]
+fn the_memory_is_shown_and_erased_and_three_stay_three() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    ask(&world, 1, QUESTION, &cookie);
+    ask(&world, 2, "And what should we look at first?", &cookie);
+    let export = get(&world, "/api/chat/memory", &cookie);
+    assert_eq!(export.status(), 200);
+    let log = memory::export::import(export.body().as_bytes()).unwrap();
+    assert_eq!(log.state().facts().len(), 2);
+    assert!(export.body().contains("Halifax"));
+
+    let erase = || send(&world, Request::delete("/api/chat/memory").with_header("cookie", &cookie)).unwrap();
+    assert_eq!(erase().status(), 202);
+    assert!(world.state().memory_keys.is_empty(), "the key is destroyed");
+    let after = get(&world, "/api/chat/memory", &cookie);
+    assert!(!after.body().contains("Halifax"));
+    assert_eq!(ask(&world, 1, QUESTION, &cookie).status(), 410, "erased, and not answered anew");
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["free_left"], 1);
+    assert_eq!(ask(&world, 3, "What should we look at now?", &cookie).status(), 200);
+    let state = world.state();
+    assert!(!state.prompts.last().unwrap().1.content.contains("Halifax"));
+    drop(state);
+    assert_eq!(ask(&world, 4, QUESTION, &cookie).status(), 402);
+    assert_eq!(erase().status(), 202);
+    let statuses: Vec<_> = records(&world).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses.iter().filter(|status| *status == "ERASED").count(), 4, "{statuses:?}");
+}
+
+#[test]
+fn a_long_conversation_forgets_no_exchange() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let first = body(&ask(&world, 1, QUESTION, &cookie))["replies"].clone();
+    for n in 2..40 {
+        assert_eq!(ask(&world, n, QUESTION, &cookie).status(), 200, "{n}");
+        world.advance(Duration::from_secs(60));
+    }
+    let asked = world.state().prompts.len();
+    assert_eq!(body(&ask(&world, 1, QUESTION, &cookie))["replies"], first);
+    assert_eq!(ask(&world, 1, "Another text about the bakery in Halifax.", &cookie).status(), 409);
+    assert_eq!(world.state().prompts.len(), asked);
+}

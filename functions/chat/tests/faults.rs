@@ -1,0 +1,269 @@
+//! Every fault at every effect of an exchange, two of them, and fifty tabs: nobody is counted for nothing, nobody gets a
+//! fourth free reply, and an id has one reply.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use chat::Ports;
+use domain::{chat::FREE_EXCHANGES, ports::Pause};
+use runtime::http::{Reply, Request};
+use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use support::*;
+use testkit::{Fault, Passage, Plan, World};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// Somebody who asks each of their questions until there is an answer.
+struct Life {
+    world: World,
+    cookie: String,
+    replies: BTreeMap<u64, BTreeSet<String>>,
+    apologies: BTreeSet<u64>,
+}
+
+impl Life {
+    fn new() -> Self {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        Self { world, cookie, replies: BTreeMap::new(), apologies: BTreeSet::new() }
+    }
+
+    fn ask(&mut self, n: u64) -> Option<u16> {
+        let reply = send(&self.world, asking(n, QUESTION, &self.cookie));
+        self.take(n, reply)
+    }
+
+    fn take(&mut self, n: u64, reply: Option<Reply>) -> Option<u16> {
+        let reply = reply?;
+        let told = body(&reply);
+        if reply.status() == 200 {
+            if told["apology"] == true {
+                self.apologies.insert(n);
+            } else {
+                self.replies.entry(n).or_default().insert(told["replies"].to_string());
+            }
+        }
+        Some(reply.status())
+    }
+
+    /// Asks a question again and again, as a page does.
+    fn insist(&mut self, n: u64) -> u16 {
+        let mut last = 0;
+        for _ in 0..6 {
+            last = self.ask(n).unwrap_or(0);
+            if !matches!(last, 0 | 202 | 503) {
+                return last;
+            }
+            self.world.advance(Duration::from_secs(36));
+        }
+        last
+    }
+
+    fn judge(&self, what: &str) {
+        let answered = self.replies.len();
+        for (n, replies) in &self.replies {
+            assert_eq!(replies.len(), 1, "{what}: exchange {n} has two replies");
+        }
+        let state = self.world.state();
+        let (account, _) = state.accounts.values().next().unwrap();
+        let counted = (FREE_EXCHANGES - account.free_left()) as usize;
+        assert_eq!(counted, answered, "{what}: as many are counted as were answered");
+        assert_eq!(account.unlogged().count(), 0, "{what}: the memory lacks a reply");
+        let log: BTreeSet<_> = state.log.values().collect();
+        let told = log.iter().filter(|line| line.contains(r#""status":"ANSWERED""#)).count();
+        assert_eq!(told, answered, "{what}: a reply has one record");
+    }
+}
+
+/// Three questions with a fault, then the rest of the life without.
+fn live(plan: Plan, what: &str) -> usize {
+    let mut life = Life::new();
+    life.world.plan(plan);
+    for n in 1..=2 {
+        life.ask(n);
+        life.world.advance(Duration::from_secs(1));
+    }
+    let passed = life.world.passed();
+    life.world.plan(Plan::none());
+    life.world.advance(Duration::from_secs(36));
+    for n in 1..=3 {
+        let status = life.insist(n);
+        assert_eq!(status, 200, "{what}: exchange {n}");
+    }
+    let fourth = life.insist(4);
+    let expected = if life.apologies.is_empty() { 402 } else { 200 };
+    assert_eq!(fourth, expected, "{what}: the fourth");
+    for n in 5..=5 + life.apologies.len() as u64 {
+        life.insist(n);
+    }
+    assert_eq!(life.insist(9), 402, "{what}: after three");
+    get(&life.world, "/api/chat/memory", &life.cookie);
+    life.judge(what);
+    passed
+}
+
+#[test]
+fn every_fault_at_every_effect() {
+    let effects = live(Plan::none(), "nothing");
+    assert!(effects > 20, "{effects}");
+    for boundary in 0..effects + 4 {
+        for fault in FAULTS {
+            live(Plan::at(boundary, fault), &format!("{fault:?} at {boundary}"));
+        }
+    }
+}
+
+#[test]
+fn two_faults_at_any_two_effects() {
+    let effects = live(Plan::none(), "nothing");
+    for first in 0..effects {
+        for second in first + 1..effects + 6 {
+            for (one, two) in [
+                (Fault::LoseReply, Fault::LoseReply),
+                (Fault::LoseReply, Fault::CrashAfter),
+                (Fault::CrashAfter, Fault::Fail),
+            ] {
+                let what = format!("{one:?} at {first}, {two:?} at {second}");
+                live(Plan::at(first, one).and_at(second, two), &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_store_or_a_vendor_that_stays_away_counts_nothing() {
+    for name in
+        ["accounts.load", "accounts.save", "subscribers.access", "model.ask", "memory.append", "memory.make_key"]
+    {
+        for fault in FAULTS {
+            let mut life = Life::new();
+            life.world.plan(Plan::none().whenever(name, fault));
+            life.ask(1);
+            life.ask(2);
+            life.world.plan(Plan::none());
+            life.world.advance(Duration::from_secs(36));
+            for n in 1..=7 {
+                life.insist(n);
+            }
+            get(&life.world, "/api/chat/memory", &life.cookie);
+            assert_eq!(life.replies.len(), 3, "{fault:?} whenever {name}");
+            life.judge(&format!("{fault:?} whenever {name}"));
+        }
+    }
+}
+
+/// Whatever interrupts an erasure, the next call ends it, and nothing can be read.
+#[test]
+fn every_fault_at_every_effect_of_an_erasure() {
+    let erase =
+        |life: &Life| send(&life.world, Request::delete("/api/chat/memory").with_header("cookie", &life.cookie));
+    let begun = || {
+        let mut life = Life::new();
+        assert_eq!(life.ask(1), Some(200));
+        life
+    };
+    let clean = begun();
+    clean.world.plan(Plan::none());
+    assert_eq!(erase(&clean).unwrap().status(), 202);
+    let effects = clean.world.passed();
+    for boundary in 0..effects {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let mut life = begun();
+            life.world.plan(Plan::at(boundary, fault));
+            let first = erase(&life).map(|reply| reply.status());
+            life.world.plan(Plan::none());
+            if first != Some(202) {
+                assert_eq!(erase(&life).unwrap().status(), 202, "{what}");
+            }
+            assert!(life.world.state().memory_keys.is_empty(), "{what}: a key is left");
+            let export = get(&life.world, "/api/chat/memory", &life.cookie);
+            assert!(!export.body().contains("Halifax"), "{what}");
+            assert_eq!(life.ask(1), Some(410), "{what}");
+            assert_eq!(life.ask(2), Some(200), "{what}");
+            assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie))["free_left"], 1, "{what}");
+        }
+    }
+}
+
+/// Sets no limit to the model's time: a world wakes a handler for one moment only.
+struct Patient;
+
+#[async_trait::async_trait]
+impl Pause for Patient {
+    async fn pause(&self, _: Duration) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Polls many handlers beside each other, each effect taking its own time, until all have answered.
+fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
+    use std::{
+        future::Future,
+        pin::Pin,
+        task::{Context, Poll, Waker},
+    };
+    let mut random = 7_u64;
+    world.surround(Box::new(move |_, _| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let before = Duration::from_millis(random >> 33 & 63);
+        Passage { before, fault: None, after: Duration::from_millis(random >> 40 & 31) }
+    }));
+    let (settings, ports) = (settings(), Ports { pause: &Patient, ..ports(world) });
+    type Running<'a> = (i64, Pin<Box<dyn Future<Output = Reply> + 'a>>);
+    let mut running: Vec<Running<'_>> = requests
+        .into_iter()
+        .map(|request| -> Running<'_> { (0, Box::pin(chat::handle(ports, &settings, request))) })
+        .collect();
+    let mut replies = Vec::new();
+    while !running.is_empty() {
+        let next = running.iter().map(|(at, _)| *at).min().unwrap();
+        let now = world.state().now.max(next);
+        world.state().now = now;
+        let mut waiting = Vec::new();
+        for (at, mut handler) in running {
+            if at > now {
+                waiting.push((at, handler));
+                continue;
+            }
+            match handler.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(reply) => replies.push(reply),
+                Poll::Pending => waiting.push((world.wake().unwrap(), handler)),
+            }
+        }
+        running = waiting;
+    }
+    world.surround(Box::new(|_, _| Passage::default()));
+    replies
+}
+
+/// Fifty tabs at once get exactly three (Product Tiers, FM-10).
+#[test]
+fn fm_10_fifty_parallel_tabs_get_three() {
+    let life = Life::new();
+    let requests = (1..=50).map(|n| asking(n, QUESTION, &life.cookie)).collect();
+    let replies = parallel(&life.world, requests);
+    let count = |status| replies.iter().filter(|reply| reply.status() == status).count();
+    assert_eq!((count(200), count(402)), (3, 47));
+    assert_eq!(life.world.state().prompts.len(), 3, "nobody's reply is thrown away");
+    let (account, _) = life.world.state().accounts.values().next().unwrap().clone();
+    assert_eq!(account.free_left(), 0);
+}
+
+/// A phone that sends the same message again and again while the first is at work.
+#[test]
+fn one_id_sent_twenty_times_at_once_is_one_exchange() {
+    let life = Life::new();
+    let requests = (0..20).map(|_| asking(1, QUESTION, &life.cookie)).collect();
+    let replies = parallel(&life.world, requests);
+    let told: BTreeSet<_> =
+        replies.iter().filter(|reply| reply.status() == 200).map(|reply| reply.body().to_owned()).collect();
+    assert_eq!(told.len(), 1);
+    assert!(replies.iter().all(|reply| matches!(reply.status(), 200 | 202)));
+    assert_eq!(life.world.state().prompts.len(), 1);
+    assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie)), json!({ "plan": "free", "free_left": 2 }));
+}

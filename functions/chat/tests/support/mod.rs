@@ -1,0 +1,188 @@
+//! Somebody with a browser, and a chat in a world.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests")]
+
+use audit::ChatJournal;
+use chat::{Ports, Settings, handle};
+use domain::{
+    Secret, Timestamp,
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+    chat::{BillingReport, PaidPlan, Subscriber, SubscriberId, SubscriberKey, billing::Bill},
+    money::ObjectId,
+    ports::{ModelReply, SecretSource, StorageError},
+};
+use generation::Policy;
+use runtime::http::{Reply, Request};
+use serde_json::{Value, json};
+use std::time::Duration;
+use testkit::{World, run};
+
+pub const NOW: i64 = 1_790_000_000;
+pub const QUESTION: &str = "Should we open a second bakery in Halifax?";
+const KEY: &str = r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#;
+
+/// The key of subscribers' ids, which never fails: that is tried by itself.
+pub struct Key;
+
+#[async_trait::async_trait]
+impl SecretSource for Key {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        Ok(Secret::new(KEY))
+    }
+}
+
+pub fn settings() -> Settings {
+    Settings {
+        site: "https://oracle.example".to_owned(),
+        policy: Policy {
+            models: vec!["model-a".to_owned()],
+            backoff: Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) },
+            breaker: BreakerPolicy {
+                failures: 1000,
+                slow_successes: 1000,
+                slow: Duration::from_secs(40),
+                open: Duration::from_secs(60),
+                reopen: Reopen::STANDARD,
+            },
+        },
+        lease: Duration::from_secs(35),
+        model_time: Duration::from_secs(21),
+        mails_a_minute: 1000,
+        per_network: 1000,
+    }
+}
+
+pub fn said(text: &str) -> ModelReply {
+    let text = json!({ "reply": text }).to_string();
+    ModelReply { text, model_version: "m-1".to_owned(), status_warning: None }
+}
+
+/// A world whose model says something else each time it is asked.
+pub fn world() -> World {
+    let world = World::at(Timestamp::from_seconds(NOW));
+    let mut asked = 0;
+    world.state().model = Some(Box::new(move |_, _| {
+        asked += 1;
+        Ok(said(&format!("Count what the first shop earns before you look at a lease, says reply {asked}.")))
+    }));
+    world
+}
+
+pub fn ports(world: &World) -> Ports<'_> {
+    Ports {
+        journal: ChatJournal { store: world, log: world, alerts: world, clock: world },
+        sign_ins: world,
+        access: world,
+        mailbox: world,
+        logs: world,
+        keys: world,
+        secret: &Key,
+        model: world,
+        breakers: world,
+        randomness: world,
+        pause: world,
+        meter: world,
+    }
+}
+
+/// One request; `None` when the process died.
+pub fn send(world: &World, request: Request) -> Option<Reply> {
+    run(handle(ports(world), &settings(), request))
+}
+
+pub fn subscriber(address: &str) -> SubscriberId {
+    let key = SubscriberKey::parse(&Secret::new(KEY)).unwrap();
+    SubscriberId::of(&key, &domain::EmailAddress::parse(address).unwrap())
+}
+
+/// Gives somebody a month of a plan, as Stripe's paid invoice does.
+pub fn grant(world: &World, address: &str, plan: PaidPlan) {
+    let who = subscriber(address);
+    let mut known = Subscriber::new(who.clone());
+    let object = |text: &str| ObjectId::parse(text).unwrap();
+    let until = Timestamp::from_seconds(NOW + 30 * 86_400);
+    let bill = Bill { until, subscription: object("sub_1"), plan, amount: 500 };
+    let paid = BillingReport::InvoicePaid { id: object("in_1"), bill, at: Timestamp::from_seconds(NOW) };
+    known.billing_mut().note(&paid);
+    world.state().subscribers.insert(who, (known, 1));
+}
+
+/// What a reply sets a cookie to.
+pub fn cookie(reply: &Reply, name: &str) -> Option<String> {
+    let (key, rest) = reply.header_value("set-cookie")?.split_once('=')?;
+    (key == name).then(|| rest.split(';').next().unwrap().to_owned())
+}
+
+pub fn login(world: &World, address: &str) -> String {
+    let body = json!({ "email": address }).to_string();
+    let reply = send(world, Request::post("/api/chat/login", body)).unwrap();
+    assert_eq!(reply.status(), 202, "{}", reply.body());
+    cookie(&reply, "chat_login").unwrap()
+}
+
+/// The token of the link that was mailed last.
+pub fn token(world: &World) -> String {
+    let state = world.state();
+    let body = &state.sent.last().unwrap().1.body;
+    body.split("/chat?token=").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
+}
+
+pub fn redeem(world: &World, token: &str, browser: &str) -> Reply {
+    let request = Request::post("/api/chat/session", json!({ "token": token }).to_string());
+    send(world, request.with_header("cookie", &format!("chat_login={browser}"))).unwrap()
+}
+
+/// Signs somebody in; returns what their browser sends.
+pub fn signed_in(world: &World, address: &str) -> String {
+    let browser = login(world, address);
+    let reply = redeem(world, &token(world), &browser);
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    format!("chat_session={}", cookie(&reply, "chat_session").unwrap())
+}
+
+pub fn id(n: u64) -> String {
+    format!("00000000-0000-4000-8000-{n:012}")
+}
+
+pub fn asking(n: u64, text: &str, cookie: &str) -> Request {
+    let body = json!({ "id": id(n), "text": text }).to_string();
+    Request::post("/api/chat/exchanges", body).with_header("cookie", cookie)
+}
+
+pub fn ask(world: &World, n: u64, text: &str, cookie: &str) -> Reply {
+    send(world, asking(n, text, cookie)).unwrap()
+}
+
+pub fn get(world: &World, path: &str, cookie: &str) -> Reply {
+    send(world, Request::get(path).with_header("cookie", cookie)).unwrap()
+}
+
+pub fn body(reply: &Reply) -> Value {
+    serde_json::from_str(reply.body()).unwrap()
+}
+
+/// What the chat's records say, in order: status and details.
+pub fn records(world: &World) -> Vec<(String, Value)> {
+    let state = world.state();
+    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .filter(|line| line["event"] == "chat")
+        .map(|line| (line["status"].as_str().unwrap().to_owned(), line["details"].clone()))
+        .collect()
+}
+
+/// Everything that the world's stores hold, as text.
+pub fn stored(world: &World) -> String {
+    let state = world.state();
+    let bodies: Vec<String> =
+        state.memory_logs.values().flatten().map(|record| String::from_utf8_lossy(&record.body).into_owned()).collect();
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?}",
+        serde_json::to_string(&state.accounts.values().map(|(account, _)| account).collect::<Vec<_>>()).unwrap(),
+        state.logins,
+        state.chat_sessions,
+        state.log,
+        state.alerts,
+        bodies
+    )
+}

@@ -1,0 +1,58 @@
+//! Asking the model for one reply of the chat: the models in their order, each once, behind their circuits.
+
+use crate::{
+    asking::{Policy, Ports},
+    guard,
+};
+use domain::{
+    SessionId,
+    ports::{ModelError, ModelReply, Prompt},
+};
+use std::time::Duration;
+
+/// Why no model replied.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReplied {
+    /// Every circuit is open.
+    #[error("no model may be asked now")]
+    CircuitOpen,
+    /// The last one that was asked failed.
+    #[error("no model replied")]
+    Failed(#[source] ModelError),
+}
+
+/// Asks for one reply. A model that fails gives way to the next at once: somebody waits.
+///
+/// # Errors
+/// [`NotReplied`]
+pub async fn reply(
+    ports: Ports<'_>,
+    policy: &Policy,
+    session: &SessionId,
+    prompt: &Prompt,
+) -> Result<ModelReply, NotReplied> {
+    let mut last = NotReplied::CircuitOpen;
+    for model in &policy.models {
+        if guard::admit(ports, policy, model).await.is_err() {
+            continue;
+        }
+        let asked_at = ports.clock.now();
+        match ports.model.ask(model, prompt).await {
+            Ok(reply) => {
+                let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
+                guard::succeeded(ports, policy, session, model, took).await;
+                return Ok(reply);
+            }
+            Err(error) => {
+                tracing::warn!(session = session.prefix(), model, %error, "[gemini] a reply of the chat failed");
+                if error.is_retriable() {
+                    guard::failed(ports, policy, session, model).await;
+                } else {
+                    guard::ended(ports, policy, session, model, &error).await;
+                }
+                last = NotReplied::Failed(error);
+            }
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,147 @@
+//! Accounts of the chat, who is signed in, and the memory's stores, in a [`World`].
+
+use super::storage;
+use crate::world::World;
+use async_trait::async_trait;
+use domain::{
+    Timestamp,
+    chat::{Account, ChatSession, Login, SubscriberId},
+    ports::{
+        ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, SaveError, SignIns, StorageError, SubjectKey,
+        SubjectKeys, Versioned,
+    },
+};
+
+/// Records a page: few, so that tests turn pages.
+const PAGE: usize = 3;
+
+#[async_trait]
+impl ChatAccounts for World {
+    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Account>>, StorageError> {
+        let read = self.boundary("accounts.load", |state| {
+            state.accounts.get(id).map(|(value, version)| Versioned { value: value.clone(), version: *version })
+        });
+        read.await.map_err(|_| storage("accounts.load"))
+    }
+
+    async fn save(&self, account: &Account, expected: u64) -> Result<u64, SaveError> {
+        let write = self.boundary("accounts.save", |state| {
+            if state.accounts.get(account.id()).map_or(0, |(_, version)| *version) != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.accounts.insert(account.id().clone(), (account.clone(), expected + 1));
+            Ok(expected + 1)
+        });
+        write.await.unwrap_or_else(|_| Err(storage("accounts.save").into()))
+    }
+}
+
+#[async_trait]
+impl SignIns for World {
+    async fn login(&self, digest: &str) -> Result<Option<Versioned<Login>>, StorageError> {
+        let read = self.boundary("sign_ins.login", |state| {
+            state.logins.get(digest).map(|(value, version)| Versioned { value: value.clone(), version: *version })
+        });
+        read.await.map_err(|_| storage("sign_ins.login"))
+    }
+
+    async fn save_login(&self, digest: &str, login: &Login, expected: u64) -> Result<(), SaveError> {
+        let write = self.boundary("sign_ins.save_login", |state| {
+            if state.logins.get(digest).map_or(0, |(_, version)| *version) != expected {
+                return Err(SaveError::Conflict);
+            }
+            state.logins.insert(digest.to_owned(), (login.clone(), expected + 1));
+            Ok(())
+        });
+        write.await.unwrap_or_else(|_| Err(storage("sign_ins.save_login").into()))
+    }
+
+    async fn session(&self, digest: &str) -> Result<Option<ChatSession>, StorageError> {
+        let read = self.boundary("sign_ins.session", |state| state.chat_sessions.get(digest).cloned());
+        read.await.map_err(|_| storage("sign_ins.session"))
+    }
+
+    async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError> {
+        let write = self.boundary("sign_ins.begin_session", |state| {
+            state.chat_sessions.insert(digest.to_owned(), session.clone());
+        });
+        write.await.map_err(|_| storage("sign_ins.begin_session"))
+    }
+
+    async fn end_session(&self, digest: &str) -> Result<(), StorageError> {
+        let write = self.boundary("sign_ins.end_session", |state| {
+            state.chat_sessions.remove(digest);
+        });
+        write.await.map_err(|_| storage("sign_ins.end_session"))
+    }
+
+    async fn take(&self, name: &str, most: u32, _until: Timestamp) -> Result<bool, StorageError> {
+        let write = self.boundary("sign_ins.take", |state| {
+            let taken = state.allowances.entry(name.to_owned()).or_default();
+            let is_left = *taken < most;
+            *taken += u32::from(is_left);
+            is_left
+        });
+        write.await.map_err(|_| storage("sign_ins.take"))
+    }
+}
+
+#[async_trait]
+impl MemoryLogs for World {
+    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
+        let write = self.boundary("memory.append", |state| {
+            let records = state.memory_logs.entry(log.to_owned()).or_default();
+            let at = usize::try_from(record.seq).unwrap_or(usize::MAX);
+            if let Some(found) = at.checked_sub(1).and_then(|index| records.get(index)) {
+                return if found == record { MemoryAppend::AlreadyThere } else { MemoryAppend::Taken };
+            }
+            let follows =
+                records.last().map_or(record.seq == 1, |last| last.seq + 1 == record.seq && last.hash == record.prev);
+            if !follows {
+                return MemoryAppend::Taken;
+            }
+            records.push(record.clone());
+            MemoryAppend::Written
+        });
+        write.await.map_err(|_| storage("memory.append"))
+    }
+
+    async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError> {
+        let read = self.boundary("memory.read", |state| {
+            let records = state.memory_logs.get(log).map_or(&[][..], Vec::as_slice);
+            records.iter().filter(|record| record.seq > after).take(PAGE).cloned().collect()
+        });
+        read.await.map_err(|_| storage("memory.read"))
+    }
+
+    async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError> {
+        let read = self.boundary("memory.head", |state| {
+            state.memory_logs.get(log).and_then(|records| records.last()).map(|last| (last.seq, last.hash))
+        });
+        read.await.map_err(|_| storage("memory.head"))
+    }
+}
+
+#[async_trait]
+impl SubjectKeys for World {
+    async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError> {
+        let read = self.boundary("memory.find_key", |state| state.memory_keys.get(subject).cloned());
+        read.await.map_err(|_| storage("memory.find_key"))
+    }
+
+    async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError> {
+        let write = self.boundary("memory.make_key", |state| {
+            state.memory_keys_made += 1;
+            let made = SubjectKey([state.memory_keys_made; 32]);
+            state.memory_keys.entry(subject.to_owned()).or_insert(made).clone()
+        });
+        write.await.map_err(|_| storage("memory.make_key"))
+    }
+
+    async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
+        let write = self.boundary("memory.destroy_key", |state| {
+            state.memory_keys.remove(subject);
+        });
+        write.await.map_err(|_| storage("memory.destroy_key"))
+    }
+}

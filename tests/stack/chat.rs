@@ -1,0 +1,126 @@
+//! The paid chat on the deployed stack: a mailed link, three free exchanges, a memory that is shown and erased.
+
+use crate::world::{Reply, World, email};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::unique;
+
+/// A browser that is signed in.
+struct Browser<'w> {
+    world: &'w World,
+    cookie: String,
+}
+
+fn cookie(reply: &Reply) -> String {
+    reply.header("set-cookie").split(';').next().expect("a cookie").to_owned()
+}
+
+async fn call(world: &World, method: Method, path: &str, cookie: &str, body: Value) -> Reply {
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    world.call(method, path, &[("cookie", cookie)], body).await
+}
+
+/// The token that was mailed to an address.
+async fn token(world: &World, address: &str) -> String {
+    let (_, mails) = world.stack.get(&format!("{}/control/mails", world.stack.sandbox)).await;
+    let mails = mails.as_array().expect("mails");
+    let mail = mails.iter().rev().find(|mail| mail["to"].to_string().contains(address)).expect("a mail");
+    let body = mail["body"].as_str().expect("a body");
+    body.split("/chat?token=").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a link").to_owned()
+}
+
+impl<'w> Browser<'w> {
+    async fn sign_in(world: &'w World, address: &str) -> Self {
+        let asked = call(world, Method::POST, "/api/chat/login", "", json!({ "email": address })).await;
+        assert_eq!(asked.status, 202, "{}", asked.text);
+        let (link, token) = (cookie(&asked), token(world, address).await);
+        let stolen = call(world, Method::POST, "/api/chat/session", "", json!({ "token": token })).await;
+        assert_eq!(stolen.status, 401, "without the browser's cookie");
+        let signed_in = call(world, Method::POST, "/api/chat/session", &link, json!({ "token": token })).await;
+        assert_eq!(signed_in.status, 200, "{}", signed_in.text);
+        let set = signed_in.header("set-cookie");
+        assert!(["HttpOnly", "Secure", "SameSite=Strict"].iter().all(|attribute| set.contains(attribute)), "{set}");
+        let again = call(world, Method::POST, "/api/chat/session", &link, json!({ "token": token })).await;
+        assert_eq!(again.status, 401, "a link works once");
+        Self { world, cookie: cookie(&signed_in) }
+    }
+
+    async fn ask(&self, id: &str, text: &str) -> Reply {
+        let body = json!({ "id": id, "text": text });
+        call(self.world, Method::POST, "/api/chat/exchanges", &self.cookie, body).await
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        call(self.world, Method::GET, path, &self.cookie, Value::Null).await
+    }
+}
+
+fn id() -> String {
+    let digits: String = unique().bytes().map(|byte| format!("{byte:02x}")).collect();
+    let digits = format!("{digits:0>32}");
+    let digits = &digits[digits.len() - 32..];
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
+}
+
+fn question() -> String {
+    format!("Should we open a second bakery in Halifax next spring? {}", unique())
+}
+
+/// (Product Tiers, VC-9), and no spelling of an address is another three (Product Tiers, FM-10).
+#[tokio::test]
+async fn three_exchanges_are_free_and_the_fourth_is_an_offer() {
+    let world = World::beside_others().await;
+    let address = email();
+    let browser = Browser::sign_in(&world, &address).await;
+    assert_eq!(browser.get("/api/chat/me").await.json(), json!({ "plan": "free", "free_left": 3 }));
+    let (first, text) = (id(), question());
+    let answered = browser.ask(&first, &text).await;
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    let told = answered.json();
+    assert_eq!((&told["id"], &told["free_left"]), (&json!(first), &json!(2)));
+    assert_eq!(told["replies"][0]["voice"], "AETHER");
+    let again = browser.ask(&first, &text).await;
+    assert_eq!((again.status, again.json()["replies"].clone()), (200, told["replies"].clone()));
+    assert_eq!(browser.ask(&first, &question()).await.status, 409);
+    assert_eq!(browser.get(&format!("/api/chat/exchanges/{first}")).await.json()["replies"], told["replies"]);
+    let declined = browser.ask(&id(), "Can I give my son two of my warfarin tablets?").await;
+    assert_eq!((declined.status, declined.json()["code"].as_str()), (422, Some("blocked")));
+    for left in [1, 0] {
+        let answered = browser.ask(&id(), &question()).await;
+        assert_eq!((answered.status, &answered.json()["free_left"]), (200, &json!(left)), "{}", answered.text);
+    }
+    let fourth = browser.ask(&id(), &question()).await;
+    assert_eq!((fourth.status, fourth.json()["code"].as_str()), (402, Some("subscribe")), "{}", fourth.text);
+    let (name, host) = address.split_once('@').expect("an address");
+    let tagged = Browser::sign_in(&world, &format!("{name}+free@{}", host.to_uppercase())).await;
+    assert_eq!(tagged.ask(&id(), &question()).await.status, 402, "the same mailbox");
+}
+
+/// Tabs at once (Product Tiers, FM-10). Lambda runs them one after the other or beside each other; three are answered either way.
+#[tokio::test]
+async fn parallel_tabs_get_three() {
+    let world = World::beside_others().await;
+    let browser = Browser::sign_in(&world, &email()).await;
+    let (texts, ids): (Vec<_>, Vec<_>) = (0..12).map(|_| (question(), id())).unzip();
+    let tabs = ids.iter().zip(&texts).map(|(id, text)| browser.ask(id, text));
+    let replies = futures_util::future::join_all(tabs).await;
+    let count = |status: u16| replies.iter().filter(|reply| reply.status == status).count();
+    assert_eq!((count(200), count(402)), (3, 9), "{:?}", replies.iter().map(|it| &it.text).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn the_memory_is_shown_and_erased() {
+    let world = World::beside_others().await;
+    let browser = Browser::sign_in(&world, &email()).await;
+    let (first, text) = (id(), question());
+    assert_eq!(browser.ask(&first, &text).await.status, 200);
+    let shown = browser.get("/api/chat/memory").await;
+    assert!(shown.status == 200 && shown.text.contains(&text), "{}", shown.text);
+    let erased = call(&world, Method::DELETE, "/api/chat/memory", &browser.cookie, Value::Null).await;
+    assert_eq!(erased.status, 202, "{}", erased.text);
+    assert!(!browser.get("/api/chat/memory").await.text.contains(&text));
+    assert_eq!(browser.ask(&first, &text).await.status, 410);
+    assert_eq!(browser.get("/api/chat/me").await.json()["free_left"], 2, "erasing gives no free exchange back");
+    let out = call(&world, Method::DELETE, "/api/chat/session", &browser.cookie, Value::Null).await;
+    assert_eq!((out.status, browser.get("/api/chat/me").await.status), (200, 401));
+}
