@@ -6,5 +6,6 @@ QUESTION='{"query":"Should we open a second shop next spring?"}'
 ask() { curl --silent --show-error --json "$QUESTION" "$ORACLE/query" "$@"; }
 
 REQUIRED=$(ask --output /dev/null --write-out '%header{payment-required}')
-PAYMENT=$(curl --silent --show-error --json "{\"required\":\"$REQUIRED\"}" "$WALLET" | jq --raw-output .payment_signature)
+SIGNED=$(curl --silent --show-error --json "{\"required\":\"$REQUIRED\"}" "$WALLET")
+PAYMENT=$(printf '%s' "$SIGNED" | sed 's/.*"payment_signature":"\([^"]*\)".*/\1/')
 ask --header "PAYMENT-SIGNATURE: $PAYMENT"
