@@ -16,6 +16,7 @@ mod chat;
 mod checkout;
 mod console;
 mod doctor;
+mod drills;
 mod erasure;
 mod followup;
 mod hardening;

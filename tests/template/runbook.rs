@@ -75,3 +75,16 @@ fn every_command_of_the_runbook_exists() {
         assert!(main.contains(&format!("    {variant}(")), "oracle {command}");
     }
 }
+
+/// Each drill of the runbook is played by a test of that name, and each test of a drill is in the runbook.
+#[test]
+fn every_drill_is_played() {
+    let runbook = read("infra/runbook.md");
+    let told: Vec<&str> =
+        runbook.lines().filter_map(|line| line.strip_prefix("Drill: `")?.strip_suffix("`.")).collect();
+    let source = read("tests/stack/drills.rs");
+    let played: Vec<&str> =
+        source.split("#[tokio::test]\nasync fn ").skip(1).filter_map(|rest| rest.split('(').next()).collect();
+    assert_eq!(told, played, "infra/runbook.md, and the tests in tests/stack/drills.rs, in the same order");
+    assert!(told.len() >= 13, "{}", told.len());
+}

@@ -1,0 +1,341 @@
+//! The drills of infra/runbook.md: what somebody new on call meets, from the first sign to the end. Each test plays one
+//! with the commands that the runbook names.
+
+use crate::{
+    operators::{decide, listed, oracle, program},
+    world::{SOON, Sale, World, email, question},
+};
+use serde_json::{Value, json};
+use std::{io::Write as _, process::Stdio};
+use tests::eventually;
+
+/// The last 8 characters, by which alerts and pages name a sale.
+fn reference(sale: &Sale) -> &str {
+    &sale.session[sale.session.len() - 8..]
+}
+
+/// What a command answers, with its exit code.
+fn asked(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
+    let mut all = arguments.to_vec();
+    all.push("--json");
+    let output = oracle(world, &all);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|_| panic!("{arguments:?}: {output:?}")))
+}
+
+/// One check of `oracle status`.
+fn check(world: &World, what: &str) -> Value {
+    let (_, status) = asked(world, &["status"]);
+    let checks = status["checks"].as_array().expect("checks").clone();
+    checks.into_iter().find(|check| check["what"] == what).unwrap_or(Value::Null)
+}
+
+/// What the topics told since the turn began.
+async fn alerts(world: &World) -> Vec<String> {
+    let (_, alerts) = world.stack.get(&format!("{}/control/alerts", world.stack.sandbox)).await;
+    let lines = alerts.as_array().expect("alerts").iter();
+    lines.filter_map(|alert| alert["line"].as_str().map(str::to_owned)).collect()
+}
+
+async fn told(world: &World, part: &str) -> String {
+    eventually(&format!("an alert with {part:?}"), SOON, async || {
+        alerts(world).await.into_iter().find(|line| line.contains(part))
+    })
+    .await
+}
+
+async fn mailed_once(world: &World, sale: &Sale) {
+    world.delivered(sale).await;
+    assert_eq!(world.mails(&sale.email).await.len(), 1, "{}", sale.session);
+}
+
+/// Sets a secret as an operator does: its value on standard input.
+fn set_secret(world: &World, name: &str, value: &str) {
+    let mut command = program();
+    command.args(["secrets", "set", name, "--by", "dana", "--stack"]).arg(world.stack.directory.join("stack.json"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the command runs");
+    child.stdin.take().expect("standard input").write_all(value.as_bytes()).expect("the value is taken");
+    assert!(child.wait().expect("the command ends").success());
+}
+
+#[tokio::test]
+async fn model_down_while_five_buy() {
+    let world = World::alone().await;
+    world.stack.faults("gemini", json!(vec![json!({ "status": 400 }); 5])).await;
+    let mut sales = Vec::new();
+    for _ in 0..5 {
+        let sale = world.buy("quick").await;
+        assert_eq!(world.settled(&sale.session).await["fulfilment"]["state"], "failed");
+        listed(&world, &["refunds", "list"], &sale.session, true).await;
+        sales.push(sale);
+    }
+    let failed = check(&world, "open: failed");
+    assert_eq!(failed["state"], "wrong");
+    assert!(failed["detail"].to_string().contains("oracle reattempt"), "{failed}");
+    let (_, planned) = asked(&world, &["reattempt", "--failed-since", "2h", "--dry-run", "--by", "dana"]);
+    let planned = planned.as_array().expect("sales").clone();
+    for sale in &sales {
+        let of_sale = planned.iter().find(|row| row["session_id"] == sale.session.as_str());
+        assert_eq!(of_sale.expect("a row")["reattempt"], "would_order");
+        assert_eq!(world.model_calls(sale).await, 1, "a dry run does nothing");
+    }
+    let mut again = vec!["reattempt", "--wait"];
+    again.extend(sales.iter().map(reference));
+    let (code, text) = decide(&world, &again);
+    assert_eq!((code, text.matches("\"stands\":\"done\"").count()), (Some(0), 5), "{text}");
+    for sale in &sales {
+        mailed_once(&world, sale).await;
+    }
+}
+
+#[tokio::test]
+async fn mailbox_consent_is_gone() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{ "status": 403 }])).await;
+    let sale = world.buy("quick").await;
+    assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
+    assert_eq!(world.verdict(&sale.session).await.status, 200, "the page has the verdict");
+    listed(&world, &["deadletters", "list"], &sale.session, true).await;
+    let planned = oracle(&world, &["deadletters", "redrive", reference(&sale), "--dry-run"]);
+    let planned = String::from_utf8_lossy(&planned.stdout).into_owned();
+    assert!(planned.contains("would be tried again"), "{planned}");
+    let (code, text) = decide(&world, &["deadletters", "redrive", reference(&sale)]);
+    assert_eq!(code, Some(0), "{text}");
+    eventually("a mail", SOON, async || (!world.mails(&sale.email).await.is_empty()).then_some(())).await;
+    mailed_once(&world, &sale).await;
+}
+
+#[tokio::test]
+async fn lost_replies() {
+    let world = World::alone().await;
+    world.stack.faults("gemini", json!([{ "drop": true }])).await;
+    world.stack.faults("graph", json!([{}, { "drop": true }])).await;
+    let sale = world.buy("quick").await;
+    mailed_once(&world, &sale).await;
+    world.faults_are_used_up().await;
+}
+
+#[tokio::test]
+async fn quarantine() {
+    let world = World::alone().await;
+    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
+    let sale = world.buy("quick").await;
+    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    listed(&world, &["quarantine", "list"], &sale.session, true).await;
+    let shown = oracle(&world, &["quarantine", "show", reference(&sale)]);
+    let shown = String::from_utf8_lossy(&shown.stdout).replace('\n', " ");
+    assert!(shown.contains("waits for a decision") && shown.contains("CSDM"), "{shown}");
+    let (_, planned) = asked(&world, &["quarantine", "approve", reference(&sale), "--dry-run", "--by", "dana"]);
+    assert_eq!(planned["decided"], "would_approve");
+    let (code, text) = decide(&world, &["quarantine", "refund", reference(&sale)]);
+    assert_eq!(code, Some(0), "{text}");
+    listed(&world, &["list"], &sale.session, false).await;
+}
+
+/// Both secrets are known while Stripe signs with either: no event is refused.
+#[tokio::test]
+async fn secret_rolled_announced() {
+    let world = World::alone().await;
+    let before = world.aws.secret("stripe-webhook").await;
+    let old = world.stack.description["stripe_webhook_secret"].as_str().expect("a secret").to_owned();
+    set_secret(&world, "stripe-webhook", &format!("whsec_rolled_new\n{old}"));
+    world.stack.control("configure", json!({ "webhook_secret": "whsec_rolled_new" })).await;
+    // What the function has read is at most a minute old.
+    let session = world.order("quick", &question()).await;
+    let email = email();
+    world.stack.control("stripe/pay", json!({ "session_id": session, "email": email })).await;
+    let settled = world.settled(&session).await;
+    world.stack.control("configure", json!({ "webhook_secret": old })).await;
+    let (question, second) = (question(), world.buy("quick").await);
+    world.delivered(&second).await;
+    world.aws.set_secret("stripe-webhook", &before).await;
+    assert_eq!(settled["mail"]["state"], "sent", "{question}: {settled}");
+}
+
+/// Stripe signs with a secret that nobody here has: events are refused until it is set, and Stripe delivers again.
+#[tokio::test]
+async fn secret_rolled_unannounced() {
+    let world = World::alone().await;
+    let before = world.aws.secret("stripe-webhook").await;
+    let old = world.stack.description["stripe_webhook_secret"].as_str().expect("a secret").to_owned();
+    world.stack.control("configure", json!({ "webhook_secret": "whsec_rolled_silently" })).await;
+    let (asked_for, email) = (question(), email());
+    let session = world.order("quick", &asked_for).await;
+    let paid = world.stack.control("stripe/pay", json!({ "session_id": session, "email": email })).await;
+    assert_eq!(paid["deliveries"][0]["status"], 400, "{paid}");
+    let (_, found) = asked(&world, &["find", "--email", &email]);
+    assert_eq!(found[0]["session_id"], session.as_str());
+    assert!(found[0]["state"].to_string().contains("unknown here"), "{found}");
+    set_secret(&world, "stripe-webhook", "whsec_rolled_silently");
+    let object = world.stripe_session(&session).await;
+    eventually("an accepted event", SOON, async || {
+        let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
+        let answer = world.stack.control("stripe/event", event).await;
+        (answer["status"] == 200).then_some(())
+    })
+    .await;
+    let sale = Sale { session, question: asked_for, email };
+    world.delivered(&sale).await;
+    world.stack.control("configure", json!({ "webhook_secret": old })).await;
+    world.aws.set_secret("stripe-webhook", &before).await;
+    let (_, found) = asked(&world, &["find", "--last4", "4242", "--since", "1h"]);
+    let state = found.as_array().expect("sales").iter().find(|row| row["session_id"] == sale.session.as_str());
+    assert!(state.expect("the sale")["state"].to_string().contains("delivered"), "{found}");
+}
+
+#[tokio::test]
+async fn poison_message() {
+    let world = World::alone().await;
+    world.aws.purge("NoticesDeadLettersUrl").await;
+    world.aws.send("NoticesDeadLettersUrl", &json!({ "kind": "of another system" })).await;
+    let shown = eventually("the message", SOON, async || {
+        let output = oracle(&world, &["queues", "show", "notices", "--json"]);
+        let shown: Value = serde_json::from_slice(&output.stdout).ok()?;
+        shown.as_array().is_some_and(|all| !all.is_empty()).then(|| shown[0].clone())
+    })
+    .await;
+    assert!(shown["unreadable"].is_string(), "{shown}");
+    let id = shown["id"].as_str().expect("an id");
+    let (code, text) = decide(&world, &["queues", "remove", "notices", id]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(asked(&world, &["queues", "show", "notices"]), (Some(1), json!([])));
+    let mut records = Vec::new();
+    for key in world.aws.keys("AuditBucket", "/function/operator/").await {
+        records.push(world.aws.text("AuditBucket", &key).await);
+    }
+    assert!(records.iter().any(|line| line.contains("queues remove") && line.contains(id)), "{records:?}");
+}
+
+#[tokio::test]
+async fn dispute_and_refund() {
+    let world = World::alone().await;
+    let (disputed, refunded) = (world.buy("full").await, world.buy("quick").await);
+    world.delivered(&disputed).await;
+    world.delivered(&refunded).await;
+    let payment = world.stripe_session(&disputed.session).await["payment_intent"].clone();
+    let dispute = json!({ "id": "dp_drill", "object": "dispute", "payment_intent": payment, "amount": 500,
+        "currency": "cad", "status": "needs_response" });
+    let event = json!({ "type": "charge.dispute.created", "data": { "object": dispute } });
+    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
+    eventually("the dispute", SOON, async || {
+        let (_, found) = asked(&world, &["find", "--email", &disputed.email]);
+        found[0]["state"].to_string().contains("disputed").then_some(())
+    })
+    .await;
+    let (code, text) = decide(&world, &["refunds", "issue", reference(&disputed)]);
+    assert_eq!(code, Some(1), "Stripe refuses refunds of disputed payments: {text}");
+    let (code, text) = decide(&world, &["refunds", "issue", reference(&refunded)]);
+    assert_eq!(code, Some(0), "{text}");
+    let (_, found) = asked(&world, &["find", "--email", &refunded.email.to_uppercase()]);
+    assert!(found[0]["state"].to_string().contains("refund"), "{found}");
+}
+
+#[tokio::test]
+async fn tampering() {
+    let world = World::alone().await;
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    world.drained().await;
+    let digest = async || world.aws.invoke("AuditDigestFunctionName", &json!({})).await;
+    digest().await;
+    let key = world.aws.keys("AuditBucket", &sale.session).await[1].clone();
+    let original = world.aws.text("AuditBucket", &key).await;
+    let edited = world.aws.put_over("AuditBucket", &key, &original.replace("\"OK\"", "\"KO\"").replace('1', "2")).await;
+    digest().await;
+    let line = told(&world, &format!("sale {} record 2", reference(&sale))).await;
+    assert!(line.contains("CRITICAL") && !line.contains(&sale.session), "{line}");
+    let log = check(&world, "audit log");
+    assert_eq!(log["state"], "wrong", "{log}");
+    let (code, report) = asked(&world, &["audit", "verify"]);
+    assert_eq!((code, &report["findings"][0]["key"]), (Some(1), &json!(key)));
+    let restored = world.aws.put_over("AuditBucket", &key, &original).await;
+    digest().await;
+    digest().await;
+    let log = check(&world, "audit log");
+    assert_eq!(log["state"], "ok", "{log}");
+    assert!(log["detail"].to_string().contains("last found sound"), "{log}");
+    assert_eq!(asked(&world, &["audit", "verify"]).0, Some(0), "no digest vouches for the edited record");
+    world.aws.remove_version("AuditBucket", &key, &restored).await;
+    world.aws.remove_version("AuditBucket", &key, &edited).await;
+}
+
+#[tokio::test]
+async fn month_end() {
+    let world = World::alone().await;
+    let sale = world.buy("full").await;
+    world.delivered(&sale).await;
+    assert_eq!(decide(&world, &["refunds", "issue", reference(&sale)]).0, Some(0));
+    let records = world.records(&sale.session).await;
+    let month = records[0]["timestamp"].as_str().expect("a time")[..7].to_owned();
+    let (code, report) = asked(&world, &["audit", "report", "--month", &month]);
+    let rows = report["revenue"].as_array().expect("rows").clone();
+    let of = |name: &str| rows.iter().filter_map(|row| row[name].as_u64()).sum::<u64>();
+    assert!(code == Some(0) && of("sold") >= 1 && of("refunds") >= 1, "{report}");
+    let (_, before) = asked(&world, &["audit", "report", "--until", "2020-01-01"]);
+    assert_eq!((&before["sales"], &before["revenue"]), (&json!(0), &json!([])));
+}
+
+/// A prompt whose verdicts are hollow: the crosscheck holds them back, and after the rollback customers get theirs.
+#[tokio::test]
+async fn worse_prompt() {
+    let world = World::alone().await;
+    let hollow = json!({ "verdict": { "verdict": "GREEN", "summary": "" } });
+    world.stack.faults("gemini", json!(vec![hollow; 6])).await;
+    let sale = world.buy("quick").await;
+    let settled = world.settled(&sale.session).await;
+    assert_eq!(settled["fulfilment"]["state"], "failed", "{settled}");
+    world.stack.control("reset", json!({})).await;
+    world
+        .stack
+        .plant(&json!({ "id": sale.session, "payment_status": "paid", "amount_total": 100, "currency": "cad",
+        "metadata": { "tier": "quick", "q0": sale.question, "qn": "1" },
+        "customer_details": { "email": sale.email } }))
+        .await;
+    let (code, text) = decide(&world, &["reattempt", reference(&sale), "--wait"]);
+    assert_eq!(code, Some(0), "{text}");
+    mailed_once(&world, &sale).await;
+}
+
+#[tokio::test]
+async fn quiet_morning() {
+    let world = World::alone().await;
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    world.drained().await;
+    listed(&world, &["list"], &sale.session, false).await;
+    let about = |line: &String| line.contains(reference(&sale));
+    assert_eq!(alerts(&world).await.into_iter().find(about), None);
+    assert_eq!(check(&world, "dead letters")["state"], "ok");
+    assert_eq!(check(&world, "alarms")["state"], "unmeasured", "an emulator evaluates none, and that is said");
+}
+
+#[tokio::test]
+async fn two_of_three_calls_fail() {
+    let world = World::alone().await;
+    let pattern = [json!({ "status": 503 }), json!({ "status": 503 }), json!({})];
+    world.stack.faults("gemini", json!(pattern.iter().cycle().take(90).collect::<Vec<_>>())).await;
+    let mut sales = Vec::new();
+    for _ in 0..30 {
+        sales.push(world.buy("quick").await);
+    }
+    let mut failed = Vec::new();
+    for sale in &sales {
+        let within = 4 * SOON;
+        let end = eventually(&format!("an end of {}", sale.session), within, async || {
+            let sale = world.aws.document(&sale.session, "SALE").await?;
+            let state = sale["fulfilment"]["state"].as_str()?.to_owned();
+            ["ready", "failed"].contains(&state.as_str()).then_some(state)
+        })
+        .await;
+        if end == "failed" {
+            failed.push(reference(sale));
+        }
+    }
+    if !failed.is_empty() {
+        let (code, text) = decide(&world, &[&["reattempt", "--wait"], failed.as_slice()].concat());
+        assert_eq!(code, Some(0), "{text}");
+    }
+    for sale in &sales {
+        mailed_once(&world, sale).await;
+    }
+}
