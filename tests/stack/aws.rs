@@ -325,6 +325,11 @@ impl Aws {
         put.send().await.expect("a changed verdict");
     }
 
+    /// Makes a cached verdict say something else.
+    pub(crate) async fn rewrite_verdict(&self, session: &str, document: &Value) {
+        self.change_verdict(session, "document", document.to_string()).await;
+    }
+
     /// Makes a cached verdict unreadable where it lies.
     pub(crate) async fn spoil_verdict(&self, session: &str) {
         self.change_verdict(session, "document", "not JSON".to_owned()).await;

@@ -1,7 +1,7 @@
 //! The cached verdicts on the deployed stack: looked at, cleaned up by age, counted.
 
 use crate::{
-    operators::oracle,
+    operators::{decide, listed, oracle},
     world::{SOON, Sale, World},
 };
 use serde_json::{Value, json};
@@ -19,6 +19,50 @@ pub(crate) async fn look(world: &World) -> Value {
     health["cache"] = figures["cache"].clone();
     assert_eq!(health["cache"]["stale"], false, "{health}");
     health
+}
+
+/// The block list of the day of delivery let a term through.
+#[tokio::test]
+async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() {
+    let world = World::alone().await;
+    let sales = [bought(&world).await, bought(&world).await];
+    for sale in &sales {
+        let mut document = world.aws.document(&sale.session, "VERDICT").await.expect("a verdict");
+        document["verdict"]["summary"] = json!("The CSDM leaves no doubt about it.");
+        world.aws.rewrite_verdict(&sale.session, &document).await;
+    }
+    look(&world).await;
+    let mut note = world.aws.note("cache-health").await.expect("a memory");
+    note["memory"]["second_look"] = json!({ "list": "an earlier one" });
+    world.aws.replace_note("cache-health", &note).await;
+    for sale in &sales {
+        eventually("the finding", 4 * SOON, async || {
+            look(&world).await;
+            let document = world.aws.document(&sale.session, "SALE").await?;
+            document["finding"].is_object().then_some(())
+        })
+        .await;
+        listed(&world, &["findings", "list"], &sale.session, true).await;
+        assert_eq!(world.verdict(&sale.session).await.status, 200, "the customer keeps the page");
+    }
+    let [stands, replaced] = &sales;
+    let shown = oracle(&world, &["findings", "show", &stands.session]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("CSDM"), "{shown:?}");
+    let (code, text) = decide(&world, &["findings", "dismiss", &stands.session]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(world.verdict(&stands.session).await.status, 200);
+    let mut verdict = world.verdict(&replaced.session).await.json()["verdict"].clone();
+    verdict["summary"] = json!("The numbers leave no doubt about it.");
+    let file = world.stack.directory.join("finding.json");
+    std::fs::write(&file, verdict.to_string()).expect("a file");
+    let (code, text) = decide(&world, &["findings", "replace", &replaced.session, "--file", &file.to_string_lossy()]);
+    assert_eq!(code, Some(0), "{text}");
+    let page = world.verdict(&replaced.session).await;
+    assert_eq!(page.json()["verdict"]["summary"], "The numbers leave no doubt about it.");
+    for sale in &sales {
+        listed(&world, &["findings", "list"], &sale.session, false).await;
+        assert_eq!(world.mails(&sale.email).await.len(), 1, "nothing is mailed again");
+    }
 }
 
 /// The records of the function's own stream that bear this name, in their order.

@@ -108,6 +108,25 @@ async fn a_held_verdict_is_replaced_by_a_clean_one_and_by_no_other() {
 }
 
 #[tokio::test]
+async fn a_delivered_mail_is_sent_again_once() {
+    let world = World::alone().await;
+    let sale = world.buy("quick").await;
+    mailed_once(&world, &sale).await;
+    let (code, text) = decide(&world, &["mail", "send-again", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    let mails = eventually("a second mail", SOON, async || {
+        Some(world.mails(&sale.email).await).filter(|mails| mails.len() == 2)
+    })
+    .await;
+    assert_eq!(mails[0]["body"], mails[1]["body"]);
+    world.delivered(&sale).await;
+    world.drained().await;
+    let (code, text) = decide(&world, &["mail", "send-again", &sale.session]);
+    assert_eq!((code, text.contains("sent again before")), (Some(1), true), "{text}");
+    assert_eq!(world.mails(&sale.email).await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_failed_sale_is_refunded_once() {
     let world = World::alone().await;
     world.stack.faults("gemini", json!([{ "status": 400 }])).await;
