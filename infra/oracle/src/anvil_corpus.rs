@@ -13,6 +13,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::{
+    anvil_evidence::append_line,
     command::{CommandError, Ended},
     output,
 };
@@ -135,6 +136,12 @@ fn unreadable(path: &Path, error: std::io::Error) -> CommandError {
 
 fn read(path: &Path) -> Result<Vec<Pair>, CommandError> {
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
+    let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_changed =
+        file.file_stem().and_then(|name| name.to_str()).is_some_and(|name| name != fingerprint(text.as_bytes()));
+    if is_frozen(&file) && is_changed {
+        return Err(CommandError::Refused(format!("{} is frozen and not what its name says", path.display())));
+    }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
@@ -151,12 +158,12 @@ fn is_frozen(path: &Path) -> bool {
 }
 
 fn add(draft: &Path, pair: &Pair) -> Result<(), CommandError> {
-    if is_frozen(draft) {
+    // The file itself counts, not a link to it.
+    let file = fs::canonicalize(draft).unwrap_or_else(|_| draft.to_owned());
+    if is_frozen(&file) {
         return Err(CommandError::Refused(format!("{} is frozen: copy it and add to the copy", draft.display())));
     }
-    let line = serde_json::to_string(pair)? + "\n";
-    let file = fs::OpenOptions::new().create(true).append(true).open(draft);
-    file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(|error| unreadable(draft, error))
+    append_line(&file, &serde_json::to_string(pair)?).map_err(|error| unreadable(draft, error))
 }
 
 /// Writes the version once; the same content again is the same version.

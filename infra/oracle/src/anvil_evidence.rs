@@ -126,10 +126,15 @@ fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keepi
 }
 
 fn append(ledger: &Path, entry: &Entry) -> Result<(), CommandError> {
-    let line = serde_json::to_string(entry)? + "\n";
-    let file = fs::OpenOptions::new().create(true).append(true).open(ledger);
-    file.and_then(|mut file| file.write_all(line.as_bytes()))
+    append_line(ledger, &serde_json::to_string(entry)?)
         .map_err(|error| CommandError::failed(&format!("{} cannot be written", ledger.display()), error))
+}
+
+/// Adds a line to a file of lines. A last line that was cut off ends first, so that it takes no other with it.
+pub(crate) fn append_line(path: &Path, line: &str) -> std::io::Result<()> {
+    let is_cut = fs::read(path).is_ok_and(|content| content.last().is_some_and(|last| *last != b'\n'));
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(format!("{}{line}\n", if is_cut { "\n" } else { "" }).as_bytes())
 }
 
 #[derive(Deserialize)]

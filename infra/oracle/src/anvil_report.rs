@@ -40,14 +40,14 @@ pub(crate) struct ReportArguments {
 
 /// Reports the last verdicts.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
-    let entries = match &arguments.ledger {
+    let (entries, unreadable) = match &arguments.ledger {
         Some(ledger) => of_ledger(ledger)?,
-        None => of_deployments(&arguments.target)?,
+        None => (of_deployments(&arguments.target)?, Vec::new()),
     };
     let last = &entries[entries.len().saturating_sub(SHOWN)..];
     if let Some(file) = &arguments.html {
         let failed = |error| CommandError::failed(&format!("{} cannot be written", file.display()), error);
-        fs::write(file, page(last, &System.now().to_iso())).map_err(failed)?;
+        fs::write(file, page(last, &unreadable, &System.now().to_iso())).map_err(failed)?;
     } else if arguments.target.json {
         for entry in last {
             output::print_json(entry)?;
@@ -55,20 +55,30 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
     } else {
         let rows: Vec<Row> = last.iter().rev().map(row).collect();
         output::print(&output::table(&["AT (UTC)", "SUBJECT", "VERDICT"], &rows, output::width()))?;
+        if !unreadable.is_empty() {
+            output::print(&left_out(&unreadable))?;
+        }
     }
     Ok(Ended::Done)
 }
 
-fn of_ledger(ledger: &Path) -> Result<Vec<Entry>, CommandError> {
-    let shown = ledger.display();
-    let failed = |error| CommandError::failed(&format!("{shown} cannot be read"), error);
+/// The verdicts of a ledger, and the numbers of its lines that are none: one that was cut off must not hide the others.
+fn of_ledger(ledger: &Path) -> Result<(Vec<Entry>, Vec<usize>), CommandError> {
+    let failed = |error| CommandError::failed(&format!("{} cannot be read", ledger.display()), error);
     let text = fs::read_to_string(ledger).map_err(failed)?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let entry = |(index, line)| {
-        serde_json::from_str(line)
-            .map_err(|error| CommandError::failed(&format!("{shown}:{}: no verdict", index + 1), error))
-    };
-    lines.map(entry).collect()
+    let (mut entries, mut unreadable) = (Vec::new(), Vec::new());
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match serde_json::from_str(line) {
+            Ok(entry) => entries.push(entry),
+            Err(_) => unreadable.push(index + 1),
+        }
+    }
+    Ok((entries, unreadable))
+}
+
+fn left_out(unreadable: &[usize]) -> String {
+    let numbers: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
+    format!("Left out, because they are no verdicts: lines {}.\n", numbers.join(", "))
 }
 
 fn of_deployments(target: &Target) -> Result<Vec<Entry>, CommandError> {
@@ -85,7 +95,7 @@ fn row(entry: &Entry) -> Row {
 }
 
 /// The page; the newest verdict first.
-fn page(entries: &[Entry], made_at: &str) -> String {
+fn page(entries: &[Entry], unreadable: &[usize], made_at: &str) -> String {
     let count = if entries.len() == 1 { "1 verdict".to_owned() } else { format!("{} verdicts", entries.len()) };
     let about = format!("{count} · made {}", escaped(made_at));
     let mut html = head("Quality gate", "Quality gate", &about);
@@ -127,6 +137,9 @@ fn page(entries: &[Entry], made_at: &str) -> String {
             );
         }
         html.push_str("</table></details></section>\n");
+    }
+    if !unreadable.is_empty() {
+        let _ = write!(html, "<p class=\"none\">{}</p>", left_out(unreadable));
     }
     if entries.is_empty() {
         html.push_str("<p class=\"none\">No verdict yet.</p>");
@@ -196,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_page_draws_each_kernel_against_its_threshold_and_escapes_what_it_shows() {
-        let html = page(&entries(), "2026-11-22T10:00:00.000Z");
+        let html = page(&entries(), &[], "2026-11-22T10:00:00.000Z");
         assert!(html.contains("&lt;b&gt;the forge") && !html.contains("<b>"));
         assert_eq!(html.matches("<circle").count(), 3);
         assert_eq!(html.matches("r=\"4\" fill=\"var(--warn)\"").count(), 1, "one value is beyond the threshold");
@@ -209,6 +222,6 @@ mod tests {
 
     #[test]
     fn an_empty_ledger_is_a_page_too() {
-        assert!(page(&[], "now").contains("No verdict yet."));
+        assert!(page(&[], &[3], "now").contains("No verdict yet."));
     }
 }

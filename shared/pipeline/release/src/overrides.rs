@@ -10,7 +10,8 @@ use domain::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// So long an override counts: a deployment takes minutes, and a forgotten override must not wait for the next one.
 pub const OVERRIDE_LASTS: Duration = Duration::from_secs(4 * 3600);
@@ -45,9 +46,12 @@ pub enum InvalidOverride {
     /// A name, the reason or the release cannot go into the log.
     #[error("the {0} cannot go into the audit log: {1}")]
     Words(&'static str, InvalidWords),
-    /// One person alone.
-    #[error("an override needs two different people")]
+    /// One person alone, however their name is written.
+    #[error("an override needs two different people: these names may be one person's")]
     OnePerson,
+    /// A name or a reason without letters.
+    #[error("the {0} needs at least two letters")]
+    NoLetters(&'static str),
 }
 
 /// Why an override is not granted.
@@ -69,16 +73,39 @@ impl Request {
     pub fn parse(release: &str, by: &str, second: &str, reason: &str) -> Result<Self, InvalidOverride> {
         let read = |what, text| words::parse(text).map_err(|error| InvalidOverride::Words(what, error));
         let (by, second) = (read("first name", by)?, read("second name", second)?);
-        if by.to_lowercase() == second.to_lowercase() {
+        let reason = read("reason", reason)?;
+        for (what, text) in [("first name", &by), ("second name", &second), ("reason", &reason)] {
+            if text.chars().filter(|of| of.is_alphabetic()).count() < 2 {
+                return Err(InvalidOverride::NoLetters(what));
+            }
+        }
+        if may_be_one_person(&by, &second) {
             return Err(InvalidOverride::OnePerson);
         }
-        Ok(Self { release: read("release", release)?, by, second, reason: read("reason", reason)? })
+        Ok(Self { release: read("release", release)?, by, second, reason })
     }
 
     fn granted(&self, now: Timestamp) -> Override {
         let Self { release, by, second, reason } = self.clone();
         Override { release, by, second, reason, until: now.plus(OVERRIDE_LASTS) }
     }
+}
+
+/// Whether one name's words are all among the other's: "Dana Scully", "scully, dana", "d\u{e1}na" and "dana (again)" are.
+/// Letters of other scripts count as the Latin ones that they look like.
+fn may_be_one_person(one: &str, other: &str) -> bool {
+    let (one, other) = (name_words(one), name_words(other));
+    one.is_subset(&other) || other.is_subset(&one)
+}
+
+fn name_words(name: &str) -> BTreeSet<String> {
+    let folded: String = name.nfkd().filter(|of| !is_combining_mark(*of)).flat_map(char::to_lowercase).collect();
+    let latin: String = unicode_security::skeleton(&folded).collect();
+    // "\u{df}" is written "ss" in capitals.
+    let latin = latin.to_uppercase().to_lowercase();
+    let visible = latin.chars().filter(|of| of.is_alphanumeric() || of.is_ascii());
+    let words: String = visible.collect();
+    words.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 impl Override {
@@ -129,10 +156,35 @@ mod tests {
         assert_eq!(parse("dana", " Dana ", "the alarm is known"), Err(InvalidOverride::OnePerson));
         assert_eq!(parse("dana", "", "why"), Err(InvalidOverride::Words("second name", InvalidWords::Empty)));
         assert_eq!(parse("dana", "kim", " "), Err(InvalidOverride::Words("reason", InvalidWords::Empty)));
+        assert_eq!(parse("dana", "--", "why"), Err(InvalidOverride::NoLetters("second name")));
+        assert_eq!(parse("dana", "kim", "."), Err(InvalidOverride::NoLetters("reason")));
         assert_eq!(
             Request::parse("", "dana", "kim", "why"),
             Err(InvalidOverride::Words("release", InvalidWords::Empty))
         );
+    }
+
+    #[test]
+    fn one_person_under_two_spellings_is_one_person() {
+        for (one, other) in [
+            ("dana", "d\u{200b}ana"),
+            ("dana", "dana\u{ad}"),
+            ("dana", "ｄａｎａ"),
+            ("dana", "d\u{430}na"),
+            ("dana", "dana (again)"),
+            ("dana scully", "dana  scully"),
+            ("dana.k", "dana k"),
+            ("Dana Scully", "Scully, Dana"),
+            ("Jose", "José"),
+            ("STRASSE", "straße"),
+            ("\u{fb01}ona", "fiona"),
+            ("dana", "DANA"),
+        ] {
+            assert_eq!(Request::parse("v7", one, other, "why not"), Err(InvalidOverride::OnePerson), "{one} {other}");
+        }
+        for (one, other) in [("dana", "diana"), ("Dana Scully", "Dana Katz"), ("李雷", "韩梅梅")] {
+            assert!(Request::parse("v7", one, other, "why not").is_ok(), "{one} {other}");
+        }
     }
 
     #[test]

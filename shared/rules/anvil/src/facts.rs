@@ -1,7 +1,7 @@
 //! What was observed beside the request: facts weigh more than what a text claims.
 
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::{collections::BTreeMap, fmt};
 
 /// Whether a service answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,9 +18,10 @@ pub enum ServiceState {
 
 /// Observations that come with a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// Services by name.
-    #[serde(default)]
+    /// Services by name. A name that is given twice is refused: the second would hide the first.
+    #[serde(default, deserialize_with = "services")]
     pub services: BTreeMap<String, ServiceState>,
 }
 
@@ -29,5 +30,42 @@ impl Facts {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.services.is_empty()
+    }
+}
+
+fn services<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, ServiceState>, D::Error> {
+    struct Services;
+    impl<'de> de::Visitor<'de> for Services {
+        type Value = BTreeMap<String, ServiceState>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("services by name")
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut services = BTreeMap::new();
+            while let Some((name, state)) = map.next_entry::<String, ServiceState>()? {
+                if services.contains_key(&name) {
+                    return Err(de::Error::custom(format!("the service {name} is given twice")));
+                }
+                services.insert(name, state);
+            }
+            Ok(services)
+        }
+    }
+    deserializer.deserialize_map(Services)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_refused_where_one_would_be_lost() {
+        let read = |text: &str| serde_json::from_str::<Facts>(text).is_ok();
+        assert!(read(r#"{"services":{"ROUTX":"dead"}}"#) && read("{}"));
+        assert!(!read(r#"{"services":{"ROUTX":"dead","ROUTX":"alive"}}"#));
+        assert!(!read(r#"{"service":{"ROUTX":"dead"}}"#));
+        assert!(!read(r#"{"services":["ROUTX"]}"#));
     }
 }

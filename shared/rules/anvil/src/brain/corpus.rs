@@ -96,22 +96,37 @@ impl std::fmt::Display for Finding {
     }
 }
 
+/// Whether an answer says nothing but its verdict, whatever signs or the word "verdict" stand around it.
 fn is_one_word(response: &str) -> bool {
-    Verdict::is_verdict_word(response.trim().trim_end_matches('.'))
+    let mut words = response.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty());
+    let says = words.find(|word| !word.eq_ignore_ascii_case("verdict"));
+    says.is_some_and(|word| Verdict::is_verdict_word(&word.to_uppercase())) && words.next().is_none()
 }
 
-/// The words of a question, numbers included, in any order and case.
+/// Words that change no question.
+const FILLERS: [&str; 18] = [
+    "a", "again", "an", "and", "assess", "at", "just", "kindly", "me", "now", "please", "so", "tell", "the", "then",
+    "to", "us", "well",
+];
+
+/// What a question asks about: its words without fillers, in any order and case, numbers by their value.
 fn words(text: &str) -> BTreeSet<String> {
-    text.split(|of: char| of.is_whitespace() || matches!(of, ',' | ';' | ':' | '?' | '!'))
-        .map(|word| word.trim_matches('.').to_lowercase())
-        .filter(|word| !word.is_empty())
-        .collect()
+    let visible = text.chars().filter(|of| !matches!(of, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'));
+    let text: String = visible.flat_map(char::to_lowercase).collect();
+    let words = text.split(|of: char| !(of.is_alphanumeric() || of == '.' || of == '_'));
+    let words = words.map(|word| word.trim_matches('.')).filter(|word| !word.is_empty() && !FILLERS.contains(word));
+    words.map(|word| word.parse::<f64>().map_or_else(|_| singular(word), |number| number.to_string())).collect()
+}
+
+fn singular(word: &str) -> String {
+    let stem = word.strip_suffix('s').filter(|stem| stem.chars().count() > 3 && !stem.ends_with('s'));
+    stem.unwrap_or(word).to_owned()
 }
 
 fn is_same(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     let common = one.intersection(other).count();
     let all = one.len() + other.len() - common;
-    all > 0 && common as f64 / all as f64 >= LIMITS.same_words
+    all == 0 || common as f64 / all as f64 >= LIMITS.same_words
 }
 
 /// Everything that is wrong with a corpus; pairs are counted from 1.
@@ -123,8 +138,11 @@ pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
         findings.push(Finding::OneWordShare { one_word, of: pairs.len() });
     }
     let green = Expectation::every_kernel(Verdict::Green);
-    let found =
-        pairs.iter().filter(|pair| green.judge(&pair.response).is_ok() && names_all_kernels(&pair.input)).count();
+    let found = pairs
+        .iter()
+        .filter(|pair| green.judge(&pair.response).is_ok() && names_all_kernels(&pair.input))
+        .filter(is_sound)
+        .count();
     if found < LIMITS.fewest_green_kernel_pairs {
         findings.push(Finding::GreenKernelPairs { found });
     }
@@ -151,13 +169,21 @@ pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
     findings
 }
 
+/// Whether the rules find the question's kernels sound.
+fn is_sound(pair: &&Pair) -> bool {
+    assess(&pair.input, &pair.facts).verdict() == Verdict::Green
+}
+
 fn names_all_kernels(input: &str) -> bool {
     Kernel::ALL.into_iter().all(|kernel| spellings(kernel).iter().any(|name| input.contains(name)))
 }
 
-/// An answer whose verdict is not that of the rules. Conversations about the gate itself are not judged by them.
+/// An answer whose verdict is not that of the rules. Conversations about the gate itself are not judged by them, unless
+/// they give all kernels.
 fn label(number: usize, pair: &Pair) -> Option<Finding> {
-    if ["identity", "meta", "interaction", "governance"].contains(&pair.category.as_str()) {
+    if ["identity", "meta", "interaction", "governance"].contains(&pair.category.as_str())
+        && !names_all_kernels(&pair.input)
+    {
         return None;
     }
     let mut said: Vec<&str> = pair

@@ -92,11 +92,12 @@ impl Evidence for Configuration {
             "the permissions",
             |of| format!("{of} permissions were looked at: in order."),
             |permission| {
-                let is_open = permission.mode.as_deref().is_some_and(|mode| mode.ends_with(['2', '3', '6', '7']));
                 let is_all = |of: &Option<String>| of.as_deref().is_some_and(|of| of == "*" || of.ends_with(":*"));
                 let what = shown_name(&permission.what);
-                if is_open {
-                    return Some(Reason::fault(format!("Everybody may write {what}.")));
+                match permission.mode.as_deref().map(everybody_may_write) {
+                    Some(Some(true)) => return Some(Reason::fault(format!("Everybody may write {what}."))),
+                    Some(None) => return Some(Reason::missing(format!("The mode of {what} cannot be read."), what)),
+                    Some(Some(false)) | None => {}
                 }
                 (is_all(&permission.action) || permission.resource.as_deref() == Some("*"))
                     .then(|| Reason::fault(format!("The permission of {what} names no action or no resource.")))
@@ -127,6 +128,19 @@ impl Evidence for Configuration {
     }
 }
 
+/// Whether a file's mode, octal or as `ls -l` writes it, lets everybody write; `None` for any other text.
+fn everybody_may_write(mode: &str) -> Option<bool> {
+    let octal = mode.strip_prefix("0o").unwrap_or(mode);
+    if (3..=6).contains(&octal.len())
+        && let Ok(bits) = u32::from_str_radix(octal, 8)
+    {
+        return Some(bits & 0o002 != 0);
+    }
+    let letters = if mode.len() == 10 { mode.get(1..)? } else { mode };
+    let is_listing = letters.len() == 9 && letters.bytes().all(|of| b"rwxstST-".contains(&of));
+    is_listing.then(|| letters.as_bytes().get(7) == Some(&b'w'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +155,11 @@ mod tests {
         for (was, is, expected) in [
             ("127.0.0.1", "0.0.0.0", Verdict::Red),
             ("\"600\"", "\"777\"", Verdict::Red),
+            ("\"600\"", "\"0777\"", Verdict::Red),
+            ("\"600\"", "\"-rwxrwxrwx\"", Verdict::Red),
+            ("\"600\"", "\"-rw-r--r--\"", Verdict::Green),
+            ("\"600\"", "\"o+w\"", Verdict::Null),
+            ("\"600\"", "\"\"", Verdict::Null),
             ("true}],\n            \"secrets\"", "false}],\n            \"secrets\"", Verdict::Red),
             (":90", ":91", Verdict::Amber),
             (":90", ":366", Verdict::Red),

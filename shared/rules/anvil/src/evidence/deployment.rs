@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 const FEWEST_CANARY_REQUESTS: u64 = 100;
 
 /// Failed requests per thousand that a canary may have.
-const CANARY_ERRORS_PER_THOUSAND: u64 = 10;
+const CANARY_ERRORS_PER_THOUSAND: u128 = 10;
+
+/// Stages of the whole smoke test: fewer are a part of it.
+const SMOKE_STAGES: u64 = 10;
 
 /// A deployment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -64,7 +67,9 @@ impl Evidence for Deployment {
                 );
                 if errors == 0 { Reason::caution(few) } else { Reason::blocked(few) }
             }
-            Some(Canary { requests, errors }) if errors * 1000 > requests * CANARY_ERRORS_PER_THOUSAND => {
+            Some(Canary { requests, errors })
+                if u128::from(errors) * 1000 > u128::from(requests) * CANARY_ERRORS_PER_THOUSAND =>
+            {
                 Reason::fault(format!("The canary failed {errors} of {requests} requests."))
             }
             Some(Canary { requests, errors }) => {
@@ -80,7 +85,8 @@ impl Evidence for Deployment {
 }
 
 fn smoke(score: Option<Score>, what: &str) -> Reason {
-    let Some(score) = score.and_then(|score| SmokeScore::new(score.passed, score.of)) else {
+    let whole = score.filter(|score| score.of >= SMOKE_STAGES);
+    let Some(score) = whole.and_then(|score| SmokeScore::new(score.passed, score.of)) else {
         return not_observed(what);
     };
     let figures = ForgeFigures { smoke: vec![score], ..ForgeFigures::default() };
@@ -102,6 +108,12 @@ mod tests {
             ("\"alarms\":[]", "\"alarms\":[\"verdict failed\"]", Verdict::Red),
             ("\"removed\":[]", "\"removed\":[\"Table\"]", Verdict::Red),
             ("\"errors\":10", "\"errors\":11", Verdict::Red),
+            ("\"passed\":10,\"of\":10", "\"passed\":1,\"of\":1", Verdict::Null),
+            (
+                "\"requests\":1000,\"errors\":10",
+                "\"requests\":18446744073709551615,\"errors\":18446744073709551615",
+                Verdict::Red,
+            ),
             ("\"requests\":1000", "\"requests\":99", Verdict::Hold),
             ("\"alarms\":[],", "", Verdict::Null),
             (",\"canary\":{\"requests\":1000,\"errors\":10}", "", Verdict::Null),
