@@ -216,3 +216,27 @@ async fn questions_survive_the_way_through_stripe_unchanged() {
         assert_eq!(turn, json!({ "submission": sale.question }), "the customer's words are data, whole and alone");
     }
 }
+
+/// A question that is not sold leaves one record, with its state and no word of it.
+#[tokio::test]
+async fn a_declined_question_is_on_record_without_its_text() {
+    let world = World::beside_others().await;
+    let mark = unique();
+    let query = format!("Can I give my son two of my warfarin tablets, {mark}?");
+    is_refused(&world.checkout(json!({ "tier": "quick", "query": query }).to_string()).await, 422, "blocked");
+    let mut all = Vec::new();
+    for stream in ["checkout-1", "checkout-2", "checkout-3", "checkout-4"] {
+        all.extend(world.function_records(stream, "authority_evaluated").await);
+    }
+    let blocked = |record: &&Value| {
+        let decided = &record["authority"];
+        (&decided["state"], &decided["domain"], &record["endpoint"])
+            == (&json!("BLOCKED"), &json!("medicine"), &json!("/api/checkout"))
+    };
+    let found: Vec<_> = all.iter().filter(blocked).collect();
+    assert!(!found.is_empty(), "{all:?}");
+    for record in all {
+        assert!(record["question_tag"].as_str().is_some_and(|tag| tag.starts_with("hmac-sha256:")));
+        assert!(!record.to_string().contains(&mark), "{record}");
+    }
+}

@@ -61,7 +61,7 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
         let rows = json_of(&oracle(&world, &["queues", "list", "--json"]));
         rows.as_array().expect("rows").iter().find(|row| row["queue"] == "orders").cloned().expect("orders")
     };
-    let redrive = || oracle(&world, &["queues", "redrive", "orders", "--yes", "--json"]);
+    let redrive = || oracle(&world, &["queues", "redrive", "orders", "--by", "dana", "--yes", "--json"]);
     assert_eq!((&row()["dead_letters"], redrive().status.code()), (&json!(0), Some(1)));
     let sale = world.buy("quick").await;
     world.delivered(&sale).await;
@@ -77,10 +77,18 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
     let checks = json_of(&status)["checks"].clone();
     let letters = checks.as_array().expect("checks").iter().find(|check| check["what"] == "dead letters");
     assert_eq!((&letters.expect("a check")["state"], status.status.code()), (&json!("wrong"), Some(1)));
-    let unanswered = oracle(&world, &["queues", "redrive", "orders"]);
+    let unanswered = oracle(&world, &["queues", "redrive", "orders", "--by", "dana"]);
     assert_eq!(unanswered.status.code(), Some(2), "nobody confirmed it");
     let done = redrive();
     assert_eq!((done.status.code(), &json_of(&done)["moved"]), (Some(0), &json!(12)));
+    let decisions = world.function_records("operator", "operator").await;
+    let redriven = |record: &&Value| record["action"] == "queues redrive";
+    let decision = decisions.iter().rfind(redriven).expect("the decision is on record");
+    let evidence = &decision["facts"]["evidence"];
+    assert_eq!((&decision["by"], &evidence["operation"]), (&json!("dana"), &json!("correct")));
+    for category in ["schema", "constraint", "data_sample"] {
+        assert_eq!(evidence["evidence"][category]["fingerprint"].as_str().map(str::len), Some(64), "{decision}");
+    }
     eventually("no dead letters", SOON, async || (row()["dead_letters"] == 0).then_some(())).await;
     world.drained().await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));

@@ -310,7 +310,7 @@ fn a_store_that_does_not_answer_leaves_time_to_say_so() {
     let timeout = "Environment/Variables/CACHE_CONNECT_TIMEOUT_MS";
     assert_rule(
         rule,
-        set(&property("CheckoutFunction", timeout), json!("2000")),
+        set(&property("CheckoutFunction", timeout), json!("4000")),
         "CheckoutFunction: two calls of a store",
     );
 }

@@ -1,5 +1,6 @@
 //! The authority gate before a purchase: what it says of a question, as replies of the API.
 
+use crate::record::Records;
 use authority::{Evaluation, Refusal, evaluate};
 use domain::Query;
 use runtime::http::Reply;
@@ -14,7 +15,7 @@ pub(crate) fn refusal(evaluation: &Evaluation) -> Option<Reply> {
 }
 
 /// Answers POST /api/authority/evaluate.
-pub(crate) fn evaluate_request(body: &[u8]) -> Reply {
+pub(crate) async fn evaluate_request(records: Records<'_>, path: &str, body: &[u8]) -> Reply {
     let malformed = |sentence: &str| Reply::error(400, "malformed_json", sentence);
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
         return malformed("The request body must be a JSON object in UTF-8.");
@@ -33,6 +34,7 @@ pub(crate) fn evaluate_request(body: &[u8]) -> Reply {
     };
     let evaluation = evaluate(text.as_str(), locale);
     log(&evaluation);
+    records.keep(path, &text, &evaluation).await;
     let mut reply = json!({
         "status": evaluation.state(),
         "domain": evaluation.domain(),
@@ -46,7 +48,7 @@ pub(crate) fn evaluate_request(body: &[u8]) -> Reply {
     Reply::json(200, &reply)
 }
 
-/// Records an evaluation before there is a sale: state and reason, no text.
+/// Logs an evaluation before there is a sale: state and reason, no text.
 pub(crate) fn log(evaluation: &Evaluation) {
     tracing::info!(
         state = evaluation.state().as_str(),

@@ -2,5 +2,7 @@
 
 mod gate;
 mod purchase;
+mod record;
 
 pub use purchase::{MAX_BODY_BYTES, Ports, handle, unknown_codes};
+pub use record::{Records, STREAMS};

@@ -1,14 +1,26 @@
 //! The checkout function's process.
 
-use backend::Backend;
-use checkout::{Ports, handle, unknown_codes};
+use backend::{Backend, SecretName};
+use checkout::{Ports, Records, STREAMS, handle, unknown_codes};
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
-        let payments = Backend::of_process()?.stripe()?;
-        let unknown_codes = &unknown_codes();
-        let ports = Ports { payments: &payments, randomness: &System, meter: &System, clock: &System, unknown_codes };
+        let backend = Backend::of_process()?;
+        let payments = backend.stripe()?;
+        let stores = backend.journal()?;
+        let ports = Ports {
+            payments: &payments,
+            randomness: &System,
+            meter: &System,
+            clock: &System,
+            unknown_codes: &unknown_codes(),
+            records: Records {
+                journal: stores.function_journal(STREAMS[0]),
+                audit_keys: &backend.secret(SecretName::Audit)?,
+                meter: &System,
+            },
+        };
         serve::requests(|request| handle(ports, request)).await
     })
 }

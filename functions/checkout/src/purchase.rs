@@ -1,6 +1,6 @@
 //! One purchase: everything is checked before Stripe hears of it.
 
-use crate::gate;
+use crate::{gate, record::Records};
 use authority::evaluate;
 use domain::{
     Metric, Query, Recall, Recent, Tier,
@@ -25,6 +25,7 @@ pub struct Ports<'a> {
     pub meter: &'a dyn Meter,
     pub clock: &'a dyn Clock,
     pub unknown_codes: &'a Recent,
+    pub records: Records<'a>,
 }
 
 /// Remembers referral codes that Stripe does not know, for a minute. Ten of them mean that somebody is guessing:
@@ -43,6 +44,9 @@ struct Purchase {
     locale: Option<String>,
 }
 
+/// The path of a purchase.
+const CHECKOUT: &str = "/api/checkout";
+
 /// The path of the other call.
 const EVALUATE: &str = "/api/authority/evaluate";
 
@@ -52,7 +56,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         return Reply::error(413, "too_large", "The request is larger than 256 KiB.");
     }
     if request.path() == EVALUATE {
-        return gate::evaluate_request(request.body());
+        return gate::evaluate_request(ports.records, EVALUATE, request.body()).await;
     }
     let reply = purchase(ports, request.body()).await;
     if reply.status() == UNAVAILABLE {
@@ -70,6 +74,7 @@ async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     // Before anything is bought: what must not be answered is not sold.
     let evaluation = evaluate(query.as_str(), locale.as_deref());
     gate::log(&evaluation);
+    ports.records.keep(CHECKOUT, &query, &evaluation).await;
     if let Some(refusal) = gate::refusal(&evaluation) {
         return refusal;
     }

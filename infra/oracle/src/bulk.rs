@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     command::{CommandError, Ended, Signature, wait},
+    evidence::{self, Observed, RULES_OF_SALES},
     output,
     progress::counted,
     sale_name::{self, SaleName},
@@ -93,6 +94,8 @@ pub(crate) struct Bulk<'a> {
     pub(crate) json: bool,
     /// The field of the JSON answer that holds the word.
     pub(crate) field: &'static str,
+    /// The command's name, for the audit log.
+    pub(crate) action: &'static str,
 }
 
 impl Bulk<'_> {
@@ -108,8 +111,13 @@ impl Bulk<'_> {
             output::print(if self.json { "[]\n" } else { "no sale matches\n" })?;
             return Ok(Ended::Nothing);
         }
-        if !self.selection.dry_run && !self.signature.confirm(question)? {
-            return Ok(Ended::Nothing);
+        if !self.selection.dry_run {
+            let operator = self.signature.operator()?;
+            let observed = wait(self.observe(sessions))?;
+            if !self.signature.confirm(question)? {
+                return Ok(Ended::Nothing);
+            }
+            wait(observed.record(self.deployed, &operator, self.action))?;
         }
         let answers = wait(async {
             let mut answers = Vec::new();
@@ -121,6 +129,15 @@ impl Bulk<'_> {
         })?;
         let stood = if self.selection.wait && !self.selection.dry_run { self.waited(sessions)? } else { Vec::new() };
         self.tell(sessions, answers, &stood)
+    }
+
+    /// The sales as they stand before anything is proposed.
+    async fn observe(&self, sessions: &[SessionId]) -> Result<Observed<'static>, CommandError> {
+        let mut items = Vec::new();
+        for session in sessions {
+            items.push(evidence::of_sale(self.deployed, session).await?);
+        }
+        Ok(Observed { store: "sales", rules: RULES_OF_SALES, items })
     }
 
     fn progress(&self, done: usize, of: usize, what: &str) {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
+    evidence::Observed,
     output::{self, minute},
     sale_name::{self, SaleName},
 };
@@ -47,6 +48,9 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     if !arguments.signature.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
+    let items = vec![json!(plan)];
+    let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
+    wait(observed.record(&deployed, &operator, "erase"))?;
     let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(failed) })?;
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "erased": erased, "by_hand": hands() }))?;

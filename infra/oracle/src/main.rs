@@ -21,6 +21,7 @@ mod digest_reader;
 mod digests_command;
 mod doctor_command;
 mod erase_command;
+mod evidence;
 mod filter_command;
 mod find_command;
 mod findings_command;

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     bulk::{Answer, Bulk, Selection},
     command::{CommandError, Ended, Signature, Target, wait},
+    evidence::{self, Observed, RULES_OF_SALES},
     list_command,
     output::{self, minute},
     refunds_command::{self, IssueArguments},
@@ -213,7 +214,14 @@ fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Res
         [one] => format!("Approve {} and deliver it?", one.as_str()),
         all => format!("Approve {} held sales and deliver them?", all.len()),
     };
-    let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "decided" };
+    let bulk = Bulk {
+        deployed: &deployed,
+        selection,
+        signature,
+        json: target.json,
+        field: "decided",
+        action: "quarantine approve",
+    };
     bulk.run(&sessions, &question, act)
 }
 
@@ -224,9 +232,12 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let session = arguments.sale.find(&deployed)?;
     let parts = Parts::of(&deployed)?;
     let submissions = DynamoSubmissions(&deployed.sales);
+    let items = vec![wait(evidence::of_sale(&deployed, &session))?];
     if !arguments.signature.confirm(&format!("Replace what is held of {} and deliver it?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
+    let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
+    wait(observed.record(&deployed, &operator, "quarantine replace"))?;
     let ports = parts.ports(&deployed, &submissions);
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
     let Answer { word, text, .. } = answer_for(decided);

@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, confirm, wait},
+    command::{CommandError, Ended, Signature, Target, wait},
+    evidence::Observed,
     measurements::Measurements,
     output,
     progress::counted,
@@ -60,13 +61,13 @@ pub(crate) enum QueuesCommand {
         after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden for two minutes because somebody has just looked at it; or you declined."
     )]
     Remove(RemoveArguments),
-    /// Put what a queue gave up back into it.
+    /// Put what a queue gave up back into it. On record first.
     ///
     /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; what is new in the
     /// audit log (log-notices) may be digested twice. SQS moves the
     /// messages itself where it can; otherwise they are sent and then deleted, ten at a time.
     #[command(
-        after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
+        after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --by dana --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
     )]
     Redrive(RedriveArguments),
 }
@@ -79,9 +80,8 @@ pub(crate) struct RedriveArguments {
         hide_possible_values = true
     )]
     queue: String,
-    /// Do not ask before anything is moved.
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    signature: Signature,
     #[command(flatten)]
     target: Target,
 }
@@ -304,6 +304,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
+    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
     let known = QUEUES.into_iter().find(|(queue, ..)| *queue == arguments.queue);
     let addresses = known.and_then(|(_, url, dead)| Some((deployed.output(url?)?, deployed.output(dead)?)));
@@ -316,7 +317,12 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
     let moved = if depth.waiting == 0 {
         0
-    } else if confirm(arguments.yes, &question)? {
+    } else if arguments.signature.confirm(&question)? {
+        // Messages that are looked at are hidden for two minutes, so the counts are what is observed.
+        let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
+        let rules = &["a worker claims the message's sale first"];
+        let observed = Observed { store: "dead letters", rules, items: vec![counts] };
+        wait(observed.record(&deployed, &operator, "queues redrive"))?;
         wait(async { move_back(&desk, url, dead, depth.waiting).await })?
     } else {
         return Ok(Ended::Nothing);

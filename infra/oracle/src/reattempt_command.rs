@@ -64,7 +64,8 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         })
     };
     let question = question(&sessions, submission.as_ref());
-    let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "reattempt" };
+    let bulk =
+        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "reattempt", action: "reattempt" };
     bulk.run(&sessions, &question, act)
 }
 

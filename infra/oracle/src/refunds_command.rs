@@ -144,7 +144,8 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
         };
         Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
-    let bulk = Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund" };
+    let bulk =
+        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund", action: "refunds" };
     bulk.run(&sessions, &question(&sessions, &charged), act)
 }
 

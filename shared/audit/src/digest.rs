@@ -37,7 +37,7 @@ pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// One key for the hashes of addresses.
+/// One key for the hashes of addresses and of questions that were not sold.
 #[derive(Clone, Debug)]
 pub struct AuditKey {
     version: String,
@@ -109,11 +109,22 @@ impl AuditKey {
     /// and of no use to anybody without the key.
     #[must_use]
     pub fn email_tag(&self, address: &EmailAddress) -> String {
+        self.tag(&[address.expose().to_lowercase().as_bytes()])
+    }
+
+    /// The same of a question, exactly as it was asked: equal for equal questions, and nobody without the key can try
+    /// questions until one fits. No address has this tag.
+    #[must_use]
+    pub fn question_tag(&self, query: &Query) -> String {
+        self.tag(&[b"question\0", query.as_str().as_bytes()])
+    }
+
+    fn tag(&self, parts: &[&[u8]]) -> String {
         // HMAC takes a key of any length, so this cannot fail; an empty tag would still be no address.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.expose().as_bytes()) else {
             return String::new();
         };
-        mac.update(address.expose().to_lowercase().as_bytes());
+        parts.iter().for_each(|part| mac.update(part));
         let tag = hex::encode(mac.finalize().into_bytes());
         format!("hmac-sha256:{}:{}", self.version, tag.get(..32).unwrap_or(&tag))
     }

@@ -131,8 +131,21 @@ impl<'w> Deployment<'w> {
     pub async fn purchase(&self, request: Request) -> Reply {
         let world = self.world;
         let unknown_codes = &self.unknown_codes;
-        let ports =
-            checkout::Ports { payments: &self.ports, randomness: world, meter: world, clock: world, unknown_codes };
+        let journal = FunctionJournal {
+            function: checkout::STREAMS[0],
+            notes: world,
+            log: &self.ports,
+            alerts: &self.ports,
+            clock: world,
+        };
+        let ports = checkout::Ports {
+            payments: &self.ports,
+            randomness: world,
+            meter: world,
+            clock: world,
+            unknown_codes,
+            records: checkout::Records { journal, audit_keys: &self.audit_keys, meter: world },
+        };
         checkout::handle(ports, request).await
     }
 

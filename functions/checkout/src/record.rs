@@ -1,0 +1,73 @@
+//! The audit record of an evaluation, before there is a sale: how it ended and which rules decided, and no word of the
+//! question. A question that is not sold leaves nothing else.
+
+use audit::{AuditKeys, CommitError, FunctionJournal, Noted, digest::InvalidAuditKeys};
+use authority::Evaluation;
+use domain::{
+    Metric, Query,
+    ports::{Meter, SecretSource, StorageError},
+};
+use runtime::telemetry;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The streams that evaluations are spread over, so that customers at the same time seldom meet at one item.
+pub const STREAMS: [&str; 4] = ["checkout-1", "checkout-2", "checkout-3", "checkout-4"];
+
+/// Where evaluations are recorded.
+#[derive(Clone, Copy)]
+pub struct Records<'a> {
+    /// Of which stream does not matter.
+    pub journal: FunctionJournal<'a>,
+    /// The keys of the tags that stand for the questions.
+    pub audit_keys: &'a dyn SecretSource,
+    /// Counts what could not be recorded.
+    pub meter: &'a dyn Meter,
+}
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+enum Unrecorded {
+    #[error("the audit keys cannot be read")]
+    Keys(#[from] StorageError),
+    #[error(transparent)]
+    UnusableKeys(#[from] InvalidAuditKeys),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Nothing is remembered from one to the next; what waits for the log is kept beside it.
+#[derive(Default, Serialize, Deserialize)]
+struct Nothing {}
+
+impl Records<'_> {
+    /// Records an evaluation that was asked for at `path`. The reply to the customer does not depend on it: a question
+    /// that must not be answered is declined all the same, and one that is sold is recorded again with its sale.
+    pub(crate) async fn keep(&self, path: &str, query: &Query, evaluation: &Evaluation) {
+        if let Err(error) = self.try_keep(path, query, evaluation).await {
+            self.meter.record(&[Metric::AuditWriteFailed.once()], self.journal.clock.now());
+            tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
+        }
+    }
+
+    async fn try_keep(&self, path: &str, query: &Query, evaluation: &Evaluation) -> Result<(), Unrecorded> {
+        let key = AuditKeys::parse(&self.audit_keys.document().await?)?.current()?;
+        let tag = key.question_tag(query);
+        let facts = facts(path, &tag, evaluation);
+        let journal = FunctionJournal { function: stream(&tag), ..self.journal };
+        let notebook = journal.load::<Nothing>().await?;
+        let record = |_: &mut Nothing, _| Noted::save(()).recording("authority_evaluated", facts.clone());
+        journal.commit(notebook, record).await?.settle().await;
+        Ok(())
+    }
+}
+
+fn facts(path: &str, tag: &str, evaluation: &Evaluation) -> Value {
+    json!({ "endpoint": path, "question_tag": tag, "authority": evaluation.envelope() })
+}
+
+/// The stream of a question: the same for the same question.
+fn stream(tag: &str) -> &'static str {
+    let last = tag.bytes().last().map_or(0, usize::from);
+    STREAMS[last % STREAMS.len()]
+}
