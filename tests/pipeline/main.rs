@@ -20,3 +20,4 @@ mod retry;
 mod sales;
 mod simulator;
 mod smoke;
+mod subscriptions;

@@ -48,7 +48,7 @@ async fn whatever_is_set_up_wrongly_is_found() {
     let found = with(&world, json!({ "stripe_webhook_endpoints": [] })).await;
     expect_problem(&found, endpoint, &format!("there is none for {url}"));
     let found = with(&world, json!({ "stripe_webhook_endpoints": [
-        { "url": url, "status": "disabled", "api_version": "2020-08-27", "enabled_events": ["charge.refunded", "invoice.paid"] },
+        { "url": url, "status": "disabled", "api_version": "2020-08-27", "enabled_events": ["charge.refunded", "invoice.created"] },
         { "url": url },
     ] }))
     .await;
@@ -57,7 +57,7 @@ async fn whatever_is_set_up_wrongly_is_found() {
         "disabled",
         "2020-08-27",
         "does not deliver charge.dispute.closed",
-        "nothing reads: invoice.paid",
+        "nothing reads: invoice.created",
     ] {
         expect_problem(&found, endpoint, problem);
     }

@@ -9,6 +9,8 @@ use audit::{Body, ChatStatus, FunctionJournal, Noted, Record, RefundStep, Source
 use crosscheck::crosscheck;
 use domain::{
     Colour, Sale, SessionId, Tier, Timestamp,
+    chat::{BillingChange, Plan},
+    message::ToldBy,
     money::{ObjectId, PaymentChange, PaymentId},
     toll::{Offer, Paid, Purchase, purchase_id},
 };
@@ -241,6 +243,13 @@ fn kinds() -> Vec<Body> {
         Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
         Body::Erasure { removed: vec!["archive"] },
         Body::AmountDiffers { amount_total, currency, price: 500 },
+        Body::Subscription {
+            object: ObjectId::parse("sub_1").expect("an id"),
+            change: BillingChange::Opened,
+            plan: Plan::Chat,
+            paid_until: Some(String::new()),
+            told_by: ToldBy::Event,
+        },
     ];
     for body in &all {
         match body {
@@ -256,7 +265,8 @@ fn kinds() -> Vec<Body> {
             | Body::PaymentChange { .. }
             | Body::CustomerReply { .. }
             | Body::Erasure { .. }
-            | Body::AmountDiffers { .. } => {}
+            | Body::AmountDiffers { .. }
+            | Body::Subscription { .. } => {}
         }
     }
     all

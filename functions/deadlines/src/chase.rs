@@ -114,6 +114,7 @@ mod tests {
             Message::MailRetry { .. } => "retry",
             Message::Notice { .. } => "notice",
             Message::PaymentChanged { .. } => "payment",
+            Message::SubscriptionChanged { .. } => "subscription",
         };
         messages(sale, at(9)).iter().map(kind).collect()
     }

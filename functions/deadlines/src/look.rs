@@ -221,7 +221,7 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
         Message::Notice { .. } => ports.notices,
         Message::Mail { .. } => ports.mails,
         Message::MailRetry { .. } => ports.retries,
-        Message::Order { .. } | Message::PaymentChanged { .. } => ports.orders,
+        Message::Order { .. } | Message::PaymentChanged { .. } | Message::SubscriptionChanged { .. } => ports.orders,
     }
 }
 

@@ -1,11 +1,11 @@
 //! One report of a payment: what it means for its sale.
 
-use audit::{Change, Context, Journal};
+use audit::{Change, Context, Journal, SubscriberJournal};
 use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
     money::{PaymentChange, PaymentId, PaymentReport},
-    ports::Ledger,
+    ports::{Ledger, SubscriptionLedger},
     sale::{Charge, Event},
 };
 
@@ -15,6 +15,8 @@ use domain::{
 pub struct Ports<'a> {
     pub journal: Journal<'a>,
     pub ledger: &'a dyn Ledger,
+    pub subscribers: SubscriberJournal<'a>,
+    pub subscriptions: &'a dyn SubscriptionLedger,
 }
 
 /// What Stripe reported, as the queue delivered it.
@@ -36,7 +38,10 @@ pub(crate) struct Changed {
 pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(session) = ports.ledger.session_of(&changed.payment).await? else {
-        tracing::info!("a payment that no checkout of ours made");
+        let Changed { payment, report, received_at } = changed;
+        if !subscription::note_payment(ports.subscribers, ports.subscriptions, payment, report, *received_at).await? {
+            tracing::info!("a payment that no checkout of ours made");
+        }
         return Ok(());
     };
     let sale = journal.load(&session.id, changed.received_at).await?;

@@ -3,14 +3,24 @@
 use crate::apply::{Changed, Ports, apply};
 use domain::message::Message;
 use runtime::{Handled, queue::Delivery, telemetry};
+use subscription::Reported;
 
 /// Handles one message. A change that cannot be applied stays in the queue.
 pub async fn handle(ports: Ports<'_>, delivery: Delivery) -> Handled {
-    let Message::PaymentChanged { payment, report, received_at, .. } = delivery.message else {
-        tracing::error!("the payments queue has a message that is not a change of a payment");
-        return Handled::Later;
+    let applied = match delivery.message {
+        Message::PaymentChanged { payment, report, received_at, .. } => {
+            apply(ports, &Changed { payment, report, received_at }).await
+        }
+        Message::SubscriptionChanged { subscriber, report, told_by, received_at, .. } => {
+            let told = Reported { subscriber, report, told_by, received_at };
+            subscription::note(ports.subscribers, &told).await.map(drop)
+        }
+        _ => {
+            tracing::error!("the payments queue has a message that is not a change of a payment");
+            return Handled::Later;
+        }
     };
-    match apply(ports, &Changed { payment, report, received_at }).await {
+    match applied {
         Ok(()) => Handled::Done,
         Err(error) => {
             tracing::error!(error = telemetry::chain(&error), "change of a payment kept for later");

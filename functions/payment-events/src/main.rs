@@ -8,7 +8,12 @@ fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
-        let ports = Ports { journal: stores.journal(), ledger: &stripe };
+        let ports = Ports {
+            journal: stores.journal(),
+            ledger: &stripe,
+            subscribers: stores.subscriber_journal(),
+            subscriptions: &stripe,
+        };
         let queue = backend.queue(QueueName::Payments)?;
         serve::messages(&queue, |delivery| handle(ports, delivery)).await
     })

@@ -5,8 +5,8 @@ use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
     mail::Mail,
-    message::{Message, OrderedBy, VERSION},
-    ports::{Ledger, Meter, Queue, Versioned},
+    message::{Message, OrderedBy, ToldBy, VERSION},
+    ports::{Ledger, Meter, Queue, SubscriptionLedger, Versioned},
     sale::{Charge, Fulfilment, NotPaid},
     tier::CURRENCY,
 };
@@ -18,6 +18,7 @@ use std::time::Duration;
 pub struct Ports<'a> {
     pub journal: Journal<'a>,
     pub ledger: &'a dyn Ledger,
+    pub subscriptions: &'a dyn SubscriptionLedger,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub payments: &'a dyn Queue,
@@ -39,6 +40,8 @@ pub struct Report {
     pub amounts: usize,
     /// Refunds and disputes that were reported again, in case their events were lost.
     pub reports: usize,
+    /// Subscriptions and paid invoices that were reported again, likewise.
+    pub billing: usize,
     /// Not compared: something failed.
     pub failed: usize,
 }
@@ -103,6 +106,7 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
         }
     }
     report.reports = tell_again(ports, since, now).await?;
+    report.billing = tell_billing_again(ports, since, now).await?;
     Ok(report)
 }
 
@@ -132,6 +136,24 @@ async fn tell_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Resul
         from = page.next;
         if from.is_none() {
             return Ok(sent);
+        }
+    }
+}
+
+/// Sends what Stripe has of subscriptions the way of its events.
+async fn tell_billing_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
+    let (mut told, mut from) = (0, None);
+    loop {
+        let page = ports.subscriptions.billing_since(since, now, from.as_deref()).await?;
+        for (subscriber, report) in page.reports {
+            let (v, told_by, received_at) = (VERSION, ToldBy::Reconciliation, now);
+            let message = Message::SubscriptionChanged { v, subscriber, report, told_by, received_at };
+            ports.payments.send(&message).await?;
+            told += 1;
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok(told);
         }
     }
 }

@@ -8,10 +8,11 @@ fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
         let look_back = look_back(backend.environment())?;
-        let stores = backend.journal()?;
+        let (stores, stripe) = (backend.journal()?, backend.stripe()?);
         let ports = Ports {
             journal: stores.journal(),
-            ledger: &backend.stripe()?,
+            ledger: &stripe,
+            subscriptions: &stripe,
             orders: &backend.queue(QueueName::Orders)?,
             notices: &backend.queue(QueueName::Notices)?,
             payments: &backend.queue(QueueName::Payments)?,

@@ -2,7 +2,7 @@
 
 use domain::{
     CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
-    message::{self, Message, OrderedBy},
+    message::{self, Message, OrderedBy, ToldBy},
     ports::{Clock, Meter, Queue, StorageError},
     smoke,
 };
@@ -92,6 +92,10 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
                 ports.meter.record(&[metric.once()], received_at);
                 pass_on(ports, &message, received_at).await
             }
+            Asked::Counting(metric) => {
+                ports.meter.record(&[metric.once()], received_at);
+                received()
+            }
         },
     }
 }
@@ -161,6 +165,8 @@ enum Asked {
     Passing(Message),
     /// The same, and somebody's attention: it should not have happened.
     Watching(Metric, Message),
+    /// Somebody's attention alone.
+    Counting(Metric),
 }
 
 /// What an event asks for. A sale is named by its session, never by the event: `completed` and
@@ -170,6 +176,15 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
         EventKind::PaymentReported { payment, report } => {
             return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, report, received_at });
+        }
+        EventKind::BillingReported { subscriber, report } => {
+            let (v, told_by) = (message::VERSION, ToldBy::Event);
+            return Asked::Passing(Message::SubscriptionChanged { v, subscriber, report, told_by, received_at });
+        }
+        EventKind::ForeignSubscription => {
+            // Made by hand, or by somebody else's checkout: whoever pays for it gets nothing from us.
+            tracing::error!("a subscription or an invoice that our checkout did not make");
+            return Asked::Counting(Metric::EventUnreadable);
         }
         EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => {
             return Asked::Nothing;
@@ -199,7 +214,7 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
 async fn pass_on(ports: Ports<'_>, message: &Message, received_at: Timestamp) -> Reply {
     let queue = match message {
         Message::Notice { .. } => ports.notices,
-        Message::PaymentChanged { .. } => ports.payments,
+        Message::PaymentChanged { .. } | Message::SubscriptionChanged { .. } => ports.payments,
         _ => ports.orders,
     };
     let session = message.session_id().map_or("-", domain::SessionId::prefix);

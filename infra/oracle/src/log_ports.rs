@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::ports::{AllSales, AuditObjects, ChatAccounts, Notes, Purchases, SaleStore};
+use domain::ports::{AllSales, AuditObjects, ChatAccounts, Notes, Purchases, SaleStore, Subscribers};
 
 /// The log and the table.
 #[derive(Clone)]
@@ -13,4 +13,5 @@ pub(crate) struct Ports {
     pub(crate) notes: Arc<dyn Notes>,
     pub(crate) purchases: Arc<dyn Purchases>,
     pub(crate) accounts: Arc<dyn ChatAccounts>,
+    pub(crate) subscribers: Arc<dyn Subscribers>,
 }

@@ -15,7 +15,7 @@ use audit_verify::{
 };
 use domain::{
     SessionId, Timestamp,
-    chat::{CHAT_PREFIX, SubscriberId},
+    chat::{CHAT_PREFIX, STREAM_PREFIX, SubscriberId},
     ports::{AuditObjects, ListedObject, StorageError, Versioned},
     toll,
 };
@@ -235,14 +235,14 @@ pub(crate) async fn report(
     let done = |(stream, objects): (String, Vec<Object>)| {
         // Functions have streams of their own, which say nothing of sales. Payments in USDC are in their purchases' streams,
         // and in the toll function's where they bought nothing.
-        // Accounts of the chat are no sales of a tier either.
+        // Accounts of the chat and subscribers are no sales of a tier either.
         let begins = |prefix: &str| session_of_stream(&stream).is_some_and(|session| session.starts_with(prefix));
         let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
         match function_of_stream(&stream) {
             Some("toll") => aggregate.add_payments(lines),
             Some(_) => {}
             None if begins(toll::PREFIX) => aggregate.add_payments(lines),
-            None if begins(CHAT_PREFIX) => {}
+            None if begins(CHAT_PREFIX) || begins(STREAM_PREFIX) => {}
             None => aggregate.add_sale(lines),
         }
         progress(aggregate.sales(), aggregate.records());
@@ -333,7 +333,7 @@ async fn examine_function(
     }
 }
 
-/// What the table says of a stream: its sale, its purchase in USDC, or its account of the chat.
+/// What the table says of a stream: its sale, its purchase in USDC, its account of the chat, or its subscriber.
 async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, StorageError> {
     let Some(session) = session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) else {
         return Ok(None);
@@ -346,6 +346,12 @@ async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, 
         let Ok(subscriber) = SubscriberId::parse(subscriber) else { return Ok(None) };
         let account = ports.accounts.load(&subscriber).await?;
         return Ok(account.map(|it| Versioned { value: Known::of_account(&it.value), version: it.version }));
+    }
+    if let Some(id) = session.as_str().strip_prefix(STREAM_PREFIX)
+        && let Ok(id) = SubscriberId::parse(id)
+    {
+        let subscriber = ports.subscribers.load(&id).await?;
+        return Ok(subscriber.map(|it| Versioned { value: Known::of_subscriber(&it.value), version: it.version }));
     }
     let sale = ports.store.load(&session).await?;
     Ok(sale.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))

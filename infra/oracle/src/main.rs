@@ -55,6 +55,7 @@ mod smoke_command;
 mod stack;
 mod status_command;
 mod style;
+mod subscriptions_command;
 mod toll_command;
 mod trust;
 mod when;
@@ -173,6 +174,9 @@ enum Command {
     /// Purchases in USDC that wait for a human: list, settle.
     #[command(subcommand, after_help = "Example:\n  oracle toll list")]
     Toll(toll_command::TollCommand),
+    /// Subscribers of the chat: list, show.
+    #[command(subcommand, after_help = "Example:\n  oracle subscriptions list")]
+    Subscriptions(subscriptions_command::SubscriptionsCommand),
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
@@ -285,6 +289,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Inquiries(command) => return Ok(inquiries_command::run(&command)?),
         Command::Toll(command) => return Ok(toll_command::run(&command)?),
+        Command::Subscriptions(command) => return Ok(subscriptions_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),

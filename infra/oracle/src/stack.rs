@@ -261,7 +261,8 @@ impl Deployed {
             all: sales.clone(),
             notes: sales.clone(),
             purchases: sales.clone(),
-            accounts: sales,
+            accounts: sales.clone(),
+            subscribers: sales,
         }
     }
 

@@ -14,6 +14,7 @@ use crate::state::{Shared, State};
 use crate::stripe::{
     disputes, refunds,
     sessions::{self, PayError},
+    subscriptions,
 };
 use crate::target::Target;
 use crate::{faults, graph, stripe, webhook};
@@ -147,6 +148,14 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
             let given: disputes::Given = body(request)?;
             deliver_events_of(shared, given.lost, |state, now| disputes::put(state, &given, now))
         }
+        ("POST", ["stripe", "subscription"]) => {
+            let played: subscriptions::Played = body(request)?;
+            deliver_events_of(shared, played.lost, |state, _| subscriptions::put(state, &played))
+        }
+        ("POST", ["clock"]) => {
+            let moved: subscriptions::Moved = body(request)?;
+            deliver_events_of(shared, false, |state, _| subscriptions::advance(state, &moved))
+        }
         ("POST", ["stripe", "pay"]) => pay(shared, body(request)?).await,
         ("GET" | "POST", _) => Err(ControlError {
             status: 404,
@@ -214,7 +223,9 @@ async fn pay(shared: &Arc<Shared>, payment: Payment) -> Result<Reply, ControlErr
             payment.deliveries
         )));
     }
-    let (session, event) = complete(shared, &payment.session_id, payment.email.as_deref())?;
+    let is_lost = payment.deliveries == 0;
+    let (session, event) = complete(shared, &payment.session_id, payment.email.as_deref(), is_lost)?;
+    webhook::deliver_untold(shared);
     // All at once, as Stripe's own duplicates may come.
     let tasks: Vec<_> = (0..payment.deliveries)
         .map(|_| {
@@ -231,11 +242,20 @@ async fn pay(shared: &Arc<Shared>, payment: Payment) -> Result<Reply, ControlErr
     Ok(Reply::json(200, json!({"session": session, "event": event["id"], "deliveries": deliveries})))
 }
 
-/// Pays a session and answers it with the event that tells of it.
-pub(crate) fn complete(shared: &Shared, session_id: &str, email: Option<&str>) -> Result<(Value, Value), PayError> {
+/// Pays a session and answers it with the event that tells of it. A subscription tells more, unless that is lost.
+pub(crate) fn complete(
+    shared: &Shared,
+    session_id: &str,
+    email: Option<&str>,
+    is_lost: bool,
+) -> Result<(Value, Value), PayError> {
     let mut state = shared.lock();
     let now = state.now();
+    let known = state.untold.len();
     let session = sessions::pay(&mut state, session_id, email, now)?;
+    if is_lost {
+        state.untold.truncate(known);
+    }
     let event = stripe::event(&mut state, "checkout.session.completed", &session);
     Ok((session, event))
 }

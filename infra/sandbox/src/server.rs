@@ -70,6 +70,7 @@ async fn respond(shared: &Arc<Shared>, request: &Request) -> Result<Reply, Cut> 
         ["alerts", topic] => Ok(alerts::receive(shared, request, topic).await),
         ["control", rest @ ..] => Ok(control::handle(shared, request, rest).await),
         ["stripe", "pay", session] => Ok(pages::pay(shared, request, session).await),
+        ["stripe", "portal", token] => Ok(pages::portal(shared, request, token)),
         [name, ..] => match Target::from_name(name) {
             Some(target) => vendor_call(shared, target, request).await,
             None => Ok(Reply::html(404, pages::not_found())),

@@ -4,7 +4,7 @@ use crate::link::previous_of;
 use audit::digest::sha256;
 use domain::{
     Sale,
-    chat::Account,
+    chat::{Account, Subscriber},
     sale::{AuditEntry, AuditHead},
     toll::Purchase,
 };
@@ -53,6 +53,13 @@ impl Known {
     pub fn of_account(account: &Account) -> Self {
         let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
         Self { head: account.audit().cloned().unwrap_or_else(none), waiting: account.outbox().to_vec() }
+    }
+
+    /// What this subscriber says.
+    #[must_use]
+    pub fn of_subscriber(subscriber: &Subscriber) -> Self {
+        let none = || AuditHead { opened: String::new(), count: 0, hash: sha256(b"") };
+        Self { head: subscriber.audit().cloned().unwrap_or_else(none), waiting: subscriber.outbox().to_vec() }
     }
 
     /// The day that the keys of its records begin with.

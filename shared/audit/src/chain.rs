@@ -6,7 +6,7 @@ use crate::{
 };
 use domain::{
     Measurement, Sale,
-    chat::Account,
+    chat::{Account, Subscriber},
     sale::{AuditEntry, AuditHead},
     toll::Purchase,
 };
@@ -122,6 +122,26 @@ pub fn append_chat(account: &mut Account, record: &Record) {
         })
     });
     account.append_record(entry, head);
+}
+
+/// Appends a record to a subscriber's stream, likewise.
+pub fn append_subscriber(subscriber: &mut Subscriber, record: &Record) {
+    let session_id = subscriber.stream();
+    let mut head = subscriber.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
+    let stream = format!("session/{session_id}");
+    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
+        json(&ChatLine {
+            timestamp: record.timestamp.to_iso(),
+            session_id: &session_id,
+            latency_ms: record.timestamp.millis_since(record.triggered_at),
+            body: &record.body,
+            v: VERSION,
+            stream: &stream,
+            seq,
+            prev,
+        })
+    });
+    subscriber.append_record(entry, head);
 }
 
 /// A transaction's hash as the specification cuts it: 12 characters and `...`.

@@ -12,6 +12,7 @@ mod journal;
 pub mod record;
 pub mod sale_events;
 mod sale_journal;
+mod subscriber_journal;
 mod toll_journal;
 
 pub use chat_journal::ChatJournal;
@@ -22,6 +23,7 @@ pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
+pub use subscriber_journal::SubscriberJournal;
 pub use toll_journal::TollJournal;
 
 #[cfg(test)]

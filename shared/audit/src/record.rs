@@ -3,6 +3,8 @@
 
 use domain::{
     Colour, Measurement, Metric, Tier, Timestamp,
+    chat::{BillingChange, Plan},
+    message::ToldBy,
     money::{ObjectId, PaymentChange, PaymentId, RefundStep},
     verdict::Divergence,
 };
@@ -212,6 +214,19 @@ pub enum Body {
         /// Its currency.
         currency: Option<String>,
     },
+    /// Stripe told of a subscription, of one of its invoices or of their money.
+    Subscription {
+        /// The subscription or the invoice.
+        object: ObjectId,
+        /// What changed.
+        change: BillingChange,
+        /// What the subscriber may do from now on.
+        plan: Plan,
+        /// Until when that is paid for.
+        paid_until: Option<String>,
+        /// How we learned of it.
+        told_by: ToldBy,
+    },
     /// The customer has written back to one of the sale's mails (Silent Drop, GAP-SD-09). What was written stays in
     /// the mailbox.
     CustomerReply {
@@ -301,11 +316,11 @@ pub(crate) struct TollLine<'a> {
     pub(crate) prev: &'a str,
 }
 
-/// The line of a chat account's record as it is written.
+/// The line of a chat account's or a subscriber's record as it is written.
 #[derive(Serialize)]
 pub(crate) struct ChatLine<'a> {
     pub(crate) timestamp: String,
-    /// The account, which names its stream.
+    /// The account or the subscriber, which names its stream.
     pub(crate) session_id: &'a str,
     pub(crate) latency_ms: u64,
     #[serde(flatten)]

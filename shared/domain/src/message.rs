@@ -3,6 +3,7 @@
 
 use crate::{
     SessionId, Timestamp,
+    chat::{BillingReport, SubscriberId},
     mail::Letter,
     money::{PaymentId, PaymentReport, report},
 };
@@ -28,6 +29,16 @@ pub enum OrderedBy {
     FollowupReply,
     /// The smoke test, with an event that it signed itself.
     SmokeTest,
+}
+
+/// How a report of Stripe's came to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToldBy {
+    /// By an event.
+    Event,
+    /// By the daily comparison.
+    Reconciliation,
 }
 
 /// A queue message.
@@ -80,6 +91,19 @@ pub enum Message {
         /// When the event reached us.
         received_at: Timestamp,
     },
+    /// Payments queue: Stripe tells of a subscription or of one of its invoices.
+    SubscriptionChanged {
+        /// Format version, 1.
+        v: u8,
+        /// Whose.
+        subscriber: SubscriberId,
+        /// What Stripe tells.
+        report: BillingReport,
+        /// How it came to us.
+        told_by: ToldBy,
+        /// When it reached us.
+        received_at: Timestamp,
+    },
     /// Notices queue: a session is paid and cannot be processed.
     Notice {
         /// Format version, 1.
@@ -116,6 +140,7 @@ impl Message {
         | Self::Mail { v, .. }
         | Self::MailRetry { v, .. }
         | Self::PaymentChanged { v, .. }
+        | Self::SubscriptionChanged { v, .. }
         | Self::Notice { v, .. }) = &message;
         if *v == VERSION { Ok(message) } else { Err(InvalidMessage::Version(*v)) }
     }
@@ -128,7 +153,7 @@ impl Message {
             | Self::Mail { session_id, .. }
             | Self::MailRetry { session_id, .. }
             | Self::Notice { session_id, .. } => Some(session_id),
-            Self::PaymentChanged { .. } => None,
+            Self::PaymentChanged { .. } | Self::SubscriptionChanged { .. } => None,
         }
     }
 }

@@ -34,7 +34,9 @@ pub use sales::{
     AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, Submissions,
     VerdictArchive,
 };
-pub use subscriptions::{ChatAccess, Subscribers};
+pub use subscriptions::{
+    BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionDesk, SubscriptionLedger,
+};
 pub use toll::{Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
 
 use crate::{Secret, Timestamp};

@@ -8,13 +8,13 @@ use domain::{
     Alert, CachedVerdict, CheckoutSession, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
     cache_entries::{CacheDelta, CacheTotals, ListedEntry},
-    chat::{Account, ChatSession, Login, Subscriber, SubscriberId},
+    chat::{Account, BillingReport, ChatSession, Login, Subscriber, SubscriberId},
     message::Message,
     metric::Measurement,
     money::{PaymentId, PaymentReport, RefundStatus},
     ports::{
-        FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession, Prompt,
-        SubjectKey,
+        FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession,
+        NewSubscription, Prompt, SubjectKey,
     },
     sale::Draft,
     smoke::Facts,
@@ -31,7 +31,7 @@ use std::{
 };
 
 /// Every boundary a port of this crate can pass, by name.
-pub const BOUNDARIES: [&str; 92] = [
+pub const BOUNDARIES: [&str; 96] = [
     "accounts.load",
     "accounts.save",
     "memory.append",
@@ -124,6 +124,10 @@ pub const BOUNDARIES: [&str; 92] = [
     "subscribers.ending_after",
     "subscribers.load",
     "subscribers.save",
+    "subscriptions.billing_since",
+    "subscriptions.invoice_of",
+    "subscriptions.portal",
+    "subscriptions.subscribe",
 ];
 
 /// A mail in the pretended mailbox.
@@ -248,6 +252,12 @@ pub struct State {
     pub memory_logs: BTreeMap<String, Vec<MemoryRecord>>,
     pub memory_keys: BTreeMap<String, SubjectKey>,
     pub memory_keys_made: u8,
+    /// Sessions that the payment provider made for subscriptions.
+    pub subscribing: Vec<NewSubscription>,
+    /// What the payment provider has of subscriptions,
+    pub billing: Vec<(SubscriberId, BillingReport)>,
+    /// and the invoices of their payments.
+    pub invoices: BTreeMap<PaymentId, (SubscriberId, BillingReport)>,
     /// What is known of USDC.
     pub chain: Chain,
     /// What scheduled functions remember, by name, with its version.

@@ -329,7 +329,7 @@ impl Checker {
             Message::Mail { .. } => "email",
             Message::MailRetry { .. } => "email-retry",
             Message::Notice { .. } => "notices",
-            Message::PaymentChanged { .. } => "payments",
+            Message::PaymentChanged { .. } | Message::SubscriptionChanged { .. } => "payments",
         };
         Rule::Queues.require(queue == right, || format!("a message for {right} went into {queue}"))?;
         let own = match message {

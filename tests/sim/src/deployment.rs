@@ -5,7 +5,7 @@ use crate::{
     ports::{KeptSecret, Outgoing, Ports},
 };
 use async_trait::async_trait;
-use audit::{FunctionJournal, Journal};
+use audit::{FunctionJournal, Journal, SubscriberJournal};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
     EmailAddress, Recent, Secret, StepError, Timestamp,
@@ -120,6 +120,12 @@ impl<'w> Deployment<'w> {
     #[must_use]
     pub const fn journal(&self) -> Journal<'_> {
         Journal { store: &self.ports, log: &self.ports, alerts: &self.ports, clock: self.world }
+    }
+
+    /// The journal of subscribers.
+    #[must_use]
+    pub const fn subscriber_journal(&self) -> SubscriberJournal<'_> {
+        SubscriberJournal { store: self.world, log: &self.ports, alerts: &self.ports, clock: self.world }
     }
 
     /// POST /api/checkout.
@@ -260,7 +266,7 @@ impl<'w> Deployment<'w> {
             Message::Mail { .. } => "email",
             Message::MailRetry { .. } => "email-retry",
             Message::Notice { .. } => "notices",
-            Message::PaymentChanged { .. } => "payments",
+            Message::PaymentChanged { .. } | Message::SubscriptionChanged { .. } => "payments",
         }
     }
 
@@ -271,7 +277,12 @@ impl<'w> Deployment<'w> {
             "email" => email_sender::handle(self.mail_ports(), &self.mail, delivery).await,
             "email-retry" => email_retry::handle(self.mail_ports(), &self.mail, delivery).await,
             "payments" => {
-                let ports = payment_events::Ports { journal: self.journal(), ledger: &self.ports };
+                let ports = payment_events::Ports {
+                    journal: self.journal(),
+                    ledger: &self.ports,
+                    subscribers: self.subscriber_journal(),
+                    subscriptions: self.world,
+                };
                 payment_events::handle(ports, delivery).await
             }
             _ => {
@@ -346,6 +357,7 @@ impl<'w> Deployment<'w> {
         let ports = reconcile::Ports {
             journal: self.journal(),
             ledger: &self.ports,
+            subscriptions: self.world,
             orders: &self.orders,
             notices: &self.notices,
             payments: &self.payments,

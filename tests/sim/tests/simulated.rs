@@ -63,6 +63,9 @@ fn every_boundary_is_swept() {
         "sale_data.kept",
         "store.all",
         "store.open_followup",
+        "subscriptions.invoice_of",
+        "subscriptions.portal",
+        "subscriptions.subscribe",
     ];
     let of_functions = [
         "digests.",

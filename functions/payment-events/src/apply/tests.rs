@@ -42,7 +42,8 @@ fn report(world: &World, change: PaymentChange) -> Option<Result<(), StepError>>
 fn tell(world: &World, report: PaymentReport) -> Option<Result<(), StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let changed = Changed { payment: PaymentId::parse("pi_1").unwrap(), report, received_at: START };
-    run(apply(Ports { journal, ledger: world }, &changed))
+    let subscribers = SubscriberJournal { store: world, log: world, alerts: world, clock: world };
+    run(apply(Ports { journal, ledger: world, subscribers, subscriptions: world }, &changed))
 }
 
 fn id(text: &str) -> ObjectId {

@@ -46,7 +46,15 @@ fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIt
 fn compared(world: &World) -> Option<Result<Report, StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     testkit::run(run(
-        Ports { journal, ledger: world, orders: world, notices: world, payments: world, meter: world },
+        Ports {
+            journal,
+            ledger: world,
+            subscriptions: world,
+            orders: world,
+            notices: world,
+            payments: world,
+            meter: world,
+        },
         3 * DAY,
     ))
 }

@@ -21,6 +21,7 @@ fn ports(world: &Arc<World>) -> Ports {
         notes: world.clone(),
         purchases: world.clone(),
         accounts: world.clone(),
+        subscribers: world.clone(),
     }
 }
 

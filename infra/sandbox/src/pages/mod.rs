@@ -3,10 +3,12 @@
 mod alerts;
 mod mailbox;
 mod pay;
+mod portal;
 
 pub(crate) use alerts::alerts;
 pub(crate) use mailbox::mailbox;
 pub(crate) use pay::pay;
+pub(crate) use portal::portal;
 
 const STYLE: &str = include_str!("style.css");
 const INDEX: &str = include_str!("index.html");

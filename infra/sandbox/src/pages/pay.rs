@@ -20,10 +20,11 @@ pub(crate) async fn pay(shared: &Arc<Shared>, request: &Request, id: &str) -> Re
             let fields = parse_form(&request.body);
             let email = fields.iter().find(|(name, _)| name == "email");
             let email = email.map_or("", |(_, value)| value.trim());
-            match complete(shared, id, Some(email)) {
+            match complete(shared, id, Some(email), false) {
                 Ok((session, event)) => {
                     // As with Stripe, the webhook has its turn before the customer comes back.
                     webhook::deliver(shared, &event).await;
+                    webhook::deliver_untold(shared);
                     Reply::empty(303).with_header("Location", return_address(&session))
                 }
                 Err(PayError::Email(_)) => {

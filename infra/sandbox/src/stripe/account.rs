@@ -10,7 +10,7 @@ use super::{API_VERSION, listing};
 use crate::state::State;
 
 /// What the deployment guide tells to select.
-const EVENTS: [&str; 12] = [
+const EVENTS: [&str; 17] = [
     "checkout.session.completed",
     "checkout.session.async_payment_succeeded",
     "checkout.session.async_payment_failed",
@@ -23,6 +23,11 @@ const EVENTS: [&str; 12] = [
     "charge.dispute.created",
     "charge.dispute.updated",
     "charge.dispute.closed",
+    "customer.subscription.created",
+    "customer.subscription.updated",
+    "customer.subscription.deleted",
+    "invoice.paid",
+    "invoice.payment_failed",
 ];
 
 /// The configured endpoints, else the one that the site needs.

@@ -1,5 +1,5 @@
-//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, refunds, disputes, promotion codes, webhook
-//! endpoints, payment methods and payment links.
+//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, subscriptions, refunds, disputes, promotion codes,
+//! webhook endpoints, payment methods and payment links.
 
 mod account;
 mod charges;
@@ -14,6 +14,7 @@ pub(crate) mod refunds;
 mod session_form;
 pub(crate) mod sessions;
 pub(crate) mod store;
+pub(crate) mod subscriptions;
 
 use hyper::Method;
 use jiff::Timestamp;
@@ -104,6 +105,11 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["charges", "search"]) => charges::search(state, form),
         ("GET", ["disputes"]) => disputes::list(state, form),
         ("GET", ["disputes", id]) => disputes::retrieve(state, id, form),
+        ("GET", ["subscriptions"]) => subscriptions::list(state, form),
+        ("GET", ["subscriptions", id]) => subscriptions::retrieve(state, id, form),
+        ("GET", ["invoices"]) => subscriptions::invoices(state, form),
+        ("GET", ["invoice_payments"]) => subscriptions::invoice_payments(state, form),
+        ("POST", ["billing_portal", "sessions"]) => subscriptions::portal(state, form, now),
         ("POST", ["refunds"]) => refunds::create(state, form, now),
         ("GET", ["refunds"]) => refunds::list(state, form),
         ("GET", ["refunds", id]) => refunds::retrieve(state, id, form),

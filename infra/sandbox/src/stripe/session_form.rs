@@ -11,7 +11,7 @@ use crate::config::{is_email, is_web_address};
 use crate::state::State;
 
 /// Stripe knows more parameters; one that is missing here is refused as unknown, which a test shows at once.
-const PARAMETERS: [&str; 36] = [
+const PARAMETERS: [&str; 39] = [
     "mode",
     "ui_mode",
     "success_url",
@@ -34,6 +34,9 @@ const PARAMETERS: [&str; 36] = [
     "line_items.#.price_data.currency",
     "line_items.#.price_data.unit_amount",
     "line_items.#.price_data.tax_behavior",
+    "line_items.#.price_data.recurring.interval",
+    "customer",
+    "subscription_data.metadata.@",
     "line_items.#.price_data.product_data.name",
     "line_items.#.price_data.product_data.description",
     "line_items.#.price_data.product_data.metadata.@",
@@ -56,6 +59,9 @@ const MINIMUM_CHARGE: i64 = 50;
 
 /// A session that may be created.
 pub(crate) struct NewSession {
+    /// `payment` or `subscription`.
+    pub(crate) mode: &'static str,
+    pub(crate) customer: Option<String>,
     pub(crate) success_url: String,
     pub(crate) cancel_url: Option<String>,
     pub(crate) client_reference_id: Option<String>,
@@ -74,10 +80,15 @@ pub(crate) struct NewSession {
 
 pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<NewSession, StripeError> {
     form.allow(&PARAMETERS)?;
-    match form.required("mode")? {
-        "payment" => {}
-        "subscription" | "setup" => {
-            return Err(StripeError::param(None, "mode", "The sandbox offers mode=payment only."));
+    let mode = match form.required("mode")? {
+        "payment" => "payment",
+        "subscription" => "subscription",
+        "setup" => {
+            return Err(StripeError::param(
+                None,
+                "mode",
+                "The sandbox offers mode=payment and mode=subscription only.",
+            ));
         }
         other => {
             return Err(StripeError::param(
@@ -86,7 +97,7 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
                 format!("Invalid mode: must be one of payment, setup, or subscription, got {other}"),
             ));
         }
-    }
+    };
     let success_url = web_address("success_url", form.required("success_url")?)?;
     let cancel_url = form.get("cancel_url").map(|address| web_address("cancel_url", address)).transpose()?;
     let customer_email = form.get("customer_email").map(str::to_owned);
@@ -96,8 +107,19 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
         return Err(StripeError::param("email_invalid", "customer_email", format!("Invalid email address: {email}")));
     }
     let metadata = form.metadata("metadata")?;
-    let intent_metadata = form.metadata("payment_intent_data[metadata]")?;
-    let (line_items, currency, amount_subtotal) = line_items(state, form, now)?;
+    let of_intent = form.metadata("payment_intent_data[metadata]")?;
+    let of_subscription = form.metadata("subscription_data[metadata]")?;
+    let (other, parameter) =
+        if mode == "payment" { (&of_subscription, "subscription_data") } else { (&of_intent, "payment_intent_data") };
+    if !other.is_empty() {
+        return Err(StripeError::param(None, parameter, format!("You can not pass `{parameter}` in `{mode}` mode.")));
+    }
+    let intent_metadata = if mode == "payment" { of_intent } else { of_subscription };
+    let customer = form.get("customer").map(str::to_owned);
+    if customer.is_some() && customer_email.is_some() {
+        return Err(StripeError::invalid("You may only specify one of these parameters: customer, customer_email."));
+    }
+    let (line_items, currency, amount_subtotal) = line_items(state, form, mode, now)?;
     let allow_promotion_codes = form.boolean("allow_promotion_codes")?;
     let discounts = discounts(state, form)?;
     if allow_promotion_codes.is_some() && !discounts.is_empty() {
@@ -117,6 +139,8 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
         });
     }
     Ok(NewSession {
+        mode,
+        customer,
         success_url,
         cancel_url,
         client_reference_id: form.get("client_reference_id").map(str::to_owned),
@@ -133,7 +157,12 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
     })
 }
 
-fn line_items(state: &mut State, form: &Form, now: Timestamp) -> Result<(Vec<Value>, String, i64), StripeError> {
+fn line_items(
+    state: &mut State,
+    form: &Form,
+    mode: &str,
+    now: Timestamp,
+) -> Result<(Vec<Value>, String, i64), StripeError> {
     let count = form.count("line_items");
     if count == 0 {
         return Err(StripeError::required("line_items"));
@@ -170,6 +199,27 @@ fn line_items(state: &mut State, form: &Form, now: Timestamp) -> Result<(Vec<Val
         form.required(&amount_name)?;
         let unit_amount = at_least(form, &amount_name, 0)?;
         let product = form.required(&name("[price_data][product_data][name]"))?;
+        let interval_name = name("[price_data][recurring][interval]");
+        match (mode, form.get(&interval_name)) {
+            ("payment", None) | ("subscription", Some("month")) => {}
+            ("payment", Some(_)) => {
+                return Err(StripeError::param(
+                    None,
+                    interval_name,
+                    "You must use `subscription` mode to use recurring prices.",
+                ));
+            }
+            (_, None) => {
+                return Err(StripeError::param(
+                    None,
+                    "mode",
+                    "You must provide at least one recurring price in `subscription` mode when using prices.",
+                ));
+            }
+            (_, Some(_)) => {
+                return Err(StripeError::param(None, interval_name, "The sandbox offers months only."));
+            }
+        }
         let amount = unit_amount.checked_mul(quantity);
         let (Some(amount), true) = (amount, unit_amount <= 99_999_999) else {
             return Err(StripeError::param("amount_too_large", amount_name, "Amount must be no more than 999,999.99."));
@@ -183,13 +233,21 @@ fn line_items(state: &mut State, form: &Form, now: Timestamp) -> Result<(Vec<Val
             "unit_amount": unit_amount,
             "unit_amount_decimal": unit_amount.to_string(),
         });
+        let mut price = whole("price", price);
+        if mode == "subscription" {
+            price["type"] = json!("recurring");
+            price["recurring"] = json!({
+                "interval": "month", "interval_count": 1, "meter": null, "trial_period_days": null,
+                "usage_type": "licensed",
+            });
+        }
         let item = json!({
             "id": state.identifiers.prefixed("li_", 24),
             "amount_subtotal": amount,
             "amount_total": amount,
             "currency": currency,
             "description": product,
-            "price": whole("price", price),
+            "price": price,
             "quantity": quantity,
         });
         items.push(whole("item", item));

@@ -7,7 +7,7 @@ use super::error::StripeError;
 use super::form::Form;
 use super::objects::whole;
 use super::store::{Session, close};
-use super::{listing, session_form};
+use super::{listing, session_form, subscriptions};
 use crate::config::is_email;
 use crate::state::State;
 
@@ -28,10 +28,12 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
         "cancel_url": new.cancel_url,
         "client_reference_id": new.client_reference_id,
         "currency": new.currency,
+        "customer": new.customer,
         "customer_email": new.customer_email,
         "discounts": new.discounts,
         "expires_at": new.expires_at,
         "metadata": new.metadata,
+        "mode": new.mode,
         "success_url": new.success_url,
         "total_details": {"amount_discount": new.amount_discount, "amount_shipping": 0, "amount_tax": 0},
         "url": url,
@@ -175,7 +177,14 @@ pub(crate) fn pay(state: &mut State, id: &str, email: Option<&str>, now: Timesta
     }
     let mut value = session.value.clone();
     let free = value["amount_total"] == 0;
-    if !free {
+    if value["mode"] == "subscription" {
+        let (line, metadata) =
+            (session.line_items.first().cloned().unwrap_or_default(), session.intent_metadata.clone());
+        let begun = subscriptions::begin(state, &value, &line, metadata);
+        value["customer"] = json!(begun.customer);
+        value["subscription"] = json!(begun.subscription);
+        value["invoice"] = json!(begun.invoice);
+    } else if !free {
         let metadata = session.intent_metadata.clone();
         value["payment_intent"] = json!(plant_intent(state, &value, metadata, now));
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::idempotency;
+use super::{idempotency, subscriptions::Book};
 
 /// What this Stripe account holds.
 pub(crate) struct Store {
@@ -17,6 +17,7 @@ pub(crate) struct Store {
     pub(super) refunds: Vec<Value>,
     /// Oldest first.
     pub(super) disputes: Vec<Value>,
+    pub(crate) book: Book,
     pub(crate) promotion_codes: Vec<PromotionCode>,
     pub(super) replies: idempotency::Replies,
 }
@@ -28,6 +29,7 @@ impl Store {
             payment_intents: HashMap::new(),
             refunds: Vec::new(),
             disputes: Vec::new(),
+            book: Book::default(),
             promotion_codes: load_promotion_codes()?,
             replies: idempotency::Replies::default(),
         })
@@ -39,6 +41,7 @@ impl Store {
         self.payment_intents.clear();
         self.refunds.clear();
         self.disputes.clear();
+        self.book = Book::default();
         self.replies = idempotency::Replies::default();
     }
 }

@@ -7,4 +7,5 @@ mod graph_api;
 mod graph_preferences;
 mod payments;
 mod stripe_api;
+mod subscriptions;
 mod support;

@@ -2,7 +2,7 @@
 //! any order; of each object the furthest state is kept, so that every order of the same reports leads to the same record.
 //!
 //! A period is paid by an invoice. Access lasts until the end of the last period whose money we have, and
-//! [`RENEWAL_GRACE`] longer where the subscription goes on.
+//! [`RENEWAL_GRACE`] longer where the subscription goes on (Product Tiers, GAP-2).
 
 mod report;
 

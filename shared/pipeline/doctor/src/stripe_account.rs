@@ -136,8 +136,8 @@ mod tests {
         fewer.events.remove("charge.refunded");
         expect_problem(&endpoints(&[fewer], SITE), "it does not deliver charge.refunded");
         let mut more = endpoint();
-        more.events.insert("invoice.paid".to_owned());
-        expect_problem(&endpoints(&[more], SITE), "nothing reads: invoice.paid");
+        more.events.insert("invoice.created".to_owned());
+        expect_problem(&endpoints(&[more], SITE), "nothing reads: invoice.created");
         let all = WebhookEndpoint { events: ["*".to_owned()].into(), ..endpoint() };
         assert_eq!(endpoints(&[all], SITE).len(), 1, "everything is surplus, and nothing is missing");
     }

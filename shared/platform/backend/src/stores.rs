@@ -1,7 +1,7 @@
 //! Clients of AWS.
 
 use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
-use audit::{ChatJournal, FunctionJournal, Journal, TollJournal};
+use audit::{ChatJournal, FunctionJournal, Journal, SubscriberJournal, TollJournal};
 use aws::{
     DynamoSales, KmsKey, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
     SqsLogNotices, SqsQueue, StoredSaleData,
@@ -37,6 +37,12 @@ impl JournalStores {
     #[must_use]
     pub const fn chat_journal(&self) -> ChatJournal<'_> {
         ChatJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// The journal of subscribers.
+    #[must_use]
+    pub const fn subscriber_journal(&self) -> SubscriberJournal<'_> {
+        SubscriberJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
     /// The journal of a scheduled function.

@@ -1,12 +1,16 @@
-//! Subscribers of the chat, in a [`World`].
+//! Subscribers of the chat, in a [`World`], and what the payment provider has of them.
 
-use super::storage;
+use super::{PAGE, storage, vendors::payment_trouble};
 use crate::world::World;
 use async_trait::async_trait;
 use domain::{
     Timestamp,
-    chat::{Access, Subscriber, SubscriberId},
-    ports::{ChatAccess, SaveError, StorageError, Subscribers, Versioned},
+    chat::{Access, BillingReport, Subscriber, SubscriberId},
+    money::{ObjectId, PaymentId},
+    ports::{
+        BillingReports, ChatAccess, NewSubscription, PaymentError, SaveError, StorageError, Subscribers,
+        SubscriptionDesk, SubscriptionLedger, Versioned,
+    },
 };
 
 #[async_trait]
@@ -48,5 +52,53 @@ impl Subscribers for World {
             found.into_iter().map(|(_, id)| id).collect()
         });
         read.await.map_err(|_| storage("subscribers.ending_after"))
+    }
+}
+
+/// The provider's sessions: one for each idempotency key.
+#[async_trait]
+impl SubscriptionDesk for World {
+    async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
+        let write = self.boundary("subscriptions.subscribe", |state| {
+            let known = state.subscribing.iter().position(|made| made.idempotency_key == new.idempotency_key);
+            let number = known.unwrap_or_else(|| {
+                state.subscribing.push(new.clone());
+                state.subscribing.len() - 1
+            });
+            format!("https://pay.example/cs_test_sub_{number}")
+        });
+        write.await.map_err(payment_trouble)
+    }
+
+    async fn portal(&self, customer: &ObjectId, _key: &str) -> Result<String, PaymentError> {
+        let write = self.boundary("subscriptions.portal", |_| format!("https://portal.example/{customer}"));
+        write.await.map_err(payment_trouble)
+    }
+}
+
+#[async_trait]
+impl SubscriptionLedger for World {
+    async fn billing_since(
+        &self,
+        _since: Timestamp,
+        _now: Timestamp,
+        from: Option<&str>,
+    ) -> Result<BillingReports, PaymentError> {
+        let start: usize = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+        let read = self.boundary("subscriptions.billing_since", |state| {
+            let reports: Vec<_> = state.billing.iter().skip(start).take(PAGE).cloned().collect();
+            let end = start + reports.len();
+            BillingReports { reports, next: (end < state.billing.len()).then(|| end.to_string()) }
+        });
+        read.await.map_err(payment_trouble)
+    }
+
+    async fn invoice_of(
+        &self,
+        payment: &PaymentId,
+        _now: Timestamp,
+    ) -> Result<Option<(SubscriberId, BillingReport)>, PaymentError> {
+        let read = self.boundary("subscriptions.invoice_of", |state| state.invoices.get(payment).cloned());
+        read.await.map_err(payment_trouble)
     }
 }

@@ -19,7 +19,7 @@ use domain::{
 };
 use std::time::Duration;
 
-fn payment_trouble(trouble: Trouble) -> PaymentError {
+pub(super) fn payment_trouble(trouble: Trouble) -> PaymentError {
     match trouble {
         Trouble::Failed | Trouble::Refused(500..) => PaymentError::Unavailable(planned()),
         Trouble::Refused(404) => PaymentError::NotFound,

@@ -3,7 +3,7 @@
 use crate::{
     form,
     reply::CallError,
-    session,
+    session::{self, SessionError},
     transport::{Call, MAX_REPLY_BYTES, Transport},
 };
 use async_trait::async_trait;
@@ -71,7 +71,7 @@ pub enum ConfigError {
 /// Stripe.
 pub struct Client {
     pub(crate) transport: Transport,
-    site: String,
+    pub(crate) site: String,
     /// Whether the key is of the live mode; `None` for one that does not say.
     live: Option<bool>,
 }
@@ -105,7 +105,11 @@ impl Client {
         // A session id has no character that means anything in a path.
         let path = format!("/v1/checkout/sessions/{}", id.as_str());
         let reply = self.transport.call(&Call::Get { path, query: &[], most_bytes: MAX_REPLY_BYTES }).await?;
-        let session = session::parse(&reply).map_err(CallError::from)?;
+        let session = match session::parse(&reply) {
+            // It sells something else, and is nobody's question.
+            Err(SessionError::OtherMode) => return Err(PaymentError::NotFound),
+            read => read.map_err(CallError::from)?,
+        };
         if session.id == *id { Ok((session, reply)) } else { Err(CallError::Unexpected("another session").into()) }
     }
 
@@ -158,7 +162,7 @@ pub(crate) fn idempotency_key(key: &str) -> Result<HeaderValue, PaymentError> {
         .ok_or_else(|| PaymentError::Refused("idempotency_key_invalid".to_owned()))
 }
 
-fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {
+pub(crate) fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {
     let id = reply["id"].as_str().and_then(|id| SessionId::parse(id).ok());
     let id = id.ok_or(CallError::Unexpected("no session id"))?;
     let url = reply["url"].as_str().and_then(|url| Url::parse(url).ok());

@@ -1,11 +1,13 @@
 //! Webhook events. Delivery is at least once and unordered, so nothing here depends on what came before.
 
 use crate::{
+    billing_objects::{self, BillingError, Collected},
     payment_objects,
     session::{self, SessionError},
 };
 use domain::{
     CheckoutSession, Timestamp,
+    chat::{BillingReport, SubscriberId},
     money::{PaymentId, PaymentReport},
 };
 use serde_json::Value;
@@ -28,6 +30,15 @@ pub enum EventKind {
         /// What Stripe reports.
         report: PaymentReport,
     },
+    /// `customer.subscription.…` and `invoice.…` of a subscription to the chat.
+    BillingReported {
+        /// Whose.
+        subscriber: SubscriberId,
+        /// What is told of it.
+        report: BillingReport,
+    },
+    /// The same of a subscription or an invoice that our checkout did not make: somebody may pay for nothing.
+    ForeignSubscription,
     /// Any other type, and a change of what is no payment of a checkout, by name, cut to [`MAX_TYPE_CHARACTERS`].
     Other(String),
 }
@@ -42,7 +53,7 @@ pub struct Event {
 }
 
 /// The types of events that are handled: what a webhook endpoint has to deliver, and nothing else.
-pub const HANDLED: [&str; 12] = [
+pub const HANDLED: [&str; 17] = [
     "charge.dispute.closed",
     "charge.dispute.created",
     "charge.dispute.updated",
@@ -52,6 +63,11 @@ pub const HANDLED: [&str; 12] = [
     "checkout.session.async_payment_succeeded",
     "checkout.session.completed",
     "checkout.session.expired",
+    "customer.subscription.created",
+    "customer.subscription.deleted",
+    "customer.subscription.updated",
+    "invoice.paid",
+    "invoice.payment_failed",
     "refund.created",
     "refund.failed",
     "refund.updated",
@@ -75,6 +91,9 @@ pub enum EventError {
     /// It reports a session that cannot be read.
     #[error("the event's session cannot be read")]
     Session(#[from] SessionError),
+    /// It reports a subscription of ours that cannot be read.
+    #[error("the event's subscription cannot be read")]
+    Billing(#[source] BillingError),
 }
 
 /// Reads an event whose signature has been verified.
@@ -93,16 +112,42 @@ pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
     let object = &body["data"]["object"];
     let name = body["type"].as_str().ok_or(EventError::NotAnEvent)?;
     let kind = match name {
+        // Of a session that sells a subscription, the subscription's own events and its invoices tell.
+        _ if is_of_other_mode(name, object) => EventKind::Other(cut(name)),
         "checkout.session.completed" => EventKind::SessionCompleted(session::parse(object)?),
         "checkout.session.async_payment_succeeded" => EventKind::AsyncPaymentSucceeded(session::parse(object)?),
         "checkout.session.async_payment_failed" => EventKind::AsyncPaymentFailed,
         "checkout.session.expired" => EventKind::SessionExpired,
+        "customer.subscription.created" | "customer.subscription.updated" | "customer.subscription.deleted" => {
+            billing(billing_objects::subscription(object, created(&body)))?
+        }
+        "invoice.paid" => billing(billing_objects::invoice(object, Collected::Paid, created(&body)))?,
+        "invoice.payment_failed" => billing(billing_objects::invoice(object, Collected::Failed, created(&body)))?,
         _ => match (payment_objects::payment(object), report(name, object, created(&body))) {
             (Some(payment), Some(report)) => EventKind::PaymentReported { payment, report },
-            _ => EventKind::Other(name.chars().filter(|c| !c.is_control()).take(MAX_TYPE_CHARACTERS).collect()),
+            _ => EventKind::Other(cut(name)),
         },
     };
     Ok(Event { id: body["id"].as_str().map(str::to_owned), kind })
+}
+
+/// A type as it may be logged.
+fn cut(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(MAX_TYPE_CHARACTERS).collect()
+}
+
+fn is_of_other_mode(name: &str, object: &Value) -> bool {
+    let is_sold = ["checkout.session.completed", "checkout.session.async_payment_succeeded"].contains(&name);
+    is_sold && matches!(session::parse(object), Err(SessionError::OtherMode))
+}
+
+/// What a subscription's event says.
+fn billing(read: Result<(SubscriberId, BillingReport), BillingError>) -> Result<EventKind, EventError> {
+    match read {
+        Ok((subscriber, report)) => Ok(EventKind::BillingReported { subscriber, report }),
+        Err(BillingError::Foreign) => Ok(EventKind::ForeignSubscription),
+        Err(error) => Err(EventError::Billing(error)),
+    }
 }
 
 /// When Stripe made the event: its objects are as they were then.
@@ -141,8 +186,14 @@ mod tests {
     fn the_handled_types_are_those_that_are_read() {
         for name in HANDLED {
             let status = if name.starts_with("charge.dispute.") { "lost" } else { "failed" };
+            let status = if name.starts_with("customer.") { "active" } else { status };
+            let metadata = json!({ "subscriber": "a".repeat(64), "plan": "chat" });
             let object = json!({ "id": "cs_test_1", "payment_status": "paid", "payment_intent": "pi_1",
-                                 "refunded": true, "status": status });
+                                 "refunded": true, "status": status, "customer": "cus_1", "metadata": metadata,
+                                 "amount_paid": 500, "amount_due": 500,
+                                 "lines": { "data": [{ "period": { "end": 1 } }] },
+                                 "parent": { "subscription_details": {
+                                     "subscription": "sub_1", "metadata": metadata } } });
             let event = parsed(&json!({ "type": name, "data": { "object": object } }));
             assert!(!matches!(event.kind, EventKind::Other(_)), "{name}");
         }
@@ -167,6 +218,26 @@ mod tests {
         assert!(matches!(event("checkout.session.async_payment_failed").kind, EventKind::AsyncPaymentFailed));
         assert!(matches!(event("checkout.session.expired").kind, EventKind::SessionExpired));
         assert!(matches!(event("charge.refunded").kind, EventKind::Other(kind) if kind == "charge.refunded"));
+    }
+
+    #[test]
+    fn a_subscription_is_no_sale_and_a_strange_one_is_told() {
+        for name in ["checkout.session.completed", "checkout.session.async_payment_succeeded"] {
+            let object = json!({ "id": "cs_test_1", "payment_status": "paid", "mode": "subscription",
+                                 "metadata": { "tier": "full", "q0": "x", "qn": "1" } });
+            let event = parsed(&json!({ "type": name, "data": { "object": object } }));
+            assert!(matches!(event.kind, EventKind::Other(kind) if kind == name));
+        }
+        let told = |metadata: Value| {
+            let object = json!({ "id": "sub_1", "customer": "cus_1", "status": "active", "metadata": metadata });
+            let event = json!({ "type": "customer.subscription.updated", "created": 7, "data": { "object": object } });
+            parse(event.to_string().as_bytes())
+        };
+        let ours = told(json!({ "subscriber": "a".repeat(64), "plan": "pro" })).unwrap();
+        assert!(matches!(ours.kind, EventKind::BillingReported { subscriber, .. } if subscriber.as_str().len() == 64));
+        assert!(matches!(told(json!({})).unwrap().kind, EventKind::ForeignSubscription));
+        let broken = told(json!({ "subscriber": "a".repeat(64), "plan": "gold" }));
+        assert!(matches!(broken, Err(EventError::Billing(_))), "Stripe keeps what we cannot read");
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl LazyClient {
     }
 
     /// Another client, when Stripe refused this one's key and there is another key. Nothing was done by then.
-    async fn other_than(&self, client: &Made<Client>, error: Option<&PaymentError>) -> Option<Made<Client>> {
+    pub(crate) async fn other_than(&self, client: &Made<Client>, error: Option<&PaymentError>) -> Option<Made<Client>> {
         if !error.is_some_and(is_unauthorized) {
             return None;
         }

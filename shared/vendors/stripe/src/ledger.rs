@@ -5,7 +5,7 @@ use crate::{
     client::idempotency_key,
     payment_methods, payment_objects,
     reply::CallError,
-    session,
+    session::{self, SessionError},
     transport::{Call, MAX_PAGE_BYTES, MAX_REPLY_BYTES},
 };
 use async_trait::async_trait;
@@ -134,7 +134,12 @@ fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentRepor
 pub(crate) fn completed_page(reply: &Value) -> Result<CompletedSessions, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of sessions"))?;
     let paid = objects.iter().filter(|object| object["payment_status"] != "unpaid");
-    let sessions = paid.map(session::parse).collect::<Result<Vec<_>, _>>()?;
+    let sessions = paid.filter_map(|object| match session::parse(object) {
+        // What sells subscriptions is compared by its subscriptions.
+        Err(SessionError::OtherMode) => None,
+        read => Some(read),
+    });
+    let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
     let next = if reply["has_more"] == true {
         let last = objects.last().and_then(|object| SessionId::parse(object["id"].as_str()?).ok());
         Some(last.ok_or(CallError::Unexpected("no id to go on from"))?.as_str().to_owned())
@@ -197,6 +202,9 @@ mod tests {
         assert_eq!(found.next.as_deref(), Some("cs_3"), "also where the last one is not paid");
         assert_eq!(page(mixed, json!(false)).unwrap().next, None);
         assert_eq!(page(json!([]), json!(false)).unwrap().sessions.len(), 0);
+        let subscription = json!({ "id": "cs_9", "payment_status": "paid", "mode": "subscription" });
+        let beside = page(json!([session("cs_1", "paid"), subscription]), json!(true)).unwrap();
+        assert_eq!((beside.sessions.len(), beside.next.as_deref()), (1, Some("cs_9")), "a subscription is no sale");
         assert!(page(json!([session("pi_1", "paid")]), json!(false)).is_err(), "a payment nobody can name");
         assert!(page(json!([]), json!(true)).is_err(), "a page without an end");
         assert!(completed_page(&json!({ "error": {} })).is_err());

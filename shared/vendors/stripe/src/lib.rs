@@ -4,6 +4,7 @@
 //! customer wrote: only codes cut down to a known alphabet.
 
 mod account;
+mod billing_objects;
 pub mod client;
 pub mod event;
 mod find;
@@ -17,9 +18,11 @@ mod reply;
 pub mod session;
 pub mod signature;
 mod smoke;
+mod subscriptions;
 mod transport;
 
 pub use account::{PaymentLink, WebhookEndpoint};
+pub use billing_objects::BillingError;
 pub use client::{BASE_URL, Client, Config, ConfigError};
 pub use event::{Event, EventError, EventKind, HANDLED};
 pub use find::{Found, LastDigits, Wanted};

@@ -15,6 +15,9 @@ pub enum SessionError {
     /// It is not a JSON object.
     #[error("the checkout session is not an object")]
     NotAnObject,
+    /// It sells a subscription, or sets up a payment method: it is no sale of a verdict.
+    #[error("the checkout session is no single payment")]
+    OtherMode,
     /// `id` is missing or no session id.
     #[error("the checkout session has no valid id")]
     Id,
@@ -30,6 +33,9 @@ pub enum SessionError {
 pub fn parse(object: &Value) -> Result<CheckoutSession, SessionError> {
     if !object.is_object() {
         return Err(SessionError::NotAnObject);
+    }
+    if object["mode"].as_str().is_some_and(|mode| mode != "payment") {
+        return Err(SessionError::OtherMode);
     }
     let id = object["id"].as_str().and_then(|id| SessionId::parse(id).ok()).ok_or(SessionError::Id)?;
     let payment_status = match object["payment_status"].as_str() {
@@ -154,6 +160,16 @@ mod tests {
         }
         let mixed = json!({"id": "cs_1", "payment_status": "paid", "metadata": {"tier": "quick", "n": 1, "x": null}});
         assert_eq!(parse(&mixed).unwrap().metadata, BTreeMap::from([("tier".to_owned(), "quick".to_owned())]));
+    }
+
+    #[test]
+    fn a_session_that_sells_no_verdict_is_none() {
+        for mode in ["subscription", "setup", "tomorrow"] {
+            let object =
+                json!({"id": "cs_test_1", "payment_status": "paid", "mode": mode, "metadata": {"tier": "full"}});
+            assert_eq!(parse(&object).unwrap_err(), SessionError::OtherMode, "{mode}");
+        }
+        assert!(parse(&json!({"id": "cs_test_1", "payment_status": "paid", "mode": "payment"})).is_ok());
     }
 
     #[test]

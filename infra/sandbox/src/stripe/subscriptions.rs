@@ -1,0 +1,474 @@
+//! Subscriptions and their invoices, played by a clock of their own: renewed at the end of each month, tried again for two
+//! weeks when a payment fails, and then ended. Each step tells of itself by events.
+
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::error::StripeError;
+use super::form::Form;
+use super::listing;
+use super::objects::whole;
+use crate::state::State;
+
+/// When a failed payment is tried again, in days after it failed; after the last one the subscription ends.
+const RETRIES: [i64; 4] = [3, 5, 7, 14];
+
+const DAY: i64 = 24 * 3600;
+
+/// How a subscription can stand.
+const STATUSES: [&str; 9] =
+    ["active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "trialing", "unpaid"];
+
+/// What the account has of subscriptions.
+#[derive(Default)]
+pub(crate) struct Book {
+    /// Oldest first, likewise the others.
+    pub(super) subscriptions: Vec<Value>,
+    invoices: Vec<Value>,
+    invoice_payments: Vec<Value>,
+    /// Portal sessions: their id, and the customer's.
+    portals: Vec<(String, String, String)>,
+    /// How far the clock of subscriptions was moved, in seconds.
+    pub(crate) advanced: i64,
+}
+
+/// What a paid session begins.
+pub(super) struct Begun {
+    pub(super) customer: String,
+    pub(super) subscription: String,
+    pub(super) invoice: String,
+}
+
+/// The time of subscriptions: the sandbox's, moved.
+pub(crate) fn now(state: &State) -> i64 {
+    state.now().as_second() + state.stripe.book.advanced
+}
+
+/// The same day and hour a number of months later.
+fn months_after(start: i64, months: i64) -> i64 {
+    let zoned = Timestamp::from_second(start).unwrap_or_default().to_zoned(TimeZone::UTC);
+    zoned.checked_add(months.months()).map_or(start + months * 30 * DAY, |end| end.timestamp().as_second())
+}
+
+fn tell(state: &mut State, kind: &str, object: &Value, at: i64) {
+    let mut event = super::event(state, kind, object);
+    event["created"] = json!(at);
+    state.untold.push(event);
+}
+
+/// Begins the subscription that a session sells, with its first month paid.
+pub(super) fn begin(state: &mut State, session: &Value, line: &Value, metadata: Map<String, Value>) -> Begun {
+    let at = now(state);
+    let known = session["customer"].as_str().map(str::to_owned);
+    let customer = known.unwrap_or_else(|| state.identifiers.prefixed("cus_", 14));
+    let id = state.identifiers.prefixed("sub_1", 23);
+    let end = months_after(at, 1);
+    let price = &line["price"];
+    let plan = json!({
+        "id": price["id"], "amount": price["unit_amount"], "created": at, "currency": session["currency"],
+        "product": price["product"],
+    });
+    let item = json!({
+        "id": state.identifiers.prefixed("si_", 14),
+        "created": at,
+        "current_period_start": at,
+        "current_period_end": end,
+        "plan": whole("plan", plan),
+        "price": price,
+        "subscription": id,
+    });
+    let given = json!({
+        "id": id,
+        "billing_cycle_anchor": at,
+        "created": at,
+        "currency": session["currency"],
+        "customer": customer,
+        "items": {
+            "object": "list", "has_more": false, "url": format!("/v1/subscription_items?subscription={id}"),
+            "data": [whole("subscription_item", item)],
+        },
+        "metadata": metadata,
+        "start_date": at,
+        "status": "incomplete",
+    });
+    let mut subscription = whole("subscription", given);
+    tell(state, "customer.subscription.created", &subscription, at);
+    let mut invoice = bill(state, &subscription, "subscription_create", at, end, at);
+    take(state, &mut invoice, at);
+    subscription["status"] = json!("active");
+    subscription["latest_invoice"] = invoice["id"].clone();
+    tell(state, "customer.subscription.updated", &subscription, at);
+    let invoice_id = invoice["id"].as_str().unwrap_or("").to_owned();
+    state.stripe.book.invoices.push(invoice);
+    state.stripe.book.subscriptions.push(subscription);
+    Begun { customer, subscription: id, invoice: invoice_id }
+}
+
+/// An invoice that waits for its payment.
+fn bill(state: &mut State, subscription: &Value, reason: &str, start: i64, end: i64, at: i64) -> Value {
+    let id = state.identifiers.prefixed("in_1", 23);
+    let item = &subscription["items"]["data"][0];
+    let amount = item["price"]["unit_amount"].as_i64().unwrap_or(0);
+    let line = json!({
+        "id": state.identifiers.prefixed("il_1", 23),
+        "amount": amount,
+        "currency": subscription["currency"],
+        "invoice": id,
+        "parent": {
+            "invoice_item_details": null,
+            "subscription_item_details": {
+                "invoice_item": null, "proration": false, "proration_details": null,
+                "subscription": subscription["id"], "subscription_item": item["id"],
+            },
+            "type": "subscription_item_details",
+        },
+        "period": { "start": start, "end": end },
+        "subscription": subscription["id"],
+        "subtotal": amount,
+    });
+    let parent = json!({
+        "quote_details": null,
+        "subscription_details": { "metadata": subscription["metadata"], "subscription": subscription["id"] },
+        "type": "subscription_details",
+    });
+    let given = json!({
+        "id": id,
+        "amount_due": amount,
+        "amount_remaining": amount,
+        "billing_reason": reason,
+        "created": at,
+        "currency": subscription["currency"],
+        "customer": subscription["customer"],
+        "effective_at": at,
+        "lines": {
+            "object": "list", "has_more": false, "url": format!("/v1/invoices/{id}/lines"),
+            "data": [whole("line_item", line)],
+        },
+        "parent": parent,
+        "period_start": at,
+        "period_end": at,
+        "status": "open",
+        "subtotal": amount,
+        "total": amount,
+    });
+    let mut invoice = whole("invoice", given);
+    invoice["status_transitions"]["finalized_at"] = json!(at);
+    invoice
+}
+
+/// Takes the money of an invoice, and tells of it.
+fn take(state: &mut State, invoice: &mut Value, at: i64) {
+    let amount = invoice["amount_due"].clone();
+    let intent = state.identifiers.prefixed("pi_3", 23);
+    let charge = state.identifiers.prefixed("ch_3", 23);
+    let given = json!({
+        "id": intent, "amount": amount, "amount_received": amount, "created": at, "currency": invoice["currency"],
+        "customer": invoice["customer"], "latest_charge": charge, "metadata": {},
+    });
+    state.stripe.payment_intents.insert(intent.clone(), whole("payment_intent", given));
+    let mut payment = whole(
+        "invoice_payment",
+        json!({
+            "id": state.identifiers.prefixed("inpay_1", 23), "amount_paid": amount, "amount_requested": amount,
+            "created": at, "currency": invoice["currency"], "invoice": invoice["id"],
+            "payment": { "type": "payment_intent", "payment_intent": intent },
+        }),
+    );
+    payment["status_transitions"]["paid_at"] = json!(at);
+    state.stripe.book.invoice_payments.push(payment);
+    invoice["status"] = json!("paid");
+    invoice["amount_paid"] = amount;
+    invoice["amount_remaining"] = json!(0);
+    invoice["attempted"] = json!(true);
+    invoice["attempt_count"] = json!(invoice["attempt_count"].as_i64().unwrap_or(0) + 1);
+    invoice["next_payment_attempt"] = Value::Null;
+    invoice["status_transitions"]["paid_at"] = json!(at);
+    tell(state, "invoice.paid", invoice, at);
+}
+
+/// Fails to take it. Answers when it is tried again, if it is.
+fn fail(state: &mut State, invoice: &mut Value, at: i64) -> Option<i64> {
+    let attempts = invoice["attempt_count"].as_i64().unwrap_or(0);
+    let first = invoice["created"].as_i64().unwrap_or(at);
+    let retry = usize::try_from(attempts).ok().and_then(|attempts| RETRIES.get(attempts));
+    let next = retry.map(|days| first + days * DAY);
+    invoice["attempted"] = json!(true);
+    invoice["attempt_count"] = json!(attempts + 1);
+    invoice["next_payment_attempt"] = json!(next);
+    tell(state, "invoice.payment_failed", invoice, at);
+    next
+}
+
+fn end_of(subscription: &Value) -> i64 {
+    subscription["items"]["data"][0]["current_period_end"].as_i64().unwrap_or(i64::MAX)
+}
+
+/// Bills the next month of a subscription, and takes the money or does not.
+fn next_month(state: &mut State, subscription: &mut Value, pays: bool, at: i64) {
+    let start = end_of(subscription);
+    let anchor = subscription["billing_cycle_anchor"].as_i64().unwrap_or(start);
+    let end = (1..).map(|months| months_after(anchor, months)).find(|end| *end > start).unwrap_or(start + 30 * DAY);
+    let mut invoice = bill(state, subscription, "subscription_cycle", start, end, at);
+    let item = &mut subscription["items"]["data"][0];
+    item["current_period_start"] = json!(start);
+    item["current_period_end"] = json!(end);
+    subscription["latest_invoice"] = invoice["id"].clone();
+    if pays {
+        take(state, &mut invoice, at);
+        subscription["status"] = json!("active");
+    } else {
+        fail(state, &mut invoice, at);
+        subscription["status"] = json!("past_due");
+    }
+    state.stripe.book.invoices.push(invoice);
+    tell(state, "customer.subscription.updated", subscription, at);
+}
+
+fn open_invoice(state: &State, subscription: &Value) -> Option<usize> {
+    let invoices = &state.stripe.book.invoices;
+    invoices.iter().position(|invoice| invoice["id"] == subscription["latest_invoice"] && invoice["status"] == "open")
+}
+
+fn end(state: &mut State, subscription: &mut Value, at: i64) {
+    subscription["status"] = json!("canceled");
+    subscription["canceled_at"] = json!(subscription["canceled_at"].as_i64().unwrap_or(at));
+    subscription["ended_at"] = json!(at);
+    tell(state, "customer.subscription.deleted", subscription, at);
+}
+
+/// When something happens to a subscription by itself.
+fn due(state: &State, subscription: &Value) -> Option<i64> {
+    match subscription["status"].as_str()? {
+        "active" => Some(end_of(subscription)),
+        "past_due" => {
+            let invoice = &state.stripe.book.invoices[open_invoice(state, subscription)?];
+            let gives_up = invoice["created"].as_i64()? + RETRIES[RETRIES.len() - 1] * DAY;
+            Some(invoice["next_payment_attempt"].as_i64().unwrap_or(gives_up))
+        }
+        _ => None,
+    }
+}
+
+/// Plays everything that is due, in the order of its times.
+fn play(state: &mut State) {
+    loop {
+        let now = now(state);
+        let subscriptions = state.stripe.book.subscriptions.iter().enumerate();
+        let next = subscriptions.filter_map(|(index, it)| Some((due(state, it)?, index))).min();
+        let Some((at, index)) = next.filter(|(at, _)| *at <= now) else { return };
+        let mut subscription = state.stripe.book.subscriptions[index].clone();
+        match open_invoice(state, &subscription) {
+            Some(open) => {
+                let mut invoice = state.stripe.book.invoices[open].clone();
+                if fail(state, &mut invoice, at).is_none() {
+                    end(state, &mut subscription, at);
+                }
+                state.stripe.book.invoices[open] = invoice;
+            }
+            None if subscription["cancel_at_period_end"] == true => end(state, &mut subscription, at),
+            None => next_month(state, &mut subscription, true, at),
+        }
+        state.stripe.book.subscriptions[index] = subscription;
+    }
+}
+
+/// Moves the clock of subscriptions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Moved {
+    /// Seconds; less than 0 moves it back, for what begins next.
+    advance_s: i64,
+}
+
+/// Moves the clock and plays what is due by then.
+pub(crate) fn advance(state: &mut State, moved: &Moved) -> Result<Value, String> {
+    let advanced = state.stripe.book.advanced.checked_add(moved.advance_s);
+    let advanced = advanced.filter(|seconds| seconds.abs() <= 100 * 366 * DAY);
+    state.stripe.book.advanced = advanced.ok_or("the clock moves by a hundred years at most")?;
+    play(state);
+    Ok(json!({ "advanced_s": state.stripe.book.advanced, "now": now(state) }))
+}
+
+/// What is played on a subscription.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Played {
+    subscription: Option<String>,
+    customer: Option<String>,
+    #[serde(rename = "do")]
+    act: Act,
+    /// Whether its events are lost.
+    #[serde(default)]
+    pub(crate) lost: bool,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Act {
+    /// The customer cancels: it ends with its period.
+    Cancel,
+    /// The customer changes their mind.
+    Resume,
+    /// An operator ends it at once.
+    CancelNow,
+    /// The next month is billed now, and its payment fails.
+    FailInvoice,
+    /// What is open is paid, or the next month is billed and paid now.
+    Renew,
+}
+
+/// Plays it and answers the subscription.
+pub(crate) fn put(state: &mut State, played: &Played) -> Result<Value, String> {
+    let subscriptions = &state.stripe.book.subscriptions;
+    let named = |it: &Value| match (&played.subscription, &played.customer) {
+        (Some(id), _) => it["id"] == id.as_str(),
+        (None, Some(customer)) => it["customer"] == customer.as_str(),
+        (None, None) => false,
+    };
+    let index = subscriptions.iter().rposition(named).ok_or("no such subscription")?;
+    act(state, index, played.act)
+}
+
+fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
+    let at = now(state);
+    let mut subscription = state.stripe.book.subscriptions[index].clone();
+    if subscription["status"] == "canceled" {
+        return Err("the subscription has ended".to_owned());
+    }
+    match (act, open_invoice(state, &subscription)) {
+        (Act::Cancel | Act::Resume, _) => {
+            let cancels = matches!(act, Act::Cancel);
+            subscription["cancel_at_period_end"] = json!(cancels);
+            subscription["cancel_at"] = if cancels { json!(end_of(&subscription)) } else { Value::Null };
+            subscription["canceled_at"] = if cancels { json!(at) } else { Value::Null };
+            tell(state, "customer.subscription.updated", &subscription, at);
+        }
+        (Act::CancelNow, _) => end(state, &mut subscription, at),
+        (Act::FailInvoice | Act::Renew, None) => {
+            next_month(state, &mut subscription, matches!(act, Act::Renew), at);
+        }
+        (Act::FailInvoice, Some(open)) => {
+            let mut invoice = state.stripe.book.invoices[open].clone();
+            fail(state, &mut invoice, at);
+            state.stripe.book.invoices[open] = invoice;
+        }
+        (Act::Renew, Some(open)) => {
+            let mut invoice = state.stripe.book.invoices[open].clone();
+            take(state, &mut invoice, at);
+            state.stripe.book.invoices[open] = invoice;
+            subscription["status"] = json!("active");
+            tell(state, "customer.subscription.updated", &subscription, at);
+        }
+    }
+    state.stripe.book.subscriptions[index] = subscription.clone();
+    Ok(subscription)
+}
+
+pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
+    let mut parameters = vec!["status", "customer"];
+    parameters.extend(listing::PARAMETERS);
+    parameters.extend(listing::CREATED);
+    form.allow(&parameters)?;
+    let status = form.get("status");
+    if let Some(status) = status
+        && !STATUSES.contains(&status)
+    {
+        return Err(StripeError::param(
+            None,
+            "status",
+            format!("Invalid status: must be one of {}", STATUSES.join(", ")),
+        ));
+    }
+    let mut items = Vec::new();
+    for subscription in state.stripe.book.subscriptions.iter().rev() {
+        let fits = match status {
+            None => subscription["status"] != "canceled",
+            Some("all") => true,
+            Some(status) => subscription["status"] == status,
+        };
+        let named = form.get("customer").is_none_or(|id| subscription["customer"] == id);
+        if fits && named && listing::created_within(subscription, form)? {
+            items.push(subscription.clone());
+        }
+    }
+    listing::page(&items, "subscription", form, "/v1/subscriptions")
+}
+
+pub(crate) fn invoices(state: &State, form: &Form) -> Result<Value, StripeError> {
+    let mut parameters = vec!["status", "customer", "subscription"];
+    parameters.extend(listing::PARAMETERS);
+    parameters.extend(listing::CREATED);
+    form.allow(&parameters)?;
+    let mut items = Vec::new();
+    for invoice in state.stripe.book.invoices.iter().rev() {
+        let named = ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
+            && form
+                .get("subscription")
+                .is_none_or(|id| invoice["parent"]["subscription_details"]["subscription"] == id);
+        if named && listing::created_within(invoice, form)? {
+            items.push(invoice.clone());
+        }
+    }
+    listing::page(&items, "invoice", form, "/v1/invoices")
+}
+
+pub(crate) fn invoice_payments(state: &State, form: &Form) -> Result<Value, StripeError> {
+    let mut parameters = vec!["invoice", "status", "payment.type", "payment.payment_intent"];
+    parameters.extend(listing::PARAMETERS);
+    form.allow(&parameters)?;
+    if form.get("payment[payment_intent]").is_some() && form.get("payment[type]") != Some("payment_intent") {
+        return Err(StripeError::required("payment[type]"));
+    }
+    let mut items = Vec::new();
+    for payment in state.stripe.book.invoice_payments.iter().rev() {
+        let of_intent = form.get("payment[payment_intent]").is_none_or(|id| payment["payment"]["payment_intent"] == id);
+        if of_intent && form.get("invoice").is_none_or(|id| payment["invoice"] == id) {
+            let mut payment = payment.clone();
+            if form.expands("data.invoice") {
+                let invoice = state.stripe.book.invoices.iter().find(|invoice| invoice["id"] == payment["invoice"]);
+                payment["invoice"] = invoice.cloned().unwrap_or_default();
+            }
+            items.push(payment);
+        }
+    }
+    listing::page(&items, "invoice_payment", form, "/v1/invoice_payments")
+}
+
+pub(crate) fn retrieve(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
+    form.allow(&["expand.#"])?;
+    let found = state.stripe.book.subscriptions.iter().find(|it| it["id"] == id);
+    found.cloned().ok_or_else(|| StripeError::missing("subscription", id, None))
+}
+
+/// Opens the customer portal.
+pub(crate) fn portal(state: &mut State, form: &Form, at: Timestamp) -> Result<Value, StripeError> {
+    form.allow(&["customer", "return_url", "configuration", "locale", "expand.#"])?;
+    let customer = form.required("customer")?.to_owned();
+    if !state.stripe.book.subscriptions.iter().any(|it| it["customer"] == customer.as_str()) {
+        return Err(StripeError::missing("customer", &customer, Some("customer")));
+    }
+    let return_url = form.get("return_url").unwrap_or("/").to_owned();
+    let (id, token) = (state.identifiers.prefixed("bps_1", 23), state.identifiers.token(32));
+    let url = format!("{}/stripe/portal/{token}", state.public_url);
+    let given =
+        json!({ "id": id, "created": at.as_second(), "customer": customer, "return_url": return_url, "url": url });
+    state.stripe.book.portals.push((token, customer, return_url));
+    Ok(whole("billing_portal.session", given))
+}
+
+/// The subscriptions that a portal's page shows, and where it leads back to.
+pub(crate) fn of_portal(state: &State, token: &str) -> Option<(Vec<Value>, String)> {
+    let (_, customer, back) = state.stripe.book.portals.iter().find(|(known, ..)| known == token)?;
+    let subscriptions = state.stripe.book.subscriptions.iter().filter(|it| it["customer"] == customer.as_str());
+    Some((subscriptions.cloned().collect(), back.clone()))
+}
+
+/// What the page's button does: cancels, or takes that back.
+pub(crate) fn act_in_portal(state: &mut State, token: &str, id: &str) -> Option<()> {
+    let (subscriptions, _) = of_portal(state, token)?;
+    let subscription = subscriptions.iter().find(|it| it["id"] == id)?;
+    let wanted = if subscription["cancel_at_period_end"] == true { Act::Resume } else { Act::Cancel };
+    let index = state.stripe.book.subscriptions.iter().position(|it| it["id"] == id)?;
+    act(state, index, wanted).ok().map(drop)
+}

@@ -1,0 +1,209 @@
+use super::*;
+use audit::SubscriberJournal;
+use domain::{
+    EmailAddress, Timestamp,
+    alert::Channel,
+    chat::{
+        Access, BillingChange, BillingReport, PaidPlan, Plan as ChatPlan, Subscriber, SubscriberId,
+        billing::{Bill, SubscriptionState, SubscriptionStatus},
+    },
+    message::ToldBy,
+    money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
+    ports::ChatAccess,
+};
+use testkit::{Fault, Plan, World, run};
+
+const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const DAY: i64 = 24 * 3600;
+
+fn at(days: i64) -> Timestamp {
+    Timestamp::from_seconds(START.as_seconds() + days * DAY)
+}
+
+fn id(text: &str) -> ObjectId {
+    ObjectId::parse(text).unwrap()
+}
+
+fn somebody() -> SubscriberId {
+    SubscriberId::parse("d".repeat(64)).unwrap()
+}
+
+fn journal(world: &World) -> SubscriberJournal<'_> {
+    SubscriberJournal { store: world, log: world, alerts: world, clock: world }
+}
+
+fn state(name: &str, status: SubscriptionStatus, day: i64) -> BillingReport {
+    let (customer, plan) = (id("cus_1"), PaidPlan::Chat);
+    let state = SubscriptionState { customer, plan, status, ends_at: None, at: at(day) };
+    BillingReport::Subscription { id: id(name), state }
+}
+
+fn paid(invoice: &str, until: i64) -> BillingReport {
+    let bill = Bill { until: at(until), subscription: id("sub_1"), plan: PaidPlan::Chat, amount: 500 };
+    BillingReport::InvoicePaid { id: id(invoice), bill, at: at(until - 30) }
+}
+
+fn told(report: BillingReport) -> Reported {
+    Reported { subscriber: somebody(), report, told_by: ToldBy::Event, received_at: START }
+}
+
+/// As the queue does it: again, until it is kept.
+fn keep(world: &World, report: &BillingReport) {
+    for _ in 0..4 {
+        let kept = run(note(journal(world), &told(report.clone())));
+        if matches!(kept, Some(Ok(_))) {
+            return;
+        }
+    }
+    panic!("never kept");
+}
+
+fn access(world: &World, day: i64) -> Access {
+    world.plan(Plan::none());
+    run(world.access(&somebody(), at(day))).unwrap().unwrap()
+}
+
+fn known(world: &World) -> Subscriber {
+    world.state().subscribers[&somebody()].0.clone()
+}
+
+fn month() -> [BillingReport; 3] {
+    [state("sub_1", SubscriptionStatus::Incomplete, 0), paid("in_1", 30), state("sub_1", SubscriptionStatus::Active, 0)]
+}
+
+#[test]
+fn a_month_is_bought_on_record_and_alarms_nobody() {
+    let world = World::at(START);
+    assert_eq!(access(&world, 0), Access::default());
+    for report in month() {
+        keep(&world, &report);
+    }
+    assert_eq!(access(&world, 1), Access { plan: ChatPlan::Chat, paid_until: Some(at(30)) });
+    assert!(world.state().alerts.is_empty());
+    let lines: Vec<serde_json::Value> =
+        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((&lines[1]["event"], &lines[1]["change"]), (&"subscription".into(), &"paid".into()));
+    assert_eq!((&lines[1]["plan"], &lines[1]["object"]), (&"chat".into(), &"in_1".into()));
+    assert_eq!(lines[1]["session_id"], format!("cs_sub_{}", somebody().as_str()));
+    assert!(known(&world).outbox().is_empty());
+}
+
+/// Every fault at every effect of every report, and the reports in every rotation: the same access, the same records, no
+/// record twice.
+#[test]
+fn no_lost_reply_and_no_crash_costs_anybody_their_access() {
+    let mut cases = 0;
+    for first in 0..3 {
+        let mut reports = month();
+        reports.rotate_left(first);
+        let undisturbed = World::at(START);
+        for report in &reports {
+            keep(&undisturbed, report);
+        }
+        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            for boundary in 0..40 {
+                let world = World::at(START);
+                world.plan(Plan::at(boundary, fault));
+                for report in &reports {
+                    keep(&world, report);
+                }
+                // The next report publishes what a crash left.
+                keep(&world, &reports[0]);
+                assert_eq!(known(&world).billing(), known(&undisturbed).billing(), "{fault:?} at {boundary}");
+                assert_eq!(access(&world, 1).plan, ChatPlan::Chat, "{fault:?} at {boundary}");
+                assert_eq!(world.state().log, undisturbed.state().log, "{fault:?} at {boundary}");
+                assert!(known(&world).outbox().is_empty(), "{fault:?} at {boundary}");
+                cases += 1;
+            }
+        }
+    }
+    assert_eq!(cases, 480);
+}
+
+#[test]
+fn money_that_is_gone_ends_the_access_and_tells_operators() {
+    let world = World::at(START);
+    for report in month() {
+        keep(&world, &report);
+    }
+    let payment = PaymentId::parse("pi_1").unwrap();
+    let refund =
+        PaymentReport::Refund { id: id("re_1"), amount: Some(500), status: RefundStatus::Succeeded, at: START };
+    let tell =
+        |report: &PaymentReport| run(note_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap();
+    assert!(!tell(&refund), "nobody's payment");
+    world.state().invoices.insert(payment.clone(), (somebody(), paid("in_1", 30)));
+    assert!(tell(&refund) && tell(&refund));
+    assert_eq!(access(&world, 1).plan, ChatPlan::Free);
+    assert_eq!(world.state().alerts.len(), 1, "once");
+    assert_eq!(world.state().alerts[0].channel, Channel::Critical);
+}
+
+#[test]
+fn a_refund_that_is_told_before_its_invoice_counts() {
+    let world = World::at(START);
+    let payment = PaymentId::parse("pi_1").unwrap();
+    world.state().invoices.insert(payment.clone(), (somebody(), paid("in_1", 30)));
+    let dispute = |status| PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
+    let tell =
+        |report: &PaymentReport| run(note_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap();
+    assert!(tell(&dispute(DisputeStatus::NeedsResponse)));
+    for report in month() {
+        keep(&world, &report);
+    }
+    assert_eq!(access(&world, 1).plan, ChatPlan::Free);
+    assert!(world.state().alerts.iter().any(|alert| alert.logged().contains("answer it until")));
+    assert!(tell(&dispute(DisputeStatus::Won)));
+    assert_eq!(access(&world, 1).plan, ChatPlan::Chat);
+}
+
+#[test]
+fn two_subscriptions_and_missed_events_are_told() {
+    let world = World::at(START);
+    for report in month() {
+        keep(&world, &report);
+    }
+    keep(&world, &state("sub_2", SubscriptionStatus::Active, 1));
+    let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.logged()).collect();
+    assert!(alerts.len() == 1 && alerts[0].contains("TWO_SUBSCRIPTIONS"), "{alerts:?}");
+    let missed = Reported { told_by: ToldBy::Reconciliation, ..told(paid("in_2", 60)) };
+    assert_eq!(run(note(journal(&world), &missed)).unwrap().unwrap(), Some(BillingChange::Paid));
+    assert_eq!(run(note(journal(&world), &missed)).unwrap().unwrap(), None);
+    assert_eq!(world.state().alerts.len(), 2);
+    assert!(world.state().alerts[1].logged().contains("EVENT_MISSED"));
+    assert_eq!(access(&world, 45).paid_until, Some(at(60)), "healed");
+}
+
+#[test]
+fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
+    let world = World::at(START);
+    let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
+    let address = EmailAddress::parse("a@example.com").unwrap();
+    let go = |plan| run(subscribe(shop, &somebody(), plan, Some(&address), START)).unwrap().unwrap();
+    assert_eq!(run(to_portal(shop, &somebody())).unwrap().unwrap(), None);
+    let first = go(PaidPlan::Chat);
+    assert_eq!(go(PaidPlan::Chat), first);
+    assert_ne!(go(PaidPlan::Pro), first);
+    // An abandoned first payment does not shut anybody out.
+    keep(&world, &state("sub_1", SubscriptionStatus::Incomplete, 0));
+    assert!(go(PaidPlan::Chat).starts_with("https://pay."));
+    assert_eq!(world.state().subscribing.last().unwrap().customer, Some(id("cus_1")));
+    keep(&world, &state("sub_1", SubscriptionStatus::Active, 0));
+    for plan in PaidPlan::ALL {
+        assert_eq!(go(plan), "https://portal.example/cus_1");
+    }
+    assert_eq!(run(to_portal(shop, &somebody())).unwrap().unwrap().unwrap(), "https://portal.example/cus_1");
+    keep(&world, &state("sub_1", SubscriptionStatus::Canceled, 1));
+    assert!(go(PaidPlan::Chat).starts_with("https://pay."), "and again");
+}
+
+/// A key that outlived its session would lead to a page that nobody can pay at.
+#[test]
+fn another_day_gets_another_session() {
+    let world = World::at(START);
+    let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
+    let go = |day| run(subscribe(shop, &somebody(), PaidPlan::Chat, None, at(day))).unwrap().unwrap();
+    assert_ne!(go(0), go(1));
+    assert!(world.state().subscribing.iter().all(|made| made.idempotency_key.len() <= 255));
+}
