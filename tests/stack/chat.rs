@@ -1,9 +1,9 @@
 //! The paid chat on the deployed stack: a mailed link, three free exchanges, a memory that is shown and erased.
 
-use crate::world::{Reply, World, email};
+use crate::world::{Reply, SOON, World, email};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::unique;
+use tests::{eventually, unique};
 
 /// A browser that is signed in.
 struct Browser<'w> {
@@ -94,6 +94,40 @@ async fn three_exchanges_are_free_and_the_fourth_is_an_offer() {
     let (name, host) = address.split_once('@').expect("an address");
     let tagged = Browser::sign_in(&world, &format!("{name}+free@{}", host.to_uppercase())).await;
     assert_eq!(tagged.ask(&id(), &question()).await.status, 402, "the same mailbox");
+}
+
+/// Subscribing on Stripe's page gives access as soon as its events have come, and the portal shows the way out.
+#[tokio::test]
+async fn a_subscription_is_bought_on_the_page_and_gives_access() {
+    let world = World::beside_others().await;
+    let browser = Browser::sign_in(&world, &email()).await;
+    let post = async |path: &str, body: Value| call(&world, Method::POST, path, &browser.cookie, body).await;
+    assert_eq!(post("/api/chat/portal", json!({})).await.status, 404, "nobody has subscribed");
+    assert_eq!(post("/api/chat/subscribe", json!({ "plan": "bridge" })).await.status, 400);
+    let offered = post("/api/chat/subscribe", json!({ "plan": "pro" })).await;
+    assert_eq!(offered.status, 200, "{}", offered.text);
+    let url = offered.json()["url"].as_str().expect("an address").to_owned();
+    let again = post("/api/chat/subscribe", json!({ "plan": "pro" })).await;
+    assert_eq!(again.json()["url"], url, "two tabs pay one session");
+    let session = url.split('/').find(|part| part.starts_with("cs_")).expect("a session").to_owned();
+    let session = session.split(['?', '#']).next().expect("its id");
+    world.stack.control("stripe/pay", json!({ "session_id": session, "email": email() })).await;
+    let told = eventually("access to Pro", SOON, async || {
+        let told = browser.get("/api/chat/me").await.json();
+        (told["plan"] == "pro").then_some(told)
+    })
+    .await;
+    assert!(told["paid_until"].is_string(), "{told}");
+    let answered = browser.ask(&id(), &question()).await;
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    let voices: Vec<_> =
+        answered.json()["replies"].as_array().expect("replies").iter().map(|it| it["voice"].clone()).collect();
+    assert_eq!(voices.len(), 2, "two views: {voices:?}");
+    for path in ["/api/chat/portal", "/api/chat/subscribe"] {
+        let portal = post(path, json!({ "plan": "chat" })).await;
+        assert_eq!(portal.status, 200, "{}", portal.text);
+        assert_ne!(portal.json()["url"], url, "{path}: a subscriber goes to the portal");
+    }
 }
 
 /// Tabs at once (Product Tiers, FM-10). Lambda runs them one after the other or beside each other; three are answered either way.

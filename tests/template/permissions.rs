@@ -199,8 +199,11 @@ fn no_function_may_change_or_erase_the_audit_log() {
 }
 
 /// Which key of Stripe a function gets. A function that only reads gets the key that only reads.
-const STRIPE_KEYS: [(&str, &str); 2] =
-    [("CheckoutFunction", "StripeCheckoutSecret"), ("DeadlinesFunction", "StripeRefundSecret")];
+const STRIPE_KEYS: [(&str, &str); 3] = [
+    ("CheckoutFunction", "StripeCheckoutSecret"),
+    ("ChatFunction", "StripeCheckoutSecret"),
+    ("DeadlinesFunction", "StripeRefundSecret"),
+];
 
 /// Sees whether every secret is filled, and calls Stripe with the key that reads.
 const PROBES_SECRETS: &str = "BootProbeFunction";

@@ -1,12 +1,13 @@
 //! Which call each path is, and what the calls need.
 
-use crate::{Settings, exchange, recollection, reply, sign_in};
+use crate::{Settings, exchange, recollection, reply, sign_in, subscription};
 use audit::{ChatJournal, CommitError};
 use domain::{
+    StepError,
     chat::{InvalidSubscriberKey, SubscriberId, SubscriberKey},
     ports::{
         Breakers, ChatAccess, Mailbox, MemoryLogs, Meter, Model, Pause, Randomness, SecretSource, SignIns,
-        StorageError, SubjectKeys,
+        StorageError, SubjectKeys, Subscribers, SubscriptionDesk,
     },
 };
 use runtime::{
@@ -24,6 +25,8 @@ pub struct Ports<'a> {
     pub journal: ChatJournal<'a>,
     pub sign_ins: &'a dyn SignIns,
     pub access: &'a dyn ChatAccess,
+    pub subscribers: &'a dyn Subscribers,
+    pub desk: &'a dyn SubscriptionDesk,
     pub mailbox: &'a dyn Mailbox,
     pub logs: &'a dyn MemoryLogs,
     pub keys: &'a dyn SubjectKeys,
@@ -54,6 +57,9 @@ pub enum NotDone {
     /// Something of the memory is not of its form.
     #[error("the memory holds what is no exchange: {0}")]
     Form(&'static str),
+    /// The payment provider or a store did not answer; nothing is charged.
+    #[error(transparent)]
+    Step(#[from] StepError),
     /// Nobody can be named.
     #[error(transparent)]
     Key(#[from] InvalidSubscriberKey),
@@ -83,7 +89,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("POST", "/api/chat/session") => return sign_in::session(ports, request).await,
         ("DELETE", "/api/chat/session") => return sign_in::sign_out(ports, request).await,
         ("GET", "/api/chat/me" | "/api/chat/memory")
-        | ("POST", "/api/chat/exchanges")
+        | ("POST", "/api/chat/exchanges" | "/api/chat/subscribe" | "/api/chat/portal")
         | ("DELETE", "/api/chat/memory") => {}
         ("GET", _) if of_exchange.is_some() => {}
         _ => return Ok(reply::not_found()),
@@ -93,6 +99,8 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("GET", "/api/chat/me", _) => me(ports, &who).await,
         ("GET", "/api/chat/memory", _) => recollection::export(ports, &who).await,
         ("DELETE", ..) => recollection::erase(ports, &who).await,
+        ("POST", "/api/chat/subscribe", _) => subscription::subscribe(ports, &who, request).await,
+        ("POST", "/api/chat/portal", _) => subscription::portal(ports, &who).await,
         ("POST", ..) => exchange::ask(ports, settings, &who, request).await,
         (_, _, Some(id)) => exchange::look(ports, &who, id).await,
         _ => Ok(reply::not_found()),

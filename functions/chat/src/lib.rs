@@ -12,6 +12,7 @@ mod recollection;
 mod reply;
 mod settings;
 mod sign_in;
+mod subscription;
 
 pub use handle::{NotDone, Ports, handle};
 pub use settings::Settings;

@@ -15,6 +15,8 @@ fn main() -> Result<(), Error> {
             journal: stores.chat_journal(),
             sign_ins: &stores.sales,
             access: &stores.sales,
+            subscribers: &stores.sales,
+            desk: &backend.stripe()?,
             mailbox: &backend.mailbox()?,
             logs: &DynamoMemoryLogs(&stores.sales),
             keys: &KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key),

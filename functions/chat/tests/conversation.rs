@@ -228,3 +228,24 @@ fn a_long_conversation_forgets_no_exchange() {
     assert_eq!(ask(&world, 1, "Another text about the bakery in Halifax.", &cookie).status(), 409);
     assert_eq!(world.state().prompts.len(), asked);
 }
+
+/// A subscription is paid at Stripe; what it gives comes from Stripe's events, never from this call.
+#[test]
+fn subscribing_answers_where_to_pay_and_gives_nothing_yet() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    let post = |path: &str, cookie: &str, body: serde_json::Value| {
+        send(&world, Request::post(path, body.to_string()).with_header("cookie", cookie)).unwrap()
+    };
+    assert_eq!(post("/api/chat/subscribe", "", json!({ "plan": "chat" })).status(), 401);
+    assert_eq!(post("/api/chat/portal", "", json!({})).status(), 401);
+    for plan in [json!("free"), json!("bridge"), json!(7), json!(null)] {
+        assert_eq!(post("/api/chat/subscribe", &cookie, json!({ "plan": plan })).status(), 400);
+    }
+    for plan in PaidPlan::ALL {
+        let reply = post("/api/chat/subscribe", &cookie, json!({ "plan": plan.key() }));
+        assert_eq!((reply.status(), body(&reply)["url"].is_string()), (200, true));
+    }
+    assert_eq!(post("/api/chat/portal", &cookie, json!({})).status(), 404);
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["plan"], "free");
+}

@@ -142,6 +142,7 @@
   const tellPlan = (plan, count) => {
     byId("plan").textContent = plans[plan] ?? `${counts[count]} left.`;
     if (plan !== "free") byId("offer").hidden = true;
+    byId("manage").hidden = plan !== "chat" && plan !== "pro";
   };
 
   const offer = () => {
@@ -157,6 +158,13 @@
       else problem("offer-problem", "The payment page could not be reached. Nothing was charged. Please try again.");
     });
   }
+
+  byId("portal").addEventListener("click", async () => {
+    problem("portal-problem", "");
+    const { status, told } = await call("POST", "/api/chat/portal", {});
+    if (status === 200 && typeof told.url === "string") location.assign(told.url);
+    else problem("portal-problem", "The page of your subscription could not be reached. Please try again.");
+  });
 
   const refuse = (sentence, lines = []) => {
     problem("message-error", sentence);

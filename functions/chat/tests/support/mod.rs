@@ -73,6 +73,8 @@ pub fn ports(world: &World) -> Ports<'_> {
         journal: ChatJournal { store: world, log: world, alerts: world, clock: world },
         sign_ins: world,
         access: world,
+        subscribers: world,
+        desk: world,
         mailbox: world,
         logs: world,
         keys: world,
