@@ -34,7 +34,8 @@ impl SmokeScore {
         if of == 0 || passed > of { None } else { Some(Self { passed, of }) }
     }
 
-    const fn is_full(self) -> bool {
+    /// Whether every test passed.
+    pub(crate) const fn is_full(self) -> bool {
         self.passed == self.of
     }
 }

@@ -35,18 +35,22 @@ enum Reading {
 
 /// The values of the five kernels, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Readings([Reading; 5]);
+pub struct Readings {
+    of: [Reading; 5],
+    /// Kernels that were given once more, without a usable value.
+    doubtful: [bool; 5],
+}
 
 impl Readings {
     /// Five measured values, in the order of [`Kernel::ALL`].
     #[must_use]
     pub fn of(values: [Measure; 5]) -> Self {
-        Self(values.map(|value| Reading::Values(vec![value])))
+        Self { of: values.map(|value| Reading::Values(vec![value])), doubtful: [false; 5] }
     }
 
     /// Adds a value. A second one that differs does not replace the first.
     pub fn add(&mut self, kernel: Kernel, value: Measure) {
-        match &mut self.0[kernel as usize] {
+        match &mut self.of[kernel as usize] {
             Reading::Values(values) if values.contains(&value) => {}
             Reading::Values(values) => values.push(value),
             reading => *reading = Reading::Values(vec![value]),
@@ -55,16 +59,22 @@ impl Readings {
 
     /// Remembers that something was given that is no value.
     pub(crate) fn add_unusable(&mut self, kernel: Kernel) {
-        let reading = &mut self.0[kernel as usize];
+        self.doubtful[kernel as usize] = true;
+        let reading = &mut self.of[kernel as usize];
         if *reading == Reading::Missing {
             *reading = Reading::Unusable;
         }
     }
 
+    /// Whether this value was given for this kernel.
+    pub(crate) fn has(&self, kernel: Kernel, value: Measure) -> bool {
+        matches!(&self.of[kernel as usize], Reading::Values(values) if values.contains(&value))
+    }
+
     /// Whether not one kernel has a value.
     #[must_use]
     pub fn are_empty(&self) -> bool {
-        !self.0.iter().any(|reading| matches!(reading, Reading::Values(_)))
+        !self.of.iter().any(|reading| matches!(reading, Reading::Values(_)))
     }
 }
 
@@ -74,10 +84,14 @@ pub fn judge_readings(readings: &Readings) -> Vec<Reason> {
     let mut reasons = Vec::with_capacity(7);
     let mut loads = Vec::with_capacity(5);
     for kernel in Kernel::ALL {
-        let reason = match &readings.0[kernel as usize] {
+        let reason = match &readings.of[kernel as usize] {
             Reading::Missing => not_given(kernel, "is not given"),
             Reading::Unusable => not_given(kernel, "is given without a usable value"),
-            Reading::Values(values) => judge_values(kernel, values, &mut loads),
+            Reading::Values(values) => {
+                let reason = judge_values(kernel, values, &mut loads);
+                let is_doubtful = readings.doubtful[kernel as usize] && reason.effect() == crate::Effect::Sound;
+                if is_doubtful { not_given(kernel, "is also given without a usable value") } else { reason }
+            }
         };
         reasons.push(reason);
     }

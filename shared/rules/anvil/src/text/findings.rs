@@ -10,9 +10,32 @@ use crate::{assessment::Reason, kernel::Kernel};
 /// Tokens between "without" and "smoke test", at most.
 const REACH: usize = 6;
 
-/// Answers who the gate is and what its thresholds are, unless something is to be approved.
-pub(super) fn about_the_gate(phrases: &Phrases) -> Option<Reason> {
-    if phrases.has(Term::Approve) || phrases.has(Term::Fault) {
+/// Whether a text asks about the gate and about nothing else: no sentence beside those questions has more than a greeting.
+fn is_only_about_the_gate(tokens: &Tokens<'_>, phrases: &Phrases, is_asked: impl Fn(usize, usize) -> bool) -> bool {
+    const GREETING: usize = 2;
+    let others = [Term::Assess, Term::Approve, Term::Fault, Term::Up, Term::Down, Term::Status, Term::Leave, Term::Check];
+    if others.iter().any(|term| phrases.has(*term)) {
+        return false;
+    }
+    let mut at = 0;
+    while at < tokens.len() {
+        let (start, end) = tokens.sentence(at);
+        let has_digits = (start..end).any(|of| tokens.str(of).bytes().any(|byte| byte.is_ascii_digit()));
+        if has_digits || !is_asked(start, end) && end - start > GREETING {
+            return false;
+        }
+        at = end.max(at) + 1;
+    }
+    true
+}
+
+/// Answers who the gate is and what its thresholds are, unless the text wants something else too.
+pub(super) fn about_the_gate(tokens: &Tokens<'_>, phrases: &Phrases) -> Option<Reason> {
+    let is_asked = |start: usize, end: usize| {
+        let mut hits = phrases.all(Term::Identity).chain(phrases.all(Term::Knowledge));
+        hits.any(|hit| hit.start >= start && hit.start <= end)
+    };
+    if !is_only_about_the_gate(tokens, phrases, is_asked) {
         return None;
     }
     if phrases.has(Term::Identity) {
@@ -40,7 +63,7 @@ pub(super) fn asks_for_thresholds(tokens: &Tokens<'_>, phrases: &Phrases) -> boo
     let asks = |at: usize| ["what", "which", "list", "name", "tell"].contains(&tokens.word(at));
     let limits =
         |at: usize| ["threshold", "thresholds", "limit", "limits", "ceiling", "minimum"].contains(&tokens.word(at));
-    !phrases.has(Term::Approve) && (0..tokens.len()).any(asks) && (0..tokens.len()).any(limits)
+    is_only_about_the_gate(tokens, phrases, |start, end| (start..end).any(asks) && (start..end).any(limits))
 }
 
 /// Whether a hit is a statement: not asked, not denied, no condition.
@@ -58,9 +81,9 @@ fn follows(tokens: &Tokens<'_>, first: Hit, second: Hit) -> bool {
     is_unspaced || second.start >= first.end && second.start < end && second.start - first.end <= REACH
 }
 
-/// The findings that a text states. `has_smoke_score` says that the smoke test has run, `has_data` that there is
-/// something else to judge.
-pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_smoke_score: bool, has_data: bool) -> Vec<Reason> {
+/// The findings that a text states. `has_figures` says that figures are given, `has_data` that there is
+/// anything to judge.
+pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_figures: bool, has_data: bool) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for hit in phrases.all(Term::Fault).filter(|hit| is_stated(tokens, *hit)) {
         push_once(&mut reasons, Reason::fault(format!("Stated: {}.", words(tokens, hit))));
@@ -78,10 +101,11 @@ pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_smoke_score: bo
     for hit in phrases.all(Term::Caution).filter(|hit| is_stated(tokens, *hit)) {
         push_once(&mut reasons, Reason::caution(format!("Stated: {}.", words(tokens, hit))));
     }
-    if !has_smoke_score {
-        reasons.extend(unrun_check(tokens, phrases));
+    // A score of another run does not stand for a check that is skipped.
+    reasons.extend(unrun_check(tokens, phrases));
+    if !has_figures {
+        reasons.extend(earlier_verdict(tokens));
     }
-    reasons.extend(earlier_verdict(tokens));
     let left_gate = phrases
         .all(Term::Leave)
         .find(|leave| !is_denied(tokens, *leave) && phrases.all(Term::Gate).any(|gate| follows(tokens, *leave, gate)));

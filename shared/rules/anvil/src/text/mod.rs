@@ -3,10 +3,14 @@
 mod figures;
 mod findings;
 mod fold;
+mod leftover;
+mod names;
+mod numbers;
 mod phrases;
 mod readings;
 mod resources;
 mod services;
+mod table;
 mod token;
 mod vocabulary;
 
@@ -17,6 +21,7 @@ use crate::{
     load::judge_readings,
 };
 use fold::Folded;
+use leftover::Used;
 use phrases::Phrases;
 use services::Observed;
 use token::Tokens;
@@ -30,15 +35,16 @@ pub fn assess(text: &str, facts: &Facts) -> Assessment {
     let phrases = Phrases::of(&tokens);
     let observed = Observed::of(facts);
     let original = |start, end| folded.original(text, start, end).to_owned();
-    let kernels = readings::find(&tokens);
-    let figures = figures::find(&tokens);
+    let mut used = Used::new(&tokens);
+    let kernels = readings::find(&tokens, &mut used);
+    let figures = figures::find(&tokens, &mut used);
     let has_figures = kernels.are_named || !figures.figures.are_empty() || figures.has_unusable;
 
     if !has_figures {
         let asked = services::quick_question(&tokens, &phrases, &observed, original);
         let is_about_a_service =
             asked.as_ref().is_some_and(|asked| !asked.is_empty()) || !observed.named(&tokens).is_empty();
-        if !is_about_a_service && let Some(answer) = findings::about_the_gate(&phrases) {
+        if !is_about_a_service && let Some(answer) = findings::about_the_gate(&tokens, &phrases) {
             return Assessment::of(Mode::Analysis, vec![answer]);
         }
         if let Some(asked) = asked {
@@ -61,16 +67,20 @@ pub fn assess(text: &str, facts: &Facts) -> Assessment {
     let is_forge = !figures.figures.loss.is_empty()
         || !figures.figures.pairs.is_empty()
         || !kernels.are_named && phrases.has(Term::Forge);
-    if is_forge || !figures.figures.smoke.is_empty() || figures.has_unusable {
+    if is_forge || !figures.figures.smoke.is_empty() || figures.has_unusable || figures.is_unclear {
         reasons.extend(figures.figures.judge(is_forge));
     }
-    let resources = resources::judge(&tokens);
+    if figures.is_unclear {
+        reasons.push(Reason::blocked("The smoke score is not clearly the result of this run's smoke test."));
+    }
+    let resources = resources::judge(&tokens, &mut used);
     let has_resources = !resources.is_empty();
     reasons.extend(resources);
+    reasons.extend(leftover::find(&tokens, &kernels, &figures.losses_at, &used));
     let (stated, named) = services::judge_stated(&tokens, &phrases, &observed, original);
     let is_about_services = !stated.is_empty() || has_figures || is_forge || has_resources;
     reasons.extend(stated);
-    reasons.extend(findings::stated(&tokens, &phrases, !figures.figures.smoke.is_empty(), is_about_services));
+    reasons.extend(findings::stated(&tokens, &phrases, has_figures, is_about_services));
     if !is_about_services {
         reasons.extend(services::unobserved_subject(&tokens, &phrases, &observed, original));
     }

@@ -1,7 +1,13 @@
 //! Finds the values of the five kernels, however they are written.
 
-use super::token::{Kind, Tokens};
-use super::vocabulary::{List, is_word};
+use super::{
+    leftover::Used,
+    names::{name_at, names_in_row},
+    numbers::{broken_end, value_at},
+    table::Table,
+    token::{Kind, Tokens},
+    vocabulary::{List, is_word},
+};
 use crate::{kernel::Kernel, load::Readings, measure::Measure};
 
 /// What a text says about kernels.
@@ -9,31 +15,18 @@ pub(super) struct Found {
     pub(super) readings: Readings,
     /// Whether one is named with or without a value.
     pub(super) are_named: bool,
+    /// Where each name stands that has its own value.
+    pub(super) names: Vec<(usize, Kernel)>,
 }
-
-/// How the two halves of a name are spelled, folded.
-const SPELLINGS: [(Kernel, [&[&str]; 2]); 5] = [
-    (Kernel::PhiZeta, [&["φ", "phi", "fi"], &["ζ", "zeta", "zêta", "dzeta"]]),
-    (Kernel::PsiChi, [&["ψ", "psi"], &["χ", "chi", "khi"]]),
-    (Kernel::DeltaGamma, [&["δ", "delta"], &["γ", "gamma"]]),
-    (Kernel::OmegaQ, [&["ω", "omega"], &["q"]]),
-    (Kernel::LambdaC, [&["λ", "lambda"], &["c", "crit", "critical"]]),
-];
 
 /// Words and signs that make a number a bound instead of a value.
 const UPPER: [&str; 6] = ["below", "under", "less", "most", "unter", "menos"];
 const LOWER: [&str; 8] = ["above", "over", "more", "least", "exceeds", "exceeding", "uber", "mas"];
 
-const DIGIT_WORDS: [&str; 10] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
-const TENS_WORDS: [&str; 10] =
-    ["", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-
-const TEEN_WORDS: [&str; 9] =
-    ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"];
-
-/// Reads the whole text.
-pub(super) fn find(tokens: &Tokens<'_>) -> Found {
-    let mut found = Found { readings: Readings::default(), are_named: false };
+/// Reads the whole text, and notes which numbers it has used.
+pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
+    let mut found = Found { readings: Readings::default(), are_named: false, names: Vec::new() };
+    let table = Table::of(tokens);
     let mut at = 0;
     // Numbers before this token belong to a kernel already.
     let mut free_from = 0;
@@ -44,84 +37,62 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Found {
         };
         found.are_named = true;
         let names = names_in_row(tokens, kernel, end);
-        let next = match read_row(tokens, &names, &mut found.readings) {
-            Some(next) => next,
-            None => read_alone(tokens, at, free_from, &names, &mut found.readings),
-        };
+        let last = names.0.last().copied().unwrap_or(kernel);
+        found.names.push((at, last));
+        let is_single = names.0.len() == 1;
+        let in_table = table.as_ref().filter(|_| is_single);
+        let next = in_table
+            .and_then(|table| table.read(tokens, at, end, kernel, &mut found.readings, used))
+            .or_else(|| read_row(tokens, &names, &mut found.readings, used))
+            .unwrap_or_else(|| read_alone(tokens, at, free_from, &names, &mut found.readings, used));
         free_from = next;
         at = next;
     }
     found
 }
 
-/// The kernel whose name begins at a token, and the token behind it.
-fn name_at(tokens: &Tokens<'_>, at: usize) -> Option<(Kernel, usize)> {
-    let word = tokens.word(at);
-    let first = word.chars().next()?;
-    if !matches!(first, 'φ' | 'ψ' | 'δ' | 'ω' | 'λ' | 'p' | 'f' | 'd' | 'o' | 'l') {
-        return None;
-    }
-    for (kernel, [firsts, seconds]) in SPELLINGS {
-        let Some(rest) = firsts.iter().find_map(|half| word.strip_prefix(half)) else { continue };
-        if !rest.is_empty() {
-            if seconds.contains(&rest) {
-                return Some((kernel, at + 1));
-            }
-            continue;
-        }
-        // Φ_ζ, Phi-zeta, \Phi_{\zeta}, Φ ζ: at most four signs between the halves.
-        let mut behind = at + 1;
-        while behind < at + 5
-            && matches!(tokens.kind(behind), Some(Kind::Sign('_' | '-' | '\\' | '{' | '}' | '$' | '*')))
-        {
-            behind += 1;
-        }
-        if seconds.contains(&tokens.word(behind)) {
-            return Some((kernel, behind + 1));
-        }
-        // λ alone, with its sign, can be nothing else.
-        if word == "λ" && matches!(tokens.kind(at + 1), Some(Kind::Sign('=' | ':'))) {
-            return Some((kernel, at + 1));
-        }
-    }
-    None
-}
-
-/// The kernels that are named one after the other, with nothing but separators between them, and the token behind.
-fn names_in_row(tokens: &Tokens<'_>, first: Kernel, end: usize) -> (Vec<Kernel>, usize) {
-    let (mut names, mut behind) = (vec![first], end);
-    loop {
-        let mut at = behind;
-        while matches!(tokens.kind(at), Some(Kind::Sign(',' | '/' | '&' | '|' | '(' | '{' | '$')))
-            || tokens.word(at) == "and"
-        {
-            at += 1;
-        }
-        match name_at(tokens, at) {
-            Some((kernel, end)) => {
-                names.push(kernel);
-                behind = end;
-            }
-            None => return (names, behind),
-        }
-    }
-}
-
-/// Reads as many values as there are names in a row: "Φζ, Ψχ = 0.98, 0.05", or the two lines of a table.
-fn read_row(tokens: &Tokens<'_>, (names, end): &(Vec<Kernel>, usize), readings: &mut Readings) -> Option<usize> {
+/// Reads as many values as there are names in a row: "Φζ, Ψχ = 0.98, 0.05", or the lines of a table.
+fn read_row(
+    tokens: &Tokens<'_>,
+    (names, end): &(Vec<Kernel>, usize),
+    readings: &mut Readings,
+    used: &mut Used,
+) -> Option<usize> {
     if names.len() < 2 {
         return None;
     }
-    let mut values = Vec::with_capacity(names.len());
-    let mut at = *end;
+    let mut from = *end;
+    let mut is_read = false;
+    // Every line below the names is a row of values.
+    while let Some((values, next)) = row_at(tokens, from, names.len()) {
+        for (kernel, value) in names.iter().zip(values) {
+            readings.add(*kernel, value);
+        }
+        used.mark(*end, next);
+        is_read = true;
+        from = next;
+        if !matches!(tokens.kind(next), Some(Kind::Stop('\n' | '\r'))) {
+            break;
+        }
+    }
+    is_read.then_some(from)
+}
+
+fn row_at(tokens: &Tokens<'_>, from: usize, count: usize) -> Option<(Vec<Measure>, usize)> {
+    let mut values = Vec::with_capacity(count);
+    let mut at = from;
     // The line below a table's head.
     while matches!(tokens.kind(at), Some(Kind::Sign('|' | '-' | ':') | Kind::Stop('\n' | '\r'))) {
         at += 1;
     }
     at = skip_connectors(tokens, at);
-    while values.len() < names.len() {
+    while values.len() < count {
         let (value, next) = value_at(tokens, at)?;
         values.push(value);
+        let is_separated = matches!(tokens.kind(next), Some(Kind::Sign(',' | '/') | Kind::Number));
+        if !is_separated && broken_end(tokens, next, None).is_some() {
+            return None;
+        }
         at = next;
         while matches!(tokens.kind(at), Some(Kind::Sign(',' | '/' | '|' | '&') | Kind::Stop(';')))
             || tokens.word(at) == "and"
@@ -132,13 +103,7 @@ fn read_row(tokens: &Tokens<'_>, (names, end): &(Vec<Kernel>, usize), readings: 
             break;
         }
     }
-    if values.len() != names.len() {
-        return None;
-    }
-    for (kernel, value) in names.iter().zip(values) {
-        readings.add(*kernel, value);
-    }
-    Some(at)
+    (values.len() == count).then_some((values, at))
 }
 
 /// Reads the value behind the last name of a row, or the one before a single name. Returns the token to go on from.
@@ -148,10 +113,16 @@ fn read_alone(
     free_from: usize,
     (names, end): &(Vec<Kernel>, usize),
     readings: &mut Readings,
+    used: &mut Used,
 ) -> usize {
     let Some(kernel) = names.last().copied() else { return *end };
+    let go_on = |used: &mut Used, next: usize| {
+        used.mark(start, next);
+        next
+    };
     if is_limit_before(tokens, start, free_from) {
-        return value_at(tokens, skip_connectors(tokens, *end)).map_or(*end, |(_, next)| next);
+        let next = value_at(tokens, skip_connectors(tokens, *end)).map_or(*end, |(_, next)| next);
+        return go_on(used, next);
     }
     let mut at = skip_connectors(tokens, *end);
     if is_word(List::Limit, tokens.word(at)) {
@@ -159,19 +130,23 @@ fn read_alone(
         while !matches!(tokens.kind(at), None | Some(Kind::Number | Kind::Stop(_))) && name_at(tokens, at).is_none() {
             at += 1;
         }
-        return if tokens.kind(at) == Some(Kind::Number) { at + 1 } else { at };
+        return go_on(used, if tokens.kind(at) == Some(Kind::Number) { at + 1 } else { at });
     }
     if tokens.word(at) == "between" {
         let ends = value_at(tokens, at + 1).and_then(|(low, and)| Some((low, value_at(tokens, and + 1)?)));
         if let Some((low, (high, next))) = ends {
             readings.add(kernel, low);
             readings.add(kernel, high);
-            return next;
+            return go_on(used, next);
         }
     }
     if let Some((is_lower, behind)) = comparison_at(tokens, at) {
         let at = skip_connectors(tokens, behind);
         let Some((value, next)) = value_at(tokens, at) else { return behind };
+        if let Some(next) = broken_end(tokens, next, None) {
+            readings.add_unusable(kernel);
+            return go_on(used, next);
+        }
         // A bound on the wrong side proves a breach; on the right side it proves nothing that was measured.
         let breaches = match kernel.bound() {
             crate::Bound::AtLeast(limit) => !is_lower && value <= limit,
@@ -182,19 +157,26 @@ fn read_alone(
         } else if breaches {
             readings.add(kernel, just_beyond(kernel, value));
         }
-        return next;
+        return go_on(used, next);
     }
+    let says_equal = (*end..at).any(|of| matches!(tokens.kind(of), Some(Kind::Sign('=' | ':'))));
     match value_at(tokens, at) {
-        Some((value, next)) => read_rest(tokens, kernel, value, next, readings),
+        Some((value, next)) => {
+            let next = read_rest(tokens, kernel, value, next, (*end, at), readings);
+            go_on(used, next)
+        }
         None if matches!(tokens.kind(at), Some(Kind::Malformed | Kind::Number)) => {
             readings.add_unusable(kernel);
-            at + 1
+            go_on(used, at + 1)
         }
         None => {
             if names.len() == 1
-                && let Some(value) = value_before(tokens, start, free_from)
+                && let Some((value, from)) = value_before(tokens, start, free_from)
             {
                 readings.add(kernel, value);
+                used.mark(from, start);
+            } else if says_equal && name_at(tokens, at).is_none() {
+                readings.add_unusable(kernel);
             }
             *end
         }
@@ -207,35 +189,78 @@ fn just_beyond(kernel: Kernel, limit: Measure) -> Measure {
     if matches!(kernel.bound(), crate::Bound::AtLeast(_)) { below } else { above }
 }
 
-/// What may follow a value: a second one after a range, an uncertainty or a change.
-fn read_rest(tokens: &Tokens<'_>, kernel: Kernel, value: Measure, next: usize, readings: &mut Readings) -> usize {
-    let second = |at: usize| value_at(tokens, skip_connectors(tokens, at));
-    if tokens.is_sign(next, '±')
-        && let Some((by, end)) = second(next + 1)
+/// What may follow a value: a second one after a range, an uncertainty or a change. What follows and is none of it, and no
+/// clean end either, makes the value unusable.
+fn read_rest(
+    tokens: &Tokens<'_>,
+    kernel: Kernel,
+    value: Measure,
+    next: usize,
+    (from, value_from): (usize, usize),
+    readings: &mut Readings,
+) -> usize {
+    let limit = Some(kernel.bound().limit());
+    let clean = |at: usize| {
+        value_at(tokens, skip_connectors(tokens, at)).filter(|(_, end)| broken_end(tokens, *end, limit).is_none())
+    };
+    let plus_minus = if tokens.is_sign(next, '±') {
+        1
+    } else if tokens.is_sign(next, '+') && tokens.is_sign(next + 1, '-') {
+        2
+    } else if tokens.is_sign(next, '+') && tokens.is_sign(next + 1, '/') && tokens.is_sign(next + 2, '-') {
+        3
+    } else {
+        0
+    };
+    if plus_minus > 0
+        && let Some((by, end)) = clean(next + plus_minus)
     {
         let (low, high) = value.spread(by);
         readings.add(kernel, low);
         readings.add(kernel, high);
         return end;
     }
-    // 0.96-0.98, 0.96..0.98: both ends.
+    // 0.96-0.98: both ends.
     let is_range = tokens.is_sign(next, '-') && tokens.kind(next + 1) == Some(Kind::Number);
-    if is_range && let Some((high, end)) = second(next + 1) {
+    if is_range && let Some((high, end)) = clean(next + 1) {
         readings.add(kernel, value);
         readings.add(kernel, high);
         return end;
     }
-    // "from 0.99 to 0.90", "0.99 → 0.90", "was 0.90, now 0.98": the later one counts.
-    let is_arrow = tokens.is_sign(next, '→') || tokens.is_sign(next, '-') && tokens.is_sign(next + 1, '>');
-    let later = next + usize::from(tokens.is_sign(next, ','));
-    let is_change = is_arrow || tokens.word(next) == "to" || ["now", "then"].contains(&tokens.word(later));
-    let after_arrow = if is_arrow && tokens.is_sign(next, '-') { next + 2 } else { later + 1 };
-    if is_change && let Some((latest, end)) = second(after_arrow) {
-        readings.add(kernel, latest);
+    if let Some((latest, end)) = changed(tokens, next, (from, value_from)).and_then(clean) {
+        return read_rest(tokens, kernel, latest, end, (next, next), readings);
+    }
+    if let Some(end) = broken_end(tokens, next, limit) {
+        readings.add_unusable(kernel);
         return end;
+    }
+    // "0.974 required": the rule, not a reading.
+    let behind = tokens.kind(next + 1);
+    if Some(value) == limit
+        && is_word(List::Limit, tokens.word(next))
+        && matches!(behind, None | Some(Kind::Stop(_) | Kind::Sign(',' | ')')))
+    {
+        readings.add_unusable(kernel);
+        return next + 1;
     }
     readings.add(kernel, value);
     next
+}
+
+/// "from 0.99 to 0.90", "0.99 → 0.90", "was 0.90, now 0.98": where the later value stands, which counts. "0.5 to 0.05" is
+/// a range unless it says "from".
+pub(super) fn changed(tokens: &Tokens<'_>, next: usize, (from, value_from): (usize, usize)) -> Option<usize> {
+    if tokens.is_sign(next, '→') {
+        return Some(next + 1);
+    }
+    if tokens.is_sign(next, '-') && tokens.is_sign(next + 1, '>') {
+        return Some(next + 2);
+    }
+    let later = next + usize::from(tokens.is_sign(next, ','));
+    let says = |word: &str| (from..value_from).any(|at| tokens.word(at) == word);
+    let is_change = tokens.word(next) == "to" && says("from")
+        || ["now", "then"].contains(&tokens.word(later)) && (says("was") || says("from"));
+    is_change.then_some(later + 1)
 }
 
 /// "threshold for Φζ", "minimum Φζ": the number behind is no reading.
@@ -249,7 +274,7 @@ fn is_limit_before(tokens: &Tokens<'_>, start: usize, free_from: usize) -> bool 
     is_direct || at < start && is_word(List::Limit, before)
 }
 
-fn skip_connectors(tokens: &Tokens<'_>, from: usize) -> usize {
+pub(super) fn skip_connectors(tokens: &Tokens<'_>, from: usize) -> usize {
     let mut at = from;
     let limit = from + 10;
     while at < limit {
@@ -270,11 +295,13 @@ fn skip_connectors(tokens: &Tokens<'_>, from: usize) -> usize {
     at
 }
 
-/// The end of a bracket without a number, such as "(coherence)".
+/// The end of a bracket without a number, such as "(coherence)", or with a threshold, such as "(≥ 0.974)".
 fn gloss_end(tokens: &Tokens<'_>, open: usize) -> Option<usize> {
+    let is_limit = is_word(List::Limit, tokens.word(open + 1)) || comparison_at(tokens, open + 1).is_some();
     for at in open + 1..open + 8 {
         match tokens.kind(at)? {
             Kind::Sign(')') => return Some(at + 1),
+            Kind::Number if is_limit => {}
             Kind::Number | Kind::Malformed | Kind::Stop(_) => return None,
             _ => {}
         }
@@ -298,96 +325,8 @@ fn comparison_at(tokens: &Tokens<'_>, at: usize) -> Option<(bool, usize)> {
     }
 }
 
-/// A value at this token: a decimal, a percentage, a fraction, or a number in words.
-pub(super) fn value_at(tokens: &Tokens<'_>, at: usize) -> Option<(Measure, usize)> {
-    let negative = tokens.is_sign(at, '-') && tokens.touches_next(at);
-    let from = at + usize::from(negative || tokens.is_sign(at, '+'));
-    let (value, next) = match tokens.kind(from)? {
-        Kind::Number => (tokens.decimal(from)?, from + 1),
-        Kind::Word => in_words(tokens, from)?,
-        _ => return None,
-    };
-    let value = if negative { Measure::ZERO.spread(value).0 } else { value };
-    if tokens.is_sign(next, '%') {
-        return Some((value.percent(), next + 1));
-    }
-    if tokens.is_sign(next, '‰') {
-        return Some((value.permille(), next + 1));
-    }
-    let is_percent = ["percent", "pct", "prozent", "pourcent", "procent"].contains(&tokens.word(next));
-    if is_percent {
-        return Some((value.percent(), next + 1));
-    }
-    let is_two_words = [("per", "cent"), ("pour", "cent"), ("por", "ciento"), ("por", "cento")]
-        .contains(&(tokens.word(next), tokens.word(next + 1)));
-    if is_two_words {
-        return Some((value.percent(), next + 2));
-    }
-    if tokens.is_sign(next, '/') {
-        if tokens.str(next + 1) == "100" {
-            return Some((value.percent(), next + 2));
-        }
-        // 19/20; "0.98/0.974" is a value beside its threshold.
-        if let (false, Some(numerator), Some(denominator)) =
-            (tokens.str(from).contains(['.', ',']), tokens.count(from), tokens.count(next + 1))
-            && numerator <= denominator
-            && denominator > 1
-        {
-            return Some((Measure::ratio(numerator, denominator)?, next + 2));
-        }
-    }
-    Some((value, next))
-}
-
-/// "zero point nine seven four", "ninety-seven point four percent".
-fn in_words(tokens: &Tokens<'_>, from: usize) -> Option<(Measure, usize)> {
-    let digit = |at: usize| DIGIT_WORDS.iter().position(|word| *word == tokens.word(at));
-    let mut at = from;
-    let mut written = match TENS_WORDS.iter().position(|word| !word.is_empty() && *word == tokens.word(at)) {
-        Some(tens) => {
-            at += 1;
-            let unit_at = at + usize::from(tokens.is_sign(at, '-'));
-            let unit = digit(unit_at).filter(|unit| *unit > 0);
-            if unit.is_some() {
-                at = unit_at + 1;
-            }
-            (tens * 10 + unit.unwrap_or(0)).to_string()
-        }
-        None => match tokens.word(at) {
-            "nought" | "oh" => {
-                at += 1;
-                "0".to_owned()
-            }
-            "point" if digit(at + 1).is_some() => "0".to_owned(),
-            teen if TEEN_WORDS.contains(&teen) => {
-                at += 1;
-                (11 + TEEN_WORDS.iter().position(|word| *word == teen).unwrap_or(0)).to_string()
-            }
-            _ => {
-                let unit = digit(at)?;
-                at += 1;
-                // "Φζ is one of five": only a fraction, a percentage or zero is a value.
-                let goes_on = ["point", "percent", "per"].contains(&tokens.word(at)) || tokens.is_sign(at, '%');
-                if unit != 0 && !goes_on {
-                    return None;
-                }
-                unit.to_string()
-            }
-        },
-    };
-    if tokens.word(at) == "point" && digit(at + 1).is_some() {
-        written.push('.');
-        at += 1;
-        while let Some(next) = digit(at) {
-            written.push_str(&next.to_string());
-            at += 1;
-        }
-    }
-    Some((Measure::parse(&written)?, at))
-}
-
 /// "0.974 for Φζ": a number directly before the name that belongs to no other.
-fn value_before(tokens: &Tokens<'_>, start: usize, free_from: usize) -> Option<Measure> {
+fn value_before(tokens: &Tokens<'_>, start: usize, free_from: usize) -> Option<(Measure, usize)> {
     let mut at = start;
     while at > free_from
         && (["for", "on", "in", "as", "fur", "pour"].contains(&tokens.word(at - 1)) || tokens.is_sign(at - 1, '='))
@@ -397,5 +336,5 @@ fn value_before(tokens: &Tokens<'_>, start: usize, free_from: usize) -> Option<M
     let is_percent = at > free_from && tokens.is_sign(at - 1, '%');
     let number = at.checked_sub(1 + usize::from(is_percent)).filter(|number| *number >= free_from)?;
     let value = tokens.decimal(number)?;
-    Some(if is_percent { value.percent() } else { value })
+    Some((if is_percent { value.percent() } else { value }, number))
 }

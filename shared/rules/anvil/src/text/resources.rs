@@ -1,6 +1,9 @@
 //! Shares of resources in use: each, the sum of one resource's users, and all together.
 
-use super::token::{Kind, Tokens};
+use super::{
+    leftover::Used,
+    token::{Kind, Tokens},
+};
 use crate::{assessment::Reason, load::COMBINED, measure::Measure};
 
 const RESOURCES: [(&str, &str); 12] = [
@@ -22,11 +25,12 @@ const RESOURCES: [(&str, &str); 12] = [
 const HIGHEST_SHARE: Measure = Measure::thousandths(900);
 
 /// Judges the shares that the text gives, such as "CPU 85%" or "60% of memory".
-pub(super) fn judge(tokens: &Tokens<'_>) -> Vec<Reason> {
+pub(super) fn judge(tokens: &Tokens<'_>, used_numbers: &mut Used) -> Vec<Reason> {
     let mut used: Vec<(&str, Vec<Measure>)> = Vec::new();
     for at in 0..tokens.len() {
         let Some((_, name)) = RESOURCES.iter().find(|(word, _)| *word == tokens.word(at)) else { continue };
-        let Some(share) = share_at(tokens, at) else { continue };
+        let Some((share, number)) = share_at(tokens, at) else { continue };
+        used_numbers.mark(number, number + 1);
         let shares = std::iter::repeat_n(share, users(tokens, at));
         match used.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => known.extend(shares),
@@ -74,7 +78,7 @@ fn users(tokens: &Tokens<'_>, at: usize) -> usize {
 }
 
 /// "CPU (is at) 85 %" or "85 % (of the) CPU". Only percentages: other units say nothing without their limits.
-fn share_at(tokens: &Tokens<'_>, at: usize) -> Option<Measure> {
+fn share_at(tokens: &Tokens<'_>, at: usize) -> Option<(Measure, usize)> {
     let mut behind = at + 1;
     while behind < at + 5
         && (matches!(tokens.kind(behind), Some(Kind::Sign('=' | ':')))
@@ -83,12 +87,12 @@ fn share_at(tokens: &Tokens<'_>, at: usize) -> Option<Measure> {
         behind += 1;
     }
     if tokens.is_sign(behind + 1, '%') {
-        return tokens.decimal(behind).map(Measure::percent);
+        return tokens.decimal(behind).map(|share| (share.percent(), behind));
     }
     let mut before = at;
     while before > 0 && at - before < 3 && ["of", "the", "its"].contains(&tokens.word(before - 1)) {
         before -= 1;
     }
     let number = before.checked_sub(2).filter(|_| tokens.is_sign(before - 1, '%'))?;
-    tokens.decimal(number).map(Measure::percent)
+    tokens.decimal(number).map(|share| (share.percent(), number))
 }

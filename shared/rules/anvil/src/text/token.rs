@@ -29,7 +29,12 @@ pub(super) struct Token {
 pub(super) struct Tokens<'a> {
     pub(super) text: &'a str,
     list: Vec<Token>,
+    /// The sentence of each token: its first token, and the one behind its last.
+    sentences: Vec<(usize, usize)>,
 }
+
+/// A sentence has at most so many tokens; what is longer is cut, so that reading stays linear.
+const LONGEST_SENTENCE: usize = 400;
 
 impl<'a> Tokens<'a> {
     pub(super) fn of(text: &'a str) -> Self {
@@ -39,6 +44,7 @@ impl<'a> Tokens<'a> {
             let next = text.get(at + character.len_utf8()..).and_then(|rest| rest.chars().next());
             let (kind, length) = match character {
                 '\n' | '\r' | ';' | '!' | '?' => (Kind::Stop(character), character.len_utf8()),
+                '.' if dots_before_digit(text, at) > 1 => (Kind::Sign('…'), dots_before_digit(text, at)),
                 '.' if !next.is_some_and(|next| next.is_ascii_digit()) => (Kind::Stop('.'), 1),
                 _ if character.is_whitespace() => {
                     at += character.len_utf8();
@@ -51,7 +57,8 @@ impl<'a> Tokens<'a> {
             list.push(Token { kind, start: at, end: at + length });
             at += length;
         }
-        Self { text, list }
+        let sentences = sentences(&list);
+        Self { text, list, sentences }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -87,11 +94,11 @@ impl<'a> Tokens<'a> {
 
     /// The first token of the sentence that holds this one, and the one that ends it.
     pub(super) fn sentence(&self, index: usize) -> (usize, usize) {
-        let is_stop = |token: &Token| matches!(token.kind, Kind::Stop(_));
-        let before = self.list.get(..index).unwrap_or_default();
-        let start = before.iter().rposition(is_stop).map_or(0, |stop| stop + 1);
-        let rest = self.list.get(index..).unwrap_or_default();
-        (start, rest.iter().position(is_stop).map_or(self.len(), |stop| index + stop))
+        self.sentences.get(index).copied().unwrap_or_else(|| {
+            let is_stopped = matches!(self.list.last().map(|token| token.kind), None | Some(Kind::Stop(_)));
+            let start = self.sentences.last().filter(|_| !is_stopped).map_or(self.len(), |last| last.0);
+            (start, self.len())
+        })
     }
 
     /// Whether the sentence asks: it ends with a question mark.
@@ -115,6 +122,28 @@ impl<'a> Tokens<'a> {
             _ => None,
         }
     }
+}
+
+fn sentences(list: &[Token]) -> Vec<(usize, usize)> {
+    let mut sentences = vec![(0, list.len()); list.len()];
+    let mut start = 0;
+    for (index, token) in list.iter().enumerate() {
+        let is_end = matches!(token.kind, Kind::Stop(_));
+        if is_end || index + 1 - start >= LONGEST_SENTENCE || index + 1 == list.len() {
+            let end = if is_end { index } else { index + 1 };
+            sentences[start..=index].fill((start, end));
+            start = index + 1;
+        }
+    }
+    sentences
+}
+
+/// How many dots stand in a row before a digit: "0.05...0.5" is no end of a sentence.
+fn dots_before_digit(text: &str, at: usize) -> usize {
+    const MOST: usize = 8;
+    let rest = text.as_bytes().get(at..).unwrap_or_default();
+    let dots = rest.iter().take(MOST).take_while(|byte| **byte == b'.').count();
+    if rest.get(dots).is_some_and(u8::is_ascii_digit) { dots } else { 0 }
 }
 
 fn is_letter(character: char) -> bool {
@@ -147,7 +176,7 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
     }
     let runs_on = bytes.get(end) == Some(&b'.') && is_digit(end + 1);
     let rest = text.get(end..).and_then(|rest| rest.chars().next());
-    if runs_on || rest.is_some_and(|next| is_letter(next) && next.is_ascii()) {
+    if runs_on || rest.is_some_and(|next| is_letter(next) && next < '\u{1100}') {
         let length = run(text, at, |of| of.is_alphanumeric() || of == '.');
         let stop = text.get(at..at + length).unwrap_or_default();
         return (Kind::Malformed, stop.trim_end_matches('.').len());
