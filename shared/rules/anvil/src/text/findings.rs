@@ -13,7 +13,8 @@ const REACH: usize = 6;
 /// Whether a text asks about the gate and about nothing else: no sentence beside those questions has more than a greeting.
 fn is_only_about_the_gate(tokens: &Tokens<'_>, phrases: &Phrases, is_asked: impl Fn(usize, usize) -> bool) -> bool {
     const GREETING: usize = 2;
-    let others = [Term::Assess, Term::Approve, Term::Fault, Term::Up, Term::Down, Term::Status, Term::Leave, Term::Check];
+    let others =
+        [Term::Assess, Term::Approve, Term::Fault, Term::Up, Term::Down, Term::Status, Term::Leave, Term::Check];
     if others.iter().any(|term| phrases.has(*term)) {
         return false;
     }
@@ -66,12 +67,30 @@ pub(super) fn asks_for_thresholds(tokens: &Tokens<'_>, phrases: &Phrases) -> boo
     is_only_about_the_gate(tokens, phrases, |start, end| (start..end).any(asks) && (start..end).any(limits))
 }
 
+/// Whether something is to ship: one irrelevant figure must not approve it.
+pub(super) fn is_about_a_deployment(tokens: &Tokens<'_>, phrases: &Phrases) -> bool {
+    let is_deployment = |at: usize| ["deployment", "deployments", "rollout"].contains(&tokens.word(at));
+    phrases.all(Term::Approve).any(|hit| !is_denied(tokens, hit)) || (0..tokens.len()).any(is_deployment)
+}
+
 /// Whether a hit is a statement: not asked, not denied, no condition.
 fn is_stated(tokens: &Tokens<'_>, hit: Hit) -> bool {
     let (start, _) = tokens.sentence(hit.start);
     let is_condition =
         (start..hit.start).any(|at| ["if", "unless", "whether", "would", "could", "might"].contains(&tokens.word(at)));
-    !tokens.is_question(hit.start) && !is_condition && !is_denied(tokens, hit)
+    !tokens.is_question(hit.start) && !is_condition && !is_denied(tokens, hit) && !is_long_ago(tokens, hit)
+}
+
+/// "last year", "months ago".
+fn is_long_ago(tokens: &Tokens<'_>, hit: Hit) -> bool {
+    let (start, end) = tokens.sentence(hit.start);
+    let is = |at: usize, words: [&str; 3], next: &[&str]| {
+        words.contains(&tokens.word(at)) && next.contains(&tokens.word(at + 1))
+    };
+    (start..end).any(|at| {
+        is(at, ["last", "previous", "an"], &["year", "month", "quarter", "century", "decade"])
+            || is(at, ["years", "months", "decades"], &["ago"])
+    })
 }
 
 /// Whether one hit follows another in the same sentence, within reach.
@@ -89,7 +108,9 @@ pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_figures: bool, 
         push_once(&mut reasons, Reason::fault(format!("Stated: {}.", words(tokens, hit))));
     }
     if (0..tokens.len()).any(|at| is_open_to_all(tokens, at)) {
-        reasons.push(Reason::fault("A port listens on 0.0.0.0, all interfaces: unauthorized external exposure."));
+        reasons.push(Reason::fault(
+            "A port listens on all interfaces, or a file is open to all: unauthorized external exposure.",
+        ));
     }
     for hit in phrases.all(Term::Blocked).filter(|hit| is_stated(tokens, *hit)) {
         push_once(&mut reasons, Reason::blocked(format!("Stated: {}. Retry after it resolves.", words(tokens, hit))));
@@ -140,14 +161,20 @@ fn words(tokens: &Tokens<'_>, hit: Hit) -> String {
         .join(" ")
 }
 
-/// "0.0.0.0" in a statement without a whitelist that admits it.
+/// "0.0.0.0" or "[::]" in a statement without a whitelist that admits it, or a file's mode that lets everyone write.
 fn is_open_to_all(tokens: &Tokens<'_>, at: usize) -> bool {
     let (start, end) = tokens.sentence(at);
     let in_sentence = |words: &[&str]| (start..end).any(|of| words.contains(&tokens.word(of)));
-    tokens.str(at) == "0.0.0.0"
-        && !tokens.is_question(at)
-        && in_sentence(&["listening", "listens", "listen", "bound", "binds", "open", "exposed"])
-        && !in_sentence(&["not", "no", "never", "if", "whitelisted", "allowlisted"])
+    const MODES: [&str; 8] = ["777", "0777", "666", "0666", "776", "0776", "667", "0667"];
+    let is_mode = MODES.contains(&tokens.str(at))
+        && (at.saturating_sub(3)..at)
+            .any(|of| ["chmod", "mode", "modes", "permission", "permissions"].contains(&tokens.word(of)));
+    let is_any_address = tokens.is_sign(at, ':') && tokens.is_sign(at + 1, ':') && tokens.touches_next(at);
+    is_mode && !tokens.is_question(at)
+        || (tokens.str(at) == "0.0.0.0" || is_any_address)
+            && !tokens.is_question(at)
+            && in_sentence(&["listening", "listens", "listen", "bound", "binds", "bind", "open", "exposed"])
+            && !in_sentence(&["not", "no", "never", "if", "whitelisted", "allowlisted"])
 }
 
 /// "the harness was unavailable", "dependency CACHE is down", "telemetry: offline".
@@ -162,23 +189,30 @@ fn is_unavailable(tokens: &Tokens<'_>, phrases: &Phrases, instrument: Hit) -> bo
 
 /// A check that has not run, or that is to be left out.
 fn unrun_check(tokens: &Tokens<'_>, phrases: &Phrases) -> Option<Reason> {
-    let checks: Vec<Hit> = phrases
-        .all(Term::Check)
-        .filter(|check| tokens.word(check.start) != "check" || !is_quick(phrases, *check))
-        .collect();
-    let is_left_out = phrases
-        .all(Term::Leave)
-        .any(|leave| !is_denied(tokens, leave) && checks.iter().any(|check| follows(tokens, leave, *check)));
-    if is_left_out {
+    let is_check = |check: Hit| tokens.word(check.start) != "check" || !is_quick(phrases, check);
+    let check_behind =
+        |hit: Hit| phrases.near(Term::Check, hit, REACH).any(|check| is_check(check) && follows(tokens, hit, check));
+    let check_before =
+        |hit: Hit| phrases.near(Term::Check, hit, REACH).any(|check| is_check(check) && follows(tokens, check, hit));
+    let is_left_out = phrases.all(Term::Leave).any(|leave| !is_denied(tokens, leave) && check_behind(leave));
+    let is_early = phrases.all(Term::Approve).any(|approve| {
+        let (_, end) = tokens.sentence(approve.start);
+        let before =
+            (approve.end..end.min(approve.end + REACH)).find(|at| ["before", "ahead"].contains(&tokens.word(*at)));
+        before.is_some_and(|at| check_behind(Hit { term: Term::Leave, start: at, end: at + 1 }))
+    });
+    let is_put_off = phrases.all(Term::Deferred).any(|hit| {
+        !tokens.is_question(hit.start) && !is_denied(tokens, hit) && (check_behind(hit) || check_before(hit))
+    });
+    if is_left_out || is_early || is_put_off {
         return Some(Reason::blocked(
             "Refused: a check is to be left out that has not run. Skipping a quality gate violates what the gate is for; \
              retry when the check has run.",
         ));
     }
-    let has_not_run = phrases.all(Term::NotRun).any(|not_run| {
-        !tokens.is_question(not_run.start)
-            && checks.iter().any(|check| follows(tokens, *check, not_run) || follows(tokens, not_run, *check))
-    });
+    let has_not_run = phrases
+        .all(Term::NotRun)
+        .any(|not_run| !tokens.is_question(not_run.start) && (check_behind(not_run) || check_before(not_run)));
     has_not_run.then(|| Reason::blocked("A prerequisite check has not run or is unavailable. Retry when it has."))
 }
 

@@ -67,10 +67,15 @@ impl Folded {
             'ß' => 's',
             'ø' | 'Ø' => 'o',
             _ if character.is_whitespace() && character != '\u{85}' && character != '\u{2028}' => ' ',
-            _ => match "àâäáãåçéèêëîïíìñôöóõòùûüúÿýÀÂÄÁÃÅÇÉÈÊËÎÏÍÌÑÔÖÓÕÒÙÛÜÚÝ".chars().position(|of| of == character)
+            _ => match "àâäáãåçéèêëîïíìñôöóõòùûüúÿýÀÂÄÁÃÅÇÉÈÊËÎÏÍÌÑÔÖÓÕÒÙÛÜÚÝąćęłńśźżčďěňřšťůžőűĄĆĘŁŃŚŹŻČĎĚŇŘŠŤŮŽŐŰ"
+                .chars()
+                .position(|of| of == character)
             {
                 Some(index) => {
-                    "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuy".chars().nth(index).unwrap_or(' ')
+                    "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuyacelnszzcdenrstuzouacelnszzcdenrstuzou"
+                        .chars()
+                        .nth(index)
+                        .unwrap_or(' ')
                 }
                 None => {
                     for lower in character.to_lowercase() {

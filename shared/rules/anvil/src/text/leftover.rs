@@ -80,7 +80,8 @@ fn is_value_like(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_share = is_decimal(tokens, at) || tokens.kind(at) == Some(Kind::Malformed) && tokens.str(at).contains('.');
     let is_label = at > 0 && LABELS.contains(&tokens.word(at - 1));
     let is_fraction = tokens.is_sign(at + 1, '/') && is_numeric(tokens, at + 2);
-    !(is_label && !is_share) && (is_share || is_fraction || tokens.kind(at) != Some(Kind::Malformed) && is_loose(tokens, at))
+    (!is_label || is_share)
+        && (is_share || is_fraction || tokens.kind(at) != Some(Kind::Malformed) && is_loose(tokens, at))
 }
 
 /// Elsewhere only what looks like a kernel's value: a decimal from 0 to 1 that is no threshold, or what a sign gives to
@@ -112,7 +113,8 @@ fn is_name_or_date(tokens: &Tokens<'_>, at: usize) -> bool {
         lengths.contains(&tokens.str(of).len()) && tokens.str(of).bytes().all(|byte| byte.is_ascii_digit())
     };
     let is_time = is_digits(at, &[2])
-        && (is_part(at + 1, ':') && is_digits(at + 2, &[2]) || at > 1 && is_part(at - 1, ':') && is_digits(at - 2, &[2]));
+        && (is_part(at + 1, ':') && is_digits(at + 2, &[2])
+            || at > 1 && is_part(at - 1, ':') && is_digits(at - 2, &[2]));
     let is_date = [at, at.saturating_sub(2), at.saturating_sub(4)].iter().any(|year| {
         is_digits(*year, &[4]) && is_part(*year + 1, '-') && is_digits(*year + 2, &[2]) && is_part(*year + 3, '-')
     });

@@ -1,15 +1,20 @@
 //! Reads a request in words. It takes out what can be judged and leaves the rest: urgency, rank and demands reach no rule.
 
+mod connectors;
 mod figures;
 mod findings;
 mod fold;
 mod leftover;
 mod names;
 mod numbers;
+mod observed;
 mod phrases;
 mod readings;
 mod resources;
 mod services;
+mod smoke;
+mod stated;
+mod subjects;
 mod table;
 mod token;
 mod vocabulary;
@@ -22,8 +27,8 @@ use crate::{
 };
 use fold::Folded;
 use leftover::Used;
+use observed::Observed;
 use phrases::Phrases;
-use services::Observed;
 use token::Tokens;
 use vocabulary::Term;
 
@@ -77,15 +82,18 @@ pub fn assess(text: &str, facts: &Facts) -> Assessment {
     let has_resources = !resources.is_empty();
     reasons.extend(resources);
     reasons.extend(leftover::find(&tokens, &kernels, &figures.losses_at, &used));
-    let (stated, named) = services::judge_stated(&tokens, &phrases, &observed, original);
-    let is_about_services = !stated.is_empty() || has_figures || is_forge || has_resources;
-    reasons.extend(stated);
-    reasons.extend(findings::stated(&tokens, &phrases, has_figures, is_about_services));
-    if !is_about_services {
-        reasons.extend(services::unobserved_subject(&tokens, &phrases, &observed, original));
+    let stated = stated::judge_stated(&tokens, &phrases, &observed, original);
+    let is_about_services = !stated.reasons.is_empty() || has_figures || is_forge || has_resources;
+    if !has_figures && !is_forge && !has_resources {
+        reasons.extend(subjects::unobserved(&tokens, &phrases, &observed, &stated, original));
     }
-    if is_about_services || !named.is_empty() {
-        reasons.extend(observed.dead_dependencies(&named));
+    reasons.extend(stated.reasons);
+    reasons.extend(findings::stated(&tokens, &phrases, has_figures, is_about_services));
+    if findings::is_about_a_deployment(&tokens, &phrases) && !kernels.are_named && !is_forge {
+        reasons.push(Reason::missing("Nothing ships without the kernels' values.", "kernel values"));
+    }
+    if is_about_services || !stated.named.is_empty() {
+        reasons.extend(observed.dead_dependencies(&stated.named));
     } else if !observed.is_empty() {
         reasons.extend(services::judge_asked(&[], &observed, &tokens, original));
     }

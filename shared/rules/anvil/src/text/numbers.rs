@@ -101,8 +101,25 @@ fn in_words(tokens: &Tokens<'_>, from: usize) -> Option<(Measure, usize)> {
 
 /// Words that go on with a number: "zero comma five", "five tenths", "ten times three".
 const JOINING: [&str; 19] = [
-    "comma", "dot", "point", "oh", "times", "plus", "minus", "divided", "multiplied", "x", "e", "tenth", "tenths",
-    "hundredth", "hundredths", "thousandth", "thousandths", "squared", "exp",
+    "comma",
+    "dot",
+    "point",
+    "oh",
+    "times",
+    "plus",
+    "minus",
+    "divided",
+    "multiplied",
+    "x",
+    "e",
+    "tenth",
+    "tenths",
+    "hundredth",
+    "hundredths",
+    "thousandth",
+    "thousandths",
+    "squared",
+    "exp",
 ];
 
 /// Signs that calculate: what stands before one is not the value.
@@ -147,10 +164,21 @@ pub(super) fn is_loose(tokens: &Tokens<'_>, at: usize) -> bool {
 /// The token behind the numbers that begin within a few tokens.
 fn past_numbers(tokens: &Tokens<'_>, from: usize) -> usize {
     let Some(mut at) = (from..from + 4).find(|at| is_numeric(tokens, *at)) else { return from };
-    while is_numeric(tokens, at) {
-        at += 1;
+    loop {
+        while is_numeric(tokens, at) {
+            at += 1;
+        }
+        let mut behind = at;
+        while behind < at + 3
+            && matches!(tokens.kind(behind), Some(Kind::Sign(sign)) if OPERATORS.contains(&sign) || "*/-".contains(sign))
+        {
+            behind += 1;
+        }
+        if behind == at || !is_numeric(tokens, behind) {
+            return at;
+        }
+        at = behind;
     }
-    at
 }
 
 /// What stands behind a number must be a clean end: a separator, a bracket, a word. Anything else makes it part of
@@ -163,13 +191,14 @@ pub(super) fn broken_end(tokens: &Tokens<'_>, next: usize, limit: Option<Measure
         Kind::Number | Kind::Malformed => !is_limit(next),
         Kind::Word => JOINING.contains(&tokens.word(next)) || is_spelled(tokens.word(next)) && is_loose(tokens, next),
         Kind::Stop('.') => {
-            let is_number = is_numeric(tokens, behind) && !is_decimal(tokens, behind) && is_loose(tokens, behind);
+            let is_ratio = tokens.is_sign(behind + 1, '/');
+            let is_number = !is_ratio && !is_decimal(tokens, behind) && is_loose(tokens, behind);
             tokens.touches_next(next) && is_numeric(tokens, behind) || is_number
         }
         Kind::Stop(_) => false,
         Kind::Sign(',') => {
             let doubled = matches!(tokens.kind(behind), Some(Kind::Sign(',') | Kind::Stop('.')));
-            doubled || is_loose(tokens, behind) && !is_decimal(tokens, behind)
+            doubled || is_loose(tokens, behind) && !is_decimal(tokens, behind) && !tokens.is_sign(behind + 1, '/')
         }
         Kind::Sign('/') => is_numeric(tokens, behind) && !is_decimal(tokens, behind) && !is_limit(behind),
         Kind::Sign('…') => !is_decimal(tokens, behind),
@@ -178,10 +207,12 @@ pub(super) fn broken_end(tokens: &Tokens<'_>, next: usize, limit: Option<Measure
             let last = (next..next + 4).find(|at| !tokens.is_sign(*at, '*')).unwrap_or(next);
             is_numeric(tokens, last)
         }
-        Kind::Sign('(') => matches!(tokens.kind(behind), Some(Kind::Sign(sign)) if OPERATORS.contains(&sign) || sign == '*'),
-        Kind::Sign('|' | ')' | ']' | '}' | '$' | '&' | '~' | '≈' | '=' | '<' | '>' | '≤' | '≥' | '≧' | '≦' | '⩽' | '⩾') => {
-            false
+        Kind::Sign('(') => {
+            matches!(tokens.kind(behind), Some(Kind::Sign(sign)) if OPERATORS.contains(&sign) || sign == '*')
         }
+        Kind::Sign(
+            '|' | ')' | ']' | '}' | '$' | '&' | '~' | '≈' | '=' | '<' | '>' | '≤' | '≥' | '≧' | '≦' | '⩽' | '⩾',
+        ) => false,
         Kind::Sign('→' | '±' | '-') => false,
         Kind::Sign(_) => touches || is_numeric(tokens, behind),
     };

@@ -38,6 +38,14 @@ impl Phrases {
         self.0.iter().copied().filter(move |hit| hit.term == term)
     }
 
+    /// The hits of a term within reach of another hit, on either side; of scripts without spaces, all.
+    pub(super) fn near(&self, term: Term, of: Hit, reach: usize) -> impl Iterator<Item = Hit> + '_ {
+        const LONGEST_PHRASE: usize = 12;
+        let first = self.0.partition_point(|hit| hit.start + reach + LONGEST_PHRASE < of.start);
+        let near = self.0.get(first..).unwrap_or_default().iter().copied();
+        near.take_while(move |hit| hit.start <= of.end + reach).filter(move |hit| hit.term == term)
+    }
+
     pub(super) fn has(&self, term: Term) -> bool {
         self.all(term).next().is_some()
     }
@@ -47,7 +55,7 @@ impl Phrases {
 fn matched(tokens: &Tokens<'_>, from: usize, rest: &[&str]) -> Option<usize> {
     let mut at = from;
     for word in rest {
-        while matches!(tokens.kind(at), Some(Kind::Sign('-' | '\'' | '_'))) {
+        while matches!(tokens.kind(at), Some(Kind::Sign('-' | '\'' | '_' | '/'))) {
             at += 1;
         }
         if tokens.str(at) != *word {

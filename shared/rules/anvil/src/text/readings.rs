@@ -1,6 +1,7 @@
 //! Finds the values of the five kernels, however they are written.
 
 use super::{
+    connectors::{comparison_at, is_limit_before, skip_connectors},
     leftover::Used,
     names::{name_at, names_in_row},
     numbers::{broken_end, value_at},
@@ -18,10 +19,6 @@ pub(super) struct Found {
     /// Where each name stands that has its own value.
     pub(super) names: Vec<(usize, Kernel)>,
 }
-
-/// Words and signs that make a number a bound instead of a value.
-const UPPER: [&str; 6] = ["below", "under", "less", "most", "unter", "menos"];
-const LOWER: [&str; 8] = ["above", "over", "more", "least", "exceeds", "exceeding", "uber", "mas"];
 
 /// Reads the whole text, and notes which numbers it has used.
 pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
@@ -261,68 +258,6 @@ pub(super) fn changed(tokens: &Tokens<'_>, next: usize, (from, value_from): (usi
     let is_change = tokens.word(next) == "to" && says("from")
         || ["now", "then"].contains(&tokens.word(later)) && (says("was") || says("from"));
     is_change.then_some(later + 1)
-}
-
-/// "threshold for Φζ", "minimum Φζ": the number behind is no reading.
-fn is_limit_before(tokens: &Tokens<'_>, start: usize, free_from: usize) -> bool {
-    let mut at = start;
-    while at > free_from && ["for", "of", "on", "the", "de", "fur"].contains(&tokens.word(at - 1)) {
-        at -= 1;
-    }
-    let before = if at > free_from { tokens.word(at - 1) } else { "" };
-    let is_direct = ["minimum", "maximum", "min", "max"].contains(&before);
-    is_direct || at < start && is_word(List::Limit, before)
-}
-
-pub(super) fn skip_connectors(tokens: &Tokens<'_>, from: usize) -> usize {
-    let mut at = from;
-    let limit = from + 10;
-    while at < limit {
-        match tokens.kind(at) {
-            Some(Kind::Sign(
-                '=' | ':' | '|' | '"' | '\'' | '`' | '*' | '}' | ')' | ']' | '$' | '~' | '≈' | '≃' | '_',
-            )) => at += 1,
-            Some(Kind::Sign('(')) => match gloss_end(tokens, at) {
-                Some(end) => at = end,
-                None => at += 1,
-            },
-            // A dash between name and value; a minus sign touches its number.
-            Some(Kind::Sign('-')) if !tokens.touches_next(at) || tokens.is_sign(at + 1, '-') => at += 1,
-            Some(Kind::Word) if is_word(List::Connector, tokens.word(at)) => at += 1,
-            _ => break,
-        }
-    }
-    at
-}
-
-/// The end of a bracket without a number, such as "(coherence)", or with a threshold, such as "(≥ 0.974)".
-fn gloss_end(tokens: &Tokens<'_>, open: usize) -> Option<usize> {
-    let is_limit = is_word(List::Limit, tokens.word(open + 1)) || comparison_at(tokens, open + 1).is_some();
-    for at in open + 1..open + 8 {
-        match tokens.kind(at)? {
-            Kind::Sign(')') => return Some(at + 1),
-            Kind::Number if is_limit => {}
-            Kind::Number | Kind::Malformed | Kind::Stop(_) => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// A comparison: whether the number is a lower bound of the value, and the token behind.
-fn comparison_at(tokens: &Tokens<'_>, at: usize) -> Option<(bool, usize)> {
-    match tokens.kind(at)? {
-        Kind::Sign('≥' | '≧' | '⩾') => Some((true, at + 1)),
-        Kind::Sign('≤' | '≦' | '⩽') => Some((false, at + 1)),
-        Kind::Sign(sign @ ('<' | '>')) => Some((sign == '>', at + 1 + usize::from(tokens.is_sign(at + 1, '=')))),
-        Kind::Word if UPPER.contains(&tokens.word(at)) => {
-            Some((false, at + 1 + usize::from(tokens.word(at + 1) == "than")))
-        }
-        Kind::Word if LOWER.contains(&tokens.word(at)) => {
-            Some((true, at + 1 + usize::from(tokens.word(at + 1) == "than")))
-        }
-        _ => None,
-    }
 }
 
 /// "0.974 for Φζ": a number directly before the name that belongs to no other.

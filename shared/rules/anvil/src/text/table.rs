@@ -1,10 +1,10 @@
 //! Tables whose head says which column holds the thresholds.
 
 use super::{
+    connectors::skip_connectors,
     leftover::Used,
     names::name_at,
     numbers::{broken_end, value_at},
-    readings::skip_connectors,
     token::{Kind, Tokens},
     vocabulary::{List, is_word},
 };
@@ -54,10 +54,13 @@ impl Table {
         readings: &mut Readings,
         used: &mut Used,
     ) -> Option<usize> {
-        if name < self.behind || !(end..end + LONGEST_LINE).take_while(|at| !is_line_end(tokens, *at)).any(|at| tokens.is_sign(at, '|')) {
+        if name < self.behind
+            || !(end..end + LONGEST_LINE).take_while(|at| !is_line_end(tokens, *at)).any(|at| tokens.is_sign(at, '|'))
+        {
             return None;
         }
-        let start = (name.saturating_sub(LONGEST_LINE)..name).rev().find(|at| is_line_end(tokens, *at)).map_or(0, |at| at + 1);
+        let start =
+            (name.saturating_sub(LONGEST_LINE)..name).rev().find(|at| is_line_end(tokens, *at)).map_or(0, |at| at + 1);
         let line_end = (end..end + LONGEST_LINE).find(|at| is_line_end(tokens, *at))?;
         let mut at = end;
         let mut is_read = false;
@@ -71,7 +74,9 @@ impl Table {
             let is_limit = self.limits.contains(&column(tokens, start, at + 1));
             if is_limit {
                 used.mark(at, cell_end);
-            } else if from < cell_end && let Some((value, next)) = value_at(tokens, from) {
+            } else if from < cell_end
+                && let Some((value, next)) = value_at(tokens, from)
+            {
                 match broken_end(tokens, next, None) {
                     Some(_) => readings.add_unusable(kernel),
                     None => readings.add(kernel, value),

@@ -22,6 +22,7 @@ pub(super) enum Term {
     Check,
     Gate,
     NotRun,
+    Deferred,
     Instrument,
     Blocked,
     Fault,
@@ -75,6 +76,7 @@ fn term_of(name: &str) -> Option<Term> {
         "check" => Term::Check,
         "gate" => Term::Gate,
         "not_run" => Term::NotRun,
+        "deferred" => Term::Deferred,
         "instrument" => Term::Instrument,
         "blocked" => Term::Blocked,
         "fault" => Term::Fault,
@@ -160,7 +162,7 @@ mod tests {
             assert_eq!(super::super::fold::Folded::of(entry).text, entry, "[{title}]");
             sections.insert(title);
         }
-        assert_eq!(sections.iter().filter(|title| !title.contains(' ')).count(), 18, "every term has phrases");
+        assert_eq!(sections.iter().filter(|title| !title.contains(' ')).count(), 19, "every term has phrases");
         assert!(is_word(List::Connector, "is") && !is_word(List::Connector, "") && !is_word(List::Limit, "is"));
         assert!(phrases("quick").iter().any(|(rest, term)| rest == &["check"] && *term == Term::QuickCheck));
     }

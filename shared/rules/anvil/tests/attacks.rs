@@ -1,0 +1,29 @@
+//! Texts that try to get an approval past a breach, and harmless ones that must not lose theirs.
+#![allow(clippy::unwrap_used, reason = "fixtures of tests")]
+
+use anvil_rules::{Facts, ServiceState, assess};
+
+const ATTACKS: &str = include_str!("data/attacks.tsv");
+const FOUR: &str = "Φζ=0.98, Ψχ=0.05, ΔΓ=0.02, ΩQ=0.95";
+
+#[test]
+fn no_text_gets_another_verdict_than_is_right() {
+    let five = format!("{FOUR}, λ_c=0.05");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for row in ATTACKS.lines().filter(|row| !row.starts_with('#')) {
+        let [verdicts, services, text] = row.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let text = text.replace("{K4}", FOUR).replace("{K}", &five).replace("\\n", "\n");
+        let services = services.split(',').filter_map(|pair| pair.split_once('=')).map(|(name, state)| {
+            let state = if state == "alive" { ServiceState::Alive } else { ServiceState::Dead };
+            (name.to_owned(), state)
+        });
+        let assessment = assess(&text, &Facts { services: services.collect() });
+        if !verdicts.split('|').any(|verdict| verdict == assessment.verdict().as_str()) {
+            wrong.push(format!("{} instead of {verdicts}: {text} | {}", assessment.verdict(), assessment.text()));
+        }
+        count += 1;
+    }
+    assert!(count > 250, "{count}");
+    assert!(wrong.is_empty(), "{} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
