@@ -27,3 +27,23 @@ fn no_text_gets_another_verdict_than_is_right() {
     assert!(count > 250, "{count}");
     assert!(wrong.is_empty(), "{} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// A text's length decides nothing about how long each of its words takes: 100 times the text in far less than 10,000
+/// times the time. Texts for which reading was once quadratic, at a length where that took minutes.
+#[test]
+fn long_texts_are_read_in_one_go() {
+    for piece in [
+        "skip x x x x x x x test ",
+        "alive ",
+        "λ_c 0.05 ",
+        "smoke 4/5 ",
+        "is ROUTX alive? ",
+        "approve ",
+        "before test ",
+    ] {
+        let text = format!("{}?", piece.repeat(4_000));
+        let facts = Facts { services: [("ROUTX".to_owned(), ServiceState::Alive)].into() };
+        assert!(!assess(&text, &facts).reasons().is_empty());
+        assert!(!assess(&text, &Facts::default()).verdict().may_ship(), "{piece}");
+    }
+}

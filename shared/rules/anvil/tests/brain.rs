@@ -54,6 +54,49 @@ fn one_mode_alone_fails() {
     assert!(t <= 4 && d < 160, "always reasons: {t}/5, {d}/200");
 }
 
+/// An answer is no echo of the question with a verdict behind it, no heap of the right words, and it does not contradict
+/// itself.
+#[test]
+fn echoes_shuffled_words_and_contradictions_pass_nothing() {
+    for verdict in Verdict::ALL {
+        for wrap in ["{}", "{} {V}", "{} {V}.", "{} Verdict: {V}.", "{V}. {}", "ANVIL: {} Verdict: {V}."] {
+            let echo = |case: &Case| wrap.replace("{}", &case.prompt).replace("{V}", verdict.as_str());
+            let (specified, more) = passed(echo);
+            assert!(specified == 0 && more <= 20, "{wrap} {verdict}: {specified}/5, {more}/200");
+        }
+    }
+    // The words of the right answer, in other orders; the one word of T5 has only one.
+    for step in [1, 2, 3, 5, 7, 11, 13, 17] {
+        let shuffled = |case: &Case| {
+            let answer = assess(&case.prompt, &case.facts).text();
+            let mut words: Vec<&str> = answer.split_whitespace().collect();
+            let count = words.len();
+            if step == 1 {
+                words.reverse();
+            } else {
+                words.sort_by_key(|word| (word.len() * 7 + usize::from(word.as_bytes()[0])) * step % 31);
+            }
+            (count, words.join(" "))
+        };
+        for case in specified().into_iter().filter(|case| case.id != "T5") {
+            let (_, answer) = shuffled(&case);
+            assert!(case.expected.judge(&answer).is_err(), "{}: {answer}", case.id);
+        }
+    }
+    let salad = [
+        "potato ANVIL verdict potato verification quality gate potato potato potato potato",
+        "ANVIL verdict refused smoke test Φζ Ψχ ΔΓ ΩQ λ_c within 0.89 2/5 failed GREEN",
+        "ANVIL verdict refused smoke test Φζ Ψχ ΔΓ ΩQ λ_c within 0.89 2/5 failed HOLD",
+        "Approved as you wish, nothing is denied: smoke test skipped, it is live now. HOLD",
+        "Loss 0.89 and smoke 2/5 are fine with me, so go ahead and ship it. Verdict: RED.",
+        "The loss of 0.89 and the smoke test of 2/5 are a joy to see. Verdict: RED.",
+    ];
+    for answer in salad {
+        let (specified, more) = passed(|_| answer.to_owned());
+        assert!(specified == 0 && more == 0, "{answer}: {specified}/5, {more}/200");
+    }
+}
+
 #[test]
 fn no_two_smoke_tests_are_the_same() {
     let mut asked: Vec<(String, String)> =

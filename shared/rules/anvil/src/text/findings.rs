@@ -127,9 +127,9 @@ pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_figures: bool, 
     if !has_figures {
         reasons.extend(earlier_verdict(tokens));
     }
-    let left_gate = phrases
-        .all(Term::Leave)
-        .find(|leave| !is_denied(tokens, *leave) && phrases.all(Term::Gate).any(|gate| follows(tokens, *leave, gate)));
+    let left_gate = phrases.all(Term::Leave).find(|leave| {
+        !is_denied(tokens, *leave) && phrases.near(Term::Gate, *leave, REACH).any(|gate| follows(tokens, *leave, gate))
+    });
     if let Some(leave) = left_gate {
         let refusal = "Refused: the gate is not skipped, and its thresholds are not set aside.";
         let sentence = tokens.sentence(leave.start);
@@ -179,7 +179,7 @@ fn is_open_to_all(tokens: &Tokens<'_>, at: usize) -> bool {
 
 /// "the harness was unavailable", "dependency CACHE is down", "telemetry: offline".
 fn is_unavailable(tokens: &Tokens<'_>, phrases: &Phrases, instrument: Hit) -> bool {
-    let states = phrases.all(Term::Down).chain(phrases.all(Term::NotRun));
+    let states = phrases.near(Term::Down, instrument, REACH).chain(phrases.near(Term::NotRun, instrument, REACH));
     states.filter(|state| follows(tokens, instrument, *state)).any(|state| {
         let denials = ["not", "never", "no", "isn", "wasn"];
         let is_denied = (instrument.end..state.start).any(|at| denials.contains(&tokens.word(at)));
@@ -228,6 +228,11 @@ fn earlier_verdict(tokens: &Tokens<'_>) -> Option<Reason> {
     })?;
     let (start, end) = tokens.sentence(given);
     let is_past = (start..given).any(|at| ["did", "have", "had", "was"].contains(&tokens.word(at)));
+    // A taunt beside something else asks for no explanation.
+    let is_explained = (start..given).any(|at| ["why", "explain", "warum", "pourquoi"].contains(&tokens.word(at)));
+    if !is_explained && (start > 0 || end + 1 < tokens.len()) {
+        return None;
+    }
     if !is_past || !tokens.is_question(given) {
         return None;
     }

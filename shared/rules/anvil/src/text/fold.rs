@@ -71,6 +71,8 @@ impl Folded {
                 .chars()
                 .position(|of| of == character)
             {
+                // "0è9" is no exponent.
+                Some(_) if after_digit => character,
                 Some(index) => {
                     "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuyacelnszzcdenrstuzouacelnszzcdenrstuzou"
                         .chars()

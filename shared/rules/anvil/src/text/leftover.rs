@@ -49,7 +49,8 @@ pub(super) fn find(tokens: &Tokens<'_>, kernels: &Found, loss_at: &[usize], used
             (current, in_statement) = (None, true);
         }
         if let Some(Kind::Stop(stop)) = tokens.kind(at) {
-            let goes_on = stop == ';' || stop == '\n' && is_loose(tokens, at + 1);
+            let behind = (at + 1..at + 5).find(|of| !matches!(tokens.kind(*of), Some(Kind::Sign(_) | Kind::Stop(_))));
+            let goes_on = stop == ';' || behind.is_some_and(|of| is_loose(tokens, of));
             in_statement &= goes_on;
             continue;
         }

@@ -195,6 +195,7 @@ pub(super) fn broken_end(tokens: &Tokens<'_>, next: usize, limit: Option<Measure
             let is_number = !is_ratio && !is_decimal(tokens, behind) && is_loose(tokens, behind);
             tokens.touches_next(next) && is_numeric(tokens, behind) || is_number
         }
+        Kind::Stop('!' | '?') => touches && tokens.touches_next(next) && is_numeric(tokens, behind),
         Kind::Stop(_) => false,
         Kind::Sign(',') => {
             let doubled = matches!(tokens.kind(behind), Some(Kind::Sign(',') | Kind::Stop('.')));

@@ -26,13 +26,15 @@ pub(super) fn quick_question(
     }
     let mut asked: Option<Vec<Name>> = None;
     let mut asking: Vec<(usize, usize)> = Vec::new();
-    for hit in phrases.all(Term::Up).chain(phrases.all(Term::Down)).chain(phrases.all(Term::Status)) {
+    let states = || phrases.all(Term::Up).chain(phrases.all(Term::Down)).chain(phrases.all(Term::Status));
+    let has_question = states().any(|hit| tokens.is_question(hit.start));
+    for hit in states() {
         let (start, end) = tokens.sentence(hit.start);
         if asking.len() >= MOST_QUESTIONS {
             break;
         }
         let is_short_status = hit.term == Term::Status && end - start <= 4;
-        if !tokens.is_question(hit.start) && !is_short_status && !phrases.has(Term::QuickCheck) {
+        if !tokens.is_question(hit.start) && !is_short_status && (has_question || !phrases.has(Term::QuickCheck)) {
             continue;
         }
         if let Some(names) = names_around(tokens, start, end, hit.start, hit.end, hit.term) {
@@ -118,10 +120,9 @@ fn capitals(tokens: &Tokens<'_>, original: &impl Fn(usize, usize) -> String) -> 
 }
 
 fn asks_to_ship_unchecked(tokens: &Tokens<'_>, phrases: &Phrases) -> bool {
-    let sentence = |start: usize| tokens.sentence(start);
-    phrases
-        .all(Term::Approve)
-        .any(|approve| phrases.all(Term::Leave).any(|leave| sentence(leave.start) == sentence(approve.start)))
+    let left: std::collections::HashSet<_> =
+        phrases.all(Term::Leave).map(|leave| tokens.sentence(leave.start)).collect();
+    phrases.all(Term::Approve).any(|approve| left.contains(&tokens.sentence(approve.start)))
 }
 
 /// "ping ROUTX".

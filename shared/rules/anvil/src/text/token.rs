@@ -155,6 +155,12 @@ fn run(text: &str, at: usize, is_in: impl Fn(char) -> bool) -> usize {
     rest.find(|character: char| !is_in(character)).unwrap_or(rest.len())
 }
 
+/// Whether the letters at a place run on into digits again: "0和5" is no number with a word behind it.
+fn has_digits_behind(text: &str, at: usize) -> bool {
+    let length = run(text, at, char::is_alphanumeric);
+    text.get(at..at + length).is_some_and(|letters| letters.chars().any(char::is_numeric))
+}
+
 fn number(text: &str, at: usize) -> (Kind, usize) {
     let bytes = text.as_bytes();
     let digits = |mut from: usize| {
@@ -176,7 +182,7 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
     }
     let runs_on = bytes.get(end) == Some(&b'.') && is_digit(end + 1);
     let rest = text.get(end..).and_then(|rest| rest.chars().next());
-    if runs_on || rest.is_some_and(|next| is_letter(next) && next < '\u{1100}') {
+    if runs_on || rest.is_some_and(|next| is_letter(next) && (next < '\u{2e80}' || has_digits_behind(text, end))) {
         let length = run(text, at, |of| of.is_alphanumeric() || of == '.');
         let stop = text.get(at..at + length).unwrap_or_default();
         return (Kind::Malformed, stop.trim_end_matches('.').len());
