@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil_rules::{Facts, Kernel, Measure, Mode, Readings, ServiceState, Verdict, assess, judge_readings};
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 
 /// The rule once more, over whole ten-thousandths: no decimals, no loads as shares, no code of the engine.
 mod model {
@@ -198,7 +198,12 @@ fn verdict_words(text: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+    // The same texts in every run: a text that breaks a rule is found when this is widened, not by an unrelated change.
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(2_000),
+        ..ProptestConfig::with_cases(2_000)
+    })]
 
     /// Anything at all gets one verdict with reasons, and never an approval out of nothing.
     #[test]
@@ -221,7 +226,7 @@ proptest! {
         let verdict = assess(&text, &Facts::default()).verdict();
         let is_one_number = Measure::parse(&format!("{first}{between}{second}").replace(',', ".")).is_some_and(|value| value <= Measure::thousandths(150));
         // 0/5 is a fraction.
-        let is_fraction = between.trim() == "/" && ["5", "9", "31"].contains(&second);
+        let is_fraction = ["/", "／", "⁄", "∕"].contains(&between.trim()) && ["5", "9", "31"].contains(&second);
         prop_assert!(!verdict.may_ship() || is_one_number || is_fraction, "{}: {}", verdict, text);
     }
 
