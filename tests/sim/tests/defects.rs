@@ -1,18 +1,33 @@
 //! The checker notices every defect of a port or a queue.
 
 use simulation::defects::{DEFECTS, Defect, hunt};
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 /// Worlds among which one must show a defect.
 const WORLDS: u64 = 3000;
 
 #[test]
 fn every_defect_is_noticed() {
-    let mut missed = Vec::new();
-    for defect in DEFECTS {
-        match hunt(defect, WORLDS) {
-            Some(found) => println!("{:42} seed {:5} {}", defect.to_string(), found.seed, found.violation),
-            None => missed.push(defect),
+    let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let hunt_until_none_is_left = || {
+        while let Some(defect) = DEFECTS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match hunt(*defect, WORLDS) {
+                Some(found) => println!("{:42} seed {:5} {}", defect.to_string(), found.seed, found.violation),
+                None => missed.lock().unwrap_or_else(PoisonError::into_inner).push(*defect),
+            }
         }
-    }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(hunt_until_none_is_left);
+        }
+    });
+    let missed = missed.into_inner().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(missed, Vec::<Defect>::new(), "not noticed in {WORLDS} worlds");
 }
