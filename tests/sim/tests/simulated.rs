@@ -50,7 +50,7 @@ fn every_boundary_is_swept() {
             panic!("{faults}: {violation}");
         }
     }
-    // Only a person reads the log, the whole table, and what an erasure would remove; notes, digests, the cache as a
+    // Only a person reads the log, the whole table, and what an erasure would remove; digests, the cache as a
     // whole and the inbox belong to scheduled functions, which have sweeps of their own; so do follow-ups, in tests/pipeline.
     let not_of_sales = [
         "archive.listed",
@@ -58,8 +58,6 @@ fn every_boundary_is_swept() {
         "log.lines",
         "log.object",
         "log.originals",
-        "notes.load",
-        "notes.save",
         "sale_data.kept",
         "store.all",
         "store.open_followup",
