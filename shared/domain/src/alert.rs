@@ -1,16 +1,17 @@
-//! Alerts to operators, in the line formats of the specs. No address, no question, twelve characters of a
-//! session id (Cache Alert, invariant 4).
+//! Alerts to operators, in the line formats of the specs. They contain no address, no question, and twelve characters
+//! of a session id (Cache Alert, invariant 4).
 
 use crate::{SessionId, Tier, Timestamp, customer_text, session_id::FOLLOWUP};
 use serde::{Deserialize, Serialize};
 
-/// Where an alert goes (Cache Alert, severity levels: all of them to the crew, critical ones elsewhere besides).
+/// The topics of an alert (Cache Alert, severity levels: all alerts go to the crew, critical ones to another topic
+/// too).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// The ops topic alone: worth knowing.
+    /// The ops topic only: for information.
     Ops,
-    /// Both topics: somebody has to act, or need not any more.
+    /// Both topics: an operator has to act, or no longer has to.
     Critical,
 }
 
@@ -23,14 +24,14 @@ pub struct Alert {
     pub line: String,
 }
 
-/// How bad it is (Cache Alert, severity levels), the least first.
+/// The severity (Cache Alert, severity levels), in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Recovered by itself.
     Warn,
-    /// Failed; the customer is served another way, or later.
+    /// Failed; the customer is served by other means, or later.
     Error,
-    /// Somebody has to act.
+    /// An operator has to act.
     Critical,
 }
 
@@ -47,7 +48,7 @@ impl Severity {
         [Self::Warn, Self::Error, Self::Critical].into_iter().find(|severity| severity.word() == word)
     }
 
-    /// Its place among the others, from 0.
+    /// Its rank among the severities, from 0.
     #[must_use]
     pub const fn rank(self) -> u8 {
         match self {
@@ -72,8 +73,8 @@ impl Severity {
 }
 
 impl Alert {
-    /// `[TAG] SEVERITY | time | OPERATION | session prefix | detail`, the form of Cache Alert's outputs. The prefix of a
-    /// follow-up is that of its session and `-followup`.
+    /// `[TAG] SEVERITY | time | OPERATION | session prefix | detail`, the form of Cache Alert's outputs. The prefix of
+    ///   a follow-up is that of its session plus `-followup`.
     #[must_use]
     pub fn event(
         tag: &str,
@@ -83,13 +84,14 @@ impl Alert {
         session: &SessionId,
         detail: &str,
     ) -> Self {
-        // A follow-up shares the prefix of its session, and must not share its alerts.
+        // A follow-up has the same prefix as its session, but its alerts must be distinct.
         let subject =
             if session.is_followup() { format!("{}{FOLLOWUP}", session.prefix()) } else { session.prefix().to_owned() };
         Self::line(tag, severity, now, operation, &subject, detail)
     }
 
-    /// The same about something that is not one sale, or of which only the prefix is known: `-` stands for nothing.
+    /// The same for another subject than one sale, or for a sale of which only the prefix is known; `-` means no
+    /// subject.
     #[must_use]
     pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').take(12).collect();
@@ -102,15 +104,15 @@ impl Alert {
         Self { channel: severity.channel(), line }
     }
 
-    /// Says that a critical alert's problem has ended: a WARN for the operators who were woken. Its subject is not the
-    /// problem's, so that the window that holds back repetitions does not hold back the all-clear.
+    /// Reports that a critical alert's problem has ended: a WARN for the operators who were alerted. Its subject
+    /// differs from the problem's, so that deduplication of the problem's alert does not drop it.
     #[must_use]
     pub fn all_clear(tag: &str, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
         let alert = Self::about(tag, Severity::Warn, now, operation, &format!("ok:{subject}"), detail);
         Self { channel: Channel::Critical, ..alert }
     }
 
-    /// What the alert is about, read from its line; nothing for lines of another form (Silent Drop's).
+    /// The parts of its line; `None` for a line of another form (Silent Drop's).
     #[must_use]
     pub fn matter(&self) -> Option<Matter<'_>> {
         let mut parts = self.line.splitn(5, " | ");
@@ -126,15 +128,15 @@ impl Alert {
         Self::event("ORACLE-CACHE-ALERT", severity, now, operation, session, detail)
     }
 
-    /// A delivery was held by the content filter (content filter, outputs QUARANTINE).
+    /// The content filter holds a delivery (content filter, outputs QUARANTINE).
     #[must_use]
     pub fn quarantine(now: Timestamp, gate: u8, session: &SessionId, terms: usize) -> Self {
         let detail = format!("verdict held for review: {terms} blocked term(s) at gate {gate}");
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }
 
-    /// The line for a log: a whole session id opens its verdict, so logs have twelve characters of
-    /// it, as the lines of most alerts do.
+    /// The line for a log. A whole session id opens its verdict, so logs contain only twelve characters of it, as the
+    /// lines of most alerts do.
     #[must_use]
     pub fn logged(&self) -> String {
         let short = |word: &str| match word.find("cs_") {
@@ -147,7 +149,7 @@ impl Alert {
         self.line.split(' ').map(short).collect::<Vec<String>>().join(" ")
     }
 
-    /// A mail became a dead letter (Email Retry, output 4). The address is the keyed hash of the log.
+    /// A mail became a dead letter (Email Retry, output 4). The address appears as its keyed hash, as in the log.
     #[must_use]
     pub fn dead_letter(
         session: &SessionId,
@@ -165,7 +167,7 @@ impl Alert {
         Self { channel: Channel::Critical, line }
     }
 
-    /// A paid session could not be processed (Silent Drop, output 2). Always critical, always with the amount.
+    /// A paid session could not be processed (Silent Drop, output 2). Always critical, and always with the amount.
     #[must_use]
     pub fn silent_drop(session: &SessionId, drop: &SilentDrop<'_>, now: Timestamp) -> Self {
         let tier = customer_text::defused_line(&drop.tier.replace('"', ""), 40);
@@ -187,28 +189,28 @@ impl Alert {
 /// The parts of an alert's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matter<'a> {
-    /// Who tells, with its brackets.
+    /// The tag of the sender, with its brackets.
     pub tag: &'a str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What was tried.
+    /// The operation.
     pub operation: &'a str,
-    /// Twelve characters of the session, of a follow-up with `-followup`; or `-`.
+    /// Twelve characters of the session id, with `-followup` for a follow-up; or `-`.
     pub subject: &'a str,
-    /// What happened.
+    /// The detail.
     pub detail: &'a str,
 }
 
-/// What the silent-drop line tells.
+/// The facts in the silent-drop line.
 #[derive(Clone, Copy, Debug)]
 pub struct SilentDrop<'a> {
-    /// The tier as it arrived, which may be garbage.
+    /// The tier as received, which may be invalid.
     pub tier: &'a str,
-    /// How many characters of a question arrived.
+    /// The number of characters of the question that were received.
     pub query_characters: usize,
-    /// The keyed hash of the address, or none.
+    /// The keyed hash of the address, if there is one.
     pub email_tag: Option<&'a str>,
-    /// What was charged, in cents (Silent Drop, invariant 7).
+    /// The amount charged, in cents (Silent Drop, invariant 7).
     pub amount_total: Option<i64>,
     /// Its currency.
     pub currency: Option<&'a str>,

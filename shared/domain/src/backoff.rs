@@ -1,15 +1,15 @@
-//! How long to wait before the next attempt: data in, a duration out.
+//! Computes the wait before the next attempt: data in, a duration out.
 
 use std::time::Duration;
 
 /// Exponential backoff with full jitter (Gemini Timeout, invariant 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// Attempts in all, the first included (Gemini Timeout, invariant 2: 3, a hard ceiling).
+    /// The number of attempts, including the first (Gemini Timeout, invariant 2: 3, a hard limit).
     pub attempts: u32,
-    /// The longest wait after the first attempt; it doubles with every further one.
+    /// The longest wait after the first attempt; it doubles with every further attempt.
     pub base: Duration,
-    /// No wait is longer.
+    /// The longest wait.
     pub cap: Duration,
 }
 
@@ -26,16 +26,17 @@ impl Backoff {
     }
 }
 
-/// How long a message whose work failed is hidden, by how often it was received: doubling, up to 45 seconds, so that its
-/// sale is delivered within a minute of the end of an outage of ten minutes.
+/// How long a message is hidden after its work failed, by the number of its receives: doubling, up to 45 seconds, so
+/// that its sale is delivered within a minute after an outage of ten minutes ends.
 const REDELIVERY: Backoff = Backoff { attempts: u32::MAX, base: Duration::from_secs(2), cap: Duration::from_secs(45) };
 
-/// After so many receives, a quarter of an hour, it is hidden for longer: a failure that stays keeps its message for hours
-/// (the queues' `maxReceiveCount`).
+/// After this many receives (a quarter of an hour) the message is hidden for longer, so that during a lasting failure
+/// it stays in its queue for hours (the queues' `maxReceiveCount`).
 const REDELIVERY_STAYS: (u32, Duration) = (30, Duration::from_secs(60));
 
-/// How long a message stays hidden whose work failed at its delivery number `receives`. `jitter`, drawn from 0.0 to 1.0,
-/// decides about the second half of the wait: messages that failed together come apart, and none comes back at once.
+/// How long a message stays hidden after its work failed at delivery number `receives`. `jitter`, a random number from
+/// 0.0 to 1.0, decides the second half of the wait: messages that failed together are spread, and none comes back
+/// immediately.
 #[must_use]
 pub fn redelivery_wait(receives: u32, jitter: f64) -> Duration {
     let (stays, cap) = REDELIVERY_STAYS;

@@ -1,7 +1,13 @@
-//! The circuit breaker of a model: one row per model, shared by every running function (Gemini Timeout,
+//! The circuit breaker of a model or of the mailbox: one row each, shared by every running function (Gemini Timeout,
 //! invariants 5 and 7; DESIGN: persistent, so that a restart forgets nothing, GAP-02C).
 
-use crate::Timestamp;
+mod gauge;
+
+use crate::{
+    Timestamp,
+    ports::{Breakers, SaveError},
+};
+pub use gauge::Gauged;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -12,13 +18,13 @@ pub struct BreakerPolicy {
     pub failures: u32,
     /// Consecutive successes slower than `slow` that open it (GAP-02B).
     pub slow_successes: u32,
-    /// What counts as slow.
+    /// A success that takes longer than this is slow.
     pub slow: Duration,
-    /// How long it stays open (`OPEN_DURATION_MS`, 60 s) before the first half-open call; three times as long may
-    /// such a call take before another one is let through.
+    /// How long it stays open (`OPEN_DURATION_MS`, 60 s) before the first half-open call. If such a call has no result
+    /// after three times as long, another one is admitted.
     pub open: Duration,
-    /// How long it stays open after a half-open call that failed: a part of the outage so far, within bounds, so that
-    /// a short outage is over soon after its end and a long one costs few calls.
+    /// How long it stays open after a failed half-open call: a fraction of the outage so far, within limits, so that
+    /// recovery after a short outage is fast and a long outage costs few calls.
     pub reopen: Reopen,
 }
 
@@ -27,9 +33,9 @@ pub struct BreakerPolicy {
 pub struct Reopen {
     /// The time since it opened first is divided by this.
     pub divisor: u32,
-    /// No wait is shorter,
+    /// The shortest wait.
     pub least: Duration,
-    /// and none is longer.
+    /// The longest wait.
     pub most: Duration,
 }
 
@@ -45,17 +51,20 @@ impl Reopen {
 /// The state of one model's breaker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaker {
-    /// Final failures in a row.
+    /// Consecutive final failures.
     pub failures: u32,
-    /// Slow successes in a row.
+    /// Consecutive slow successes.
     pub slow_successes: u32,
-    /// When it opened last, if it is not closed.
+    /// When it last opened, if it is not closed.
     pub opened_at: Option<Timestamp>,
-    /// When it opened first, while half-open calls keep failing.
+    /// When it first opened, while half-open calls keep failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_since: Option<Timestamp>,
-    /// When the one half-open call was let through.
+    /// When the half-open call was admitted.
     pub probing_since: Option<Timestamp>,
+    /// When it last closed after it was open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
 }
 
 /// Whether a call may be made.
@@ -70,7 +79,7 @@ pub enum Admission {
 }
 
 impl Breaker {
-    /// Asks for a call. Exactly one caller gets [`Admission::Probe`], provided that the breaker is saved on
+    /// Asks to make a call. Exactly one caller gets [`Admission::Probe`], provided that the breaker is saved on
     /// condition of its version.
     pub fn admit(&mut self, now: Timestamp, policy: &BreakerPolicy) -> Admission {
         if let Some(until) = self.refuses_until(now, policy) {
@@ -83,7 +92,7 @@ impl Breaker {
         Admission::Probe
     }
 
-    /// Until when no call is let through; `None` when one is.
+    /// The time until which no call is admitted; `None` when one is.
     #[must_use]
     pub fn refuses_until(&self, now: Timestamp, policy: &BreakerPolicy) -> Option<Timestamp> {
         let opened_at = self.opened_at?;
@@ -94,12 +103,12 @@ impl Breaker {
         if reopens > now {
             return Some(reopens);
         }
-        // The half-open call under way says soon what comes of it; its process may have died.
+        // The result of the half-open call comes soon, unless its process has crashed.
         let probing = self.probing_since.filter(|since| since.plus(policy.open.saturating_mul(3)) > now);
         probing.map(|_| now.plus(policy.reopen.least))
     }
 
-    /// Notes that a call with all its attempts failed. True when this opened the breaker.
+    /// Records that a call failed with all its attempts. Returns true when this opened the breaker.
     pub fn failed(&mut self, now: Timestamp, policy: &BreakerPolicy) -> bool {
         self.slow_successes = 0;
         self.failures = self.failures.saturating_add(1);
@@ -113,10 +122,12 @@ impl Breaker {
         newly
     }
 
-    /// Notes that a call succeeded. True when this opened the breaker because calls have become slow.
+    /// Records that a call succeeded. Returns true when this opened the breaker because calls have become slow.
     pub fn succeeded(&mut self, took: Duration, now: Timestamp, policy: &BreakerPolicy) -> bool {
         self.failures = 0;
-        self.opened_at = None;
+        if self.opened_at.take().is_some() {
+            self.closed_at = Some(now);
+        }
         self.open_since = None;
         self.probing_since = None;
         if took < policy.slow {
@@ -133,25 +144,47 @@ impl Breaker {
         true
     }
 
-    /// Notes that the service answered, if with nothing of use for this one call (it refused the question, or knows no
-    /// such model): not its outage. The one half-open call was made, so the breaker closes; a closed one stays as
-    /// it is.
+    /// Records that the service answered, even if the answer was of no use for this call (it refused the question, or
+    /// the model does not exist): this is not an outage. After a half-open call the breaker closes; a closed one stays
+    /// unchanged.
     pub fn answered(&mut self) {
         if self.probing_since.is_some() {
             *self = Self::default();
         }
     }
 
-    /// Notes that the one half-open call was not made after all: the next caller makes it.
+    /// Records that the half-open call was not made: the next caller makes it.
     pub fn not_asked(&mut self) {
         self.probing_since = None;
     }
 
-    /// Whether there is anything to save after a success: a closed breaker with no history needs no write.
+    /// Whether it is closed, and the last call did not fail.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
-        *self == Self::default()
+        Self { closed_at: None, ..self.clone() } == Self::default()
     }
+}
+
+/// The number of attempts to change a breaker while others change it concurrently.
+const TRIES: u32 = 4;
+
+/// Changes a stored breaker, if the change has an effect; returns the result of the change. A breaker that cannot be
+/// read or written stays as it is, because it protects calls and must not stop them.
+pub async fn update(breakers: &dyn Breakers, name: &str, change: impl Fn(&mut Breaker) -> bool + Send) -> bool {
+    for _ in 0..TRIES {
+        let Ok(mut row) = breakers.load(name).await else { return false };
+        let before = row.value.clone();
+        let opened = change(&mut row.value);
+        if row.value == before {
+            return false;
+        }
+        match breakers.save(name, &row.value, row.version).await {
+            Ok(()) => return opened,
+            Err(SaveError::Conflict) => {}
+            Err(SaveError::Storage(_)) => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -203,7 +236,8 @@ mod tests {
         assert_eq!(breaker.admit(at(70), &POLICY), Admission::Call);
     }
 
-    /// A short outage is over 20 seconds after its end, a long one after a thirtieth of it, five minutes at most.
+    /// After a short outage calls resume 20 seconds after its end; after a long one, after a thirtieth of it, at most
+    /// five minutes.
     #[test]
     fn the_longer_the_outage_the_longer_it_stays_open_after_a_failed_probe() {
         let mut breaker = open();

@@ -1,35 +1,34 @@
-//! The cache as a whole: how much is in it, how old it is, and what is taken out of it. What is in one entry is
-//! [`crate::ports::SaleStore`]'s.
+//! The cache as a whole: its size, its ages, and removals. [`crate::ports::SaleStore`] reads and writes the content of
+//! single entries.
 
 use crate::{SessionId, Timestamp, ports::StorageError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
-/// How much is in the cache, by counters that every change of an entry moves in its own transaction. They are read as
-/// they stand: a drifted counter may be too small, so the numbers are signed.
+/// The size of the cache, by counters that every change of an entry updates in its own transaction. The values are as
+/// stored: a drifted counter may be too small, so the numbers are signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheTotals {
     /// Cached verdicts.
     pub entries: i64,
-    /// Their documents, in bytes.
+    /// The size of their documents, in bytes.
     pub bytes: i64,
-    /// How often anything was put in or taken out: where two readings have the same number, nothing has changed
-    /// between them.
+    /// The number of changes: if two reads return the same number, nothing has changed between them.
     pub changes: u64,
 }
 
-/// How one change of the cache moves the counters.
+/// The effect of one change on the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheDelta {
-    /// Entries more (or less).
+    /// The change of the number of entries.
     pub entries: i64,
-    /// Bytes more (or less).
+    /// The change of the number of bytes.
     pub bytes: i64,
 }
 
 impl CacheDelta {
-    /// From what was there to what is there then: the bytes of an entry, or none where there is no entry.
+    /// The change from one state of an entry to another: its size in bytes, or `None` if it does not exist.
     #[must_use]
     pub fn between(before: Option<u64>, after: Option<u64>) -> Self {
         let entries = |entry: Option<u64>| i64::from(entry.is_some());
@@ -50,19 +49,19 @@ impl CacheTotals {
     }
 }
 
-/// An entry as the index of ages lists it.
+/// An entry in the index of ages.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ListedEntry {
-    /// When it was put into the cache; an entry that was restored is as young as its restoration.
+    /// When it was put into the cache; for a restored entry, when it was restored.
     pub stored_at: Timestamp,
-    /// Whose it is.
+    /// The sale's session.
     pub session: SessionId,
-    /// Its document, in bytes.
+    /// The size of its document, in bytes.
     pub bytes: u64,
 }
 
 impl ListedEntry {
-    /// Its place in the index, which is ordered by age: the time in milliseconds, sixteen digits, then the session.
+    /// Its key in the index, which is ordered by age: the time in milliseconds with sixteen digits, then the session.
     #[must_use]
     pub fn place(&self) -> String {
         place(self.stored_at, &self.session)
@@ -72,63 +71,62 @@ impl ListedEntry {
 /// A page of the index of ages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedPage {
-    /// The entries, the oldest first. What the index holds besides ours is left out, so a short page need not be the
-    /// last.
+    /// The entries, the oldest first. Foreign keys of the index are left out, so a short page need not be the last.
     pub entries: Vec<ListedEntry>,
-    /// The place after which the next page goes on; nothing at the end of the index.
+    /// The key after which the next page begins; `None` at the end of the index.
     pub next: Option<String>,
 }
 
-/// The place of an entry that was stored at this moment.
+/// The index key of an entry that was stored at this moment.
 #[must_use]
 pub fn place(stored_at: Timestamp, session: &SessionId) -> String {
     format!("{}#{}", place_at(stored_at), session.as_str())
 }
 
-/// The place before every entry that was stored at this moment or later.
+/// The index key before every entry that was stored at this moment or later.
 #[must_use]
 pub fn place_at(moment: Timestamp) -> String {
     format!("{:016}", moment.as_millis().max(0))
 }
 
-/// Reads a place.
+/// Parses an index key.
 #[must_use]
 pub fn parse_place(text: &str) -> Option<(Timestamp, SessionId)> {
     let (millis, session) = text.split_once('#')?;
     Some((Timestamp::from_millis(millis.parse().ok()?), SessionId::parse(session).ok()?))
 }
 
-/// For so long the store recognises a correction that it has made already (ten minutes in DynamoDB, less one for
+/// How long the store recognises a correction that it has already applied (ten minutes in DynamoDB, minus one for
 /// clocks that differ).
 pub const CORRECTION_KNOWN_FOR: Duration = Duration::from_secs(9 * 60);
 
-/// What became of an entry that was to be taken out.
+/// The result of removing an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// It is out, by this call or an earlier one.
+    /// It was removed, by this call or an earlier one.
     Gone,
-    /// It has been stored anew since it was listed, so it stays.
+    /// It was stored again since it was listed, so it stays.
     Renewed,
 }
 
-/// The cached verdicts, all together. Nothing here costs more when there are more of them.
+/// All cached verdicts. The cost of each call does not depend on their number.
 #[async_trait]
 pub trait CacheEntries: Send + Sync {
     /// The counters.
     async fn totals(&self) -> Result<CacheTotals, StorageError>;
-    /// Up to `most` entries from the index of ages, the oldest first, that come after this place (`""`: from the
-    /// oldest). The index may lag behind by a moment.
+    /// Up to `most` entries from the index of ages, the oldest first, after this key (`""`: from the oldest). The index
+    /// may lag behind by a moment.
     async fn listed(&self, after: &str, most: u32) -> Result<ListedPage, StorageError>;
     /// The youngest entry.
     async fn newest(&self) -> Result<Option<ListedEntry>, StorageError>;
-    /// The documents of up to 100 sessions as they lie there; sessions without an entry are left out. Read-only.
+    /// The stored documents of up to 100 sessions; sessions without an entry are left out. Read-only.
     async fn documents(&self, sessions: &[SessionId]) -> Result<BTreeMap<SessionId, String>, StorageError>;
-    /// Takes a session's entry out, whatever is in it, and keeps the counters right; `false` where there was none.
+    /// Removes a session's entry, whatever its content, and updates the counters; `false` if there was none.
     async fn remove(&self, session: &SessionId) -> Result<bool, StorageError>;
-    /// Takes an entry out if it is still the one that was listed.
+    /// Removes an entry if it is still the one that was listed.
     async fn remove_listed(&self, entry: &ListedEntry) -> Result<Removal, StorageError>;
-    /// Moves the counters without touching an entry: what a recount has found. The same token (up to 36 characters)
-    /// within [`CORRECTION_KNOWN_FOR`] is the same correction, which is made once.
+    /// Corrects the counters by the result of a recount, without changing an entry. A repeated token (up to 36
+    /// characters) within [`CORRECTION_KNOWN_FOR`] is the same correction, which is applied once.
     async fn correct(&self, delta: CacheDelta, token: &str) -> Result<(), StorageError>;
 }
 

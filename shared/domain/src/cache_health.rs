@@ -1,4 +1,4 @@
-//! How the cache is: the record that cache-health writes at each look, and that `GET /health` and operators read
+//! The health of the cache: the record that cache-health writes at each look, and that `GET /health` and operators read
 //! (Cache Health, outputs 1 and 2).
 
 use crate::{SessionId, Timestamp};
@@ -9,62 +9,62 @@ use std::time::Duration;
 /// The name of the function whose note holds the last record.
 pub const FUNCTION: &str = "cache-health";
 
-/// How something is, the best first.
+/// A level of health, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// As it ought to be.
+    /// In order.
     Healthy,
-    /// Somebody should look.
+    /// An operator should check it.
     Degraded,
-    /// It does not do its work, or soon will not.
+    /// It does not work, or soon will not.
     Failed,
 }
 
-/// What looking at the service found.
+/// The result of probing the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceProbe {
-    /// Whether it answered as it ought to.
+    /// Whether it answered as expected.
     pub reachable: bool,
-    /// How long that took, in milliseconds.
+    /// The response time in milliseconds.
     pub response_ms: u64,
-    /// The status it answered with, if it answered.
+    /// The status of its reply, if it replied.
     pub http_status: Option<u16>,
 }
 
-/// What looking at the cache found; where it could not be read, nothing is known of it.
+/// The measurements of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheMeasures {
     /// Cached verdicts.
     pub entries: u64,
-    /// Their documents, in bytes.
+    /// The size of their documents, in bytes.
     pub bytes: u64,
-    /// When the oldest was put in.
+    /// When the oldest entry was stored.
     pub oldest: Option<Timestamp>,
-    /// When the youngest was.
+    /// When the newest entry was stored.
     pub newest: Option<Timestamp>,
-    /// How many entries were read whole.
+    /// The number of entries that were read whole.
     pub sampled: u32,
 }
 
-/// One look.
+/// The record of one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HealthRecord {
-    /// When.
+    /// When it was taken.
     pub at: Timestamp,
     /// The service.
     pub service: ServiceProbe,
-    /// The cache.
+    /// The cache; `None` if it could not be read.
     pub measures: Option<CacheMeasures>,
-    /// Bytes it may hold.
+    /// The byte budget.
     pub budget_bytes: u64,
-    /// An entry that is no verdict, if one is known.
+    /// An entry that is not a verdict, if one is known.
     pub corrupt: Option<SessionId>,
-    /// How the cache is, the service apart (invariant 5).
+    /// The health of the cache, without the service (invariant 5).
     pub cache: Health,
-    /// How both are.
+    /// The health of both.
     pub overall: Health,
-    /// From one look to the next, in seconds.
+    /// The interval between looks, in seconds.
     pub interval_s: u64,
 }
 
@@ -72,7 +72,7 @@ const MEBIBYTE: u64 = 1024 * 1024;
 const DAY_MS: f64 = 86_400_000.0;
 
 impl HealthRecord {
-    /// Whether the next look is overdue: two were left out, and a minute besides.
+    /// Whether the next look is overdue: by two intervals and a minute.
     #[must_use]
     pub fn is_stale(&self, now: Timestamp) -> bool {
         now.since(self.at) > Duration::from_secs(2 * self.interval_s + 60)
@@ -84,7 +84,7 @@ impl HealthRecord {
         Some((days * 10_000.0).round() / 10_000.0)
     }
 
-    /// The record in the form of outputs 1. `disk_free_mb` is what is left of the budget of bytes, in MiB.
+    /// The record in the form of outputs 1. `disk_free_mb` is the rest of the byte budget, in MiB.
     #[must_use]
     pub fn line(&self) -> Value {
         let integrity = match (&self.measures, &self.corrupt) {
@@ -109,7 +109,8 @@ impl HealthRecord {
         })
     }
 
-    /// The `cache` block of outputs 2. No session is named in it; it tells the volume of sales, so only operators see it.
+    /// The `cache` block of outputs 2. It names no session. Only operators see it, because it reveals the volume of
+    /// sales.
     #[must_use]
     pub fn block(&self, now: Timestamp) -> Value {
         json!(Block {
@@ -162,7 +163,7 @@ impl Block {
     };
 }
 
-/// The `cache` block before the first look, and where the last record cannot be read.
+/// The `cache` block before the first look, or if the last record cannot be read.
 #[must_use]
 pub fn unknown_block() -> Value {
     json!(Block::UNKNOWN)

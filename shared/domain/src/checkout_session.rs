@@ -1,9 +1,9 @@
-//! A Stripe Checkout Session as far as Oracle cares, and what was bought with it.
+//! The parts of a Stripe Checkout Session that Oracle uses, and the submission that was paid for.
 
 use crate::{EmailAddress, Query, SessionId, Tier, Timestamp, money::PaymentId, query};
 use std::collections::BTreeMap;
 
-/// Whether the money is there. Only [`PaymentStatus::Paid`] entitles to a verdict (Verdict Pipeline, invariant 1).
+/// Whether the session is paid. Only [`PaymentStatus::Paid`] entitles to a verdict (Verdict Pipeline, invariant 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaymentStatus {
     /// The money is there.
@@ -14,7 +14,7 @@ pub enum PaymentStatus {
     NoPaymentRequired,
 }
 
-/// What Stripe says about a session, wherever it said it: in a webhook or in reply to a retrieval.
+/// Stripe's data about a session, from a webhook or from a retrieval.
 #[derive(Clone, Debug)]
 pub struct CheckoutSession {
     /// Its id.
@@ -23,7 +23,7 @@ pub struct CheckoutSession {
     pub payment_status: PaymentStatus,
     /// Whether the session can still be paid (`status: open`).
     pub open: bool,
-    /// Where it can be paid, while it is open.
+    /// The address at which it can be paid, while it is open.
     pub url: Option<String>,
     /// The metadata, verbatim.
     pub metadata: BTreeMap<String, String>,
@@ -31,7 +31,7 @@ pub struct CheckoutSession {
     pub idea: Option<String>,
     /// The address Stripe collected, `customer_details.email` before `customer_email`.
     pub email: Option<EmailAddress>,
-    /// What was charged, in the currency's smallest unit.
+    /// The amount charged, in the currency's smallest unit.
     pub amount_total: Option<i64>,
     /// The currency, as Stripe writes it (`cad`).
     pub currency: Option<String>,
@@ -41,7 +41,7 @@ pub struct CheckoutSession {
     pub created: Option<Timestamp>,
 }
 
-/// What a paid session asks for.
+/// The tier and the question of a paid session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
     /// The tier that was paid for.
@@ -53,16 +53,16 @@ pub struct Submission {
 /// Why a paid session cannot be processed (Silent Drop, primary trigger 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// `metadata.tier` is absent, blank or no tier.
+    /// `metadata.tier` is absent, blank or not a tier.
     #[error("no usable tier")]
     Tier,
-    /// Neither the custom field nor the metadata holds a complete question.
+    /// Neither the custom field nor the metadata has a complete question.
     #[error("no usable query")]
     Query,
 }
 
 impl CheckoutSession {
-    /// Reads tier and question. The custom field comes first, the metadata chunks second (Product Tiers,
+    /// Parses the tier and the question. The custom field takes precedence over the metadata chunks (Product Tiers,
     /// invariant 8); the tier is always `metadata.tier`, never guessed (Verdict Pipeline, invariant 2).
     ///
     /// # Errors

@@ -1,11 +1,11 @@
-//! Customers' own words where other people read them: mails, pages, alerts and operators' screens.
+//! Makes customers' own words safe to show to other readers: in mails, pages, alerts and on operators' screens.
 //!
 //! A customer types the question and the address that the verdict is mailed to. Shown as typed, a question could
-//! imitate our headings and our links under our sender. So a quoted text has a mark before each of its lines, no
-//! address in it is a link, and no character in it hides or reorders others. The stored text is never changed.
+//! imitate our headings and our links under our sender. So each line of a quoted text has a mark, no address in it is a
+//! link, and no character in it hides or reorders others. The stored text is never changed.
 //!
-//! A question can also steer what the model writes. Its texts stay prose in our mails ([`prose`]): they have no mark,
-//! except for a line that could be taken for one of our headings, and no address in them is a link either.
+//! A question can also influence the model's text. That text stays prose in our mails ([`prose`]): it has no mark,
+//! except for a line that could be taken for one of our headings, and no address in it is a link either.
 
 /// The most characters of a text that [`quoted`] shows.
 pub const MAX_QUOTED_CHARACTERS: usize = 2_000;
@@ -13,26 +13,26 @@ pub const MAX_QUOTED_CHARACTERS: usize = 2_000;
 /// The most lines that [`quoted`] shows.
 pub const MAX_QUOTED_LINES: usize = 40;
 
-/// Stands before every line of a quotation. No line of ours begins with it.
+/// The mark before every line of a quotation. No line of ours begins with it.
 const MARK: &str = "> ";
 
-/// A quotation's columns, the mark included: mail programs wrap longer lines, and the wrapped part has no mark.
+/// The columns of a quotation, including the mark: mail programs wrap longer lines, and the wrapped part has no mark.
 const COLUMNS: usize = 72;
 
-/// Ends a quotation that was cut.
+/// The end of a quotation that was cut.
 const CUT: &str = "[…]";
 
-/// The longest text that stands without a mark.
+/// The longest text that is shown without a mark.
 const MAX_PLAIN_CHARACTERS: usize = 500;
 
-/// Base characters keep at most this many combining marks: more of them paint over other lines.
+/// The most combining marks on a base character: more of them would paint over other lines.
 const MAX_COMBINING: usize = 3;
 
-/// A row of rule characters is cut to this length.
+/// The longest row of rule characters.
 const MAX_RULE: usize = 3;
 
-/// What the lines of our mails and pages begin with: letters and digits in lower case, one space between words. A
-/// text that begins so is never shown without a mark. The templates' tests check that every line is listed.
+/// The beginnings of our lines in mails and pages: letters and digits in lower case, one space between words. A text
+/// with such a beginning is never shown without a mark. The templates' tests check that every line is listed.
 const OPENINGS: [&str; 36] = [
     "42",
     "a note about",
@@ -72,8 +72,8 @@ const OPENINGS: [&str; 36] = [
     "your verdict",
 ];
 
-/// Openings that honest prose may have too ("Completion depends on the landlord."): such a line of the model is marked
-/// only where it has the form of a heading.
+/// Beginnings that ordinary prose may have too ("Completion depends on the landlord."): such a line of the model is
+/// marked only if it has the form of a heading.
 const PROSE_OPENINGS: [&str; 12] = [
     "42",
     "alternative",
@@ -89,7 +89,7 @@ const PROSE_OPENINGS: [&str; 12] = [
     "verdict",
 ];
 
-/// Longer openings of ours that begin with one of these.
+/// Longer beginnings of ours that start with one of these.
 const WHOLE_OPENINGS: [&str; 6] = [
     "42 sisters",
     "alternative path",
@@ -99,15 +99,15 @@ const WHOLE_OPENINGS: [&str; 6] = [
     "tests to run",
 ];
 
-/// A heading has at most so many words.
+/// The most words of a heading.
 const MAX_HEADING_WORDS: usize = 4;
 
 /// Schemes that mail programs link without `//`.
 const SCHEMES: [&str; 11] =
     ["mailto", "tel", "sms", "javascript", "data", "file", "http", "https", "ftp", "magnet", "whatsapp"];
 
-/// The text for a page: nothing in it hides, reorders or paints over other text. Line breaks become `\n`; otherwise an
-/// ordinary text stays as it is.
+/// The text for a page: no character in it hides, reorders or paints over other text. Line breaks become `\n`; an
+/// ordinary text stays unchanged otherwise.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -131,13 +131,13 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The text on one line of a screen: every break a space.
+/// The text on one line of a screen: every break becomes a space.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     visible(text).replace(['\n', '\t'], " ")
 }
 
-/// The text on one line of a mail's subject or of an alert: at most `max` characters, and no address in it a link.
+/// The text as one line for a mail's subject or an alert: at most `max` characters, and no address in it is a link.
 #[must_use]
 pub fn defused_line(text: &str, max: usize) -> String {
     let line: String = one_line(text).chars().take(max).collect();
@@ -145,7 +145,7 @@ pub fn defused_line(text: &str, max: usize) -> String {
     defused.trim_end().to_owned()
 }
 
-/// The text in a mail. An ordinary line stays as it is; any other text is marked line by line, wrapped, and cut to
+/// The text in a mail. An ordinary line stays unchanged; any other text is marked line by line, wrapped, and cut to
 /// [`MAX_QUOTED_LINES`] and [`MAX_QUOTED_CHARACTERS`].
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -170,14 +170,14 @@ pub fn quoted(text: &str) -> String {
     marked.join("\n")
 }
 
-/// The model's text in a mail: ordinary prose stays as it is, no address in it is a link, and a line that could be taken
-/// for one of our headings is marked.
+/// The model's text in a mail: ordinary prose stays unchanged, no address in it is a link, and a line that could be
+/// taken for one of our headings is marked.
 #[must_use]
 pub fn prose(text: &str) -> String {
     let shown = without_dots(&without_rules(&visible(text)));
     let mut lines: Vec<String> = Vec::new();
     for line in shown.trim().split('\n') {
-        // Spaces could push a heading to the beginning of a narrow window's next line.
+        // Spaces could push a heading to the start of a line in a narrow window.
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         if line.is_empty() && lines.last().is_some_and(String::is_empty) {
             continue;
@@ -194,7 +194,7 @@ pub fn prose(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Whether a line of prose has the look of one that we write.
+/// Whether a line of prose looks like one of ours.
 fn imitates(line: &str) -> bool {
     // A struck or accented heading still reads as one.
     let line: String = line.chars().filter(|c| !is_combining(*c)).collect();
@@ -206,7 +206,7 @@ fn imitates(line: &str) -> bool {
     let is_heading = head.is_some_and(|head| short(&head))
         || !line.chars().any(char::is_lowercase)
         || short(&words) && !line.ends_with(['.', '!', '?']);
-    // One opening at a time: a disguised word may read as several, of which prose may have some and not the others.
+    // Each beginning is checked separately: a disguised word may read as several, of which only some are also prose.
     let marks = |opening: &&str| (is_heading || !PROSE_OPENINGS.contains(opening)) && reads_as(&words, opening);
     let starts_alike = opens(&WHOLE_OPENINGS) || OPENINGS.iter().any(marks);
     words.is_empty()
@@ -225,7 +225,7 @@ fn ends_in_capitals_like_ours(text: &str) -> bool {
     })
 }
 
-/// Whether the first words read as an opening of ours, whatever letters are drawn like its own.
+/// Whether the first words read as a beginning of ours, including letters that look like its letters.
 fn reads_as(words: &str, opening: &str) -> bool {
     let mut words = words.chars();
     let alike = |expected: char| {
@@ -237,13 +237,13 @@ fn reads_as(words: &str, opening: &str) -> bool {
     opening.chars().all(alike) && words.next().is_none_or(|c| c == ' ')
 }
 
-/// Digits of other forms.
+/// Whether a character is another form of a digit.
 fn is_drawn_like_digit(c: char) -> bool {
     matches!(c, '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{2070}'..='\u{2089}' | '\u{2460}'..='\u{24ff}'
         | '\u{ff10}'..='\u{ff19}' | '\u{1d7ce}'..='\u{1d7ff}')
 }
 
-/// Letters that are drawn like Latin ones: accented and decorated Latin, and the look-alikes of neighbouring scripts.
+/// Whether a letter looks like a Latin one: accented and decorated Latin, and the look-alikes of neighbouring scripts.
 fn is_drawn_like_latin(c: char) -> bool {
     matches!(c, '\u{c0}'..='\u{24f}' | '\u{250}'..='\u{2af}' | '\u{1d00}'..='\u{1d7f}' | '\u{1e00}'..='\u{1eff}'
         | '\u{2100}'..='\u{214f}' | '\u{2460}'..='\u{24ff}' | '\u{a720}'..='\u{a7ff}' | '\u{ab30}'..='\u{ab6f}'
@@ -252,16 +252,16 @@ fn is_drawn_like_latin(c: char) -> bool {
         || "αβγεηικνορστυχωϲϳавекмнорстухѕіјԁԛԝһгпьоᴏɩոսօհցԍүҟԃ".contains(c)
 }
 
-/// Whether a line could be taken for one of ours by its first words.
+/// Whether the first words of a line could be taken for one of ours.
 #[must_use]
 pub fn opens_like_ours(line: &str) -> bool {
     let words = words(line);
     words.is_empty() || OPENINGS.iter().any(|opening| begins_with(&words, opening))
 }
 
-/// Whether a text can stand in a mail without a mark: one line of Latin letters and plain punctuation that holds no
-/// address, does not begin as a line of ours does, and has none of our headings with its colon inside, which a
-/// narrow window may move to the beginning of a line.
+/// Whether a text can be shown in a mail without a mark: one line of Latin letters and plain punctuation, without an
+/// address, with another beginning than our lines have, and without a heading of ours and its colon inside, which a
+/// narrow window may move to the start of a line.
 fn is_plain(text: &str) -> bool {
     let mut characters = text.chars();
     let starts_plain = characters.next().is_some_and(|c| c.is_alphabetic() || matches!(c, '¿' | '¡' | '"' | '“' | '‘'));
@@ -304,13 +304,13 @@ fn words(line: &str) -> String {
     words
 }
 
-/// An accented or foreign letter may look like any other.
+/// Whether the words begin with an opening; a letter beyond ASCII counts as any letter, because it may look like it.
 fn begins_with(words: &str, opening: &str) -> bool {
     let mut words = words.chars().chain([' ']);
     opening.chars().all(|expected| words.next().is_some_and(|c| c == expected || !c.is_ascii()))
 }
 
-/// The text with every address written so that no program makes a link of it: `evil[.]example`, `https[:]//`,
+/// The text with every address written so that no program turns it into a link: `evil[.]example`, `https[:]//`,
 /// `name[@]example[.]com`.
 fn defused(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
@@ -345,12 +345,12 @@ fn defused(text: &str) -> String {
     defused
 }
 
-/// A further character of a host's last label: one-letter labels ("e.g.", "U.S.") are no addresses.
+/// A second character of a host's last label: one-letter labels ("e.g.", "U.S.") are not addresses.
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '-'
 }
 
-/// Whether the dot stands in four groups of digits.
+/// Whether the dot is inside four groups of digits.
 fn is_inside_numeric_address(characters: &[char], dot: usize) -> bool {
     let belongs = |c: &&char| c.is_ascii_digit() || **c == '.';
     let before = characters[..dot].iter().rev().take_while(belongs).filter(|c| **c == '.').count();
@@ -365,7 +365,7 @@ fn is_scheme(before: &[char]) -> bool {
     SCHEMES.contains(&word.as_str())
 }
 
-/// Rows of rule characters become three hyphens: our mails rule off their parts with such rows.
+/// Replaces rows of rule characters by three hyphens: our mails separate their parts with such rows.
 fn without_rules(text: &str) -> String {
     let mut ruled = String::with_capacity(text.len());
     let mut row = 0;
@@ -380,7 +380,7 @@ fn without_rules(text: &str) -> String {
     ruled
 }
 
-/// Characters that are drawn as parts of a line.
+/// Whether a character is drawn as part of a line.
 fn is_drawn_rule(c: char) -> bool {
     matches!(c, '\u{2500}'..='\u{259f}' | '\u{2010}'..='\u{2012}' | '\u{2015}' | '\u{2017}' | '\u{203e}' | '\u{2212}'
         | '\u{23af}' | '\u{23ba}'..='\u{23bd}' | '\u{268a}'..='\u{268f}' | '\u{2e3a}' | '\u{2e3b}' | '\u{2e40}'
@@ -388,7 +388,7 @@ fn is_drawn_rule(c: char) -> bool {
         | '\u{ff0d}' | '\u{ff1d}' | '\u{ff3f}' | '\u{ffe3}' | '\u{af}' | '\u{2261}' | '\u{a78a}')
 }
 
-/// The coloured dots of our verdicts as words.
+/// Replaces the coloured dots of our verdicts by words.
 fn without_dots(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -403,7 +403,7 @@ fn without_dots(text: &str) -> String {
     shown
 }
 
-/// Breaks a line into rows of at most `columns` characters, between words where there is room.
+/// Breaks a line into rows of at most `columns` characters, between words if possible.
 fn wrap(line: &str, columns: usize, rows: &mut Vec<String>) {
     let mut row = String::new();
     let mut used = 0;
@@ -429,17 +429,17 @@ fn wrap(line: &str, columns: usize, rows: &mut Vec<String>) {
     rows.push(row);
 }
 
-/// What turns the direction of writing.
+/// Whether a character changes the direction of writing.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
 }
 
-/// Joiners and variation selectors.
+/// Whether a character is a joiner or a variation selector.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// What has no shape of its own. Joiners and variation selectors stay: emoji and several scripts need them.
+/// Whether a character has no shape. Joiners and variation selectors are kept: emoji and several scripts need them.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'

@@ -1,8 +1,8 @@
-//! A deployment that waits for an answer: CodeDeploy's lifecycle hooks (Smoke Test, invariant 8; Brain ANVIL).
+//! The deployments that wait for an answer: CodeDeploy's lifecycle hooks (Smoke Test, invariant 8; Brain ANVIL).
 
 use serde_json::Value;
 
-/// Which question of which deployment is to be answered.
+/// A hook's execution that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// The deployment.
@@ -12,7 +12,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// What an event of CodeDeploy asks; nothing for any other event.
+    /// The execution in an event of CodeDeploy; `None` for any other event.
     #[must_use]
     pub fn of(event: &Value) -> Option<Self> {
         let text = |name: &str| event[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -20,10 +20,10 @@ impl Execution {
     }
 }
 
-/// What a deployment hears.
+/// The answer to a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It goes on.
+    /// It continues.
     Succeeded,
     /// It is rolled back.
     Failed,

@@ -1,16 +1,16 @@
-//! Where personal data of a sale lies, and what erasure makes of it: the one list.
+//! The one list of the places that hold personal data of a sale, with the effect of erasure on each.
 //!
-//! A resource of the template that keeps anything is in [`PLACES`], or a test of the template fails. What the sale's own
-//! record keeps is decided in [`crate::Sale::erase`], which does not compile when a field is left out.
+//! A test of the template fails for a resource that stores data and is not in [`PLACES`]. [`crate::Sale::erase`]
+//! decides about the fields of the sale's own record, and does not compile when a field is left out.
 
 use serde::Serialize;
 
-/// A store that erasure empties of one sale.
+/// A store from which erasure removes a sale's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Store {
-    /// The sale's items in the table, other than its own record: the cached verdict, corrupt entries that were set aside,
-    /// what an operator submitted. Whatever else is ever put into the sale's partition is removed with them.
+    /// The sale's items in the table, except its own record: the cached verdict, corrupt entries that were set aside,
+    /// an operator's submission. Any other item in the sale's partition is removed with them.
     Table,
     /// The archived verdict, all its versions.
     Archive,
@@ -39,25 +39,25 @@ impl Store {
     }
 }
 
-/// What erasure makes of a place.
+/// The effect of erasure on a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is emptied of the sale.
+    /// The sale's data is removed from these stores.
     Emptied(&'static [Store]),
-    /// It never holds a text or an address: what it holds instead.
+    /// It never contains a text or an address; it contains this instead.
     HoldsNone(&'static str),
-    /// It forgets by itself: when.
+    /// Its data expires, after this time.
     Expires(&'static str),
-    /// A human erases it there: how.
+    /// A human erases the data there, in this way.
     ByHand(&'static str),
 }
 
-/// Somewhere that something of a sale is kept.
+/// A place that stores data of sales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Resources of the template by their names (a star stands for a beginning), or a vendor.
+    /// Resources of the template by name (a star matches any prefix), or a vendor.
     pub names: &'static [&'static str],
-    /// What erasure makes of it.
+    /// The effect of erasure.
     pub fate: Fate,
 }
 
@@ -84,6 +84,11 @@ pub const PLACES: &[Place] = &[
         fate: Fate::HoldsNone("the chained log: session ids, truncated and keyed digests, terms and offsets"),
     },
     Place { names: &["DigestsBucket"], fate: Fate::HoldsNone("signed digests of the log") },
+    Place {
+        names: &["ArchiveCopy"],
+        fate: Fate::Expires("the copy in a second region is removed about a day after the archived verdict"),
+    },
+    Place { names: &["AuditCopy", "DigestsCopy"], fate: Fate::HoldsNone("copies of the log and its digests") },
     Place { names: &["AnalyticsBucket"], fate: Fate::Expires("answers about the log are removed after 30 days") },
     Place {
         names: &["OrdersQueue", "EmailQueue", "EmailRetryQueue", "NoticesQueue", "PaymentsQueue", "LogNoticesQueue"],
@@ -119,7 +124,7 @@ pub const PLACES: &[Place] = &[
     },
 ];
 
-/// What the operator has to do by hand.
+/// The steps that the operator has to do by hand.
 pub fn by_hand() -> impl Iterator<Item = (&'static str, &'static str)> {
     PLACES.iter().filter_map(|place| match place.fate {
         Fate::ByHand(how) => Some((*place.names.first()?, how)),

@@ -1,15 +1,16 @@
-//! What comes into the oracle's own mailbox: messages from anybody, and customers' replies among them.
+//! The messages in the oracle's own mailbox, including customers' replies.
 
 use crate::{EmailAddress, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// When the mailbox received a message, as it writes it: `2026-04-16T10:00:00Z`. Such texts sort as the moments do.
+/// The time when the mailbox received a message, in the mailbox's form: `2026-04-16T10:00:00Z`. Such texts sort in the
+/// order of time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ReceivedAt(String);
 
-/// The text is no time of the mailbox's form.
+/// The text does not have the form of the mailbox's times.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("not a time such as 2026-04-16T10:00:00Z")]
 pub struct InvalidReceivedAt;
@@ -18,7 +19,7 @@ impl ReceivedAt {
     /// Accepts a time in UTC with whole seconds.
     ///
     /// # Errors
-    /// [`InvalidReceivedAt`] for every other form: texts of different forms would not sort as their moments do.
+    /// [`InvalidReceivedAt`] for any other form: texts of different forms would not sort in the order of time.
     pub fn parse(text: impl Into<String>) -> Result<Self, InvalidReceivedAt> {
         const FORM: &[u8] = b"dddd-dd-ddTdd:dd:ddZ";
         let text = text.into();
@@ -28,7 +29,7 @@ impl ReceivedAt {
         if valid { Ok(Self(text)) } else { Err(InvalidReceivedAt) }
     }
 
-    /// Before every message.
+    /// A time before every message.
     #[must_use]
     pub fn earliest() -> Self {
         Self("1900-01-01T00:00:00Z".to_owned())
@@ -54,25 +55,25 @@ impl From<ReceivedAt> for String {
     }
 }
 
-/// A message as a list names it.
+/// A message in a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
-    /// When the mailbox received it; nothing where it does not say, or not in its usual form (Inbox Watch, FM-5).
+    /// When the mailbox received it; `None` if the mailbox does not say so in its usual form (Inbox Watch, FM-5).
     pub received_at: Option<ReceivedAt>,
-    /// The mailbox's id of the message: it stays the same when the message is moved.
+    /// The mailbox's id of the message; it stays the same when the message is moved.
     pub id: String,
 }
 
-/// Messages, as far as they were listed.
+/// The listed messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
-    /// The messages in the order that was asked for.
+    /// The messages in the requested order.
     pub messages: Vec<Arrival>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more messages than requested.
     pub more: bool,
 }
 
-/// In which order messages are listed.
+/// The order in which messages are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The one received first comes first.
@@ -81,10 +82,10 @@ pub enum Order {
     NewestFirst,
 }
 
-/// Whether the mailbox vouches for a message's sender: the domain of its address says so (DMARC).
+/// Whether the mailbox confirms a message's sender: the domain of its address says so (DMARC).
 ///
-/// The mailbox writes its judgement above all headers that came with the message, so only the first
-/// Authentication-Results counts; a sender can write others below. Comments in it are the sender's to influence.
+/// The mailbox writes its result above all headers that came with the message, so only the first Authentication-Results
+/// header counts; a sender can add others below it. The sender can influence the comments in it.
 #[must_use]
 pub fn is_authenticated(message: &Incoming) -> bool {
     let mut headers = message.headers.iter();
@@ -101,7 +102,7 @@ pub fn is_authenticated(message: &Incoming) -> bool {
     passed && judged.next().is_none() && from == Some(domain.to_lowercase().as_str())
 }
 
-/// The text without what is in parentheses, which may be nested.
+/// The text without parentheses and their content, which may be nested.
 fn without_comments(text: &str) -> String {
     let mut depth = 0_usize;
     let outside = text.chars().filter(|c| {
@@ -118,15 +119,15 @@ fn without_comments(text: &str) -> String {
     outside.collect()
 }
 
-/// A message of a person that answers none of our mails: somebody reads it and answers, within the time that its
-/// acknowledgement promises. No text and no address is kept.
+/// A person's message that does not reply to a mail of ours: a person reads and answers it within the time that its
+/// acknowledgement promises. No text and no address is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {
-    /// The mailbox's id of the message, by which its text is fetched when somebody reads it.
+    /// The mailbox's id of the message, by which its text is fetched for reading.
     pub message: String,
     /// When it was found.
     pub at: Timestamp,
-    /// Keyed hash of the sender's address: that of the sales whose mails go there.
+    /// The keyed hash of the sender's address, which equals that of sales with the same address.
     pub sender: String,
 }
 
@@ -136,18 +137,18 @@ pub const INQUIRIES: &str = "inquiries";
 /// The acknowledgement promises an answer within this time (Inbox Watch, AUTORESPONSE).
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
-/// So many inquiries wait at once; the inbox has the others.
+/// The most inquiries that wait at once; the inbox has the others.
 pub const MAX_INQUIRIES: usize = 300;
 
 /// The inquiries that wait, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiries {
-    /// Those that nobody has answered.
+    /// The unanswered inquiries.
     pub open: Vec<Inquiry>,
 }
 
 impl Inquiries {
-    /// Notes an inquiry, once; `false` where it is there already, or there is no room.
+    /// Adds an inquiry, once; `false` if it is in the list already, or the list is full.
     pub fn note(&mut self, inquiry: Inquiry) -> bool {
         let is_new = self.open.iter().all(|known| known.message != inquiry.message) && self.open.len() < MAX_INQUIRIES;
         if is_new {
@@ -156,7 +157,7 @@ impl Inquiries {
         is_new
     }
 
-    /// Takes one off the list by its message; `false` where it is not there.
+    /// Removes an inquiry by its message; `false` if it is not in the list.
     pub fn settle(&mut self, message: &str) -> bool {
         let before = self.open.len();
         self.open.retain(|inquiry| inquiry.message != message);
@@ -164,14 +165,14 @@ impl Inquiries {
     }
 }
 
-/// A message without its body. It holds an address and somebody's words, so it cannot be printed.
+/// A message without its body. It contains an address and a person's words, so it cannot be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Incoming {
-    /// Who sent it, as the mailbox writes it; it need not be an address.
+    /// The sender, as the mailbox writes it; it need not be an address.
     pub sender: String,
     /// Its subject.
     pub subject: String,
-    /// The conversation it belongs to: the same for a mail and the replies to it.
+    /// The id of its conversation: the same for a mail and the replies to it.
     pub conversation: Option<String>,
     /// Its headers, as name and value, in their order.
     pub headers: Vec<(String, String)>,
@@ -188,10 +189,10 @@ pub struct Acknowledgement {
     pub body: String,
 }
 
-/// A message as an operator reads it: fetched on demand, kept nowhere, and not to be printed by accident.
+/// A message with its text, for an operator: fetched on demand, not stored, and not printable by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Correspondence {
-    /// Who sent it.
+    /// The sender.
     pub sender: String,
     /// Its subject.
     pub subject: String,
@@ -202,21 +203,21 @@ pub struct Correspondence {
 /// A customer's reply to one of a sale's mails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The mailbox's id of the message, by which its text is fetched when somebody reads it.
+    /// The mailbox's id of the message, by which its text is fetched for reading.
     pub message: String,
     /// When it was found.
     pub at: Timestamp,
-    /// Whether it came from the address that the sale's mails went to; nothing where none went.
+    /// Whether it came from the address that the sale's mails went to; `None` if there was no such address.
     pub from_buyer: Option<bool>,
-    /// When an operator was done with it.
+    /// When an operator settled it.
     #[serde(default)]
     pub settled_at: Option<Timestamp>,
-    /// What came of it as a follow-up; nothing where it was none.
+    /// Its result as a follow-up; `None` when it was not one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followup: Option<FollowupReply>,
 }
 
-/// What a customer's follow-up by mail led to. It decides which mail answers it.
+/// The result of a customer's follow-up by mail. It decides which mail answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowupReply {
@@ -224,11 +225,11 @@ pub enum FollowupReply {
     Ordered,
     /// The follow-up was used before.
     Used,
-    /// The authority gate does not let it be answered; nothing is used.
+    /// The authority gate declined it; the follow-up is not used up.
     Refused,
 }
 
-/// So many replies are kept with a sale.
+/// The most replies that are stored with a sale.
 pub const MAX_REPLIES: usize = 20;
 
 #[cfg(test)]

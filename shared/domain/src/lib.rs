@@ -1,9 +1,10 @@
-//! The vocabulary of Oracle: what a sale is, what a verdict is, which states a sale passes through, and the
-//! ports (traits) through which decisions reach the outside world.
+//! The vocabulary of Oracle: sales, verdicts, the states of a sale, and the ports (traits) through which decisions
+//! reach the outside world.
 //!
-//! Nothing here does I/O, reads a clock or draws a random number: time and randomness come in as arguments.
+//! This crate does no I/O, reads no clock and draws no random number: time and randomness come in as arguments.
 
 pub mod alert;
+pub mod audit_trail;
 pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;
@@ -12,7 +13,9 @@ pub mod chat;
 pub mod checkout_session;
 pub mod customer_text;
 pub mod deployment;
+pub mod due;
 pub mod erasure;
+pub mod guesses;
 pub mod inbox;
 pub mod mail;
 pub mod message;
@@ -40,10 +43,11 @@ pub mod words;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};
+pub use guesses::Guessing;
 pub use metric::{Measurement, Metric};
-pub use operator::Operator;
+pub use operator::{CallerIdentity, Operator};
 pub use query::Query;
-pub use recent::{Recall, Recent};
+pub use recent::Recent;
 pub use renewable::MadeFromSecret;
 pub use sale::{Sale, open_work};
 pub use secret::{EmailAddress, RenewableSecret, Secret};

@@ -1,21 +1,21 @@
-//! The customer's mails: what a sale can send, how far each mail has come, and when a failed one is tried again.
+//! The customer's mails: the letters that a sale can send, the state of each mail, and its retries.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a sale can send. Each letter is sent at most once.
+/// The letters that a sale can send. Each is sent at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Letter {
     /// The verdict.
     #[default]
     Verdict,
-    /// That the submission did not arrive (Silent Drop, output 1).
+    /// The notice that the submission did not arrive (Silent Drop, output 1).
     SilentDrop,
-    /// That a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
+    /// The notice that a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
     Divergence,
-    /// That the money went back by itself.
+    /// The notice of an automatic refund.
     Refund,
 }
 
@@ -35,49 +35,64 @@ impl Letter {
     }
 }
 
-/// A mail draft that the mailbox holds. Only a recorded draft is ever sent.
+/// A mail draft in the mailbox. Only a recorded draft is ever sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// The mailbox's id of the draft; it is gone once the draft is sent.
+    /// The mailbox's id of the draft; it becomes invalid when the draft is sent.
     pub id: String,
     /// The RFC 5322 message id, which survives sending.
     pub internet_message_id: String,
 }
 
-/// What the attempts so far have left behind.
+/// The results of the attempts so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Why each attempt failed, as short codes, oldest first.
+    /// The errors of the attempts, as short codes, oldest first.
     pub failures: Vec<String>,
     /// The draft to send, once it exists.
     pub draft: Option<Draft>,
     /// SHA-256 of the rendered mail: every attempt must produce the same bytes (Email Retry, VER-07).
     pub body_hash: Option<String>,
+    /// When the last attempt failed, or until when the mailbox asked to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<Timestamp>,
+    /// The time of the next scheduled attempt, once an early one has been made before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early: Option<Timestamp>,
 }
 
-/// How far a mail has come.
+impl Progress {
+    /// Whether an attempt before the scheduled time is allowed: at most one for each scheduled one, and never before
+    /// the time that a throttling mailbox asked for.
+    #[must_use]
+    pub fn may_go_early(&self, now: Timestamp) -> bool {
+        self.early.is_none() && self.failed_at.is_none_or(|failed_at| failed_at <= now)
+    }
+}
+
+/// The state of a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Mail {
-    /// Nobody asked for it yet.
+    /// It has not been ordered yet.
     #[default]
     NotOrdered,
     /// The e-mail queue has the order.
     Ordered,
-    /// One invocation works on it.
+    /// One invocation has claimed it.
     Sending {
-        /// The queue message it works for.
+        /// The queue message of that invocation.
         owner: String,
-        /// Until when it has the right to.
+        /// The end of the lease.
         lease_until: Timestamp,
-        /// What went before.
+        /// The results of earlier attempts.
         progress: Progress,
     },
     /// An attempt failed; the next one is due (Email Retry, INV-02).
     Retrying {
-        /// When.
+        /// When it is due.
         due: Timestamp,
-        /// What went before.
+        /// The results of earlier attempts.
         progress: Progress,
     },
     /// The mailbox accepted it.
@@ -85,18 +100,18 @@ pub enum Mail {
         /// When.
         at: Timestamp,
     },
-    /// The session has no address (Email Retry FM-06): the page is the only delivery.
+    /// The session has no address (Email Retry FM-06): the verdict is on the page only.
     NoAddress,
-    /// Gate 2 held it; a human decides.
+    /// Gate 2 holds it; a human decides.
     Held,
     /// A dead letter; an operator decides.
     Dead {
         /// When.
         at: Timestamp,
-        /// What went before.
+        /// The results of the attempts.
         progress: Progress,
     },
-    /// It may or may not have been sent; a human decides, nobody sends it again.
+    /// It may or may not have been sent; a human decides, and it is not sent again.
     Unknown {
         /// When that was found.
         at: Timestamp,
@@ -120,7 +135,7 @@ impl Mail {
         }
     }
 
-    /// What its attempts have left behind, where that is kept.
+    /// The results of its attempts, in the states that store them.
     #[must_use]
     pub const fn progress(&self) -> Option<&Progress> {
         match self {
@@ -136,13 +151,27 @@ impl Mail {
         }
     }
 
-    /// Whether nobody asked for it.
+    pub(crate) const fn progress_mut(&mut self) -> Option<&mut Progress> {
+        match self {
+            Self::Sending { progress, .. } | Self::Retrying { progress, .. } | Self::Dead { progress, .. } => {
+                Some(progress)
+            }
+            Self::NotOrdered
+            | Self::Ordered
+            | Self::Sent { .. }
+            | Self::NoAddress
+            | Self::Held
+            | Self::Unknown { .. } => None,
+        }
+    }
+
+    /// Whether it has not been ordered.
     #[must_use]
     pub const fn is_not_ordered(&self) -> bool {
         matches!(self, Self::NotOrdered)
     }
 
-    /// Whether it still has to be sent by somebody other than a human.
+    /// Whether a worker still has to send it.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::Ordered | Self::Sending { .. } | Self::Retrying { .. })
@@ -164,32 +193,41 @@ pub struct Failure {
     pub may_have_gone: bool,
 }
 
-/// What becomes of a mail after a failure.
+impl Failure {
+    /// Whether the mailbox itself failed: it was unreachable, throttled or broken. A failure of another kind shows that
+    /// it answers.
+    #[must_use]
+    pub const fn is_outage(&self) -> bool {
+        self.retriable && !self.may_have_gone
+    }
+}
+
+/// The consequence of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It is tried again at once, under the same claim.
     AtOnce,
-    /// It is tried again when it is due.
+    /// It is tried again at this time.
     At(Timestamp),
-    /// It is a dead letter.
+    /// It becomes a dead letter.
     Dead,
     /// It is not retried, and its delivery is unknown.
     Unknown,
 }
 
-/// What an operator found out about a mail of unknown outcome.
+/// An operator's finding about a mail of unknown outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It went: it is among the sent items, or the customer has it.
+    /// It was sent: it is in the sent-items folder, or the customer has it.
     Sent,
-    /// It did not: it may be sent again.
+    /// It was not sent: it may be sent again.
     NotSent,
 }
 
-/// When a failed mail is tried again (Email Retry, INV-02).
+/// The retry schedule of a mail (Email Retry, INV-02).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailSchedule {
-    /// The wait after the first failure, after the second, and so on. When they are used up the mail is dead.
+    /// The wait after the first failure, after the second, and so on. After the last retry the mail is dead.
     waits: Vec<Duration>,
 }
 
@@ -204,14 +242,14 @@ pub enum InvalidSchedule {
     Wait,
 }
 
-/// A waiting message is hidden at most twelve hours by its queue, its time at work included.
+/// A queue hides a waiting message for at most twelve hours, including the time at work.
 const MAX_WAIT_SECONDS: u64 = 11 * 3600;
 
-/// One attempt is one delivery of the message, and its queue gives it up after ten.
+/// One attempt is one delivery of the message, and its queue moves it to the dead letters after ten.
 const MAX_WAITS: usize = 6;
 
 impl MailSchedule {
-    /// The spec's: at once, after 5 minutes, 30 minutes and 2 hours.
+    /// The spec's schedule: at once, after 5 minutes, 30 minutes and 2 hours.
     #[must_use]
     pub fn standard() -> Self {
         Self { waits: [0, 300, 1800, 7200].map(Duration::from_secs).into() }
@@ -223,13 +261,13 @@ impl MailSchedule {
         Self { waits: vec![Duration::from_secs(60)] }
     }
 
-    /// One more attempt at once: for the smoke test, whose minute is over soon.
+    /// One more attempt immediately, for the smoke test, which has a minute only.
     #[must_use]
     pub fn at_once() -> Self {
         Self { waits: vec![Duration::ZERO] }
     }
 
-    /// Reads seconds separated by commas, such as `0,300,1800,7200`.
+    /// Parses seconds separated by commas, such as `0,300,1800,7200`.
     ///
     /// # Errors
     /// [`InvalidSchedule`].
@@ -240,21 +278,21 @@ impl MailSchedule {
         if waits.len() > MAX_WAITS { Err(InvalidSchedule::Length) } else { Ok(Self { waits }) }
     }
 
-    /// How many attempts follow the first one.
+    /// The number of attempts after the first one.
     #[must_use]
     pub fn retries(&self) -> usize {
         self.waits.len()
     }
 
-    /// The wait after failure number `failures` (from 1), at least what the mailbox asked for; nothing when the
-    /// mail is to become a dead letter.
+    /// The wait after failure number `failures` (from 1), at least as long as the mailbox asked for; `None` when the
+    /// mail becomes a dead letter.
     #[must_use]
     pub fn wait_after(&self, failures: usize, asked: Option<Duration>) -> Option<Duration> {
         let wait = self.waits.get(failures.checked_sub(1)?)?;
         Some((*wait).max(asked.unwrap_or_default()))
     }
 
-    /// What follows failure number `failures` (from 1).
+    /// The consequence of failure number `failures` (from 1).
     #[must_use]
     pub fn next(&self, failure: &Failure, failures: usize, now: Timestamp) -> Next {
         let wait = if failure.retriable { self.wait_after(failures, failure.asked) } else { None };

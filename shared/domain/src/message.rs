@@ -1,5 +1,5 @@
-//! What travels through the queues: one tagged, versioned enum. Messages carry the session id and no more, so
-//! no queue ever holds a question, a verdict or an address.
+//! Queue messages: one tagged, versioned enum. Messages contain only the session id, so no queue ever holds a question,
+//! a verdict or an address.
 
 use crate::{
     SessionId, Timestamp,
@@ -9,7 +9,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Who asked for the verdict.
+/// The function or person that ordered the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderedBy {
@@ -17,7 +17,7 @@ pub enum OrderedBy {
     Webhook,
     /// The result page, which found a paid session without a verdict.
     ResultPage,
-    /// The deadlines function, which found that nothing happens.
+    /// The deadlines function, which found a sale without progress.
     Deadlines,
     /// The daily comparison with Stripe.
     Reconciliation,
@@ -31,10 +31,10 @@ pub enum OrderedBy {
     SmokeTest,
 }
 
-/// How a report of Stripe's came to us.
+/// The source of a report of Stripe's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ToldBy {
+pub enum ReportedBy {
     /// By an event.
     Event,
     /// By the daily comparison.
@@ -53,7 +53,7 @@ pub enum Message {
         session_id: SessionId,
         /// When the triggering event reached us (Audit Trail, invariant 6: latency counts from here).
         received_at: Timestamp,
-        /// What triggered it.
+        /// The source of the order.
         ordered_by: OrderedBy,
     },
     /// E-mail queue: deliver a mail.
@@ -64,11 +64,11 @@ pub enum Message {
         session_id: SessionId,
         /// When the mail was ordered.
         ordered_at: Timestamp,
-        /// Which mail.
+        /// The kind of mail.
         #[serde(default)]
         letter: Letter,
     },
-    /// Retry queue: try a mail again when it is due. The sale knows when that is.
+    /// Retry queue: try a mail again when it is due. The sale has the due time.
     MailRetry {
         /// Format version, 1.
         v: u8,
@@ -76,31 +76,32 @@ pub enum Message {
         session_id: SessionId,
         /// When the mail was ordered.
         ordered_at: Timestamp,
-        /// Which mail.
+        /// The kind of mail.
         letter: Letter,
     },
-    /// Payments queue: Stripe says that a payment has changed.
+    /// Payments queue: Stripe reports a change of a payment.
     PaymentChanged {
         /// Format version, 1.
         v: u8,
         /// The payment.
         payment: PaymentId,
-        /// What Stripe reports of it.
+        /// The content of the report.
         #[serde(rename = "change", deserialize_with = "report::deserialize")]
         report: PaymentReport,
         /// When the event reached us.
         received_at: Timestamp,
     },
-    /// Payments queue: Stripe tells of a subscription or of one of its invoices.
+    /// Payments queue: Stripe reports a subscription or one of its invoices.
     SubscriptionChanged {
         /// Format version, 1.
         v: u8,
-        /// Whose.
+        /// The subscriber.
         subscriber: SubscriberId,
-        /// What Stripe tells.
+        /// The content of the report.
         report: BillingReport,
-        /// How it came to us.
-        told_by: ToldBy,
+        /// Its source.
+        #[serde(rename = "told_by")]
+        reported_by: ReportedBy,
         /// When it reached us.
         received_at: Timestamp,
     },
@@ -121,16 +122,16 @@ pub const VERSION: u8 = 1;
 /// Why a message body was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidMessage {
-    /// Not the JSON of a message.
+    /// The body is not the JSON of a message.
     #[error("the body is not a message")]
     Malformed(#[source] serde_json::Error),
-    /// Written by a newer release.
+    /// A newer release wrote it.
     #[error("message version {0} is not known")]
     Version(u8),
 }
 
 impl Message {
-    /// Reads a queue body.
+    /// Parses the body of a queue message.
     ///
     /// # Errors
     /// [`InvalidMessage`].
@@ -145,7 +146,7 @@ impl Message {
         if *v == VERSION { Ok(message) } else { Err(InvalidMessage::Version(*v)) }
     }
 
-    /// The sale the message is about, where it names one.
+    /// The sale that the message is about, if it names one.
     #[must_use]
     pub const fn session_id(&self) -> Option<&SessionId> {
         match self {

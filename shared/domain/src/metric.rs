@@ -1,26 +1,27 @@
 //! Counts and measurements in CloudWatch's embedded metric format: for the alarms in template.yaml, and for the
-//! dashboard beside them. No metric has dimensions: every name is one metric, and is paid for as one.
+//! dashboard. No metric has dimensions: every name is one metric, and is billed as one.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The namespace where `METRICS_NAMESPACE` names none: a function that is run by hand.
+/// The namespace if `METRICS_NAMESPACE` is not set: for a function that is run by hand.
 pub const NAMESPACE: &str = "Oracle";
 
-/// What is measured. A metric's name in CloudWatch is its variant's name, which stored outboxes hold too.
+/// The metrics. A metric's name in CloudWatch is its variant's name, which stored outboxes contain too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Metric {
     /// A signed Stripe event could not be read: a sale may be in it.
     EventUnreadable,
-    /// No queue took the message of a signed event: Stripe keeps the event and delivers it again.
+    /// No queue accepted the message of a signed event: Stripe keeps the event and delivers it again.
     EventNotQueued,
-    /// The webhook refused a well-formed, fresh signature: the signing secret was rolled, or a stranger tries.
+    /// The webhook refused a well-formed, recent signature: the signing secret was rotated, or the request is not from
+    /// Stripe.
     SignatureRefused,
     /// A session was completed without a payment.
     CompletedWithoutPayment,
-    /// A customer could not be given a page to pay at.
+    /// A customer got no payment page.
     CheckoutUnavailable,
-    /// No topic took an alert (Cache Alert, failure mode 5).
+    /// No topic accepted an alert (Cache Alert, failure mode 5).
     AlertUndelivered,
     /// The daily comparison with Stripe was completed.
     Reconciled,
@@ -28,9 +29,10 @@ pub enum Metric {
     CacheHealthRan,
     /// New records of the log were digested and signed.
     Digested,
-    /// A queue delivers a message again and again, because its work keeps failing.
+    /// A queue delivers a message repeatedly, because its work keeps failing.
     MessageKeepsFailing,
-    /// An audit record could not be written; it is kept in its sale and written later (Audit Trail, failure mode 1).
+    /// An audit record could not be written; it is stored with its sale and written later (Audit Trail, failure mode
+    /// 1).
     AuditWriteFailed,
     /// The content filter holds a verdict or a mail for review.
     Held,
@@ -38,17 +40,21 @@ pub enum Metric {
     VerdictOpposed,
     /// Neither the facilitator nor the chain could be asked about an agent's payment.
     TollUnreachable,
-    /// An agent's payment was good, and no answer could be made for it. Nothing was settled.
+    /// An agent's payment was valid, but no answer could be made for it. Nothing was settled.
     TollUnanswered,
+    /// A corpus is activated for the toll, and it cannot be read.
+    TollCorpusUnreadable,
     /// The inbox was read (Inbox Watch: every two minutes).
     InboxWatched,
     /// A smoke test was completed, with any result.
     SmokeTested,
-    /// Age of the stored refresh token of the mailbox, in seconds: it expires after 90 days without use (Email Retry,
+    /// The age of the mailbox's stored refresh token, in seconds: it expires after 90 days without use (Email Retry,
     /// INV-07).
     RefreshTokenAge,
     /// 1 while a model's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
     BreakerOpen,
+    /// 1 while the mailbox's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
+    MailboxBreakerOpen,
     /// Cached verdicts.
     CacheEntries,
     /// Used share of the cache's budget of bytes, in per cent.
@@ -63,23 +69,37 @@ pub enum Metric {
     VerdictNull,
     /// An order ended without a verdict: failed, held or unusable.
     VerdictFailed,
-    /// From the paid event to the first verdict, in milliseconds.
+    /// The time from the paid event to the first verdict, in milliseconds.
     OrderToVerdict,
     /// The mailbox accepted a mail.
     MailSent,
     /// An attempt to send a mail failed.
     MailFailed,
-    /// From the paid event to the accepted mail with the verdict, in milliseconds.
+    /// The time from the paid event to the accepted mail with the verdict, in milliseconds.
     OrderToMail,
     /// Sales that wait for a decision by an operator.
     WaitingForHumans,
-    /// A page showed a customer that a sale failed, with status 500 as the specification demands.
+    /// A page showed a customer that a sale failed, with status 500 as the spec requires.
     FailedSaleShown,
-    /// A referral code that nobody gave out was tried.
+    /// An unknown referral code was tried.
     ReferralCodeUnknown,
+    /// A reply of the chat was stored and, for a free account, counted.
+    ChatAnswered,
+    /// No reply of the chat could be made, and the customer got the apology.
+    ChatApologised,
+    /// The authority gate declined a message of the chat.
+    ChatDeclined,
+    /// A subscription was reported for the first time.
+    SubscriptionOpened,
+    /// A subscription has ended.
+    SubscriptionEnded,
+    /// A subscription's period was paid.
+    SubscriptionPaid,
+    /// The payment of a subscription's period failed for the first time.
+    SubscriptionPaymentFailed,
 }
 
-/// What a metric is for.
+/// The use of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Counts an event for an alarm. No data means that it did not happen.
@@ -102,7 +122,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 42] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
@@ -118,10 +138,12 @@ impl Metric {
         Self::VerdictOpposed,
         Self::TollUnreachable,
         Self::TollUnanswered,
+        Self::TollCorpusUnreadable,
         Self::InboxWatched,
         Self::SmokeTested,
         Self::RefreshTokenAge,
         Self::BreakerOpen,
+        Self::MailboxBreakerOpen,
         Self::CacheEntries,
         Self::CacheBudgetUsed,
         Self::VerdictGreen,
@@ -136,6 +158,13 @@ impl Metric {
         Self::WaitingForHumans,
         Self::FailedSaleShown,
         Self::ReferralCodeUnknown,
+        Self::ChatAnswered,
+        Self::ChatApologised,
+        Self::ChatDeclined,
+        Self::SubscriptionOpened,
+        Self::SubscriptionEnded,
+        Self::SubscriptionPaid,
+        Self::SubscriptionPaymentFailed,
     ];
 
     const fn row(self) -> (&'static str, Use, Unit) {
@@ -155,10 +184,12 @@ impl Metric {
             Self::VerdictOpposed => ("VerdictOpposed", Use::Event, Unit::Count),
             Self::TollUnreachable => ("TollUnreachable", Use::Event, Unit::Count),
             Self::TollUnanswered => ("TollUnanswered", Use::Event, Unit::Count),
+            Self::TollCorpusUnreadable => ("TollCorpusUnreadable", Use::Event, Unit::Count),
             Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
             Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
             Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),
             Self::BreakerOpen => ("BreakerOpen", Use::Level, Unit::Count),
+            Self::MailboxBreakerOpen => ("MailboxBreakerOpen", Use::Level, Unit::Count),
             Self::CacheEntries => ("CacheEntries", Use::Level, Unit::Count),
             Self::CacheBudgetUsed => ("CacheBudgetUsed", Use::Level, Unit::Percent),
             Self::VerdictGreen => ("VerdictGreen", Use::Dashboard, Unit::Count),
@@ -173,6 +204,13 @@ impl Metric {
             Self::WaitingForHumans => ("WaitingForHumans", Use::Dashboard, Unit::Count),
             Self::FailedSaleShown => ("FailedSaleShown", Use::Dashboard, Unit::Count),
             Self::ReferralCodeUnknown => ("ReferralCodeUnknown", Use::Dashboard, Unit::Count),
+            Self::ChatAnswered => ("ChatAnswered", Use::Dashboard, Unit::Count),
+            Self::ChatApologised => ("ChatApologised", Use::Dashboard, Unit::Count),
+            Self::ChatDeclined => ("ChatDeclined", Use::Dashboard, Unit::Count),
+            Self::SubscriptionOpened => ("SubscriptionOpened", Use::Dashboard, Unit::Count),
+            Self::SubscriptionEnded => ("SubscriptionEnded", Use::Dashboard, Unit::Count),
+            Self::SubscriptionPaid => ("SubscriptionPaid", Use::Dashboard, Unit::Count),
+            Self::SubscriptionPaymentFailed => ("SubscriptionPaymentFailed", Use::Dashboard, Unit::Count),
         }
     }
 
@@ -188,7 +226,7 @@ impl Metric {
         self.row().1
     }
 
-    /// What its values are in.
+    /// The unit of its values.
     #[must_use]
     pub const fn unit(self) -> Unit {
         self.row().2
@@ -216,8 +254,8 @@ pub struct Measurement {
     pub value: u64,
 }
 
-/// Measurements, as the line that CloudWatch makes metrics of. It must be a line of its own on standard output: the
-/// structured logger would wrap it.
+/// Measurements as the line that CloudWatch turns into metrics. It must be a line of its own on standard output,
+/// because the structured logger would wrap it.
 #[must_use]
 pub fn line(namespace: &str, measurements: &[Measurement], now: Timestamp) -> String {
     let metrics: Vec<_> = measurements

@@ -1,7 +1,7 @@
-//! What became of a sale's money, and who said so.
+//! The state of a sale's money, and who decided about it.
 
 use crate::{
-    Timestamp,
+    CallerIdentity, Operator, Timestamp,
     words::{self, InvalidWords},
 };
 use serde::{Deserialize, Serialize};
@@ -18,13 +18,13 @@ pub use report::{DisputeStatus, ObjectId, PaymentChange, PaymentReport, RefundSt
 #[serde(try_from = "String", into = "String")]
 pub struct PaymentId(String);
 
-/// The text is no id of a payment.
+/// The text is not an id of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a payment id is pi_ followed by 1 to 250 letters, digits and underscores")]
 pub struct InvalidPaymentId;
 
 impl PaymentId {
-    /// Reads an id.
+    /// Parses an id.
     ///
     /// # Errors
     /// [`InvalidPaymentId`].
@@ -62,15 +62,16 @@ impl fmt::Display for PaymentId {
     }
 }
 
-/// What the name of a policy begins with.
+/// The prefix of a policy's name.
 const POLICY: &str = "policy ";
 
-/// Who or what decided that money goes back (Silent Drop, invariant 6; DESIGN: the policy is in the record).
+/// The operator or policy that decided a refund (Silent Drop, invariant 6; DESIGN: the policy is in the record).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unparsed", into = "Unparsed")]
 pub struct Authorisation {
     by: String,
     reason: String,
+    identity: Option<CallerIdentity>,
 }
 
 /// An authorisation as it is stored.
@@ -78,19 +79,29 @@ pub struct Authorisation {
 struct Unparsed {
     by: String,
     reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<CallerIdentity>,
 }
 
 impl Authorisation {
-    /// Reads who decided (an operator's name, or `policy` with the policy's name) and why, in their own words.
-    /// Both go into the audit log, so neither may hold an address.
+    /// Parses who decided (an operator's name, or `policy` with the policy's name) and why, in their own words. Both go
+    /// into the audit log, so neither may contain an address.
     ///
     /// # Errors
     /// [`InvalidWords`].
     pub fn parse(by: &str, reason: &str) -> Result<Self, InvalidWords> {
-        Ok(Self { by: words::parse(by)?, reason: words::parse(reason)? })
+        Ok(Self { by: words::parse(by)?, reason: words::parse(reason)?, identity: None })
     }
 
-    /// That of a policy, which no human decided at that moment.
+    /// The authorisation by an operator, for a reason.
+    ///
+    /// # Errors
+    /// [`InvalidWords`].
+    pub fn by_operator(operator: &Operator, reason: &str) -> Result<Self, InvalidWords> {
+        Ok(Self { identity: operator.identity().cloned(), ..Self::parse(operator.name(), reason)? })
+    }
+
+    /// The authorisation by a policy, without a human's decision at that moment.
     ///
     /// # Errors
     /// [`InvalidWords`].
@@ -104,13 +115,19 @@ impl Authorisation {
         self.by.starts_with(POLICY)
     }
 
-    /// Who decided.
+    /// The AWS identity of the operator who decided, if it is known.
+    #[must_use]
+    pub const fn identity(&self) -> Option<&CallerIdentity> {
+        self.identity.as_ref()
+    }
+
+    /// The name of the operator or policy.
     #[must_use]
     pub fn by(&self) -> &str {
         &self.by
     }
 
-    /// Why.
+    /// The reason.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
@@ -120,50 +137,50 @@ impl Authorisation {
 impl TryFrom<Unparsed> for Authorisation {
     type Error = InvalidWords;
 
-    fn try_from(Unparsed { by, reason }: Unparsed) -> Result<Self, Self::Error> {
-        Self::parse(&by, &reason)
+    fn try_from(Unparsed { by, reason, identity }: Unparsed) -> Result<Self, Self::Error> {
+        Ok(Self { identity, ..Self::parse(&by, &reason)? })
     }
 }
 
 impl From<Authorisation> for Unparsed {
-    fn from(Authorisation { by, reason }: Authorisation) -> Self {
-        Self { by, reason }
+    fn from(Authorisation { by, reason, identity }: Authorisation) -> Self {
+        Self { by, reason, identity }
     }
 }
 
-/// What became of the money.
+/// The state of the money.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Money {
     /// We have it.
     #[default]
     Kept,
-    /// It was decided to give it back; Stripe may or may not know yet.
+    /// A refund was decided; Stripe may or may not know yet.
     RefundAuthorised {
         /// By whom, and why.
         authorisation: Authorisation,
         /// When.
         at: Timestamp,
     },
-    /// It was given back.
+    /// It went back.
     Refunded {
-        /// When we knew.
+        /// When we learned of it.
         at: Timestamp,
     },
-    /// A refund was canceled or bounced: the money came back, and a human gives it to the customer another way or
-    /// issues it again.
+    /// A refund was canceled or bounced: we have the money again, and a human refunds it by other means or issues the
+    /// refund again.
     RefundFailed {
-        /// When we knew.
+        /// When we learned of it.
         at: Timestamp,
-        /// Who had decided it; `None` when it was not given back by us.
+        /// The authorisation of the refund; `None` when it was not ours.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refund: Option<Authorisation>,
     },
-    /// The customer's bank has taken it back: for now, or for good when the dispute was lost.
+    /// The customer's bank has taken it back: temporarily, or finally if the dispute was lost.
     Disputed {
-        /// When we knew.
+        /// When we learned of it.
         at: Timestamp,
-        /// A refund that had been decided before: it stands when the dispute is won.
+        /// A refund that was decided before: it still applies if the dispute is won.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refund: Option<Authorisation>,
     },
@@ -183,17 +200,17 @@ impl Money {
     }
 }
 
-/// How far a refund has come.
+/// The step of a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundStep {
-    /// Somebody, or a policy, decided it (Silent Drop, invariant 6).
+    /// It was decided, by an operator or a policy (Silent Drop, invariant 6).
     Authorised,
-    /// Stripe has taken the order and works on it.
+    /// Stripe accepted the request and is processing it.
     Issued,
-    /// Stripe says that the money is on its way or has arrived.
+    /// Stripe reports that the money is in transit or has arrived.
     Confirmed,
-    /// Stripe refused, or could not do it: a human decides.
+    /// Stripe refused, or could not carry it out: a human decides.
     Failed,
 }
 

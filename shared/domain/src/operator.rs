@@ -1,21 +1,75 @@
-//! Who decides about a sale by hand, and why.
+//! The operator who decides about a sale by hand, with the reason.
 
 use crate::words::{self, InvalidWords};
+use serde::{Deserialize, Serialize};
 
-/// An operator who decides something.
+/// An operator who makes a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     by: String,
     reason: Option<String>,
+    identity: Option<CallerIdentity>,
+}
+
+/// The ARN of the AWS identity that a command runs with, unlike the operator's name, which they typed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CallerIdentity(String);
+
+/// The text is not an ARN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the caller's identity is no ARN of at most {MAX_ARN} characters")]
+pub struct InvalidIdentity;
+
+/// The longest ARN of a user: a path of 512 characters and a name of 64, with what stands before them.
+const MAX_ARN: usize = 700;
+
+impl CallerIdentity {
+    /// Reads an ARN. A session of IAM Identity Center is named after its user, often by address: it is cut before the @,
+    /// because the log holds no address (Audit Trail, GAP-02).
+    ///
+    /// # Errors
+    /// [`InvalidIdentity`].
+    pub fn parse(arn: &str) -> Result<Self, InvalidIdentity> {
+        let is_arn = arn.starts_with("arn:") && arn.len() <= MAX_ARN && !arn.chars().any(char::is_control);
+        let kept = arn.split(['@', '\u{ff20}']).next().filter(|_| is_arn).ok_or(InvalidIdentity)?;
+        Ok(Self(kept.to_owned()))
+    }
+
+    /// The ARN, cut before an @.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for CallerIdentity {
+    type Error = InvalidIdentity;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<CallerIdentity> for String {
+    fn from(identity: CallerIdentity) -> Self {
+        identity.0
+    }
 }
 
 impl Operator {
     /// An operator by name, with the reason if one is given.
     ///
     /// # Errors
-    /// [`InvalidWords`] when either cannot go into the log.
+    /// [`InvalidWords`] when either cannot be logged.
     pub fn parse(by: &str, reason: Option<&str>) -> Result<Self, InvalidWords> {
-        Ok(Self { by: words::parse(by)?, reason: reason.map(words::parse).transpose()? })
+        Ok(Self { by: words::parse(by)?, reason: reason.map(words::parse).transpose()?, identity: None })
+    }
+
+    /// The same operator, known to AWS by this identity.
+    #[must_use]
+    pub fn known_as(self, identity: Option<CallerIdentity>) -> Self {
+        Self { identity, ..self }
     }
 
     /// The name.
@@ -29,11 +83,35 @@ impl Operator {
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
+
+    /// The AWS identity, if AWS was asked and answered.
+    #[must_use]
+    pub const fn identity(&self) -> Option<&CallerIdentity> {
+        self.identity.as_ref()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_identity_is_an_arn_without_an_address() {
+        let user = "arn:aws:iam::123456789012:user/ops/dana";
+        let session = "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Ops_0a/dana";
+        for (arn, kept) in [
+            (user.to_owned(), user),
+            (format!("{session}@example.com"), session),
+            (format!("{session}\u{ff20}example.com"), session),
+        ] {
+            assert_eq!(CallerIdentity::parse(&arn).unwrap().as_str(), kept);
+        }
+        for wrong in ["", "dana", "arn:aws\n", &format!("arn:{}", "a".repeat(MAX_ARN))] {
+            assert_eq!(CallerIdentity::parse(wrong), Err(InvalidIdentity), "{wrong}");
+        }
+        let stored: CallerIdentity = serde_json::from_value(serde_json::json!(user)).unwrap();
+        assert_eq!(serde_json::json!(stored), user);
+    }
 
     #[test]
     fn names_and_reasons_are_words_without_addresses() {

@@ -1,9 +1,11 @@
-//! The outside world as decisions see it. Adapters live in `aws`, `stripe`, `gemini`, `graph`; the testkit has
-//! ones that fail, duplicate and crash on purpose.
+//! The ports through which decisions reach the outside world. Adapters are in `aws`, `stripe`, `gemini`, `graph`; the
+//! testkit has adapters that fail, duplicate and crash on purpose.
 
+mod bridges;
 mod chat;
 mod deployments;
 mod erasure;
+mod guesses;
 mod log;
 mod mail;
 mod memory;
@@ -11,13 +13,16 @@ mod messages;
 mod model;
 mod payments;
 mod sales;
+mod store;
 mod subscriptions;
 mod toll;
 
 pub use crate::cache_entries::CacheEntries;
-pub use chat::{ChatAccounts, SignIns};
+pub use bridges::Bridges;
+pub use chat::{ChatAccounts, ReplyBeginnings, SignIns};
 pub use deployments::Deployments;
 pub use erasure::{SaleData, SaleMails};
+pub use guesses::Guesses;
 pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,
     Quarantine,
@@ -25,19 +30,20 @@ pub use log::{
 pub use mail::{Inbox, MailError, Mailbox, OutgoingMail};
 pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, SubjectKeys};
 pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, Visibility};
-pub use model::{Model, ModelError, ModelReply, Prompt};
+pub use model::{Listener, Model, ModelError, ModelReply, Prompt};
 pub use payments::{
     CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, PaymentError,
-    PaymentReports, Payments,
+    PaymentReports, Payments, ReportsSince,
 };
 pub use sales::{
     AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, Submissions,
     VerdictArchive,
 };
+pub use store::Store;
 pub use subscriptions::{
     BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionDesk, SubscriptionLedger,
 };
-pub use toll::{Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
+pub use toll::{Corpora, Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
 
 use crate::{Secret, Timestamp};
 use async_trait::async_trait;
@@ -55,7 +61,7 @@ pub trait Randomness: Send + Sync {
     fn fraction(&self) -> f64;
     /// 128 random bits as 32 hexadecimal digits.
     fn token(&self) -> String;
-    /// 256 random bits as 64 hexadecimal digits, fit to be a secret; nothing where there is no source of such.
+    /// 256 random bits as 64 hexadecimal digits, suitable as a secret; `None` without a source of such bits.
     fn secret(&self) -> Option<Secret> {
         None
     }
@@ -68,13 +74,13 @@ pub trait Pause: Send + Sync {
     async fn pause(&self, duration: Duration);
 }
 
-/// A storage service did not do what was asked; whether it was done is unknown.
+/// A call to a storage service failed; it may have had its effect.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} failed")]
 pub struct StorageError {
-    /// What was asked.
+    /// The operation.
     pub operation: &'static str,
-    /// Why it failed, for operators.
+    /// The cause, for operators.
     #[source]
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
@@ -82,7 +88,7 @@ pub struct StorageError {
 /// Why a conditional write did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// Somebody else saved in between: load again and decide again.
+    /// Another process saved in between: load again and decide again.
     #[error("the record was changed in between")]
     Conflict,
     /// The store failed.
@@ -90,7 +96,7 @@ pub enum SaveError {
     Storage(#[from] StorageError),
 }
 
-/// A loaded record and what to present when saving it. `0` means that it does not exist yet.
+/// A loaded record, with the version to present when saving it. `0` means that it does not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned<T> {
     /// The record.

@@ -1,4 +1,4 @@
-//! The customer's question, and how it travels through Stripe's metadata (Product Tiers, invariant 3).
+//! The customer's question, and its form in Stripe's metadata (Product Tiers, invariant 3).
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ pub const MAX_CHARACTERS: usize = 20_000;
 /// Characters (Unicode scalar values) in one metadata chunk; Stripe's limit is 500.
 pub const CHUNK_CHARACTERS: usize = 490;
 
-/// A question of 1 to 20,000 characters, not blank, without NUL, kept exactly as written.
+/// A question of 1 to 20,000 characters, not blank, without NUL, stored exactly as written.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Query(String);
 
 /// Why a text is not a question.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidQuery {
-    /// Nothing but white space.
+    /// It contains only white space.
     #[error("query must not be empty")]
     Empty,
-    /// More than [`MAX_CHARACTERS`].
+    /// It has more than [`MAX_CHARACTERS`].
     #[error("query must be at most 20000 characters")]
     TooLong,
-    /// A NUL character, which Stripe's metadata cannot carry.
+    /// It contains a NUL character, which Stripe's metadata cannot hold.
     #[error("query must not contain the NUL character")]
     Nul,
 }
 
 impl Query {
-    /// Accepts a question, or says why it is invalid.
+    /// Accepts a question, or returns why it is invalid.
     ///
     /// # Errors
     /// [`InvalidQuery`], one variant per reason.
@@ -40,7 +40,7 @@ impl Query {
         if text.contains('\0') {
             return Err(InvalidQuery::Nul);
         }
-        // Bytes bound characters from above, so most texts are never counted.
+        // There are at least as many bytes as characters, so most texts need no count.
         if text.len() > MAX_CHARACTERS && text.chars().count() > MAX_CHARACTERS {
             return Err(InvalidQuery::TooLong);
         }
@@ -69,11 +69,11 @@ impl Query {
     }
 }
 
-/// Puts the chunks `q0` … back together, in index order.
+/// Joins the chunks `q0` … in index order.
 ///
-/// `qn` says how many there must be; without it the chunks are read until the first gap. `None` when there is
-/// no chunk, when one that `qn` promises is missing, or when `qn` is not a number: a question with a hole in it
-/// must never reach the model (Product Tiers FM-3).
+/// `qn` is the number of chunks; without it they are read until the first gap. `None` when there is no chunk, when one
+///   that `qn` counts is missing, or when `qn` is not a number: an incomplete question must never reach the model
+///   (Product Tiers FM-3).
 #[must_use]
 pub fn from_metadata(metadata: &BTreeMap<String, String>) -> Option<String> {
     let chunk = |index: usize| metadata.get(&format!("q{index}"));
@@ -89,7 +89,7 @@ pub fn from_metadata(metadata: &BTreeMap<String, String>) -> Option<String> {
     }
 }
 
-/// The question is customer content: it must not slip into a log line.
+/// Shows only the size: the question is customer text and must not get into a log line.
 impl std::fmt::Debug for Query {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Query({} bytes)", self.0.len())

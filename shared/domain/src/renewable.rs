@@ -1,4 +1,4 @@
-//! What is made from a secret, and made again when the secret was replaced.
+//! A value that is made from a secret, and made again when the secret was replaced.
 
 use crate::{RenewableSecret, Secret};
 use std::{
@@ -6,19 +6,19 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Something that is made from a secret document at its first use.
+/// A value that is made from a secret document at its first use.
 pub struct MadeFromSecret<T> {
     secret: Arc<dyn RenewableSecret>,
     made: Mutex<Option<Made<T>>>,
 }
 
-/// What was made, with the document it was made from.
+/// The value, with the document it was made from.
 pub struct Made<T> {
     document: Secret,
     value: Arc<T>,
 }
 
-/// Why nothing was made.
+/// Why no value was made.
 pub type NotMade = Box<dyn Error + Send + Sync>;
 
 impl<T> Clone for Made<T> {
@@ -35,17 +35,17 @@ impl<T> std::ops::Deref for Made<T> {
 }
 
 impl<T: Send + Sync> MadeFromSecret<T> {
-    /// Nothing is made yet, and nothing is read.
+    /// Starts without a value, and reads nothing.
     #[must_use]
     pub const fn new(secret: Arc<dyn RenewableSecret>) -> Self {
         Self { secret, made: Mutex::new(None) }
     }
 
-    /// What was made before, or what `make` makes of the document now. A document of which nothing can be made is
-    /// looked up once more.
+    /// The value made before, or the one that `make` returns for the current document. If `make` fails, the document is
+    /// read once more.
     ///
     /// # Errors
-    /// [`NotMade`], when the document could not be read or is of no use.
+    /// [`NotMade`], when the document could not be read or is unusable.
     pub async fn get(&self, make: impl Fn(&Secret) -> Result<T, NotMade> + Send + Sync) -> Result<Made<T>, NotMade> {
         if let Some(made) = self.kept() {
             return Ok(made);
@@ -60,8 +60,8 @@ impl<T: Send + Sync> MadeFromSecret<T> {
         }
     }
 
-    /// The service refused the secret of `refused`: makes another one if there is another document.
-    /// Without one, or when it cannot be read (which the store itself reports), the refusal stays.
+    /// Called when the service refused the secret of `refused`: makes another value if the document has changed.
+    /// Returns `None` without another document, or if it cannot be read (which the store itself reports).
     pub async fn other_than(
         &self,
         refused: &Made<T>,

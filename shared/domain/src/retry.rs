@@ -1,17 +1,17 @@
-//! When a sale whose model call failed is tried again (infra/decisions/verdict-retry.md).
+//! The retries of a sale whose model call failed (infra/decisions/verdict-retry.md).
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The table of waits between the attempts at a verdict.
+/// The waits between the attempts at a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryTable {
     /// The wait after the first failure, after the second, and so on.
     waits: Vec<Duration>,
-    /// The share of each wait by which it is shortened at most, so that sales that failed together come apart.
+    /// The largest part by which a wait is shortened, so that sales that failed together are spread.
     jitter: f64,
-    /// The longest that a sale waits for the model, the time that its circuit is open included.
+    /// The longest time that a sale waits for the model, including the time that its circuit is open.
     longest: Duration,
 }
 
@@ -26,13 +26,13 @@ pub enum InvalidTable {
     Length,
 }
 
-/// A waiting order is hidden at most twelve hours by its queue, its time at work included.
+/// A queue hides a waiting order for at most twelve hours, including the time at work.
 const MAX_WAIT_SECONDS: u64 = 11 * 3600;
 
 const MAX_WAITS: usize = 20;
 
-/// The waits in seconds. The first four lead to the failures that open the circuit also where one sale alone comes;
-/// from then on the circuit says when a sale is tried.
+/// The waits in seconds. The first four lead to the failures that open the circuit, even if there is only one sale;
+/// from then on the circuit decides when a sale is retried.
 const STANDARD: [u64; 9] = [15, 30, 60, 120, 300, 1200, 3600, 3600, 3600];
 
 const JITTER: f64 = 0.2;
@@ -40,26 +40,26 @@ const JITTER: f64 = 0.2;
 const LONGEST: Duration = Duration::from_secs(4 * 3600);
 
 impl RetryTable {
-    /// After 15 and 30 seconds, 1, 2, 5 and 20 minutes, then hourly; no longer than four hours in all.
+    /// After 15 and 30 seconds, 1, 2, 5 and 20 minutes, then hourly; at most four hours in all.
     #[must_use]
     pub fn standard() -> Self {
         Self { waits: STANDARD.map(Duration::from_secs).into(), jitter: JITTER, longest: LONGEST }
     }
 
-    /// No retry and no wait: for the smoke test, whose minute is over soon.
+    /// No retry and no wait: for the smoke test, which has a minute only.
     #[must_use]
     pub const fn none() -> Self {
         Self { waits: Vec::new(), jitter: 0.0, longest: Duration::ZERO }
     }
 
-    /// The first `count` waits, and no longer than `longest` in all: for tests that live through every attempt.
+    /// The first `count` waits, and at most `longest` in all: for tests that run every attempt.
     #[must_use]
     pub fn cut(mut self, count: usize, longest: Duration) -> Self {
         self.waits.truncate(count);
         Self { longest, ..self }
     }
 
-    /// Reads seconds separated by commas.
+    /// Parses seconds separated by commas.
     ///
     /// # Errors
     /// [`InvalidTable`].
@@ -70,27 +70,27 @@ impl RetryTable {
         if waits.len() > MAX_WAITS { Err(InvalidTable::Length) } else { Ok(Self { waits, ..Self::standard() }) }
     }
 
-    /// The wait after failure number `failures` (from 1); `fraction`, drawn from 0 to 1, shortens it by its part of
-    /// the jitter. `None` when the table has ended.
+    /// The wait after failure number `failures` (from 1); `fraction`, a random number from 0 to 1, shortens it by that
+    /// part of the jitter. `None` after the last wait of the table.
     #[must_use]
     pub fn wait_after(&self, failures: u32, fraction: f64) -> Option<Duration> {
         let wait = self.waits.get(usize::try_from(failures).ok()?.checked_sub(1)?)?;
         Some(wait.mul_f64(1.0 - self.jitter * fraction.clamp(0.0, 1.0)))
     }
 
-    /// Whether a sale that waits since `since` has waited long enough.
+    /// Whether a sale that has waited since `since` has reached the longest time.
     #[must_use]
     pub fn is_over(&self, since: Timestamp, now: Timestamp) -> bool {
         since.plus(self.longest) <= now
     }
 }
 
-/// How a sale has waited for the model so far.
+/// The wait of a sale for the model so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelWait {
-    /// Since when.
+    /// The start of the wait.
     pub since: Timestamp,
-    /// How many attempts at its verdict failed; the one half-open call of an open circuit does not count.
+    /// The number of failed attempts at its verdict; the half-open call of an open circuit does not count.
     pub failures: u32,
 }
 

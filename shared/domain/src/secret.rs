@@ -4,7 +4,7 @@ use crate::ports::{SecretSource, StorageError};
 use async_trait::async_trait;
 use serde::Deserialize;
 
-/// A secret. It can be compared and used by name, never printed or serialised.
+/// A secret. It can be compared and used explicitly, but never printed or serialised.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -16,7 +16,7 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The secret itself: for a header or a key, nothing else.
+    /// The secret itself: for a header or a key only.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -29,23 +29,22 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A secret document that may be replaced while we run: a rotated key works without a restart (Gemini Timeout,
-/// failure mode 6).
+/// A secret document that may be replaced while the process runs: a rotated key works without a restart (Gemini
+/// Timeout, failure mode 6).
 #[async_trait]
 pub trait RenewableSecret: SecretSource {
-    /// The service refused the secret in `refused`, or a field of it is missing: answers the document
-    /// as it is now if it is another one, and nothing if there is no other. It is looked up at most once a minute,
-    /// so that senders of wrong signatures cannot make us ask all the time. A document that is never replaced
-    /// has no other.
+    /// Called when the service refused the secret in `refused`, or a field of it is missing: returns the current
+    /// document if it is another one, and `None` otherwise. It is read at most once a minute, so that senders of wrong
+    /// signatures cannot cause a read each time. A document that is never replaced has no other.
     ///
     /// # Errors
-    /// [`StorageError`] when it could not be looked up.
+    /// [`StorageError`] when it could not be read.
     async fn renewed(&self, _refused: &Secret) -> Result<Option<Secret>, StorageError> {
         Ok(None)
     }
 }
 
-/// A customer's e-mail address: personal data, read from Stripe when a mail is sent and kept nowhere.
+/// A customer's e-mail address: personal data, read from Stripe when a mail is sent and stored nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(String);
 

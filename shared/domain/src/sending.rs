@@ -1,4 +1,4 @@
-//! What every sender of mail does with a recorded draft: it is sent once, and where a reply got lost, somebody looks
+//! Sends recorded drafts, for every sender of mail: a draft is sent once, and after a lost reply the mailbox is checked
 //! before anything else is done (infra/decisions/mail-drafts.md).
 
 use crate::{
@@ -6,20 +6,21 @@ use crate::{
     ports::{MailError, Mailbox},
 };
 
-/// What became of a recorded draft.
+/// The outcome of sending a recorded draft.
 #[derive(Debug)]
 pub enum Sending {
     /// It was sent, now or before.
     Sent,
-    /// It is no draft any more, and the sent items do not hold it: they lag behind, or somebody removed it.
+    /// It is no longer a draft, and the sent-items folder does not contain it: the folder lags behind, or the draft was
+    /// removed.
     Gone,
-    /// The mailbox would not send it: it is certainly not sent.
+    /// The mailbox refused to send it: it is certainly not sent.
     Refused(MailError),
-    /// Nobody could look, or the reply to sending it was lost again: it may have been sent.
+    /// The mailbox could not be checked, or the reply to sending was lost again: it may have been sent.
     Unknown(MailError),
 }
 
-/// Sends a draft that was recorded a moment ago. After a lost reply it is settled at once.
+/// Sends a draft that was just recorded. After a lost reply its outcome is settled at once.
 pub async fn send(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     match mailbox.send_draft(draft).await {
         Ok(()) => Sending::Sent,
@@ -28,14 +29,14 @@ pub async fn send(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     }
 }
 
-/// Finds out what became of a recorded draft, and sends it if that did not happen yet (pitfall: retrying a mail on a
-/// time-out without looking whether the first one went).
+/// Finds out whether a recorded draft was sent, and sends it otherwise (pitfall: retrying a mail after a time-out
+/// without checking whether the first one was sent).
 pub async fn settle(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     match mailbox.draft_exists(draft).await {
-        // Still a draft: it was not sent, and sending it is safe, for the mailbox sends it once.
+        // It still is a draft, so it was not sent, and sending it is safe: the mailbox sends it once.
         Ok(true) => match mailbox.send_draft(draft).await {
             Ok(()) => Sending::Sent,
-            // The first send was still under way when we looked: now it is done.
+            // The first send was still in progress when we checked; now it is done.
             Err(MailError::NoSuchDraft) => settle_gone(mailbox, draft).await,
             Err(error @ MailError::OutcomeUnknown(_)) => Sending::Unknown(error),
             Err(error) => Sending::Refused(error),
@@ -45,7 +46,16 @@ pub async fn settle(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     }
 }
 
-/// The draft is gone: it was sent, unless somebody removed it.
+/// Whether the mailbox answers: looks for a mail that was never sent. Changes nothing.
+///
+/// # Errors
+/// [`MailError`] when it does not.
+pub async fn answers(mailbox: &dyn Mailbox) -> Result<(), MailError> {
+    let never_sent = Draft { id: String::new(), internet_message_id: "<never-sent@oracle.invalid>".to_owned() };
+    mailbox.was_sent(&never_sent).await.map(drop)
+}
+
+/// The draft no longer exists: it was sent, unless it was removed.
 async fn settle_gone(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     match mailbox.was_sent(draft).await {
         Ok(true) => Sending::Sent,
@@ -102,7 +112,7 @@ mod tests {
         }
     }
 
-    /// What comes of these answers; all of them must be used up.
+    /// The outcome of these answers; all of them must be used up.
     fn outcome(settles: bool, answers: &str) -> String {
         let script = Script(Mutex::new(answers.chars().rev().collect()));
         let draft = Draft { id: "d".into(), internet_message_id: "<d@x>".into() };
@@ -119,7 +129,7 @@ mod tests {
             ("y", "Sent"),
             ("r", "Refused"),
             ("u", "Refused"),
-            // Lost or gone: is it still a draft?
+            // The reply was lost or the draft is missing: is it still a draft?
             ("lu", "Unknown"),
             ("lyy", "Sent"),
             ("lyr", "Refused"),

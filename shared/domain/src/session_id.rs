@@ -1,18 +1,19 @@
 //! The key of a sale: the Stripe Checkout Session id, which entitles its holder to read the verdict, or the id of the
 //! follow-up that such a session includes.
 
+use crate::audit_trail::StateId;
 use serde::{Deserialize, Serialize};
 
-/// What the id of a follow-up ends with. Stripe's ids have no hyphen.
+/// The suffix of a follow-up's id. Stripe's ids have no hyphen.
 pub(crate) const FOLLOWUP: &str = "-followup";
 
-/// How many of the last characters name a sale.
+/// The number of last characters that name a sale.
 const REFERENCE: usize = 8;
 
-/// A session id: `cs_` and then letters, digits, `-` and `_`, at most 255 characters in all. A follow-up's id is that of
-/// the session that paid for it and `-followup`.
+/// A session id: `cs_` and then letters, digits, `-` and `_`, at most 255 characters in all. A follow-up's id is the id
+/// of the session that paid for it plus `-followup`.
 ///
-/// Debug prints the first 12 characters only (Cache Alert, invariant 4); the whole id is reached by name.
+/// Debug prints only the first 12 characters (Cache Alert, invariant 4); the whole id needs an explicit call.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
@@ -35,19 +36,19 @@ impl SessionId {
         if valid { Ok(Self(text)) } else { Err(InvalidSessionId) }
     }
 
-    /// The sale of this session's follow-up; of a follow-up, itself.
+    /// The id of this session's follow-up; for a follow-up, its own id.
     #[must_use]
     pub fn followup(&self) -> Self {
         if self.is_followup() { self.clone() } else { Self(format!("{}{FOLLOWUP}", self.0)) }
     }
 
-    /// Whether it is the sale of a follow-up, which no payment of its own belongs to.
+    /// Whether it is the id of a follow-up, which has no payment of its own.
     #[must_use]
     pub fn is_followup(&self) -> bool {
         self.0.ends_with(FOLLOWUP)
     }
 
-    /// The session that was paid: of a follow-up, the one that includes it. Stripe and the result page know only this one.
+    /// The paid session: for a follow-up, the one that includes it. Stripe and the result page only have this one.
     #[must_use]
     pub fn paid_session(&self) -> Self {
         Self(self.0.strip_suffix(FOLLOWUP).unwrap_or(&self.0).to_owned())
@@ -59,21 +60,21 @@ impl SessionId {
         &self.0
     }
 
-    /// Whether it looks like an id that Stripe gave out (`cs_live_…` or `cs_test_…`, at least 20 characters): what does
-    /// not is nobody's session, and nothing needs to be asked about it.
+    /// Whether it has the form of Stripe's ids (`cs_live_…` or `cs_test_…`, at least 20 characters). Any other id is
+    /// not a session, so nothing needs to be read for it.
     #[must_use]
     pub fn looks_issued(&self) -> bool {
         self.0.len() >= 20 && (self.0.starts_with("cs_live_") || self.0.starts_with("cs_test_"))
     }
 
-    /// Whether Stripe gave it out in test mode.
+    /// Whether it is an id of Stripe's test mode.
     #[must_use]
     pub fn is_test_mode(&self) -> bool {
         self.0.strip_prefix("cs_test_").is_some_and(|rest| !rest.is_empty())
     }
 
-    /// The last 8 characters, of a follow-up the last 8 of the session with `-followup`: how customers and operators name
-    /// a sale to each other, and what alerts that leave our account name it by. The whole id opens the verdict's page.
+    /// The last 8 characters; for a follow-up, the last 8 of its session plus `-followup`. Customers, operators and
+    /// alerts that leave our account name a sale in this way. The whole id opens the verdict's page.
     #[must_use]
     pub fn reference(&self) -> &str {
         let kept = if self.is_followup() { REFERENCE + FOLLOWUP.len() } else { REFERENCE };
@@ -84,6 +85,20 @@ impl SessionId {
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+impl StateId for SessionId {
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+
+    fn text(&self) -> &str {
+        self.as_str()
+    }
+
+    fn reference(&self) -> &str {
+        Self::reference(self)
     }
 }
 

@@ -1,24 +1,24 @@
-//! The session of our own smoke test: what it buys, and how it differs from what customers do.
+//! The session of our own smoke test: what it buys, and how it differs from customers' sessions.
 //!
-//! Nobody pays it, so accepting it opens a door beside the till. [`examine`] is that door's lock. It is asked only
-//! about orders that the smoke test itself signed, with facts that Stripe's test mode reported under the smoke test's own
-//! key, and it lets nothing through but the one fixed question (Smoke Test, inputs; invariants 1 to 3).
+//! It is not paid, so accepting it opens a way around the payment. [`examine`] secures this way. It only examines
+//! orders that the smoke test itself signed, with facts that Stripe's test mode reported for the smoke test's own key,
+//! and accepts nothing but the one fixed question (Smoke Test, inputs; invariants 1 to 3).
 
 use crate::{CheckoutSession, PaymentStatus, Query, SessionId, Submission, Tier, Timestamp, ports::PaymentError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The tier that is ordered, for 1.00 CAD that nobody pays.
+/// The tier that is ordered, for 1.00 CAD that is never paid.
 pub const TIER: Tier = Tier::Quick;
 
-/// The question, verbatim from the spec: no other one is ever answered without payment.
+/// The question, verbatim from the spec: no other question is ever answered without payment.
 pub const QUERY: &str = "Is the Oracle pipeline operational? This is an automated smoke test.";
 
-/// The function's name: that of its memory, of its stream in the audit log, and of its folder.
+/// The name of the function, of its memory, of its stream in the audit log, and of its folder.
 pub const FUNCTION: &str = "smoke-test";
 
-/// How the last run ended.
+/// The result of the last run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRun {
     /// When it began.
@@ -29,16 +29,16 @@ pub struct LastRun {
     pub of: u64,
 }
 
-/// Where the mail goes, and the only place (invariant 3).
+/// The only address that the mail goes to (invariant 3).
 pub const EMAIL: &str = "oracle-smoke-test@42sisters.ai";
 
 /// The metadata entry that marks the session as the smoke test's.
 pub const MARK: (&str, &str) = ("smoke", "true");
 
-/// No older session is accepted, so that a signed event that somebody kept is worth nothing: 15 minutes.
+/// The greatest age of an accepted session, so that a stolen signed event is soon useless: 15 minutes.
 pub const MAX_AGE: Duration = Duration::from_secs(15 * 60);
 
-/// Stripe's clock may be ahead of ours by this.
+/// The most that Stripe's clock may be ahead of ours.
 const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
 /// How long the record of a smoke test's sale is kept (invariant 7): 30 days.
@@ -50,27 +50,27 @@ pub fn is_test_key(key: &str) -> bool {
     key.strip_prefix("sk_test_").is_some_and(|rest| !rest.is_empty())
 }
 
-/// What the smoke test submits.
+/// The smoke test's submission.
 ///
 /// # Errors
-/// Never with the constants above; a test holds them.
+/// Never with the constants above; a test checks this.
 pub fn submission() -> Result<Submission, crate::query::InvalidQuery> {
     Ok(Submission { tier: TIER, query: Query::parse(QUERY)? })
 }
 
-/// What Stripe says of a session under the smoke test's key.
+/// Stripe's data about a session, read with the smoke test's key.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The session.
     pub session: CheckoutSession,
-    /// `livemode`, where it is a truth value.
+    /// `livemode`, if it is a boolean.
     pub livemode: Option<bool>,
 }
 
-/// Stripe's test mode, asked with the smoke test's own key.
+/// Stripe's test mode, called with the smoke test's own key.
 #[async_trait]
 pub trait SmokeSessions: Send + Sync {
-    /// What Stripe says of a session.
+    /// Stripe's data about a session.
     async fn facts(&self, id: &SessionId) -> Result<Facts, PaymentError>;
 }
 
@@ -80,30 +80,30 @@ pub enum NotOurs {
     /// Its id is not one of the test mode.
     #[error("smoke: not a session of the test mode")]
     Id,
-    /// Stripe does not say that it is in test mode.
+    /// Stripe does not report it as in test mode.
     #[error("smoke: not in test mode")]
     Livemode,
-    /// It does not bear the mark.
+    /// It does not have the mark.
     #[error("smoke: not marked as a smoke test")]
     Unmarked,
-    /// It is paid, or cannot be paid any more: somebody's, or over.
+    /// It is paid, or can no longer be paid: it is a customer's, or over.
     #[error("smoke: not an open, unpaid session")]
     Status,
-    /// The price is another one.
+    /// It has another price.
     #[error("smoke: another amount")]
     Amount,
-    /// It asks something else.
+    /// It asks another question.
     #[error("smoke: another tier or question")]
     Submission,
-    /// It was not created just now.
+    /// It was not created recently.
     #[error("smoke: too old")]
     Age,
 }
 
-/// Whether these facts are those of a smoke test that began a moment ago. Each condition alone refuses.
+/// Checks that these facts are those of a smoke test that began recently. Each condition alone refuses.
 ///
 /// # Errors
-/// [`NotOurs`], the first that does not hold.
+/// [`NotOurs`], for the first condition that is not met.
 pub fn examine(facts: &Facts, now: Timestamp) -> Result<(), NotOurs> {
     let session = &facts.session;
     let price = i64::from(TIER.price_cents());
@@ -163,7 +163,7 @@ mod tests {
         assert!(crate::EmailAddress::parse(EMAIL).is_ok());
     }
 
-    /// Each condition alone keeps the door shut: without it, its line here fails.
+    /// Each condition refuses on its own: without it, its line here fails.
     #[test]
     fn every_condition_alone_refuses() {
         let metadata = |facts: &mut Facts, name: &str, value: &str| {

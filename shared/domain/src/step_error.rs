@@ -1,4 +1,4 @@
-//! Why a step did not finish: one type for the handlers, with a code that says what follows.
+//! Why a step did not finish: one type for the handlers, with a code that decides what follows.
 
 use crate::{
     ports::{MailError, PaymentError, QueueError, StorageError},
@@ -6,39 +6,37 @@ use crate::{
 };
 use std::{borrow::Cow, error::Error, fmt};
 
-/// What kind of failure or refusal it is. The methods match exhaustively: a new code answers all of them.
+/// The kind of failure or refusal. The methods match exhaustively, so a new code needs an answer in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
     /// Other processes kept changing the state.
     Contended,
     /// A store failed.
     Storage,
-    /// The mailbox did not do what was asked.
+    /// A call to the mailbox failed.
     Mailbox,
-    /// A queue did not take a message.
+    /// A queue did not accept a message.
     Queue,
     /// The payment provider could not be reached, or its answer was lost.
     PaymentUnavailable,
-    /// The payment provider refused the request, or knows no such object.
+    /// The payment provider refused the request, or does not have the object.
     PaymentRefused,
     /// The model's client cannot be built.
     ModelNotReady,
     /// The model's circuit breaker is open.
     CircuitOpen,
-    /// The sale has no verdict: its result page restores it.
-    NoVerdict,
     /// There is no such sale.
     NoSale,
-    /// A name or a reason cannot go on record.
+    /// A name or a reason cannot be recorded.
     InvalidWords,
 }
 
-/// What a failed step may have done.
+/// The possible effect of a failed step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
     None,
-    /// Unknown: it may have been done, and its answer lost. Every step can be repeated safely.
+    /// Unknown: the step may have had its effect, and its reply was lost. Every step can be repeated safely.
     Unknown,
 }
 
@@ -55,7 +53,6 @@ impl ErrorCode {
             Self::PaymentRefused => "payment_refused",
             Self::ModelNotReady => "model_not_ready",
             Self::CircuitOpen => "circuit_open",
-            Self::NoVerdict => "no_verdict",
             Self::NoSale => "no_sale",
             Self::InvalidWords => "invalid_words",
         }
@@ -71,13 +68,12 @@ impl ErrorCode {
             | Self::Queue
             | Self::PaymentUnavailable
             | Self::ModelNotReady
-            | Self::CircuitOpen
-            | Self::NoVerdict => true,
+            | Self::CircuitOpen => true,
             Self::PaymentRefused | Self::NoSale | Self::InvalidWords => false,
         }
     }
 
-    /// What the step may have done.
+    /// The possible effect of the step.
     #[must_use]
     pub const fn effect(self) -> Effect {
         match self {
@@ -86,7 +82,6 @@ impl ErrorCode {
             | Self::PaymentRefused
             | Self::ModelNotReady
             | Self::CircuitOpen
-            | Self::NoVerdict
             | Self::NoSale
             | Self::InvalidWords => Effect::None,
         }
@@ -132,7 +127,7 @@ impl fmt::Display for StepError {
 impl Error for StepError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let source = self.source.as_deref()?;
-        // Without a text of its own it has its source's, which must not stand in the chain twice.
+        // An error without its own text shows its source's text, which must not appear twice in the chain.
         if self.message.is_some() { Some(source) } else { source.source() }
     }
 }

@@ -1,16 +1,16 @@
-//! Which alerts are not sent again: a storm of one alert is one alert (Cache Alert, invariant 6, failure mode 6).
+//! Deduplicates alerts: repetitions of one alert are sent once (Cache Alert, invariant 6, failure mode 6).
 
 use crate::{Alert, Timestamp, alert::Severity};
 use std::time::Duration;
 
-/// The alerts of the last while.
+/// The recent alerts.
 #[derive(Clone, Debug)]
 pub struct Suppression {
     window: Duration,
     sent: Vec<Sent>,
 }
 
-/// An alert that went out, and how many like it did not.
+/// An alert that was sent, with the number of similar ones that were held back.
 #[derive(Clone, Debug)]
 struct Sent {
     tag: String,
@@ -22,26 +22,26 @@ struct Sent {
     suppressed: u32,
 }
 
-/// What is to be done with an alert.
+/// The decision about an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Send it.
     Send,
-    /// Log it only: so many were held back since the last one that was sent, this one included.
+    /// Log it only: this many were held back since the last one that was sent, including this one.
     Suppress(u32),
 }
 
 impl Suppression {
-    /// Nothing sent yet. With a `window` of zero nothing is ever suppressed.
+    /// Starts without alerts. With a `window` of zero no alert is ever suppressed.
     #[must_use]
     pub const fn new(window: Duration) -> Self {
         Self { window, sent: Vec::new() }
     }
 
-    /// Decides about an alert, and remembers it. An alert is held back when one of the same tag, operation and
-    /// session prefix went out within the window before it and was at least as severe. A critical one must have the
-    /// same detail too: two sales may share twelve characters of their ids, and nobody's first critical alert is
-    /// ever held back. Lines that name no operation are always sent.
+    /// Decides about an alert, and remembers it. An alert is held back when one of the same tag, operation and session
+    /// prefix was sent within the window before it and was at least as severe. A critical alert is held back only if
+    /// the detail is the same too: two sales may have the same first twelve characters in their ids, and the first
+    /// critical alert of each must be sent. Lines without an operation are always sent.
     pub fn decide(&mut self, alert: &Alert, now: Timestamp) -> Decision {
         self.sent.retain(|sent| now < sent.at.plus(self.window) && sent.at <= now);
         let Some(matter) = alert.matter() else { return Decision::Send };
@@ -67,7 +67,7 @@ impl Suppression {
         Decision::Send
     }
 
-    /// Forgets an alert that was to be sent and reached nobody: the next one like it is tried again.
+    /// Forgets an alert that could not be sent: the next one like it is tried again.
     pub fn forget(&mut self, alert: &Alert) {
         let Some(matter) = alert.matter() else { return };
         self.sent.retain(|sent| {

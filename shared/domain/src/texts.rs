@@ -3,30 +3,30 @@
 /// The verdict cannot be produced (Verdict Pipeline FM-2; Gemini Timeout, retries exhausted).
 pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
 
-/// The verdict cannot be produced, and the money is back already: nobody has to ask for it any more.
+/// The verdict cannot be produced, and the money has gone back already: the customer need not ask for it.
 pub const FAILED_AND_REFUNDED: &str = "Analysis failed. Your payment was returned.";
 
 /// The verdict cannot be produced now (Gemini Timeout, circuit open).
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
-/// The session was not paid, and cannot be any more.
+/// The session was not paid, and can no longer be.
 pub const NOT_PAID: &str = "This session has not been paid.";
 
 /// The session was not paid, and still can be.
 pub const NOT_PAID_YET: &str = "This session has not been paid yet. Your question is kept until you pay.";
 
-/// The sale was erased at its customer's wish.
+/// The sale was erased at its customer's request.
 pub const ERASED: &str = "As you asked, we have erased your verdict and your submission. There is nothing left to \
     show here.";
 
-/// The verdict's model call failed, and the sale is tried again by itself; its page shows this.
+/// The verdict's model call failed and is retried automatically; the sale's page shows this.
 pub const TRYING_AGAIN: &str = "The service that writes your verdict did not give a usable answer. We keep trying by \
     ourselves for up to four hours. You do not have to do anything and can close this page: the verdict appears here";
 
-/// How [`TRYING_AGAIN`] ends where the order has an address.
+/// The end of [`TRYING_AGAIN`] if the order has an address.
 pub const MAILED_WHEN_READY: &str = ", and we email it to you as soon as it is ready.";
 
-/// How it ends where the order has none.
+/// Its end if the order has none.
 pub const HERE_WHEN_READY: &str = " as soon as it is ready.";
 
 /// Shown above a regenerated verdict that may differ from the mailed one: the spec's note (Regen Consistency,
@@ -90,8 +90,8 @@ oracle@42sisters.ai
 pub const ACKNOWLEDGEMENT: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within \
     24 hours. Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
 
-/// Answers a possible self-harm disclosure: the specification's text (Appendix F, "Minor Self-Harm Signal"), with the
-/// resources of the evaluation in place of its US ones. Contains no sales language.
+/// The answer to a possible disclosure of self-harm: the specification's text (Appendix F, "Minor Self-Harm Signal"),
+/// with the resources of the evaluation in place of its US ones. Contains no sales language.
 pub const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
@@ -100,29 +100,29 @@ pub const CRISIS: &str = "I hear that you're going through something really hard
 pub const DECLINED: &str = "A verdict from us could do harm here, so we do not give one. Please ask somebody who can \
                             look at the whole situation.";
 
-/// Beside [`DECLINED`], before the refund is confirmed.
+/// Added to [`DECLINED`] before the refund is confirmed.
 pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
 
-/// Beside [`DECLINED`], after it.
+/// Added to [`DECLINED`] after the refund is confirmed.
 pub const MONEY_IS_BACK: &str = "Your payment was returned.";
 
-/// Answers a follow-up by mail that is ordered.
+/// The answer to a follow-up by mail that is ordered.
 pub const FOLLOWUP_ORDERED: &str = "Thank you: we have your follow-up. Its verdict comes to this address and appears \
     on your result page. — 42 Sisters AI · oracle@42sisters.ai";
 
-/// Answers a second follow-up by mail.
+/// The answer to a second follow-up by mail.
 pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Session includes one follow-up, and it is \
     used, so no verdict comes of this message. A person reads it all the same: expect a response within 24 hours. \
     — 42 Sisters AI · oracle@42sisters.ai";
 
-/// Ends the answer to a follow-up by mail that the authority gate refuses.
+/// The end of the answer to a follow-up by mail that the authority gate declines.
 pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: reply with your question once more, or ask it \
     on your result page. — 42 Sisters AI · oracle@42sisters.ai";
 
-/// The subject of the mail that signs somebody in to the chat.
+/// The subject of the mail with the sign-in link to the chat.
 pub const CHAT_LINK_SUBJECT: &str = "Your link to sign in to the Sisters Chat";
 
-/// Its body.
+/// The body of that mail.
 pub const CHAT_LINK_BODY: &str = "Hi there,
 
 Open this link in the browser in which you asked for it to sign in to the Sisters Chat:
@@ -133,9 +133,73 @@ It works once, for ten minutes. If you did not ask for it, you can ignore this m
 
 — AETHER, 42 Sisters AI · oracle@42sisters.ai";
 
-/// Stands for a reply that could not be made.
+/// Replaces a reply that could not be made.
 pub const CHAT_APOLOGY: &str = "I am sorry: I could not find an answer that I can stand behind. This one does not count. \
     Please ask again, perhaps in other words.";
 
-/// Answers the fourth exchange of somebody without a subscription.
+/// The answer to the fourth exchange without a subscription.
 pub const CHAT_OFFER: &str = "You have used your three free exchanges. Subscribe to the Sisters Chat to go on.";
+
+/// The subject of the mail with an operator's reply on the Bridge.
+pub const BRIDGE_REPLY_SUBJECT: &str = "A reply for you on the Bridge";
+
+/// Its body.
+pub const BRIDGE_REPLY_BODY: &str = "Hi there,
+
+We have answered you on the Bridge:
+
+{reply}
+
+Please answer on the page, where the whole thread is: {link}
+
+This message is confidential under the agreement that you accepted.
+
+— 42 Sisters AI · oracle@42sisters.ai";
+
+/// The subject of the mail about a grant of access to the Bridge.
+pub const BRIDGE_GRANTED_SUBJECT: &str = "You have access to the Bridge";
+
+/// Its body.
+pub const BRIDGE_GRANTED_BODY: &str = "Hi there,
+
+You have access to the Bridge until {until}. You can write to us here: {link}
+
+We answer within 24 hours, on that page and by email. Everything on the Bridge is confidential under the agreement that you accepted.
+
+— 42 Sisters AI · oracle@42sisters.ai";
+
+/// The subject of the mail about the expiry of a grant.
+pub const BRIDGE_EXPIRED_SUBJECT: &str = "Your access to the Bridge has ended";
+
+/// Its body.
+pub const BRIDGE_EXPIRED_BODY: &str = "Hi there,
+
+Your access to the Bridge ended at its planned time, {until}. No more messages can be added, and you can still read the thread here: {link}
+
+If you want access again, just reply to this email.
+
+— 42 Sisters AI · oracle@42sisters.ai";
+
+/// The subject of the mail about a revocation.
+pub const BRIDGE_REVOKED_SUBJECT: &str = "Your access to the Bridge has ended";
+
+/// Its body.
+pub const BRIDGE_REVOKED_BODY: &str = "Hi there,
+
+We have ended your access to the Bridge. No more messages can be added, and you can still read the thread here: {link}
+
+If you have questions, just reply to this email.
+
+— 42 Sisters AI · oracle@42sisters.ai";
+
+/// The subject of the mail about a declined access to the Bridge.
+pub const BRIDGE_DECLINED_SUBJECT: &str = "About your access to the Bridge";
+
+/// Its body.
+pub const BRIDGE_DECLINED_BODY: &str = "Hi there,
+
+You accepted the agreement of the Bridge. We have decided not to give you access to it. Nothing else changes for you.
+
+If you have questions, just reply to this email.
+
+— 42 Sisters AI · oracle@42sisters.ai";

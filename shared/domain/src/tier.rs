@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Currency of every price, as Stripe writes it.
 pub const CURRENCY: &str = "cad";
 
-/// A paid verdict tier. The key is what travels in Stripe's metadata and in the HTTP API.
+/// A paid verdict tier. Its key is used in Stripe's metadata and in the HTTP API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
@@ -26,7 +26,7 @@ impl Tier {
     /// Every tier, cheapest first.
     pub const ALL: [Self; 3] = [Self::Quick, Self::Full, Self::Strategy];
 
-    /// Reads a tier key exactly as written: no trimming, no other case (Product Tiers FM-1).
+    /// Parses a tier key exactly as written: no trimming, no other case (Product Tiers FM-1).
     ///
     /// # Errors
     /// [`UnknownTier`] for anything but `quick`, `full` or `strategy`.
@@ -64,13 +64,13 @@ impl Tier {
         }
     }
 
-    /// Whether the verdict carries the five dimensions.
+    /// Whether the verdict has the five dimensions.
     #[must_use]
     pub const fn has_breakdown(self) -> bool {
         matches!(self, Self::Full | Self::Strategy)
     }
 
-    /// Whether the verdict carries a strategy block.
+    /// Whether the verdict has a strategy block.
     #[must_use]
     pub const fn has_strategy(self) -> bool {
         matches!(self, Self::Strategy)

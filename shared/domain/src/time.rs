@@ -21,8 +21,8 @@ impl Timestamp {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// Reads a moment as RFC 3339 writes it, rounded to milliseconds: `2026-04-16T14:23:07Z`. Nothing for any other
-    /// text, such as a day that no calendar has.
+    /// Parses a moment in the form of RFC 3339, rounded to milliseconds: `2026-04-16T14:23:07Z`. `None` for any other
+    /// text, such as a day that does not exist.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let moment: jiff::Timestamp = text.parse().ok()?;
@@ -47,13 +47,13 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// The time from `earlier` to here; none when a clock went backwards.
+    /// The time from `earlier` to this moment; zero when a clock was set back.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.millis_since(earlier))
     }
 
-    /// Milliseconds from `earlier` to here; zero when a clock went backwards.
+    /// The milliseconds from `earlier` to this moment; zero when a clock was set back.
     #[must_use]
     pub fn millis_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)

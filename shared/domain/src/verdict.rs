@@ -1,4 +1,4 @@
-//! The verdict: what the customer buys (Verdict Pipeline, outputs 1).
+//! The verdict that a customer buys (Verdict Pipeline, outputs 1).
 
 use crate::{Query, Tier, Timestamp, texts};
 use serde::{Deserialize, Serialize};
@@ -32,14 +32,14 @@ impl Colour {
         }
     }
 
-    /// Reads the exact word; anything else is no colour.
+    /// Parses the exact word; any other text is not a colour.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|colour| colour.word() == word)
     }
 }
 
-/// How far a regenerated verdict is from the first one (Regen Consistency, invariant 5).
+/// The difference between a regenerated verdict and the first one (Regen Consistency, invariant 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Divergence {
@@ -138,7 +138,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Drops the blocks that the tier does not include, so that nobody gets what another tier sells.
+    /// Removes the blocks that the tier does not include, so that a customer does not get what only another tier sells.
     #[must_use]
     pub fn for_tier(mut self, tier: Tier) -> Self {
         if !tier.has_breakdown() {
@@ -150,7 +150,7 @@ impl Verdict {
         self
     }
 
-    /// Whether the blocks the tier sells are there.
+    /// Whether it has all blocks of the tier.
     #[must_use]
     pub const fn is_complete_for(&self, tier: Tier) -> bool {
         self.breakdown.is_some() >= tier.has_breakdown() && self.strategy.is_some() >= tier.has_strategy()
@@ -170,7 +170,7 @@ impl Verdict {
         texts
     }
 
-    /// Puts changed texts back where [`Self::texts`] took them from; surplus texts are ignored.
+    /// Replaces the texts that [`Self::texts`] returns, in the same order; surplus texts are ignored.
     #[must_use]
     pub fn with_texts(mut self, texts: impl IntoIterator<Item = String>) -> Self {
         let mut slots = vec![&mut self.summary];
@@ -188,7 +188,7 @@ impl Verdict {
     }
 }
 
-/// A verdict that was made again, beside the first one.
+/// A regenerated verdict compared with the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// The colour of the first verdict, if it is known.
@@ -198,7 +198,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// How far the two are apart; `None` when the first is unknown.
+    /// Their divergence; `None` when the first is unknown.
     #[must_use]
     pub fn divergence(&self) -> Option<Divergence> {
         self.first.map(|first| Divergence::between(first, self.second))
@@ -212,8 +212,8 @@ impl Comparison {
     }
 }
 
-/// A verdict as it is cached and archived (Verdict Pipeline, outputs 1; Regen Consistency, primary output).
-/// It holds the question and the verdict, never an address.
+/// A verdict in the form in which it is cached and archived (Verdict Pipeline, outputs 1; Regen Consistency, primary
+/// output). It contains the question and the verdict, never an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedVerdict {
     /// The tier that was paid for.
@@ -227,16 +227,16 @@ pub struct CachedVerdict {
     /// Whether it replaces a lost original.
     #[serde(default)]
     pub regen: bool,
-    /// Whether it is the smoke test's, and no customer's (Smoke Test, invariant 2).
+    /// Whether it is a smoke test's (Smoke Test, invariant 2).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub smoke: bool,
-    /// Why it was generated again.
+    /// The reason for the regeneration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regen_reason: Option<String>,
     /// A sentence shown above the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// Of a follow-up: the first question and its verdict, as they were when the model was asked.
+    /// For a follow-up: the first question and its verdict, as the model received them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Box<FirstVerdict>>,
 }
@@ -275,8 +275,8 @@ impl CachedVerdict {
         }
     }
 
-    /// Marks a verdict that was made again. The first one stays authoritative (Regen Consistency, invariant 4): the
-    /// page says where this one may differ from it much.
+    /// Marks a regenerated verdict. The first one stays authoritative (Regen Consistency, invariant 4): if this one may
+    /// differ from it significantly, the page says so.
     pub fn mark_regenerated(&mut self, compared: &Comparison) {
         self.regen = true;
         self.regen_reason = Some("cache_miss".to_owned());

@@ -1,5 +1,5 @@
-//! Names and reasons that go into the audit log in somebody's own words. The log is for ever and holds no address
-//! (Audit Trail, GAP-02), so they are short and hold none.
+//! Names and reasons that go into the audit log in a person's own words. The log is permanent and contains no address
+//! (Audit Trail, GAP-02), so they are short and contain none.
 
 /// The longest name and the longest reason, in characters.
 pub const MAX_CHARACTERS: usize = 200;
@@ -7,21 +7,21 @@ pub const MAX_CHARACTERS: usize = 200;
 /// Why a name or a reason is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWords {
-    /// Nothing but white space.
+    /// It contains only white space.
     #[error("it is empty")]
     Empty,
-    /// More than [`MAX_CHARACTERS`].
+    /// It has more than [`MAX_CHARACTERS`].
     #[error("it has more than {MAX_CHARACTERS} characters")]
     TooLong,
-    /// A line break or another control character.
+    /// It contains a line break or another control character.
     #[error("it has control characters")]
     Control,
-    /// An `@`: addresses have no place in the log.
+    /// It contains an `@`: addresses must not be in the log.
     #[error("it has an @: no address goes into the log")]
     Address,
 }
 
-/// Reads a name or a reason, without the white space around it.
+/// Parses a name or a reason, and trims it.
 ///
 /// # Errors
 /// [`InvalidWords`].

@@ -15,7 +15,7 @@ impl CacheEntries for World {
         self.boundary("cache.totals", |state| state.cache_totals).await.map_err(|_| storage("cache.totals"))
     }
 
-    /// As the real one does, a page that is full may be followed by one with nothing on it.
+    /// As in the real store, a full page may be followed by an empty one.
     async fn listed(&self, after: &str, most: u32) -> Result<ListedPage, StorageError> {
         let read = self.boundary("cache.listed", |state| {
             let later = |entry: &ListedEntry| entry.place().as_str() > after;

@@ -1,39 +1,39 @@
-//! What goes wrong, and where.
+//! The faults that a test injects, and their places.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// What happens at a boundary.
+/// The fault at a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// The effect is not done and an error comes back.
+    /// The effect does not happen, and the caller gets an error.
     Fail,
-    /// The effect is done and an error comes back.
+    /// The effect happens, and the caller gets an error.
     LoseReply,
-    /// The process dies before the effect.
+    /// The process crashes before the effect.
     CrashBefore,
-    /// The process dies after the effect.
+    /// The process crashes after the effect.
     CrashAfter,
-    /// A vendor answers with this HTTP status, and nothing is done. Where there is no vendor, the same as `Fail`.
+    /// A vendor replies with this HTTP status, and there is no effect. Without a vendor, the same as `Fail`.
     Refuse(u16),
 }
 
-/// What an effect meets: how long the way takes, what goes wrong, how long the reply takes.
+/// The conditions of an effect: how long the request takes, the fault, how long the reply takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Time until the effect is done.
+    /// The time until the effect happens.
     pub before: Duration,
-    /// What goes wrong.
+    /// The fault, if any.
     pub fault: Option<Fault>,
-    /// Time until its reply arrives.
+    /// The time until its reply arrives.
     pub after: Duration,
 }
 
-/// Why a port has no answer.
+/// Why a port returns an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Nobody knows whether the effect was done.
+    /// It is unknown whether the effect happened.
     Failed,
-    /// The vendor said no, with this status.
+    /// The vendor refused, with this status.
     Refused(u16),
 }
 
@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Nothing goes wrong.
+    /// A plan without faults.
     #[must_use]
     pub fn none() -> Self {
         Self::default()

@@ -1,16 +1,16 @@
-//! Golden files: what a run wrote, byte for byte, beside the test that runs it.
+//! Golden files: the output of a run, byte for byte, beside the test that runs it.
 
 use crate::World;
 use domain::Alert;
 use std::{fmt::Write, fs, path::Path};
 
-/// Names the environment variable that makes [`check`] write the golden files instead of comparing with them.
+/// The environment variable that makes [`check`] write the golden files instead of comparing with them.
 pub const UPDATE: &str = "UPDATE_GOLDEN";
 
-/// Compares `text` with the golden file at `path`, or writes the file where [`UPDATE`] is set.
+/// Compares `text` with the golden file at `path`, or writes the file if [`UPDATE`] is set.
 ///
 /// # Panics
-/// When the file cannot be read or written, or differs: the message names the first line that does.
+/// When the file cannot be read or written, or differs: the message names the first different line.
 pub fn check(path: &str, text: &str) {
     let path = Path::new(path);
     if std::env::var_os(UPDATE).is_some() {
@@ -27,8 +27,8 @@ pub fn check(path: &str, text: &str) {
 }
 
 impl World {
-    /// What has been written so far: every effect in its order, then sales, saved state items, log, digests, alerts
-    /// and broadcasts.
+    /// Everything written so far: every effect in its order, then sales, saved state items, log, digests, alerts and
+    /// broadcasts.
     #[must_use]
     pub fn written(&self) -> String {
         let state = self.state();

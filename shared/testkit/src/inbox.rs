@@ -1,4 +1,4 @@
-//! The inbox, and the topic that hears of it, on a [`World`].
+//! The inbox, and the topic for its broadcasts, in a [`World`].
 
 pub use crate::unread::Unread;
 use crate::world::{Delivered, World};

@@ -1,11 +1,12 @@
-//! In-memory ports for tests: every one of them can fail, lose its reply, or have the process die around it.
+//! In-memory ports for tests: every one of them can fail, lose its reply, or make the process crash around it.
 //!
-//! A [`World`] holds everything outside a function: tables, buckets, queues, the mailbox, the model, the clock.
-//! Each effect on it is a *boundary* with a number and a name, and a [`faults::Plan`] says what happens there.
-//! All ports answer at once, so a handler's future is either ready when polled, or it hit a planned crash:
-//! [`run`] polls it once and tells which. A simulation puts a world into [`world::Surroundings`] instead: effects
-//! then take time, and handlers that overlap are polled in turn.
+//! A [`World`] contains everything outside a function: tables, buckets, queues, the mailbox, the model, the clock. Each
+//! effect on it is a *boundary* with a number and a name, and a [`faults::Plan`] decides what happens there. All ports
+//! reply at once, so a handler's future is either ready when it is polled, or it reached a planned crash: [`run`] polls
+//! it once and returns which. A simulation puts a world into [`world::Surroundings`] instead: then effects take time,
+//! and overlapping handlers are polled in turn.
 
+mod boundaries;
 mod cache;
 pub mod faults;
 pub mod golden;
@@ -14,12 +15,14 @@ pub mod memory;
 mod ports;
 pub mod reports;
 pub mod sale;
+mod state;
 mod traces;
 mod unread;
 pub mod world;
 
+pub use boundaries::BOUNDARIES;
 pub use faults::{Fault, Passage, Plan};
-pub use world::{BOUNDARIES, World};
+pub use world::World;
 
 use std::{
     future::Future,

@@ -1,4 +1,4 @@
-//! The memory's stores in memory. Apart from a [`World`](crate::World): they fail by number, not by a plan.
+//! The memory's stores in memory. They are separate from a [`World`](crate::World): they fail by number, not by a plan.
 
 use async_trait::async_trait;
 use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError, SubjectKey, SubjectKeys};
@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Records a page.
+/// Records per page.
 const PAGE: usize = 7;
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl MemoryStores {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The n-th write from now, counted from 1, fails: before it is done, or after, so that only its reply is lost.
+    /// The n-th write from now, counted from 1, fails: before its effect, or after it, so that only the reply is lost.
     pub fn fail_write(&self, n: u64, after: bool) {
         let mut stored = self.stored();
         let number = stored.calls + n;
@@ -41,7 +41,7 @@ impl MemoryStores {
         };
     }
 
-    /// Cuts a log short behind the store's back.
+    /// Truncates a log without the store's knowledge.
     pub fn cut(&self, log: &str, to: usize) {
         if let Some(records) = self.stored().logs.get_mut(log) {
             records.truncate(to);

@@ -1,9 +1,12 @@
 //! The ports, on a [`World`].
 
+mod bridges;
 mod chat;
 mod erasure;
+mod guesses;
 mod log;
 mod sales;
+mod store;
 mod subscriptions;
 mod toll;
 mod vendors;
@@ -22,7 +25,7 @@ use domain::{
 };
 use std::time::Duration;
 
-/// Entries a page of a list: few, so that tests turn pages.
+/// Entries per page of a list: few, so that tests read several pages.
 const PAGE: usize = 2;
 
 pub(crate) fn planned() -> Box<dyn std::error::Error + Send + Sync> {

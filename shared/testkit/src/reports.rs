@@ -1,12 +1,12 @@
-//! What Stripe reports of a payment, by a word each: for tests that care about what it leads to.
+//! Stripe's reports about a payment, selected by the change that they cause.
 
 use domain::{
     Timestamp,
     money::{DisputeStatus, ObjectId, PaymentChange, PaymentReport, RefundStatus},
 };
 
-/// A report that brings this change about, on a payment of `charged`: of the refund `re_1`, the dispute `du_1` or the
-/// inquiry `du_2`, or of the whole charge.
+/// A report that causes this change, on a payment of `charged`: about the refund `re_1`, the dispute `du_1` or the
+/// inquiry `du_2`, or about the whole charge.
 #[must_use]
 pub fn report(change: PaymentChange, charged: i64, at: Timestamp) -> PaymentReport {
     let named = |id: &str| ObjectId::parse(id).unwrap_or_else(|_| ObjectId::unnamed());

@@ -1,16 +1,16 @@
-//! Sales in any state, for tests: read from their stored form, as the store reads them. Code under test has no other
-//! way to a state than the sale's transitions.
+//! Sales in any state, for tests: parsed from their stored form, as the store does. Code under test can only change a
+//! sale by its transitions.
 
 use domain::Sale;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Gives a sale with another value in one field of its stored form.
+/// Replaces one field in the stored form of a sale.
 pub trait WithField {
     /// The sale with this value in `field`.
     ///
     /// # Panics
-    /// When a stored sale has no such field, or the field does not take such a value.
+    /// When a stored sale has no such field, or the field does not accept such a value.
     #[must_use]
     fn with(&self, field: &str, value: impl Serialize) -> Self;
 }

@@ -1,14 +1,14 @@
-//! What a [`State`] keeps of one sale's customer.
+//! Finds the data of one sale's customer in a [`State`].
 //!
-//! Every field of the state is named here, so that a store which is added to the world does not compile before somebody
-//! has decided whether erasure must empty it.
+//! Every field of the state is named here, so that adding a store to the world does not compile until it is decided
+//! whether erasure must empty it.
 
 use crate::world::State;
 use domain::SessionId;
 
 impl State {
-    /// The stores that have something of a sale, or a text that says `needle`, other than what an erasure leaves: its
-    /// money's books at Stripe, what the customer has received, and the alerts.
+    /// The stores that have data of a sale, or a text that contains `needle`, except what an erasure keeps: the books
+    /// at Stripe, the mails that the customer has received, and the alerts.
     #[must_use]
     pub fn traces(&self, session: &SessionId, needle: &str) -> Vec<&'static str> {
         let Self {
@@ -31,16 +31,19 @@ impl State {
             removed_mails,
             inbox,
             conversations,
-            // Of the sale: its number and no text.
+            // These have a sale's id and no text.
             corrupt_entries: _,
             removed_entries: _,
             strange_rows: _,
-            // Of no sale. Purchases in USDC have no customer but a wallet, and keep no question; subscribers are
-            // kept by a digest and have no text.
+            // These belong to no sale. Purchases in USDC have no customer but a wallet, and store no question;
+            // subscribers are stored by a digest and have no text.
             purchases: _,
+            corpora: _,
             subscribers: _,
+            bridges: _,
             purchase_names: _,
             accounts: _,
+            beginnings: _,
             logins: _,
             chat_sessions: _,
             allowances: _,
@@ -69,7 +72,9 @@ impl State {
             suppression: _,
             measurements: _,
             promotion_codes: _,
+            guesses: _,
             mailbox_says: _,
+            mailbox_returns_at: _,
             mail_calls: _,
             sent_at: _,
             sent_items_lag: _,
@@ -77,7 +82,7 @@ impl State {
             paused: _,
             boundaries: _,
             crossings: _,
-            // Stripe's.
+            // These are Stripe's.
             refunds: _,
             refund_status: _,
             refund_refused: _,
@@ -88,11 +93,12 @@ impl State {
             sessions: _,
             smoke_sessions: _,
             created: _,
-            // The model's, which keeps none of it.
+            // These are the model's, which stores nothing of the sale.
             answers: _,
             model: _,
+            sentence_time: _,
             prompts: _,
-            // Operators' own: a line names a sender, and is read in their mailboxes.
+            // These are for operators: a line names a sender, and is read in their mailboxes.
             broadcasts: _,
         } = self;
         let says = |text: &str| !needle.is_empty() && text.contains(needle);

@@ -1,14 +1,14 @@
-//! What lies in the pretended inbox.
+//! The messages in the simulated inbox.
 
 use domain::inbox::{Arrival, Incoming};
 
-/// An unread message in the pretended inbox.
+/// An unread message in the simulated inbox.
 #[derive(Clone)]
 pub struct Unread {
-    /// How a list names it.
+    /// Its entry in a list.
     pub arrival: Arrival,
-    /// What it says.
+    /// The message.
     pub message: Incoming,
-    /// Its text, without what it quotes.
+    /// Its new text, without quotations.
     pub text: String,
 }

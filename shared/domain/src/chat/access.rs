@@ -1,18 +1,18 @@
-//! What a subscriber may do, and what that costs.
+//! The plans of the chat: what each gives access to, and its price.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Access outlasts the paid period of a subscription that goes on by this long, so that neither a card that fails once
-/// nor a report that is late shuts anybody out. Stripe tries the payment again meanwhile.
+/// How long access lasts beyond the paid period while a subscription continues, so that one failed card payment or one
+/// late event locks no customer out. Stripe retries the payment meanwhile.
 pub const RENEWAL_GRACE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What somebody has access to, the least first.
+/// A level of access, lowest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
-    /// Three exchanges, ever.
+    /// Three exchanges in all.
     #[default]
     Free,
     /// One voice.
@@ -33,13 +33,13 @@ pub enum PaidPlan {
     Pro,
 }
 
-/// The text is not the key of a plan that is sold.
+/// The text is not the key of a paid plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("plan must be one of chat, pro")]
 pub struct UnknownPlan;
 
 impl PaidPlan {
-    /// Every one, cheapest first.
+    /// All plans, cheapest first.
     pub const ALL: [Self; 2] = [Self::Chat, Self::Pro];
 
     /// Reads a key exactly as written.
@@ -50,7 +50,7 @@ impl PaidPlan {
         Self::ALL.into_iter().find(|plan| plan.key() == key).ok_or(UnknownPlan)
     }
 
-    /// The key: what travels in Stripe's metadata and in the HTTP API.
+    /// The key, used in Stripe's metadata and in the HTTP API.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -101,12 +101,12 @@ impl Plan {
     }
 }
 
-/// What a subscriber may do now.
+/// A subscriber's access at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// What they have access to.
+    /// The level of access.
     pub plan: Plan,
-    /// Until when it is paid for. Access may last longer, by [`RENEWAL_GRACE`].
+    /// The end of the paid period. Access may last longer, by [`RENEWAL_GRACE`].
     pub paid_until: Option<Timestamp>,
 }
 

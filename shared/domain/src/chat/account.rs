@@ -1,77 +1,79 @@
-//! One subscriber's account: the free exchanges that are used, and the exchanges that are at work or were answered last.
-//! Each step is one conditional write of the whole account: a reply is kept and counted in the same one.
+//! One subscriber's account: how many free exchanges are used, and the latest exchanges. Each step is one conditional
+//! write of the whole account, so one write both stores a reply and counts it.
 //!
-//! | stage of an exchange | what is true | what follows |
+//! | stage of an exchange | meaning | next |
 //! |---|---|---|
-//! | claimed | one invocation makes the reply; of the free ones, its place is reserved | answered, apologised, or claimed anew after its lease |
-//! | answered | the reply is kept and counted | the memory has it too |
-//! | apologised | there is no reply; nothing is counted | nothing |
-//! | erased | its text is gone | nothing |
+//! | claimed | one invocation makes the reply; a free exchange reserves one of the three places | answered, apologised, or claimed again after its lease |
+//! | answered | the reply is stored and counted | the memory holds it too |
+//! | apologised | no reply was accepted; nothing is counted | final |
+//! | erased | the text is erased | final |
 
 use super::{
-    SubscriberId,
+    Erasure, SubscriberId,
     exchange::{Exchange, ExchangeId, Stage},
 };
 use crate::{
-    Alert, SessionId, Timestamp,
-    sale::{AuditEntry, AuditHead},
+    SessionId, Timestamp,
+    audit_trail::{AuditTrail, Audited},
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Exchanges that are free, ever (Product Tiers, VC-9).
+/// How many exchanges are free in all (Product Tiers, VC-9).
 pub const FREE_EXCHANGES: u32 = 3;
 
-/// What the id of an account's stream of records begins with: it has the form of a session id, and Stripe gives out none
-/// of this form.
+/// The prefix of an account's stream of audit records. It has the form of a session id, and Stripe issues no id of this
+/// form.
 pub const CHAT_PREFIX: &str = "cs_chat_";
 
-/// Exchanges that an account holds; what came before is in the memory.
+/// How many exchanges an account lists. Older ones are in the memory.
 const KEPT: usize = 12;
 
-/// Exchanges that may be at work at the same time.
+/// How many exchanges may run at the same time.
 const MOST_OPEN: usize = 4;
 
-/// Exchanges that may begin within an hour.
+/// How many exchanges may begin within an hour.
 const MOST_AN_HOUR: u32 = 60;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What is asked for.
+/// A request to make the reply of an exchange.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The client's id.
     pub id: ExchangeId,
     /// Keyed digest of the message.
     pub fingerprint: String,
-    /// Whoever makes the reply.
+    /// The invocation that makes the reply.
     pub owner: String,
     /// Whether it counts against the free ones.
     pub is_free: bool,
 }
 
-/// What a claim finds.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
     /// The caller makes the reply.
     Granted,
-    /// Somebody does.
+    /// Another invocation makes the reply.
     Busy,
-    /// It was answered.
+    /// The exchange was answered.
     Answered(String),
-    /// It was apologised for.
+    /// The exchange ended with the apology.
     Apologised,
-    /// It was erased.
+    /// The exchange was erased.
     Erased,
     /// The id was used for another message.
     OtherMessage,
     /// The free exchanges are used or reserved.
     UsedUp,
-    /// Too many at the same time, or within the hour: again after this.
+    /// The memory is being erased: the exchange belongs to the next one.
+    Erasing,
+    /// Too many exchanges run at the same time or began within the hour. The client may try again after this time.
     TooMany(Duration),
 }
 
-/// The exchange is not in the stage that the step needs, or the caller does not hold it any more.
+/// The exchange is not in the stage that the step needs, or the caller no longer holds its claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the exchange is at another stage")]
 pub struct Refused;
@@ -82,21 +84,18 @@ pub struct Account {
     id: SubscriberId,
     used: u32,
     exchanges: Vec<Exchange>,
-    /// Which of the subscriber's memories is in use: an erasure ends one for good.
+    /// The number of the memory in use. An erasure ends one memory, and the next has the next number.
     generation: u32,
-    erasing: bool,
+    #[serde(default)]
+    erasure: Option<Erasure>,
     hour: Timestamp,
     within_hour: u32,
-    #[serde(default)]
-    audit: Option<AuditHead>,
-    #[serde(default)]
-    outbox: Vec<AuditEntry>,
-    #[serde(default)]
-    alerts: Vec<Alert>,
+    #[serde(flatten)]
+    trail: AuditTrail,
 }
 
 impl Account {
-    /// Somebody who has never asked anything.
+    /// The account of a subscriber who has sent no message yet.
     #[must_use]
     pub const fn new(id: SubscriberId) -> Self {
         Self {
@@ -104,28 +103,20 @@ impl Account {
             used: 0,
             exchanges: Vec::new(),
             generation: 0,
-            erasing: false,
+            erasure: None,
             hour: Timestamp::from_seconds(0),
             within_hour: 0,
-            audit: None,
-            outbox: Vec::new(),
-            alerts: Vec::new(),
+            trail: AuditTrail::new(),
         }
     }
 
-    /// Whose it is.
+    /// The subscriber who owns the account.
     #[must_use]
     pub const fn id(&self) -> &SubscriberId {
         &self.id
     }
 
-    /// The id of its stream of records.
-    #[must_use]
-    pub fn stream(&self) -> String {
-        format!("{CHAT_PREFIX}{}", self.id.as_str())
-    }
-
-    /// The same as a session's id, by which alerts and the model's records name it.
+    /// The id of the stream as a session id. Alerts and the model's records name the account by it.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         SessionId::parse(self.stream()).ok()
@@ -140,22 +131,35 @@ impl Account {
     /// Whether its memory is being erased.
     #[must_use]
     pub const fn is_erasing(&self) -> bool {
-        self.erasing
+        self.erasure.is_some()
     }
 
-    /// Free exchanges that are left.
+    /// The erasure that has not ended, if any.
+    #[must_use]
+    pub const fn erasure(&self) -> Option<&Erasure> {
+        self.erasure.as_ref()
+    }
+
+    /// Counts the schedule's attempt to finish the erasure, if one is due. Returns the number of failed attempts before
+    /// it.
+    pub fn attempt_erasure(&mut self, now: Timestamp) -> Option<u32> {
+        let erasure = self.erasure.as_mut().filter(|erasure| erasure.due() <= now)?;
+        Some(erasure.attempt(now))
+    }
+
+    /// How many free exchanges are left.
     #[must_use]
     pub const fn free_left(&self) -> u32 {
         FREE_EXCHANGES.saturating_sub(self.used)
     }
 
-    /// An exchange.
+    /// The exchange with this id, if the account lists it.
     #[must_use]
     pub fn exchange(&self, id: &ExchangeId) -> Option<&Exchange> {
         self.exchanges.iter().find(|exchange| exchange.id == *id)
     }
 
-    /// Replies that the memory does not have yet, oldest first.
+    /// Replies that the memory does not hold yet, oldest first.
     pub fn unlogged(&self) -> impl Iterator<Item = (&ExchangeId, &str, Timestamp)> {
         self.exchanges.iter().filter_map(|exchange| match &exchange.stage {
             Stage::Answered { sealed, at, logged: false } => Some((&exchange.id, sealed.as_str(), *at)),
@@ -163,14 +167,14 @@ impl Account {
         })
     }
 
-    /// Whether a claim would take a free exchange that nobody has taken yet.
+    /// Whether a claim of this exchange would take another of the free exchanges.
     #[must_use]
     pub fn would_reserve(&self, ask: &Ask, now: Timestamp) -> bool {
         ask.is_free && self.exchange(&ask.id).is_none() && self.clone().claim(ask, now, HOUR) == Claimed::Granted
     }
 
-    /// Takes the making of a reply, for as long as the lease lasts. A free one reserves its place: no more than three are
-    /// used and at work together, so that nobody's reply is thrown away.
+    /// Claims the exchange for one invocation until the lease ends. A free exchange reserves a place: the used and the
+    /// running ones are never more than three together, so that no finished reply has to be discarded.
     pub fn claim(&mut self, ask: &Ask, now: Timestamp, lease: Duration) -> Claimed {
         if let Some(known) = self.exchange(&ask.id) {
             if known.fingerprint != ask.fingerprint && known.stage != Stage::Erased {
@@ -183,6 +187,10 @@ impl Account {
                 Stage::Apologised => return Claimed::Apologised,
                 Stage::Erased => return Claimed::Erased,
             }
+        }
+        // A reply is sealed under the key of the memory that is being erased. The next memory's key could not open it.
+        if self.is_erasing() {
+            return Claimed::Erasing;
         }
         let others = || self.exchanges.iter().filter(|exchange| exchange.id != ask.id && exchange.is_open(now));
         let reserved = others().filter(|exchange| exchange.is_free).count();
@@ -208,7 +216,7 @@ impl Account {
         Claimed::Granted
     }
 
-    /// Forgets the oldest exchanges that may go. One that was answered is found in the memory.
+    /// Removes the oldest removable exchanges from the list. The memory holds those that were answered.
     fn make_room(&mut self, now: Timestamp) {
         while self.exchanges.len() >= KEPT {
             let Some(oldest) = self.exchanges.iter().position(|exchange| exchange.may_go(now)) else { return };
@@ -221,10 +229,10 @@ impl Account {
         self.exchanges.iter_mut().find(is_it).ok_or(Refused)
     }
 
-    /// Keeps a reply and, where it is a free one, counts it: one write.
+    /// Stores a reply and counts a free one, in one write.
     ///
     /// # Errors
-    /// [`Refused`] where the claim is another's by now, or the free ones were used meanwhile.
+    /// [`Refused`] if another invocation has taken over the claim, or the free exchanges were used meanwhile.
     pub fn answer(&mut self, id: &ExchangeId, owner: &str, sealed: String, now: Timestamp) -> Result<(), Refused> {
         let is_used_up = self.used >= FREE_EXCHANGES;
         let exchange = self.held(id, owner)?;
@@ -241,13 +249,13 @@ impl Account {
     /// Ends a claim with an apology. Nothing is counted.
     ///
     /// # Errors
-    /// [`Refused`] where the claim is another's by now.
+    /// [`Refused`] if another invocation has taken over the claim.
     pub fn apologise(&mut self, id: &ExchangeId, owner: &str) -> Result<(), Refused> {
         self.held(id, owner)?.stage = Stage::Apologised;
         Ok(())
     }
 
-    /// Ends a claim whose lease is over with an apology: whoever held it is gone. Returns whether it did.
+    /// Ends a claim with the apology if its lease has expired. Returns whether it did.
     pub fn give_up(&mut self, id: &ExchangeId, now: Timestamp) -> bool {
         let gone = |exchange: &&mut Exchange| {
             exchange.id == *id && matches!(exchange.stage, Stage::Claimed { until, .. } if until <= now)
@@ -256,20 +264,20 @@ impl Account {
         found.map(|exchange| exchange.stage = Stage::Apologised).is_some()
     }
 
-    /// Ends a claim as though it had never been.
+    /// Removes the claimed exchange from the account.
     ///
     /// # Errors
-    /// [`Refused`] where the claim is another's by now.
+    /// [`Refused`] if another invocation has taken over the claim.
     pub fn release(&mut self, id: &ExchangeId, owner: &str) -> Result<(), Refused> {
         self.held(id, owner)?;
         self.exchanges.retain(|exchange| exchange.id != *id);
         Ok(())
     }
 
-    /// The memory has the reply.
+    /// Marks a reply as held by the memory.
     ///
     /// # Errors
-    /// [`Refused`] where there is none, or that is known.
+    /// [`Refused`] if the exchange has no reply, or its reply is already marked.
     pub fn logged(&mut self, id: &ExchangeId) -> Result<(), Refused> {
         let found = self.exchanges.iter_mut().find(|exchange| exchange.id == *id).ok_or(Refused)?;
         match &mut found.stage {
@@ -279,54 +287,53 @@ impl Account {
         Ok(())
     }
 
-    /// Begins an erasure: texts go with this write, whoever makes a reply keeps it from nobody any more. What is counted
-    /// stays counted. Returns whether it was not begun before.
-    pub fn begin_erasure(&mut self) -> bool {
+    /// Begins an erasure: removes all texts and ends all claims in this write. Counts stay. Returns `false` if an
+    /// erasure was already begun.
+    pub fn begin_erasure(&mut self, now: Timestamp) -> bool {
         for exchange in &mut self.exchanges {
             exchange.stage = Stage::Erased;
             exchange.fingerprint.clear();
         }
-        !std::mem::replace(&mut self.erasing, true)
+        let is_new = self.erasure.is_none();
+        self.erasure.get_or_insert_with(|| Erasure::begun(now));
+        is_new
     }
 
-    /// The memory is erased: the next exchange begins another.
+    /// Ends an erasure. The next exchange starts another memory.
     ///
     /// # Errors
-    /// [`Refused`] where no erasure was begun.
+    /// [`Refused`] if no erasure was begun.
     pub fn erased(&mut self) -> Result<(), Refused> {
-        if !std::mem::replace(&mut self.erasing, false) {
-            return Err(Refused);
-        }
+        self.erasure.take().ok_or(Refused)?;
         self.generation += 1;
         Ok(())
     }
+}
 
-    /// The head of its stream of records.
-    #[must_use]
-    pub const fn audit(&self) -> Option<&AuditHead> {
-        self.audit.as_ref()
+impl Audited for Account {
+    type Id = SubscriberId;
+
+    /// A customer may keep asking while the log fails.
+    const MOST_WAITING: usize = 20;
+
+    fn unstored(id: &SubscriberId) -> Option<Self> {
+        Some(Self::new(id.clone()))
     }
 
-    /// Records that wait to be published.
-    #[must_use]
-    pub fn outbox(&self) -> &[AuditEntry] {
-        &self.outbox
+    fn id(&self) -> &SubscriberId {
+        &self.id
     }
 
-    /// What waits to be published.
-    pub fn outbox_mut(&mut self) -> (&mut Vec<AuditEntry>, &mut Vec<Alert>) {
-        (&mut self.outbox, &mut self.alerts)
+    fn stream(&self) -> String {
+        format!("{CHAT_PREFIX}{}", self.id.as_str())
     }
 
-    /// Puts a record into the outbox.
-    pub fn append_record(&mut self, entry: AuditEntry, head: AuditHead) {
-        self.outbox.push(entry);
-        self.audit = Some(head);
+    fn trail(&self) -> &AuditTrail {
+        &self.trail
     }
 
-    /// Keeps alerts until they are raised.
-    pub fn keep_alerts(&mut self, alerts: impl IntoIterator<Item = Alert>) {
-        self.alerts.extend(alerts);
+    fn trail_mut(&mut self) -> &mut AuditTrail {
+        &mut self.trail
     }
 }
 

@@ -1,8 +1,9 @@
-//! What Stripe has told of somebody's subscriptions, kept by Stripe's object ids. Reports come at least once, late and in
-//! any order; of each object the furthest state is kept, so that every order of the same reports leads to the same record.
+//! Stripe's reports about the subscriptions of one subscriber, stored by Stripe's object ids. Reports arrive at least
+//! once, late and in any order. Of each object the latest state is stored, so that every order of the same reports leads
+//! to the same record.
 //!
-//! A period is paid by an invoice. Access lasts until the end of the last period whose money we have, and
-//! [`RENEWAL_GRACE`] longer where the subscription goes on (Product Tiers, GAP-2).
+//! An invoice pays for a period. Access lasts until the end of the last period that is paid and not refunded or disputed,
+//! and [`RENEWAL_GRACE`] longer while the subscription continues (Product Tiers, GAP-2).
 
 mod report;
 
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One invoice of a subscription.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Invoice {
-    /// What it bills; unknown while only a refund or a dispute was told of.
+    /// The period and plan that it bills; unknown while only a refund or a dispute was reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bill: Option<Bill>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,16 +32,16 @@ struct Invoice {
     payments: BTreeMap<PaymentId, Payment>,
 }
 
-/// What became of a payment of an invoice.
+/// Refunds and disputes of an invoice's payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Payment {
     charged: Option<i64>,
-    /// A set: its order does not depend on the order in which they came.
+    /// A set, so that the record does not depend on the order of arrival.
     reports: BTreeSet<PaymentReport>,
 }
 
 impl Payment {
-    /// Keeps a report. A list of Stripe's tells of the same state of a refund every day: its earliest time is kept.
+    /// Stores a report. The daily reconciliation reports the same state of a refund again; the earliest time is stored.
     fn keep(&mut self, report: &PaymentReport) {
         let same = |known: &&PaymentReport| match (known, report) {
             (
@@ -61,7 +62,7 @@ impl Payment {
         }
     }
 
-    /// Whether we do not have its money any more: all of it went back, or the customer's bank has it.
+    /// Whether the payment was refunded in full or is held by a dispute.
     fn is_gone(&self) -> bool {
         let mut history = PaymentHistory::new();
         for report in &self.reports {
@@ -76,13 +77,13 @@ impl Invoice {
         self.payments.values().any(Payment::is_gone)
     }
 
-    /// What it bills, if it is paid.
+    /// The period and plan that it bills, if it is paid.
     fn paid(&self) -> Option<&Bill> {
         self.bill.as_ref().filter(|_| self.paid_at.is_some())
     }
 }
 
-/// What Stripe has told of the subscriptions of one subscriber.
+/// Stripe's reports about the subscriptions of one subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
     #[serde(default)]
@@ -91,7 +92,7 @@ pub struct Billing {
     invoices: BTreeMap<ObjectId, Invoice>,
 }
 
-/// How far the money of a subscription reaches.
+/// The time until which a subscription is paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Reach {
     plan: PaidPlan,
@@ -100,7 +101,7 @@ struct Reach {
 }
 
 impl Billing {
-    /// Keeps a report. `None` where it says nothing that was not known.
+    /// Stores a report. Returns `None` if it adds nothing to the record.
     pub fn note(&mut self, report: &BillingReport) -> Option<BillingChange> {
         match report {
             BillingReport::Subscription { id, state } => {
@@ -146,7 +147,7 @@ impl Billing {
         }
     }
 
-    /// What they may do now.
+    /// The subscriber's access now.
     #[must_use]
     pub fn access(&self, now: Timestamp) -> Access {
         let reaches = self.ids().into_iter().filter_map(|id| self.reach(id));
@@ -157,37 +158,37 @@ impl Billing {
         })
     }
 
-    /// When what is paid for ends, of all that was ever paid and kept, with the grace.
+    /// The end of the last period that is paid and not refunded or disputed, with the grace.
     #[must_use]
     pub fn access_until(&self) -> Option<Timestamp> {
         self.ids().into_iter().filter_map(|id| self.reach(id)).map(|reach| reach.access_until).max()
     }
 
-    /// The subscriptions that will be charged again, with what is known of them.
+    /// The subscriptions that Stripe will charge again, with their latest state.
     pub fn going_on(&self) -> impl Iterator<Item = (&ObjectId, &SubscriptionState)> {
         self.subscriptions.iter().filter(|(_, state)| state.goes_on())
     }
 
-    /// Every subscription that Stripe told of.
+    /// Every reported subscription.
     #[must_use]
     pub const fn subscriptions(&self) -> &BTreeMap<ObjectId, SubscriptionState> {
         &self.subscriptions
     }
 
-    /// Stripe's customer, as the newest subscription has it.
+    /// Stripe's customer id of the newest subscription.
     #[must_use]
     pub fn customer(&self) -> Option<&ObjectId> {
         self.subscriptions.values().max_by_key(|state| (state.goes_on(), state.at)).map(|state| &state.customer)
     }
 
-    /// How many invoices were paid, and how many of these we do not have the money of any more.
+    /// How many invoices were paid, and how many of these were refunded in full or are disputed.
     #[must_use]
     pub fn paid_invoices(&self) -> (usize, usize) {
         let paid = || self.invoices.values().filter(|invoice| invoice.paid().is_some());
         (paid().count(), paid().filter(|invoice| invoice.is_gone()).count())
     }
 
-    /// Whether an invoice waits for its money.
+    /// Whether the payment of an invoice failed, is still due, and the invoice's subscription is live.
     #[must_use]
     pub fn has_failed_payment(&self) -> bool {
         let waits = |invoice: &Invoice| invoice.failed_at.is_some() && invoice.paid_at.is_none();
@@ -198,14 +199,14 @@ impl Billing {
         self.invoices.values().any(|invoice| waits(invoice) && of_live(invoice))
     }
 
-    /// The subscriptions that anything is known of.
+    /// The ids of all subscriptions and of all invoices' subscriptions.
     fn ids(&self) -> BTreeSet<&ObjectId> {
         let billed = self.invoices.values().filter_map(|invoice| Some(&invoice.bill.as_ref()?.subscription));
         self.subscriptions.keys().chain(billed).collect()
     }
 
-    /// How far a subscription reaches, if anything was ever paid for it and kept. What was paid lasts until the end of its
-    /// period, whatever became of the subscription. Whose last payment went back gets no grace on the one before.
+    /// The time until which a subscription is paid, if any payment remains. A paid period lasts until its end even after
+    /// a cancellation. If the last payment was refunded, the period before it gets no grace.
     fn reach(&self, id: &ObjectId) -> Option<Reach> {
         let paid = || {
             let of_this = self.invoices.values().filter_map(|invoice| Some((invoice.paid()?, invoice)));

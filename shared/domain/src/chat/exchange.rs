@@ -1,4 +1,4 @@
-//! One exchange: a message and what is answered to it, exactly once for each id that the client gives.
+//! One exchange: a message and its reply, exactly one for each id that the client chooses.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -48,11 +48,11 @@ impl From<ExchangeId> for String {
     }
 }
 
-/// What customers write.
+/// A customer's message.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message(String);
 
-/// Why a text is not a message.
+/// The reason why a text is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMessage {
     /// Nothing but white space.
@@ -67,7 +67,7 @@ pub enum InvalidMessage {
 }
 
 impl Message {
-    /// Reads a message; white space around it is no part of it.
+    /// Parses a message. Removes white space around it.
     ///
     /// # Errors
     /// [`InvalidMessage`]
@@ -98,7 +98,7 @@ impl std::fmt::Debug for Message {
     }
 }
 
-/// Who speaks. There is one external voice; a plan with two views has them side by side.
+/// The voice of a reply. Most plans have one external voice; a plan with two views shows them side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Voice {
     /// The voice of every plan with one reply.
@@ -113,7 +113,7 @@ pub enum Voice {
 }
 
 impl Voice {
-    /// As customers read it.
+    /// The name that customers read.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -127,22 +127,22 @@ impl Voice {
 /// One reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// Who speaks.
+    /// The voice.
     pub voice: Voice,
-    /// What customers read.
+    /// The text that customers read.
     pub text: String,
 }
 
-/// How far an exchange is.
+/// The stage of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum Stage {
     /// One invocation makes the reply until its lease ends.
     Claimed { owner: String, until: Timestamp },
-    /// The reply is kept, sealed under the subscriber's key. `logged`: their memory has it.
+    /// The reply is stored, encrypted under the subscriber's key. `logged`: the memory holds it too.
     Answered { sealed: String, at: Timestamp, logged: bool },
-    /// No reply could be made, and the customer was told so. Nothing was counted.
+    /// No reply was accepted, and the customer got the apology. Nothing was counted.
     Apologised,
     /// It was erased with the subscriber's memory.
     Erased,
@@ -157,12 +157,12 @@ pub struct Exchange {
     pub fingerprint: String,
     /// Whether it is one of the free ones.
     pub is_free: bool,
-    /// How far it is.
+    /// Its stage.
     pub stage: Stage,
 }
 
 impl Exchange {
-    /// Whether somebody makes its reply now.
+    /// Whether an invocation holds its claim now.
     #[must_use]
     pub fn is_open(&self, now: Timestamp) -> bool {
         matches!(&self.stage, Stage::Claimed { until, .. } if *until > now)
@@ -172,7 +172,7 @@ impl Exchange {
         matches!(&self.stage, Stage::Claimed { owner, .. } if owner == holder)
     }
 
-    /// Whether it may be forgotten once newer ones need its place: a reply that the memory lacks may not.
+    /// Whether it may be removed from the list when newer ones need its place. A reply that the memory lacks may not.
     pub(super) fn may_go(&self, now: Timestamp) -> bool {
         match &self.stage {
             Stage::Claimed { until, .. } => *until <= now,

@@ -1,8 +1,11 @@
-//! The paid chat: who talks, what is free, and how far one exchange is.
+//! The paid chat: subscribers, plans, accounts, and the stages of an exchange.
 
 mod access;
 mod account;
+mod agreement;
 pub mod billing;
+mod bridge;
+mod erasure;
 mod exchange;
 mod record;
 mod sign_in;
@@ -10,7 +13,13 @@ mod subscriber;
 
 pub use access::{Access, PaidPlan, Plan, RENEWAL_GRACE, UnknownPlan};
 pub use account::{Account, Ask, CHAT_PREFIX, Claimed, FREE_EXCHANGES, Refused};
+pub use agreement::{AGREEMENTS, Agreement, CURRENT_AGREEMENT};
 pub use billing::{Billing, BillingChange, BillingReport};
+pub use bridge::{
+    ANSWER_WITHIN, Acceptance, Author, BRIDGE_PREFIX, Bridge, BridgeEvent, BridgeRefused, BridgeState, BridgeTask,
+    BridgeWork, LONGEST_GRANT, Letter, MailStep, Notice, Post, SignedBy,
+};
+pub use erasure::Erasure;
 pub use exchange::{
     Exchange, ExchangeId, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Said, Stage, Voice,
 };

@@ -1,14 +1,14 @@
-//! What is kept of one subscriber: what Stripe has told of them, and what waits to be published about it.
+//! The stored record of one subscriber: Stripe's reports, and the audit records and alerts that are not published yet.
 
 use super::{Access, Billing, SubscriberId};
 use crate::{
-    Alert, Timestamp,
-    sale::{AuditEntry, AuditHead},
+    Timestamp,
+    audit_trail::{AuditTrail, Audited},
 };
 use serde::{Deserialize, Serialize};
 
-/// What the id of a subscriber's stream of records begins with. It has the form of a session id, so that it is a stream
-/// like any other, and Stripe gives out none of this form.
+/// The prefix of a subscriber's stream of audit records. It has the form of a session id, so that all streams are read
+/// alike, and Stripe issues no id of this form.
 pub const STREAM_PREFIX: &str = "cs_sub_";
 
 /// One subscriber.
@@ -17,75 +17,61 @@ pub struct Subscriber {
     id: SubscriberId,
     #[serde(default)]
     billing: Billing,
-    #[serde(default)]
-    audit: Option<AuditHead>,
-    #[serde(default)]
-    outbox: Vec<AuditEntry>,
-    #[serde(default)]
-    alerts: Vec<Alert>,
+    #[serde(flatten)]
+    trail: AuditTrail,
 }
 
 impl Subscriber {
-    /// Somebody of whom nothing is known yet.
+    /// The record of a subscriber without any report.
     #[must_use]
     pub fn new(id: SubscriberId) -> Self {
-        Self { id, billing: Billing::default(), audit: None, outbox: Vec::new(), alerts: Vec::new() }
+        Self { id, billing: Billing::default(), trail: AuditTrail::new() }
     }
 
-    /// Who it is.
+    /// The subscriber.
     #[must_use]
     pub const fn id(&self) -> &SubscriberId {
         &self.id
     }
 
-    /// The name of their stream of records.
-    #[must_use]
-    pub fn stream(&self) -> String {
-        format!("{STREAM_PREFIX}{}", self.id.as_str())
-    }
-
-    /// What Stripe has told of them.
+    /// Stripe's reports about the subscriber.
     #[must_use]
     pub const fn billing(&self) -> &Billing {
         &self.billing
     }
 
-    /// What Stripe has told of them, to be told more.
+    /// Stripe's reports about the subscriber, to add a report.
     pub const fn billing_mut(&mut self) -> &mut Billing {
         &mut self.billing
     }
 
-    /// What they may do now.
+    /// The subscriber's access now.
     #[must_use]
     pub fn access(&self, now: Timestamp) -> Access {
         self.billing.access(now)
     }
+}
 
-    /// The end of their stream of records.
-    #[must_use]
-    pub const fn audit(&self) -> Option<&AuditHead> {
-        self.audit.as_ref()
+impl Audited for Subscriber {
+    type Id = SubscriberId;
+
+    fn unstored(id: &SubscriberId) -> Option<Self> {
+        Some(Self::new(id.clone()))
     }
 
-    /// Records that wait to be published.
-    #[must_use]
-    pub fn outbox(&self) -> &[AuditEntry] {
-        &self.outbox
+    fn id(&self) -> &SubscriberId {
+        &self.id
     }
 
-    /// Appends a record to the outbox.
-    pub fn append_record(&mut self, entry: AuditEntry, head: AuditHead) {
-        self.outbox.push(entry);
-        self.audit = Some(head);
+    fn stream(&self) -> String {
+        format!("{STREAM_PREFIX}{}", self.id.as_str())
     }
 
-    /// Keeps alerts until they are raised.
-    pub fn keep_alerts(&mut self, alerts: impl IntoIterator<Item = Alert>) {
-        self.alerts.extend(alerts);
+    fn trail(&self) -> &AuditTrail {
+        &self.trail
     }
 
-    /// What waits to be published.
-    pub const fn outbox_mut(&mut self) -> (&mut Vec<AuditEntry>, &mut Vec<Alert>) {
-        (&mut self.outbox, &mut self.alerts)
+    fn trail_mut(&mut self) -> &mut AuditTrail {
+        &mut self.trail
     }
 }

@@ -1,5 +1,5 @@
-//! Signing in by a mailed link: single use, ten minutes, and only in the browser that asked for it. Whoever reads a mail
-//! on another machine, or a link on the way, is not signed in by it.
+//! Signing in by a mailed link. A link works once, for ten minutes, and only in the browser that requested it, so that
+//! reading the mail elsewhere or intercepting the link signs no other browser in.
 
 use super::SubscriberId;
 use crate::Timestamp;
@@ -12,44 +12,44 @@ pub const LINK_HOLDS: Duration = Duration::from_secs(600);
 /// How long a session lasts.
 pub const SESSION_HOLDS: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A link that was mailed. It is kept by the digest of its token.
+/// A mailed link, stored under the digest of its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
     subscriber: SubscriberId,
-    /// Digest of what the asking browser holds in a cookie.
+    /// The digest of the cookie of the browser that requested it.
     browser: String,
     until: Timestamp,
     used: bool,
 }
 
-/// Why a link signs nobody in. The browser is told one thing only.
+/// The reason why a link does not work. The reply to the browser is the same for all reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRedeemed {
-    /// It was used before.
+    /// The link was used before.
     #[error("the link was used before")]
     Used,
-    /// Its time is over.
+    /// The link has expired.
     #[error("the link is too old")]
     TooOld,
-    /// Another browser asked for it.
+    /// Another browser requested the link.
     #[error("the link was asked for in another browser")]
     OtherBrowser,
 }
 
 impl Login {
-    /// A link that is mailed now.
+    /// A link that is valid from now.
     #[must_use]
     pub fn new(subscriber: SubscriberId, browser: String, now: Timestamp) -> Self {
         Self { subscriber, browser, until: now.plus(LINK_HOLDS), used: false }
     }
 
-    /// When it may be forgotten.
+    /// The time from which the store may delete it.
     #[must_use]
     pub const fn until(&self) -> Timestamp {
         self.until
     }
 
-    /// Uses it up. Another browser does not: the one that asked still can.
+    /// Redeems the link. An attempt by another browser leaves it valid for the browser that requested it.
     ///
     /// # Errors
     /// [`NotRedeemed`]
@@ -68,7 +68,7 @@ impl Login {
     }
 }
 
-/// Somebody who is signed in. It is kept by the digest of what the browser holds.
+/// A session of a signed-in subscriber, stored under the digest of the browser's cookie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatSession {
     subscriber: SubscriberId,
@@ -88,7 +88,7 @@ impl ChatSession {
         self.until
     }
 
-    /// Whose it is, while it lasts. The store removes it some time after.
+    /// The subscriber, until the session ends. The store deletes the session some time later.
     #[must_use]
     pub fn subscriber(&self, now: Timestamp) -> Option<&SubscriberId> {
         (now < self.until).then_some(&self.subscriber)

@@ -1,18 +1,18 @@
-//! Who talks: a keyed digest of the mailbox that an address leads to, so that no store knows an address and no spelling
-//! of one gives another three free exchanges.
+//! A subscriber is identified by a keyed digest of the mailbox to which an address leads. No store holds an address, and
+//! another spelling of the same address gives no further free exchanges.
 
-use crate::{EmailAddress, Secret};
+use crate::{EmailAddress, Secret, audit_trail::StateId};
 use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// Hosts whose mailboxes ignore dots, and the one they are all known by.
+/// Hosts whose mailboxes ignore dots, each with its canonical host.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
-/// A key shorter than this could be guessed.
+/// The shortest accepted key, in characters. A shorter one could be guessed.
 const SHORTEST_KEY: usize = 32;
 
-/// The key of the digests. It is never replaced: another key makes everybody a stranger.
+/// The key of the digests. It is never replaced, because under another key no subscriber would be recognised.
 #[derive(Clone, Debug)]
 pub struct SubscriberKey(Secret);
 
@@ -36,11 +36,11 @@ impl SubscriberKey {
         if key.expose().len() < SHORTEST_KEY { Err(InvalidSubscriberKey) } else { Ok(Self(key)) }
     }
 
-    /// A keyed digest of something else that must not be stored as it is, such as a network's address. `purpose` keeps
-    /// digests of different kinds apart.
+    /// A keyed digest of another value that must not be stored in the clear, such as a network's address. `purpose`
+    /// separates the digests of different kinds.
     #[must_use]
     pub fn digest(&self, purpose: &str, text: &str) -> String {
-        // HMAC takes a key of any length, so this cannot fail; an empty digest names nobody.
+        // HMAC accepts a key of any length, so this cannot fail. An empty digest would identify no subscriber.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.0.expose().as_bytes()) else { return String::new() };
         mac.update(purpose.as_bytes());
         mac.update(&[0]);
@@ -60,7 +60,7 @@ pub struct SubscriberId(String);
 pub struct InvalidSubscriberId;
 
 impl SubscriberId {
-    /// The subscriber whose mailbox this address leads to.
+    /// The subscriber who owns the mailbox of this address.
     #[must_use]
     pub fn of(key: &SubscriberKey, address: &EmailAddress) -> Self {
         Self(key.digest("oracle.chat.subscriber.v1", &mailbox(address)))
@@ -89,6 +89,20 @@ impl SubscriberId {
     }
 }
 
+impl StateId for SubscriberId {
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+
+    fn text(&self) -> &str {
+        self.as_str()
+    }
+
+    fn reference(&self) -> &str {
+        self.prefix()
+    }
+}
+
 impl TryFrom<String> for SubscriberId {
     type Error = InvalidSubscriberId;
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -108,8 +122,8 @@ impl std::fmt::Debug for SubscriberId {
     }
 }
 
-/// The mailbox: in lower case, without a tag (`name+tag`), and without dots where the host ignores them. Where two
-/// people's addresses fall together by this, they share three free exchanges; nothing that is paid is shared by more.
+/// The mailbox of an address: in lower case, without a tag (`name+tag`), and without dots where the host ignores them.
+/// Two people whose addresses fold to the same mailbox share the three free exchanges and one account.
 fn mailbox(address: &EmailAddress) -> String {
     let folded = address.expose().to_lowercase();
     let Some((name, host)) = folded.split_once('@') else { return folded };

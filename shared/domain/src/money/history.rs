@@ -1,44 +1,44 @@
-//! What Stripe has reported of a payment, kept by object. Reports come at least once and in any order: of each object
-//! the state that is furthest along is kept, so that every order of the same reports leads to the same history.
+//! Stripe's reports about a payment, stored by object. Reports come at least once and in any order: for each object the
+//! most advanced state is stored, so that the same reports in any order lead to the same history.
 
 use super::report::{DisputeStatus, EarlierChange, ObjectId, PaymentChange, PaymentReport, RefundStatus};
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A refund, as far as it has come.
+/// The state of a refund.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refund {
     /// Stripe's id.
     pub id: ObjectId,
     /// In the currency's smallest unit.
     pub amount: Option<i64>,
-    /// How it stands.
+    /// Its status.
     pub status: RefundStatus,
-    /// Since when, by Stripe's clock.
+    /// The time of that status, by Stripe's clock.
     pub at: Timestamp,
 }
 
-/// A dispute or an inquiry, as far as it has come.
+/// The state of a dispute or an inquiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispute {
     /// Stripe's id.
     pub id: ObjectId,
-    /// How it stands.
+    /// Its status.
     pub status: DisputeStatus,
-    /// Until when Stripe takes our evidence.
+    /// Stripe's deadline for our evidence.
     pub respond_by: Option<Timestamp>,
-    /// Since when, by Stripe's clock.
+    /// The time of that status, by Stripe's clock.
     pub at: Timestamp,
 }
 
 impl Dispute {
-    /// Whether it was noted before ids were kept: its state is as old.
+    /// Whether it was stored before ids were stored.
     fn is_unnamed(&self) -> bool {
         self.id == ObjectId::unnamed()
     }
 }
 
-/// How much of the charge had gone back at Stripe's last report.
+/// The refunded part of the charge at Stripe's last report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ChargeSeen {
     returned: i64,
@@ -46,7 +46,7 @@ struct ChargeSeen {
     at: Timestamp,
 }
 
-/// What Stripe has reported of a payment.
+/// Stripe's reports about a payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored")]
 pub struct PaymentHistory {
@@ -58,7 +58,7 @@ pub struct PaymentHistory {
     disputes: Vec<Dispute>,
 }
 
-/// A history as it is stored: by object, or as the list of words that it was once.
+/// A stored history: by object, or in the earlier form of a list of words.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -88,28 +88,28 @@ impl From<Stored> for PaymentHistory {
     }
 }
 
-/// How much went back.
+/// The amount that went back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
-    /// In the currency's smallest unit, as far as it is known.
+    /// In the currency's smallest unit, as far as known.
     pub amount: i64,
-    /// Whether that is all.
+    /// Whether that is the whole payment.
     pub whole: bool,
 }
 
-/// What a report said that was not known.
+/// The news in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// Nothing.
     Nothing,
-    /// Details that change nothing by themselves.
+    /// Details without an effect of their own.
     Detail,
-    /// This.
+    /// This change.
     Change(PaymentChange),
 }
 
 impl PaymentHistory {
-    /// Nothing was reported yet.
+    /// A history without reports.
     #[must_use]
     pub const fn new() -> Self {
         Self { charge: None, refunds: Vec::new(), disputes: Vec::new() }
@@ -133,7 +133,7 @@ impl PaymentHistory {
         &self.disputes
     }
 
-    /// Keeps a report. `charged` is what was paid.
+    /// Stores a report. `charged` is the amount paid.
     pub fn note(&mut self, report: &PaymentReport, charged: Option<i64>) -> Noted {
         let before = self.clone();
         let word = match report {
@@ -164,18 +164,18 @@ impl PaymentHistory {
         }
     }
 
-    /// What to call it if more went back than `before`.
+    /// The change, if more went back than in `before`.
     fn growth(&self, before: &Self, charged: Option<i64>) -> Option<PaymentChange> {
         let (was, is) = (before.returned(charged), self.returned(charged));
         if is.whole && !was.whole {
             return Some(PaymentChange::Refunded);
         }
-        // A part without an amount is known by its report alone.
+        // A part without an amount is known by its report only.
         let is_first = before.charge.is_none() && self.charge.is_some() && was.amount == 0;
         (!is.whole && (is.amount > was.amount || is_first)).then_some(PaymentChange::PartlyRefunded)
     }
 
-    /// Whether the refund, or its state, is new.
+    /// Stores a refund; returns whether it, or its status, is new.
     fn note_refund(&mut self, new: Refund) -> bool {
         let Some(known) = self.refunds.iter_mut().find(|known| known.id == new.id) else {
             self.refunds.push(new);
@@ -192,7 +192,7 @@ impl PaymentHistory {
 
     fn note_dispute(&mut self, new: Dispute) -> Option<PaymentChange> {
         let is_known = self.disputes.iter().any(|known| known.id == new.id);
-        // What was noted without an id is the first dispute that has one.
+        // A dispute that was stored without an id is the first one that has an id.
         let unnamed = self.disputes.iter_mut().find(|known| !is_known && known.is_unnamed());
         if let Some(unnamed) = unnamed {
             unnamed.id = new.id.clone();
@@ -218,7 +218,7 @@ impl PaymentHistory {
         changed.or(moved)
     }
 
-    /// How much went back: as the charge had it, less what has bounced since, or by the refunds that arrived.
+    /// The amount that went back: the charge's figure minus later bounces, or the sum of the refunds that arrived.
     #[must_use]
     pub fn returned(&self, charged: Option<i64>) -> Returned {
         let arrived = self.refunds.iter().filter(|refund| refund.status == RefundStatus::Succeeded);
@@ -227,7 +227,7 @@ impl PaymentHistory {
         if let Some(seen) = &self.charge {
             let bounced = || self.refunds.iter().filter(|refund| refund.status.is_void() && refund.at >= seen.at);
             let then = if seen.whole { charged.unwrap_or(seen.returned) } else { seen.returned };
-            // A refund without an amount may have been all of it.
+            // A refund without an amount may have been the whole payment.
             let since = sum(bounced().map(|refund| refund.amount.unwrap_or(i64::MAX)));
             amount = amount.max(then.saturating_sub(since));
             whole = seen.whole && bounced().next().is_none();
@@ -236,13 +236,13 @@ impl PaymentHistory {
         Returned { amount, whole: whole || covered }
     }
 
-    /// Whether the customer's bank, or the customer, has the money by a dispute.
+    /// Whether the customer or their bank has the money because of a dispute.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.disputes.iter().any(|dispute| dispute.status.takes_money())
     }
 
-    /// The dispute, or else the inquiry, that waits for our answer.
+    /// The dispute, or else the inquiry, that needs our answer.
     #[must_use]
     pub fn to_answer(&self) -> Option<&Dispute> {
         let waiting = self.disputes.iter().filter(|dispute| dispute.status.awaits_answer() && !dispute.is_unnamed());
@@ -254,7 +254,7 @@ fn sum(amounts: impl Iterator<Item = i64>) -> i64 {
     amounts.fold(0, i64::saturating_add)
 }
 
-/// What to call a state of a dispute that is new.
+/// The change that a new state of a dispute means.
 const fn word(status: DisputeStatus) -> PaymentChange {
     match status {
         DisputeStatus::WarningNeedsResponse => PaymentChange::InquiryOpened,

@@ -1,4 +1,4 @@
-//! What Stripe reports of a payment after the sale: of one refund, of one dispute, or of the charge as a whole.
+//! Stripe's reports about a payment after the sale: about one refund, one dispute, or the whole charge.
 
 use crate::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,13 +9,13 @@ use std::fmt;
 #[serde(try_from = "String", into = "String")]
 pub struct ObjectId(String);
 
-/// The text is no id of an object.
+/// The text is not an id of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an object id is 1 to 255 letters, digits and underscores")]
 pub struct InvalidObjectId;
 
 impl ObjectId {
-    /// Reads an id.
+    /// Parses an id.
     ///
     /// # Errors
     /// [`InvalidObjectId`].
@@ -25,7 +25,7 @@ impl ObjectId {
         if valid { Ok(Self(text)) } else { Err(InvalidObjectId) }
     }
 
-    /// Stands for the id of an object that was noted before ids were kept.
+    /// The placeholder for an object that was stored before ids were stored.
     #[must_use]
     pub fn unnamed() -> Self {
         Self("unnamed".to_owned())
@@ -58,30 +58,30 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// How a refund stands. A later one in this order follows from an earlier one, never the other way: a refund that
+/// The status of a refund. A later status in this order follows from an earlier one, never the reverse: a refund that
 /// succeeded can still bounce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundStatus {
-    /// Stripe works on it, or waits for the customer.
+    /// Stripe is processing it, or waits for the customer.
     Pending,
-    /// The money is on its way or has arrived.
+    /// The money is in transit or has arrived.
     Succeeded,
-    /// It was canceled: the money stayed with us.
+    /// It was canceled: we still have the money.
     Canceled,
-    /// It did not arrive: the money came back to us.
+    /// It did not arrive: we have the money again.
     Failed,
 }
 
 impl RefundStatus {
-    /// Whether the money is with us (again).
+    /// Whether we have the money (again).
     #[must_use]
     pub const fn is_void(self) -> bool {
         matches!(self, Self::Canceled | Self::Failed)
     }
 }
 
-/// How a dispute stands. `Warning…` is an inquiry: the bank asks, and has taken nothing.
+/// The status of a dispute. `Warning…` is an inquiry: the bank asks, and has taken nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeStatus {
@@ -91,11 +91,11 @@ pub enum DisputeStatus {
     WarningUnderReview,
     /// An inquiry that ended without a dispute.
     WarningClosed,
-    /// The bank has taken the money; our evidence is awaited.
+    /// The bank has taken the money; our evidence is missing.
     NeedsResponse,
     /// The bank has our evidence.
     UnderReview,
-    /// Decided for us: the money came back.
+    /// Decided for us: we have the money again.
     Won,
     /// Decided against us.
     Lost,
@@ -104,7 +104,7 @@ pub enum DisputeStatus {
 }
 
 impl DisputeStatus {
-    /// How far it is: an inquiry can become a dispute, and a dispute ends.
+    /// Its stage: an inquiry can become a dispute, and a dispute ends.
     pub(super) const fn stage(self) -> u8 {
         match self {
             Self::WarningNeedsResponse => 0,
@@ -116,7 +116,7 @@ impl DisputeStatus {
         }
     }
 
-    /// Whether the money of the payment is not with us.
+    /// Whether the payment's money is taken from us.
     #[must_use]
     pub const fn takes_money(self) -> bool {
         matches!(self, Self::NeedsResponse | Self::UnderReview | Self::Lost | Self::Prevented)
@@ -128,7 +128,7 @@ impl DisputeStatus {
         matches!(self, Self::NeedsResponse | Self::WarningNeedsResponse)
     }
 
-    /// In words, for operators.
+    /// The status in words, for operators.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -144,45 +144,45 @@ impl DisputeStatus {
     }
 }
 
-/// One object of Stripe's, as Stripe reported it. `at` is the time of the report, by Stripe's clock.
+/// A report about one object of Stripe's. `at` is the time of the report, by Stripe's clock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "object", rename_all = "snake_case")]
 pub enum PaymentReport {
-    /// The charge: how much of it has gone back with all its refunds.
+    /// The charge: the sum of all its refunds.
     Charge {
         /// In the currency's smallest unit.
         returned: i64,
-        /// Whether that is all of it.
+        /// Whether that is the whole charge.
         whole: bool,
-        /// When.
+        /// When it was reported.
         at: Timestamp,
     },
     /// A refund.
     Refund {
-        /// Which.
+        /// Its id.
         id: ObjectId,
         /// In the currency's smallest unit.
         amount: Option<i64>,
-        /// How it stands.
+        /// Its status.
         status: RefundStatus,
-        /// When.
+        /// When it was reported.
         at: Timestamp,
     },
     /// A dispute or an inquiry.
     Dispute {
-        /// Which.
+        /// Its id.
         id: ObjectId,
-        /// How it stands.
+        /// Its status.
         status: DisputeStatus,
-        /// Until when Stripe takes our evidence.
+        /// Stripe's deadline for our evidence.
         respond_by: Option<Timestamp>,
-        /// When.
+        /// When it was reported.
         at: Timestamp,
     },
 }
 
 impl PaymentReport {
-    /// Stripe's id of the object; the charge is known by its payment.
+    /// Stripe's id of the object; a charge is identified by its payment.
     #[must_use]
     pub const fn id(&self) -> Option<&ObjectId> {
         match self {
@@ -192,15 +192,15 @@ impl PaymentReport {
     }
 }
 
-/// What a report changed about a payment, in a word.
+/// The change that a report makes to a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentChange {
-    /// All of it went back.
+    /// The whole payment went back.
     Refunded,
-    /// A refund was canceled, or did not arrive: the money came back to us.
+    /// A refund was canceled, or did not arrive: we have the money again.
     RefundFailed,
-    /// Some of it, or some more, went back: a service to the customer, not the end of the sale.
+    /// A part, or a further part, went back: a service to the customer, not the end of the sale.
     PartlyRefunded,
     /// The customer's bank asks about the payment.
     InquiryOpened,
@@ -222,7 +222,7 @@ pub enum PaymentChange {
     DeadlineChanged,
 }
 
-/// A change as it was stored and queued before objects were kept by their id.
+/// A change in the form that was stored and queued before objects were stored by id.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EarlierChange {
@@ -258,7 +258,7 @@ enum Stored {
     Earlier(EarlierChange),
 }
 
-/// Reads a report, or the word that messages had in its place.
+/// Reads a report, or the word that earlier messages have in its place.
 ///
 /// # Errors
 /// The deserializer's.

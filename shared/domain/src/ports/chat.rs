@@ -1,34 +1,48 @@
-//! The chat: accounts, and who is signed in.
+//! The stores of the chat: accounts, sign-in links and sessions.
 
-use super::{SaveError, StorageError, Versioned};
+use super::{SaveError, StorageError, Store, Versioned};
 use crate::{
     Timestamp,
-    chat::{Account, ChatSession, Login, SubscriberId},
+    chat::{Account, ChatSession, ExchangeId, Login, SubscriberId},
 };
 use async_trait::async_trait;
 
 /// Accounts by their subscribers.
 #[async_trait]
-pub trait ChatAccounts: Send + Sync {
-    /// The account, if the subscriber has asked anything.
-    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Account>>, StorageError>;
-    /// Saves it if its version is still `expected` (0: if there is none). Returns the new version.
-    async fn save(&self, account: &Account, expected: u64) -> Result<u64, SaveError>;
+pub trait ChatAccounts: Store<Account> {
+    /// At most one page of the accounts whose erasure is due by then, the longest due first. The list may lag behind.
+    async fn erasures_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError>;
 }
 
-/// Links and sessions by the digests of their secrets, and what is counted against abuse.
+/// Links and sessions by the digests of their secrets, and the counters against abuse.
 #[async_trait]
 pub trait SignIns: Send + Sync {
     /// The link.
     async fn login(&self, digest: &str) -> Result<Option<Versioned<Login>>, StorageError>;
-    /// Saves it if its version is still `expected` (0: if there is none).
+    /// Saves it if the stored version is `expected`; 0 means that nothing is stored yet.
     async fn save_login(&self, digest: &str, login: &Login, expected: u64) -> Result<(), SaveError>;
     /// The session.
     async fn session(&self, digest: &str) -> Result<Option<ChatSession>, StorageError>;
     /// Begins a session.
     async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError>;
-    /// Ends a session. Doing it again is no error.
+    /// Ends a session. Repeating is safe.
     async fn end_session(&self, digest: &str) -> Result<(), StorageError>;
-    /// Counts one more of what `name` stands for, unless `most` were counted. Forgotten after `until`.
+    /// Adds one to the counter `name`, unless it has reached `most`. The counter expires after `until`.
     async fn take(&self, name: &str, most: u32, until: Timestamp) -> Result<bool, StorageError>;
+}
+
+/// The sealed beginnings of replies that are being made. A beginning serves only the page that waits for the reply, so
+/// it may be lost.
+#[async_trait]
+pub trait ReplyBeginnings: Send + Sync {
+    /// Stores the beginning of an exchange's reply in place of the earlier one. It expires after `until`.
+    async fn put(
+        &self,
+        who: &SubscriberId,
+        exchange: &ExchangeId,
+        sealed: &str,
+        until: Timestamp,
+    ) -> Result<(), StorageError>;
+    /// The latest beginning.
+    async fn find(&self, who: &SubscriberId, exchange: &ExchangeId) -> Result<Option<String>, StorageError>;
 }

@@ -1,10 +1,10 @@
-//! Who deploys.
+//! The deployment service.
 
 use super::StorageError;
 use crate::deployment::{Answer, Execution};
 use async_trait::async_trait;
 
-/// Who deploys.
+/// The deployment service.
 #[async_trait]
 pub trait Deployments: Send + Sync {
     /// Answers a hook's execution.

@@ -1,4 +1,4 @@
-//! Removing what is kept of one sale.
+//! Removes the data of one sale.
 
 use super::{MailError, StorageError};
 use crate::{SessionId, erasure::Store};
@@ -7,18 +7,18 @@ use async_trait::async_trait;
 /// The stores that erasure empties, except for the mailbox.
 #[async_trait]
 pub trait SaleData: Send + Sync {
-    /// How many objects a store keeps of a sale.
+    /// The number of a sale's objects in a store.
     async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError>;
-    /// Removes them for good, earlier versions included. Returns how many there were.
+    /// Deletes them permanently, including earlier versions. Returns their number.
     async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError>;
 }
 
-/// What the mailbox keeps of a sale.
+/// The sale's data in the mailbox.
 #[async_trait]
 pub trait SaleMails: Send + Sync {
-    /// The ids of a sale's drafts and sent mails, of what belongs to their conversations, and of `known` messages that
-    /// are still there.
+    /// The ids of a sale's drafts and sent mails, of the messages in their conversations, and of those `known` messages
+    /// that still exist.
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError>;
-    /// Removes a message for good. One that is not there is removed.
+    /// Deletes a message permanently. A missing message counts as deleted.
     async fn remove(&self, id: &str) -> Result<(), MailError>;
 }

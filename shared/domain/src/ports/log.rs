@@ -1,16 +1,16 @@
-//! The append-only audit log, its digests, and the payloads that the content filter held.
+//! The append-only audit log, its digests, and the payloads that the content filter holds.
 
 use super::StorageError;
 use crate::{SessionId, Timestamp, sale::AuditEntry};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 
-/// What became of an audit record.
+/// The result of publishing an audit record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     /// It is in the log.
     Written,
-    /// The same record was there already.
+    /// The log had the same record already.
     AlreadyThere,
     /// Another record has its place: the stream forked.
     Forked,
@@ -26,25 +26,26 @@ pub trait AuditLog: Send + Sync {
 /// The append-only log, read by operators.
 #[async_trait]
 pub trait AuditRecords: Send + Sync {
-    /// The lines whose keys begin so, in the order of their keys.
+    /// The lines whose keys have this prefix, ordered by key.
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError>;
 }
 
-/// An object as its bucket lists it.
+/// An object in a bucket's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedObject {
     /// Its key.
     pub key: String,
-    /// When it was written, as the bucket says.
+    /// When it was written, by the bucket's clock.
     pub written_at: Timestamp,
 }
 
-/// The append-only log as it lies there, for its verification.
+/// The objects of the append-only log, for its verification.
 #[async_trait]
 pub trait AuditObjects: Send + Sync {
-    /// One page of the objects whose keys begin so and come after `after`, in order; nothing when there are no more.
+    /// One page of the objects whose keys have this prefix and come after `after`, in order; empty when there are no
+    /// more.
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError>;
-    /// All objects whose keys begin so, in order.
+    /// All objects whose keys have this prefix, in order.
     async fn listed(&self, prefix: &str) -> Result<Vec<ListedObject>, StorageError> {
         let mut listed: Vec<ListedObject> = Vec::new();
         loop {
@@ -55,14 +56,14 @@ pub trait AuditObjects: Send + Sync {
             listed.extend(page);
         }
     }
-    /// The bytes of an object, if it is there.
+    /// The bytes of an object, if it exists.
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
-    /// The bytes with which the objects whose keys begin so were first written, of those that were written over since.
-    /// None where that cannot be known: a copy of the log has no versions.
+    /// The original bytes of those objects with this prefix that were overwritten since. Empty if they cannot be known:
+    /// a copy of the log has no versions.
     async fn originals(&self, _prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
         Ok(BTreeMap::new())
     }
-    /// Several objects by key, in their order. One that is gone since it was listed is left out.
+    /// Several objects by key, in their order. An object that was deleted since it was listed is left out.
     async fn objects(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, StorageError> {
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
@@ -74,48 +75,48 @@ pub trait AuditObjects: Send + Sync {
     }
 }
 
-/// One message of the log's bucket about objects that came into it.
+/// One message of the log's bucket about new objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogNotice {
-    /// What the queue wants to see when the message is removed.
+    /// The receipt handle with which the queue deletes the message.
     pub handle: String,
-    /// What the bucket says.
+    /// The body.
     pub body: String,
 }
 
-/// Messages of the log's bucket about objects that came into it: at least once, late, in any order.
+/// Messages of the log's bucket about new objects; they come at least once, late, and in any order.
 #[async_trait]
 pub trait LogNotices: Send + Sync {
-    /// Some of the messages that wait, which are then hidden for a while; nothing when none does.
+    /// Some of the waiting messages, which are then hidden for a while; empty when none waits.
     async fn receive(&self) -> Result<Vec<LogNotice>, StorageError>;
-    /// Removes a message whose work is done.
+    /// Deletes a message whose work is done.
     async fn remove(&self, handle: &str) -> Result<(), StorageError>;
 }
 
-/// Digests of the log and their signatures, in a store of their own: nothing there is ever replaced.
+/// Digests of the log and their signatures, in a separate store in which nothing is ever replaced.
 #[async_trait]
 pub trait DigestStore: Send + Sync {
-    /// Stores a document unless its key is taken. Answers what is there then: this one, or the one that was first.
+    /// Stores a document unless its key is taken. Returns the stored document: this one, or the first one.
     async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError>;
     /// A stored document.
     async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError>;
-    /// One page of the keys that begin so and come after `after`, in order; nothing when there are no more.
+    /// One page of the keys with this prefix after `after`, in order; empty when there are no more.
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError>;
 }
 
 /// Signs digests with a key that never leaves the key service.
 #[async_trait]
 pub trait DigestSigner: Send + Sync {
-    /// The key, as the key service names it.
+    /// The key, by its name in the key service.
     fn key(&self) -> &str;
     /// The signature (ECDSA on P-256, DER) of a document with this SHA-256.
     async fn sign(&self, sha256: &[u8; 32]) -> Result<Vec<u8>, StorageError>;
 }
 
-/// Raw payloads that the content filter held: erasable, for few eyes.
+/// Raw payloads that the content filter holds: they can be erased, and few people have access.
 #[async_trait]
 pub trait Quarantine: Send + Sync {
-    /// Keeps a held payload, one object per hold.
+    /// Stores a held payload, one object per hold.
     async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError>;
     /// The held payloads of a sale, oldest first.
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError>;

@@ -8,7 +8,7 @@ use crate::{
 use async_trait::async_trait;
 use std::time::Duration;
 
-/// A mail, finished.
+/// A finished mail.
 #[derive(Clone, Debug)]
 pub struct OutgoingMail {
     /// The recipient.
@@ -21,10 +21,10 @@ pub struct OutgoingMail {
     pub session_id: SessionId,
 }
 
-/// Why the mailbox did not do what was asked.
+/// Why a call to the mailbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
-    /// 400: the mail itself is refused; trying again is useless.
+    /// 400: the mail itself is refused; retrying is useless.
     #[error("the mail was refused (400)")]
     Rejected,
     /// The login service refused the refresh token or the client: a human must consent again (Email Retry, FM-03).
@@ -39,10 +39,10 @@ pub enum MailError {
     /// 401 after a refresh, 5xx: nothing was done.
     #[error("the mailbox answered {0}")]
     Unavailable(u16),
-    /// The connection broke or the reply was lost: it may have been done.
+    /// The connection broke or the reply was lost: the call may have had its effect.
     #[error("the outcome is unknown")]
     OutcomeUnknown(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// 404: there is no such draft (any more).
+    /// 404: the draft does not exist (any more).
     #[error("there is no such draft")]
     NoSuchDraft,
 }
@@ -72,7 +72,7 @@ impl MailError {
         }
     }
 
-    /// The code of Email Retry's records: the status, or -1 where the connection broke.
+    /// The code in Email Retry's records: the status, or -1 if the connection broke.
     #[must_use]
     pub fn code(&self) -> String {
         match self {
@@ -86,7 +86,7 @@ impl MailError {
     }
 }
 
-/// The mailbox. A draft that was sent is gone, so the same draft cannot be sent twice.
+/// The mailbox. A sent draft no longer exists, so the same draft cannot be sent twice.
 #[async_trait]
 pub trait Mailbox: Send + Sync {
     /// Creates a draft.
@@ -95,9 +95,9 @@ pub trait Mailbox: Send + Sync {
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError>;
     /// Whether the draft is still a draft.
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError>;
-    /// Whether the sent items hold the draft's message.
+    /// Whether the sent-items folder contains the draft's message.
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
-    /// Removes a draft that nobody will send.
+    /// Removes a draft that will not be sent.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
 }
 
@@ -105,17 +105,17 @@ pub trait Mailbox: Send + Sync {
 /// invariant 8).
 #[async_trait]
 pub trait Inbox: Send + Sync {
-    /// The messages that were received at `since` or later, read by somebody or not, at most `most`.
+    /// The messages that were received at `since` or later, whether they were read or not, at most `most`.
     async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError>;
-    /// A message without its body; nothing where it is not there (any more).
+    /// A message without its body; `None` if it does not exist (any more).
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError>;
-    /// What is new in a message, as plain text: nothing that it quotes. Nothing where it is not there (any more).
+    /// The new text of a message, without quotations; `None` if it does not exist (any more).
     async fn new_text(&self, id: &str) -> Result<Option<String>, MailError>;
-    /// A message as an operator reads it.
+    /// A message with its text, for an operator.
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError>;
-    /// The sale whose mail this message answers: the one that was sent last in its conversation, or the one that it
-    /// names as answered.
+    /// The sale whose mail this message replies to: the last mail that was sent in its conversation, or the mail that
+    /// it names as replied to.
     async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError>;
-    /// Creates the draft of an acknowledgement, to be sent as any other draft.
+    /// Creates the draft of an acknowledgement, which is sent like any other draft.
     async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError>;
 }

@@ -4,7 +4,7 @@ use super::StorageError;
 use async_trait::async_trait;
 use std::fmt;
 
-/// One record of a log, as it is stored. What it says is sealed under its subject's key.
+/// One stored record of a log. Its content is sealed under its subject's key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MemoryRecord {
     /// Its number in the log, from 1.
@@ -13,41 +13,40 @@ pub struct MemoryRecord {
     pub prev: [u8; 32],
     /// Its own hash.
     pub hash: [u8; 32],
-    /// What is sealed.
+    /// The sealed content.
     pub body: Vec<u8>,
 }
 
-/// Shows the number and the size: a body may be plain.
+/// Shows the number and the size only, because a body may be plain.
 impl fmt::Debug for MemoryRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryRecord").field("seq", &self.seq).field("bytes", &self.body.len()).finish_non_exhaustive()
     }
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryAppend {
-    /// It is the log's last record.
+    /// It is the log's last record now.
     Written,
-    /// The same record was there already: this is a retry.
+    /// The log had the same record already: this is a retry.
     AlreadyThere,
     /// Another record has its number: read the log again and decide again.
     Taken,
 }
 
-/// Logs by their keyed id: no store learns whose they are.
+/// Logs by their keyed id: the store does not know whose they are.
 #[async_trait]
 pub trait MemoryLogs: Send + Sync {
     /// Appends a record if it is the next one and follows the last.
     async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError>;
-    /// One page of records after a number, in order; nothing when there are no more.
+    /// One page of records after a number, in order; empty when there are no more.
     async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError>;
-    /// Number and hash of the last record, which the store keeps apart from the records: a log that was cut short
-    /// does not end with it.
+    /// The number and hash of the last record, stored apart from the records: this reveals a truncated log.
     async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError>;
 }
 
-/// A subject's key, in the clear for as long as it is used.
+/// A subject's key, in the clear only while it is used.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SubjectKey(pub [u8; 32]);
 
@@ -60,11 +59,11 @@ impl fmt::Debug for SubjectKey {
 /// Keys by their subjects' keyed ids. Destroying a key shreds everything that was sealed under it.
 #[async_trait]
 pub trait SubjectKeys: Send + Sync {
-    /// The key; `None` when there never was one, or it was destroyed.
+    /// The key; `None` if there never was one, or it was destroyed.
     async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError>;
-    /// The key, made now if the subject has none.
+    /// The key, created now if the subject has none.
     async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError>;
-    /// Destroys the key. Doing it again is no error.
+    /// Destroys the key. Repeating is safe.
     async fn destroy(&self, subject: &str) -> Result<(), StorageError>;
 }
 
@@ -73,6 +72,6 @@ pub trait SubjectKeys: Send + Sync {
 pub trait Seal: Send + Sync {
     /// Seals a record's content.
     fn seal(&self, seq: u64, plain: &[u8]) -> Vec<u8>;
-    /// Opens it; `None` when the key is gone, or the bytes are not what was sealed at this place.
+    /// Opens a record; `None` if the key is missing, or the bytes were not sealed at this place.
     fn open(&self, seq: u64, sealed: &[u8]) -> Option<Vec<u8>>;
 }

@@ -18,11 +18,11 @@ pub trait Queue: Send + Sync {
         self.send_after(message, Duration::ZERO).await
     }
 
-    /// The same; nobody sees the message before `delay`, at most [`MAX_QUEUE_DELAY`], has passed.
+    /// Sends a message that stays hidden for `delay`, at most [`MAX_QUEUE_DELAY`].
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError>;
 }
 
-/// A queue from the side of its consumer, who decides how long a received message stays hidden.
+/// The consumer's view of a queue: the consumer decides how long a received message stays hidden.
 #[async_trait]
 pub trait Visibility: Send + Sync {
     /// Hides the received message with this receipt handle for `duration`, counted from now, whatever the queue's
@@ -33,20 +33,20 @@ pub trait Visibility: Send + Sync {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError>;
 }
 
-/// The longest a queue keeps a new message back.
+/// The longest delay of a new message.
 pub const MAX_QUEUE_DELAY: Duration = Duration::from_secs(900);
 
-/// Tells operators. It never fails towards its caller: it has a fallback chain that ends in the function's log.
+/// Alerts operators. Raising never fails for the caller: the fallback chain ends in the function's log.
 #[async_trait]
 pub trait Alerts: Send + Sync {
     /// Raises an alert.
     async fn raise(&self, alert: Alert);
 }
 
-/// The topic that operators read, for lines that may name a sender: they go there and into no log.
+/// The topic for operators, for lines that may name a sender: they go there and into no log.
 #[async_trait]
 pub trait Broadcast: Send + Sync {
-    /// Returns once the topic has the line.
+    /// Returns once the topic has accepted the line.
     async fn tell(&self, line: &str) -> Result<(), StorageError>;
 }
 

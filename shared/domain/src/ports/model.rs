@@ -5,22 +5,22 @@ use async_trait::async_trait;
 /// A question to the model: the same bytes on every path (Regen Consistency, invariant 7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// What the model is to do.
+    /// The instruction.
     pub instruction: String,
-    /// The customer's text: data, never instruction.
+    /// The customer's text: data, never an instruction.
     pub content: String,
     /// JSON schema of the reply.
     pub schema: serde_json::Value,
-    /// Upper bound of the reply, thought included, in tokens.
+    /// The limit of the reply in tokens, including thinking tokens.
     pub max_output_tokens: u32,
 }
 
-/// What the model said.
+/// The model's reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelReply {
-    /// The text, which ought to be the JSON of a verdict.
+    /// The text, which should be the JSON of a verdict.
     pub text: String,
-    /// Which model answered.
+    /// The version of the model that answered.
     pub model_version: String,
     /// A warning that comes with the reply, such as a retirement date.
     pub status_warning: Option<String>,
@@ -29,8 +29,8 @@ pub struct ModelReply {
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The model was not asked, because our own side failed first (the key could not be read): no attempt of the
-    /// sale and no failure of the model.
+    /// The model was not called, because our own side failed first (the key could not be read): this counts neither as
+    /// an attempt of the sale nor as a failure of the model.
     #[error("our side of the model is not ready")]
     NotReady(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No answer in time.
@@ -42,14 +42,14 @@ pub enum ModelError {
     /// 408, 429, 500, 502, 503, 504: try again.
     #[error("the model answered {0}")]
     Unavailable(u16),
-    /// 429 with a delay that the vendor asks for (`RetryInfo.retryDelay`): not before it is over.
+    /// 429 with a delay that the vendor asks for (`RetryInfo.retryDelay`): do not call before it has passed.
     #[error("the model is throttled for {} ms", .0.as_millis())]
     Throttled(std::time::Duration),
-    /// The reply broke off, is empty or malformed: this call failed, and another may succeed. The reason is the model's
-    /// own word.
+    /// The reply is cut off, empty or malformed: this call failed, and another may succeed. The reason is the model's
+    /// own.
     #[error("the reply is incomplete: {0}")]
     Incomplete(String),
-    /// The daily quota is used up: trying again today is useless.
+    /// The daily quota is used up: retrying today is useless.
     #[error("the quota is used up")]
     QuotaExhausted,
     /// 401, 403 (`GEMINI_AUTH_FAILURE`).
@@ -58,10 +58,10 @@ pub enum ModelError {
     /// 400 and other refusals (`GEMINI_BAD_REQUEST`).
     #[error("GEMINI_BAD_REQUEST ({0})")]
     BadRequest(u16),
-    /// 404: no such model, or a retired one.
+    /// 404: the model does not exist, or was retired.
     #[error("the model is not known")]
     UnknownModel,
-    /// The model refused the content; the reason is its own word.
+    /// The model refused the content; the reason is the model's own.
     #[error("no verdict in the reply: {0}")]
     NoVerdict(String),
 }
@@ -81,11 +81,18 @@ impl ModelError {
         }
     }
 
-    /// Whether it tells of the service, or of our access to it, and not of this question: every sale would meet it.
+    /// Whether it concerns the service or our access to it, not this question: every sale would get it.
     #[must_use]
     pub const fn is_outage(&self) -> bool {
         self.is_retriable() || matches!(self, Self::QuotaExhausted | Self::Unauthorized(_))
     }
+}
+
+/// Receives a reply while the model writes it.
+#[async_trait]
+pub trait Listener: Send {
+    /// Receives the whole text so far. A call that is repeated, or goes to the next model, starts again with less text.
+    async fn hear(&mut self, text: &str);
 }
 
 /// The model.
@@ -93,4 +100,9 @@ impl ModelError {
 pub trait Model: Send + Sync {
     /// Asks the named model once, with a time-out.
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError>;
+
+    /// Asks as [`Model::ask`] does. `listener` receives the text while the model writes it; only the returned reply is
+    /// complete.
+    async fn stream(&self, model: &str, prompt: &Prompt, listener: &mut dyn Listener)
+    -> Result<ModelReply, ModelError>;
 }

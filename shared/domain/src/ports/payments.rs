@@ -7,19 +7,19 @@ use crate::{
 use async_trait::async_trait;
 use std::time::Duration;
 
-/// Why the payment provider did not answer.
+/// Why a call to the payment provider failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentError {
-    /// It knows no such thing.
+    /// The provider does not have such an object.
     #[error("the payment provider knows no such object")]
     NotFound,
-    /// It refused the request: trying again is useless.
+    /// The provider refused the request: retrying is useless.
     #[error("the payment provider refused the request: {0}")]
     Refused(String),
-    /// It repeats an earlier failure of its own under this idempotency key: only another key gets an answer.
+    /// The provider replays its own earlier failure for this idempotency key: only another key gets a new answer.
     #[error("the payment provider repeats an earlier failure")]
     Replayed,
-    /// It could not be reached or failed: try again later.
+    /// The provider could not be reached or failed: retry later.
     #[error("the payment provider is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -27,9 +27,9 @@ pub enum PaymentError {
 /// A session to be created.
 #[derive(Clone, Debug)]
 pub struct NewCheckoutSession {
-    /// What is bought.
+    /// The tier to buy.
     pub tier: Tier,
-    /// What is asked.
+    /// The question.
     pub query: Query,
     /// The provider's id of a promotion code.
     pub promotion_code: Option<String>,
@@ -42,16 +42,17 @@ pub struct NewCheckoutSession {
 pub struct CreatedCheckoutSession {
     /// Its id.
     pub id: SessionId,
-    /// Where the customer pays.
+    /// The address of the payment page.
     pub url: String,
-    /// What is to be paid, in the currency's smallest unit.
+    /// The amount to pay, in the currency's smallest unit.
     pub amount_total: Option<i64>,
 }
 
 /// The payment provider.
 #[async_trait]
 pub trait Payments: Send + Sync {
-    /// Whether an id is of the provider's other mode, live or test: there is no such session for our key. Never asks.
+    /// Whether an id belongs to the provider's other mode, live or test, so that our key cannot see the session. Makes
+    /// no call.
     async fn is_of_other_mode(&self, _id: &SessionId) -> bool {
         false
     }
@@ -63,25 +64,25 @@ pub trait Payments: Send + Sync {
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError>;
 }
 
-/// A refund as the provider has it.
+/// A refund in the provider's books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeRefund {
     /// Its id.
     pub id: ObjectId,
     /// In the currency's smallest unit.
     pub amount: Option<i64>,
-    /// How it stands.
+    /// Its status.
     pub status: RefundStatus,
-    /// The idempotency key that it was made with, where it was made by us.
+    /// The idempotency key of its request, if we made it.
     pub key: Option<String>,
 }
 
-/// What came of asking for a refund.
+/// The result of asking for a refund.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewRefund {
-    /// This was made.
+    /// This refund was made.
     Made(MadeRefund),
-    /// All of the payment went back before.
+    /// The whole payment had gone back before.
     NothingLeft,
 }
 
@@ -94,7 +95,7 @@ pub struct CompletedSessions {
     pub next: Option<String>,
 }
 
-/// A page of the provider's refunds and disputes, as its events would report them.
+/// A page of the provider's refunds and disputes, in the form of its events.
 #[derive(Clone, Debug, Default)]
 pub struct PaymentReports {
     /// Each with its payment.
@@ -103,25 +104,33 @@ pub struct PaymentReports {
     pub next: Option<String>,
 }
 
+/// From which creation on the provider's refunds and disputes are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportsSince {
+    /// The refunds.
+    pub refunds: Timestamp,
+    /// The disputes.
+    pub disputes: Timestamp,
+}
+
 /// The payment provider's books.
 #[async_trait]
 pub trait Ledger: Send + Sync {
-    /// Gives back what is left of a payment. The key makes it one refund however often it is asked for, and the
-    /// refund carries it.
+    /// Refunds what is left of a payment. The key makes repeated requests one refund, and the refund stores the key.
     async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError>;
     /// The refunds of a payment.
     async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError>;
-    /// The session that a payment paid for, if one did.
+    /// The session that a payment paid, if any.
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError>;
-    /// One page of the sessions that were created since and completed: paid, or with nothing to pay.
+    /// One page of the sessions that were created since then and are complete: paid, or with nothing to pay.
     async fn completed_since(&self, since: Timestamp, from: Option<&str>) -> Result<CompletedSessions, PaymentError>;
-    /// One page of the refunds and disputes that were created since.
+    /// One page of the refunds and disputes that were created since then.
     async fn reports_since(
         &self,
-        since: Timestamp,
+        since: ReportsSince,
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<PaymentReports, PaymentError>;
-    /// How long after a purchase the slowest payment method that is switched on can still pay or fail.
+    /// How long after a purchase the slowest enabled payment method can still pay or fail.
     async fn slowest_method(&self) -> Result<Duration, PaymentError>;
 }

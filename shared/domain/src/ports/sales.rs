@@ -1,40 +1,40 @@
-//! What is kept of sales: the sales, their indexes, cached and archived verdicts, breakers and notes.
+//! The stores of sales: sales, their indexes, cached and archived verdicts, breakers and notes.
 
 use super::{SaveError, StorageError, Versioned};
 use crate::{CachedVerdict, Sale, SessionId, Submission, Timestamp, breaker::Breaker, mail::Letter, open_work::Work};
 use async_trait::async_trait;
 
-/// A cache entry as found.
+/// A cache entry as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheEntry {
     /// A verdict.
     Hit(Box<CachedVerdict>),
-    /// Nothing.
+    /// No entry.
     Miss,
-    /// It was taken out for its age, or by an operator: its absence is no finding.
+    /// It was removed for its age, or by an operator: its absence is no fault.
     Removed,
-    /// Something that is not a verdict (Cache Alert, invariant 7).
+    /// An entry that is not a verdict (Cache Alert, invariant 7).
     Corrupt,
 }
 
 /// Sales and cached verdicts.
 #[async_trait]
 pub trait SaleStore: Send + Sync {
-    /// The sale, if anybody has seen it.
+    /// The sale, if it exists.
     async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError>;
     /// The sale and its cached verdict in one read.
     async fn load_with_verdict(
         &self,
         session: &SessionId,
     ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError>;
-    /// Saves the sale if its version is still `expected` (0: if it does not exist). Returns the new version.
-    /// Together with `verdict`, both are written or neither is.
+    /// Saves the sale if its version is still `expected` (0: if it does not exist). Returns the new version. With
+    /// `verdict`, either both are written or neither.
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError>;
-    /// Opens the sale of a follow-up together with its text, if that sale does not exist and the sale that includes it
-    /// still has this version: of several at once, one succeeds. All is written or nothing.
+    /// Creates the sale of a follow-up together with its text, if that sale does not exist and the sale that includes
+    /// it still has this version: of several concurrent calls, one succeeds. Everything is written or nothing.
     ///
     /// # Errors
-    /// [`SaveError::Conflict`] when either does not hold.
+    /// [`SaveError::Conflict`] when one of these conditions does not hold.
     async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError>;
 }
 
@@ -47,7 +47,7 @@ pub struct Listed {
     pub next: Option<String>,
 }
 
-/// Sales with something left to do, by what that is and when it is due (see [`crate::open_work`]).
+/// Sales with open work, by its kind and due time (see [`crate::open_work`]).
 #[async_trait]
 pub trait OpenSales: Send + Sync {
     /// One page of the sales with this work whose due time is not after `until`; all of them without it.
@@ -63,26 +63,26 @@ pub struct SalesPage {
     pub next: Option<String>,
 }
 
-/// Every sale there is. It costs a reading of the whole table: for operators only, never on a path or a schedule.
+/// All sales. Reading them scans the whole table: for operators only, never for a request or a schedule.
 #[async_trait]
 pub trait AllSales: Send + Sync {
     /// One page.
     async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError>;
 }
 
-/// What operators submit in a customer's stead (Silent Drop, re-attempt).
+/// Submissions that operators enter for a customer (Silent Drop, re-attempt).
 #[async_trait]
 pub trait Submissions: Send + Sync {
-    /// Keeps the tier and the question of a sale, in place of earlier ones.
+    /// Stores the tier and the question of a sale, replacing earlier ones.
     async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError>;
-    /// What was submitted.
+    /// The stored submission.
     async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError>;
 }
 
-/// Dead-lettered mails, each as an object of its own.
+/// Dead-lettered mails, one object each.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
-    /// Keeps what is known of a dead letter: JSON without an address, a question or a verdict.
+    /// Stores the document of a dead letter: JSON without an address, a question or a verdict.
     async fn keep(
         &self,
         session: &SessionId,
@@ -95,28 +95,28 @@ pub trait DeadLetters: Send + Sync {
 /// The models' circuit breakers.
 #[async_trait]
 pub trait Breakers: Send + Sync {
-    /// A model's breaker; a closed one without history where no row exists.
+    /// A model's breaker; a closed one without history if there is no row.
     async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError>;
     /// Saves it if its version is still `expected`.
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError>;
 }
 
-/// What scheduled functions remember from one run to the next: one document per name.
+/// The saved state of scheduled functions: one document per name.
 #[async_trait]
 pub trait Notes: Send + Sync {
-    /// The document, and the version to present when saving it; version 0 and `None` where no row exists.
+    /// The document, and the version to present when saving it; version 0 and `None` if there is no row.
     async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError>;
     /// Saves it if its version is still `expected`. Returns the new version.
     async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError>;
 }
 
-/// First verdicts, kept for ever.
+/// The archive of first verdicts, without expiry.
 #[async_trait]
 pub trait VerdictArchive: Send + Sync {
-    /// Stores a verdict unless one is there; a stored one is never replaced.
+    /// Stores a verdict unless one is stored already; a stored one is never replaced.
     async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError>;
     /// The archived verdict.
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError>;
-    /// Up to `most` sales with an archived verdict that come after this one, in order; none when there are no more.
+    /// Up to `most` sales with an archived verdict that come after this one, in order; empty when there are no more.
     async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError>;
 }

@@ -1,41 +1,35 @@
-//! Subscribers of the chat, and what they may do.
+//! Subscribers of the chat, and their access.
 
-use super::{PaymentError, SaveError, StorageError, Versioned};
+use super::{PaymentError, StorageError, Store};
 use crate::{
-    EmailAddress, Timestamp,
+    Timestamp,
     chat::{Access, BillingReport, PaidPlan, Subscriber, SubscriberId},
     money::{ObjectId, PaymentId},
 };
 use async_trait::async_trait;
 
-/// What somebody may do in the chat.
+/// The access of subscribers to the chat.
 #[async_trait]
 pub trait ChatAccess: Send + Sync {
-    /// What they may do now. Somebody of whom nothing is known has [`Access::default`].
+    /// Their access now. An unknown subscriber has [`Access::default`].
     async fn access(&self, subscriber: &SubscriberId, now: Timestamp) -> Result<Access, StorageError>;
 }
 
 /// Subscribers by their ids.
 #[async_trait]
-pub trait Subscribers: Send + Sync {
-    /// The subscriber, if anything is known of them.
-    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Subscriber>>, StorageError>;
-    /// Saves it if its version is still `expected` (0: if there is none). Returns the new version.
-    async fn save(&self, subscriber: &Subscriber, expected: u64) -> Result<u64, SaveError>;
-    /// Those whose access ends after `from`, the soonest first; a thousand at most.
+pub trait Subscribers: Store<Subscriber> {
+    /// Subscribers whose access ends after `from`, the soonest first; at most a thousand.
     async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError>;
 }
 
-/// A subscription that is to be sold.
+/// A subscription to sell.
 #[derive(Clone, Debug)]
 pub struct NewSubscription {
-    /// Who subscribes.
+    /// The subscriber.
     pub subscriber: SubscriberId,
-    /// To what.
+    /// The plan.
     pub plan: PaidPlan,
-    /// Prefills the page.
-    pub email: Option<EmailAddress>,
-    /// Who they are at the payment provider's, where they paid before.
+    /// The subscriber's id at the payment provider, if they paid before.
     pub customer: Option<ObjectId>,
     /// Makes the creation idempotent.
     pub idempotency_key: String,
@@ -50,10 +44,10 @@ pub trait SubscriptionDesk: Send + Sync {
     async fn portal(&self, customer: &ObjectId, idempotency_key: &str) -> Result<String, PaymentError>;
 }
 
-/// A page of what the payment provider has of subscriptions, as its events would report it.
+/// A page of the payment provider's data about subscriptions, in the form of its events.
 #[derive(Clone, Debug, Default)]
 pub struct BillingReports {
-    /// Each with the subscriber.
+    /// The reports, each with its subscriber.
     pub reports: Vec<(SubscriberId, BillingReport)>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
@@ -62,14 +56,14 @@ pub struct BillingReports {
 /// The payment provider's books of subscriptions.
 #[async_trait]
 pub trait SubscriptionLedger: Send + Sync {
-    /// One page of all subscriptions, and of the paid invoices that were created since.
+    /// One page of all subscriptions, and of the paid invoices that were created since then.
     async fn billing_since(
         &self,
         since: Timestamp,
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<BillingReports, PaymentError>;
-    /// The paid invoice of a subscription that a payment paid, if one did, and the subscriber.
+    /// The paid invoice of a subscription that a payment paid, if any, and its subscriber.
     async fn invoice_of(
         &self,
         payment: &PaymentId,

@@ -1,88 +1,96 @@
-//! Selling for USDC: the purchases, the facilitator that submits payments, and a node of the chain.
+//! The ports of selling for USDC: the purchases, the facilitator that submits payments, and a node of the chain.
 
-use super::{SaveError, StorageError, Versioned};
+use super::{SaveError, StorageError, Store, Versioned};
 use crate::{
     SessionId, Timestamp,
-    toll::{List, Named, Purchase, SignedPayment},
+    toll::{CorpusVersion, List, Named, Purchase, SignedPayment},
 };
 use async_trait::async_trait;
 
 /// Purchases by their ids.
 #[async_trait]
-pub trait Purchases: Send + Sync {
-    /// The purchase, if its payment was seen before.
-    async fn load(&self, id: &SessionId) -> Result<Option<Versioned<Purchase>>, StorageError>;
-    /// Saves it if its version is still `expected` (0: if there is none). Returns the new version.
-    async fn save(&self, purchase: &Purchase, expected: u64) -> Result<u64, SaveError>;
-    /// Those that somebody has to look at by then, the most urgent first; a hundred at most.
+pub trait Purchases: Store<Purchase> {
+    /// Purchases with open work due by then, the most urgent first; at most a hundred.
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError>;
-    /// What a payer's name for a purchase stands for, if it was given. `key` is of payer and name.
+    /// The purchase that a payer's name refers to, if the name was used. `key` is derived from payer and name.
     async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError>;
-    /// Names a purchase if the name's version is still `expected` (0: if it was never given). Returns the new version.
+    /// Names a purchase if the name's version is still `expected` (0: if it is unused). Returns the new version.
     async fn name(&self, key: &SessionId, named: &Named, expected: u64) -> Result<u64, SaveError>;
 }
 
-/// Why a facilitator did not do what was asked.
+/// Why a call to a facilitator failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FacilitatorError {
-    /// It refuses the payment; the reason is its own word.
+    /// It refuses the payment; the reason is the facilitator's own.
     #[error("the facilitator refuses the payment: {0}")]
     Refused(String),
-    /// It has submitted the payment, and the chain has not taken it yet: this is no end.
+    /// It has submitted the payment, and the chain has not accepted it yet: this is not final.
     #[error("the settlement is pending")]
     Pending,
-    /// It could not be reached, or its answer got lost: what was asked may have been done.
+    /// It could not be reached, or its answer was lost: the call may have had its effect.
     #[error("the facilitator is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Who checks payments and submits them to the chain. It may refuse a payment; it cannot make one good.
+/// Checks payments and submits them to the chain. A facilitator may refuse a payment, but cannot make an invalid one
+/// valid.
 #[async_trait]
 pub trait Facilitator: Send + Sync {
-    /// Whether it would settle the payment now.
+    /// Checks whether it would settle the payment now.
     async fn verify(&self, payment: &SignedPayment) -> Result<(), FacilitatorError>;
-    /// Submits the payment and waits for its transaction, whose hash it returns.
+    /// Submits the payment and waits for its transaction. Returns the transaction's hash.
     async fn settle(&self, payment: &SignedPayment) -> Result<String, FacilitatorError>;
 }
 
-/// What the chain knows of a signed payment.
+/// The state of a signed payment on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// Nobody has submitted it.
+    /// It was not submitted.
     Unused {
-        /// The time of the newest block that will stay.
+        /// The time of the newest final block.
         head: Timestamp,
     },
-    /// A transaction has used it, or another of the same payer and nonce.
+    /// A transaction has used it, or has used another payment with the same payer and nonce.
     Used {
         /// The transaction.
         transaction: String,
-        /// Whether it paid us the amount. It did not where the payer signed something else with the same nonce.
+        /// Whether it paid us the amount. It did not if the payer signed another payment with the same nonce.
         is_ours: bool,
     },
-    /// A transaction has used it, and too few blocks have followed.
+    /// A transaction has used it, but too few blocks have followed.
     Unconfirmed,
 }
 
-/// What the chain knows of a transaction that is said to have paid us.
+/// The state on the chain of a transaction that is claimed to have paid us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transfer {
     /// It paid us exactly the amount.
     Paid {
-        /// Who paid.
+        /// The payer.
         payer: String,
     },
-    /// It may yet be one that did.
+    /// It may still become one that paid us.
     Unconfirmed(String),
-    /// It is not one that did.
+    /// It did not pay us.
     Refused(String),
 }
 
 /// A node of the chain.
 #[async_trait]
 pub trait Node: Send + Sync {
-    /// What became of a signed payment.
+    /// The state of a signed payment.
     async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError>;
     /// Whether a transaction paid us this many millionths of a dollar.
     async fn transfer(&self, transaction: &str, amount: u64) -> Result<Transfer, StorageError>;
+}
+
+/// The indexes of corpora, each kept once under its version.
+#[async_trait]
+pub trait Corpora: Send + Sync {
+    /// The bytes of an index, if it is there.
+    async fn read(&self, version: &CorpusVersion) -> Result<Option<Vec<u8>>, StorageError>;
+    /// Keeps an index. What is there stays.
+    async fn keep(&self, version: &CorpusVersion, bytes: &[u8]) -> Result<(), StorageError>;
+    /// The versions that are kept, with when each was; in order of the versions.
+    async fn listed(&self) -> Result<Vec<(CorpusVersion, Timestamp)>, StorageError>;
 }

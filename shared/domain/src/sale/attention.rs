@@ -1,4 +1,4 @@
-//! What nobody works on: sent on its way again, or brought to a human's mind. And what customers read.
+//! Sales without progress, which are restarted or shown to a human again; and retrievals by customers.
 
 use super::{Event, MAX_RECORDED_RETRIEVALS, Refused, Sale};
 use crate::{
@@ -7,16 +7,16 @@ use crate::{
 };
 
 impl Sale {
-    /// What is due, if anything is.
+    /// The open work that is due, if any.
     #[must_use]
     pub fn due_work(&self, now: Timestamp) -> Option<OpenWork> {
         self.open_work().filter(|open| open.due <= now)
     }
 
-    /// Notes that messages were sent again because nothing had happened.
+    /// Counts that messages were sent again because the sale made no progress.
     ///
     /// # Errors
-    /// [`Refused`] when nothing that machines do is due.
+    /// [`Refused`] when no automatic work is due.
     pub fn chase(&mut self, now: Timestamp) -> Result<Event, Refused> {
         if self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
             return Err(self.refuse("sent on its way again"));
@@ -26,10 +26,10 @@ impl Sale {
         Ok(Event::Chased(self.chased))
     }
 
-    /// Notes that operators know of what no queue takes a message for. Counted as the first time it was sent, once.
+    /// Records that operators were alerted to a message that a queue refuses. Counts as the first restart, once.
     ///
     /// # Errors
-    /// [`Refused`] when nothing that machines do is due, or operators know of it.
+    /// [`Refused`] when no automatic work is due, or operators were alerted already.
     pub fn chase_refused(&mut self, now: Timestamp) -> Result<Event, Refused> {
         if self.chased > 0 || self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
             return Err(self.refuse("sent on its way again"));
@@ -38,10 +38,10 @@ impl Sale {
         Ok(Event::Chased(self.chased))
     }
 
-    /// Notes that operators were reminded of what waits for a human.
+    /// Records that operators were reminded of work that waits for a human.
     ///
     /// # Errors
-    /// [`Refused`] when nothing that a human does is due.
+    /// [`Refused`] when no work of a human is due.
     pub fn remind(&mut self, now: Timestamp) -> Result<Event, Refused> {
         if self.due_work(now).is_none_or(|open| !Work::FOR_HUMANS.contains(&open.work)) {
             return Err(self.refuse("a human's to decide"));

@@ -1,4 +1,4 @@
-//! What operators decide.
+//! The decisions of operators.
 
 use super::{Decision, Event, Fulfilment, NotPaid, Refused, Sale};
 use crate::{
@@ -7,21 +7,21 @@ use crate::{
     operator::Operator,
 };
 
-/// A verdict that an operator's decision puts into the cache, in the same write.
+/// A verdict that an operator's decision writes to the cache, in the same write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewVerdict<'a> {
     /// Its colour.
     pub colour: Colour,
-    /// Truncated SHA-256 of it.
+    /// Its truncated SHA-256.
     pub verdict_hash: &'a str,
 }
 
 impl Sale {
-    /// Lets a held sale go on: as it is, or with the verdict that takes the place of the held one. `held` is what the
-    /// operator has looked at.
+    /// Releases a held sale: unchanged, or with a verdict that replaces the held one. `held` is the state that the
+    /// operator has examined.
     ///
     /// # Errors
-    /// [`Refused`] when that is not held any more, or the money went back.
+    /// [`Refused`] when the sale is in another state by now, or the money went back.
     pub fn free(
         &mut self,
         decision: Decision,
@@ -45,7 +45,7 @@ impl Sale {
         Ok(Event::Freed { decision, operator, received_at, verdict: noted })
     }
 
-    /// Opens what was held. The verdict function archives a verdict and orders its mail where it is `NotOrdered`.
+    /// Reopens a held sale. The verdict function archives a verdict and orders its mail if that is `NotOrdered`.
     fn reopen_held(&mut self, now: Timestamp) {
         self.chased = 0;
         self.fulfilment = Fulfilment::Ready { at: now, archived: false };
@@ -61,7 +61,7 @@ impl Sale {
         }
     }
 
-    /// A new text renders to other bytes. Nothing of the old one was ever sent where there is no draft.
+    /// A new text renders to other bytes. Without a draft, nothing of the old text was ever sent.
     fn forget_rendering(&mut self, now: Timestamp) {
         let anew = |progress: &Progress| Progress { body_hash: None, ..progress.clone() };
         self.mail = match &self.mail {
@@ -72,11 +72,11 @@ impl Sale {
         };
     }
 
-    /// Orders the verdict of a failed or unusable sale again. `resubmits` says that an operator hands in the
+    /// Orders the verdict of a failed or unusable sale again. `resubmits` is whether an operator hands in the
     /// customer's reply; without one an unusable sale has no question.
     ///
     /// # Errors
-    /// [`Refused`] when the sale has neither failed nor is it unusable, has no question, or the money went back.
+    /// [`Refused`] when the sale is neither failed nor unusable, has no question, or the money went back.
     pub fn reattempt(&mut self, operator: &Operator, resubmits: bool, now: Timestamp) -> Result<Event, Refused> {
         if !self.is_money_kept() {
             return Err(self.refuse_money("ordered"));
@@ -93,12 +93,12 @@ impl Sale {
         self.not_paid = None;
         self.stop_waiting();
         self.chased = 0;
-        // What the customer has written back is what is tried again with.
+        // The new attempt uses the customer's replies.
         self.mark_replies_settled(now);
         Ok(Event::Reattempted(operator.clone()))
     }
 
-    /// Puts the dead letters that the sale still sends back to their first attempt.
+    /// Moves the dead letters that the sale still has to send back to their first attempt.
     ///
     /// # Errors
     /// [`Refused`] without one, or when the money went back.
@@ -124,10 +124,10 @@ impl Sale {
         self.sent_again
     }
 
-    /// Sends the verdict's delivered mail once more, because the customer asks for it: as a new draft with the same text.
+    /// Sends the delivered verdict mail once more at the customer's request, as a new draft with the same text.
     ///
     /// # Errors
-    /// [`Refused`] unless it was delivered, for the first time, and the money is here.
+    /// [`Refused`] unless it was delivered, was not sent again before, and the money is here.
     pub fn send_again(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         if !self.is_money_kept() {
             return Err(self.refuse_money("sent again"));
@@ -142,8 +142,8 @@ impl Sale {
         Ok(Event::SentAgain(operator.clone()))
     }
 
-    /// Notes what an operator found out about the mails of unknown outcome. What was not sent is sent again, with a
-    /// new draft: the one that may have gone is gone.
+    /// Records an operator's finding about mails of unknown outcome. A mail that was not sent is sent again with a new
+    /// draft, because the old one may no longer exist.
     ///
     /// # Errors
     /// [`Refused`] when there is no such mail.
@@ -162,10 +162,10 @@ impl Sale {
         Ok(Event::MailsSettled(operator.clone(), letters, found))
     }
 
-    /// Puts on record that an operator removes the cached verdict: the page restores it from the archive.
+    /// Records that an operator removes the cached verdict: the page restores it from the archive.
     ///
     /// # Errors
-    /// [`Refused`] when the archive does not have it: the customer would be given another verdict (Regen Consistency,
+    /// [`Refused`] when the archive does not have it: the customer would get another verdict (Regen Consistency,
     /// invariant 4).
     pub fn remove_from_cache(&self, operator: &Operator) -> Result<Event, Refused> {
         match self.fulfilment {
@@ -175,8 +175,8 @@ impl Sale {
     }
 }
 
-/// What is left of the attempts so far. A mail that no longer rendered to the bytes of its first attempt may render
-/// anew, provided that no draft of those bytes exists: without a recorded draft nothing was ever sent.
+/// The part of the progress that a redrive keeps. A mail that no longer rendered to the bytes of its first attempt may
+/// render again, if there is no draft of those bytes: without a recorded draft nothing was ever sent.
 fn from_the_start(progress: &Progress) -> Progress {
     let changed = progress.failures.last().is_some_and(|code| code == "changed");
     let forget = changed && progress.draft.is_none();
@@ -184,5 +184,6 @@ fn from_the_start(progress: &Progress) -> Progress {
         failures: Vec::new(),
         draft: progress.draft.clone(),
         body_hash: progress.body_hash.clone().filter(|_| !forget),
+        ..Progress::default()
     }
 }

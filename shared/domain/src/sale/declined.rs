@@ -1,34 +1,34 @@
-//! A paid question that the authority gate does not let be answered, and what people with the roles for it decide
-//! (003, human lock). No role can release what child safety or self-harm has locked.
+//! A paid question that the authority gate declines, and the decisions of people with the required roles (003, human
+//! lock). No role can release a lock for child safety or self-harm.
 
 use super::{Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{Timestamp, operator::Operator};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// So long an approval counts: the second person has to follow, and the verdict has to be made, within this time.
+/// How long an approval is valid: within this time the second person has to approve, and the verdict has to be made.
 pub const APPROVAL_LASTS: Duration = Duration::from_secs(24 * 3600);
 
-/// Somebody who helps, as the page and the mail show it.
+/// A source of help, as the page and the mail show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Helper {
-    /// Who.
+    /// The name.
     pub name: String,
     /// A number or an address.
     pub contact: String,
 }
 
-/// Who may approve, by the ontology of the domain that decided.
+/// Who may approve, by the ontology of the deciding domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HumanLock {
-    /// No human may: child safety and self-harm.
+    /// No human may approve: child safety and self-harm.
     Never,
     /// The domain names no role for this question.
     Nobody,
-    /// So many different people with one of these roles, each with a credential of one of these registers.
+    /// This many different people, each with one of these roles and a credential of one of these registers.
     People {
-        /// How many.
+        /// The number of people.
         persons: u8,
         /// Their roles.
         roles: Vec<String>,
@@ -42,7 +42,7 @@ pub enum HumanLock {
 pub struct Approval {
     /// Their name.
     pub by: String,
-    /// In which role.
+    /// Their role.
     pub role: String,
     /// `REGISTER:NUMBER`, as the register publishes it.
     pub credential: String,
@@ -50,7 +50,7 @@ pub struct Approval {
     pub at: Timestamp,
 }
 
-/// Who decides, in which role, and by which credential.
+/// The person who decides, with their role and credential.
 #[derive(Clone, Copy, Debug)]
 pub struct Authority<'a> {
     /// The person.
@@ -61,7 +61,7 @@ pub struct Authority<'a> {
     pub credential: &'a str,
 }
 
-/// What the gate said. No text of the customer.
+/// The authority gate's decision, without text of the customer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     /// The terminal state.
@@ -72,12 +72,12 @@ pub struct Declined {
     pub domain: String,
     /// Who may approve.
     pub lock: HumanLock,
-    /// Who helps.
+    /// Sources of help.
     pub helpers: Vec<Helper>,
     /// What the customer may do instead.
     #[serde(default)]
     pub advice: Vec<String>,
-    /// Whether it is a possible disclosure of self-harm: the page and the mail have no sales language then.
+    /// Whether it is a possible disclosure of self-harm: then the page and the mail contain no sales language.
     #[serde(default)]
     pub is_crisis: bool,
     /// When.
@@ -85,72 +85,72 @@ pub struct Declined {
     /// Approvals so far.
     #[serde(default)]
     pub approvals: Vec<Approval>,
-    /// When the last one that was needed came.
+    /// When the last required approval came.
     #[serde(default)]
     pub approved_at: Option<Timestamp>,
 }
 
-/// What became of an operator's decision about a declined sale.
+/// The result of an operator's decision about a declined sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorityDecision {
-    /// One approval more; the verdict is ordered once there are enough.
+    /// An approval was added; the verdict is ordered once there are enough.
     Approved {
-        /// How many there are.
+        /// The number of approvals.
         count: usize,
-        /// How many are needed.
+        /// The number of approvals that are needed.
         needed: usize,
     },
     /// The money goes back.
     Rejected,
-    /// An attempt to override what nobody may override. It changed nothing.
+    /// An attempt to override a lock. It changed nothing.
     OverrideRefused,
 }
 
-/// Why an approval or a rejection does not count.
+/// Why an approval or a rejection is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotApproved {
     /// There is nothing to decide.
     #[error("the authority gate has not declined this sale, or it is decided already")]
     NotDeclined,
-    /// Nothing is made for money that went back.
+    /// The money went back, so nothing is made.
     #[error("the sale's money went back, or is about to")]
     MoneyWentBack,
-    /// Nobody may.
+    /// The domain names no role for it.
     #[error("nobody may approve this question: refund it, or order it with another question")]
     Nobody,
-    /// Locked for good. The attempt is on record.
+    /// The lock cannot be lifted. The attempt is recorded.
     #[error("child safety and self-harm are not subject to human lock; the attempt is on record")]
     Locked,
-    /// The role has no say.
+    /// The role must not decide this.
     #[error("{role:?} may not decide this: {}", roles.join(", "))]
     Role {
         /// The role given.
         role: String,
-        /// Those that may.
+        /// The roles that may.
         roles: Vec<String>,
     },
-    /// The credential is of no register of the domain.
+    /// The credential is not from a register of the domain.
     #[error("the credential must be REGISTER:NUMBER of one of: {}", .0.join(", "))]
     Credential(Vec<String>),
-    /// One person counts once.
+    /// The same person or credential has approved already.
     #[error("{0} or this credential has approved already: another person has to")]
     SamePerson(String),
 }
 
 impl Declined {
-    /// Whether nobody may ever approve.
+    /// Whether approval is impossible for everyone.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.lock == HumanLock::Never
     }
 
-    /// Whether people can still let it be answered.
+    /// Whether people can still approve it.
     #[must_use]
     pub const fn is_for_humans(&self) -> bool {
         matches!(self.lock, HumanLock::People { .. })
     }
 
-    /// The approvals that still count.
+    /// The approvals that are still valid.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> Vec<&Approval> {
         self.approvals.iter().filter(|approval| approval.at.plus(APPROVAL_LASTS) > now).collect()
@@ -158,7 +158,7 @@ impl Declined {
 }
 
 impl Sale {
-    /// What the authority gate refused, as long as that is how the sale stands.
+    /// The authority gate's decision, while the sale is in the declined state.
     #[must_use]
     pub const fn declined(&self) -> Option<&Declined> {
         match (&self.fulfilment, &self.declined) {
@@ -167,7 +167,7 @@ impl Sale {
         }
     }
 
-    /// Whether people have approved that this very question is answered, and the approval still counts.
+    /// Whether people have approved exactly this question, and the approvals are still valid.
     #[must_use]
     pub fn is_approved(&self, query_hash: &str, reason: &str, now: Timestamp) -> bool {
         self.query_hash.as_deref() == Some(query_hash)
@@ -194,10 +194,10 @@ impl Sale {
         Ok(event)
     }
 
-    /// Counts an approval. With the last one that is needed the verdict is ordered.
+    /// Counts an approval. The last required approval orders the verdict.
     ///
     /// # Errors
-    /// [`NotApproved`]. For what is locked the attempt must go on record: [`Self::refuse_override`].
+    /// [`NotApproved`]. For a lock, the attempt must be recorded: [`Self::refuse_override`].
     pub fn approve_declined(&mut self, by: Authority<'_>, now: Timestamp) -> Result<Event, NotApproved> {
         let declined = self.decidable()?;
         let HumanLock::People { persons, roles, sources } = &declined.lock else { return Err(NotApproved::Nobody) };
@@ -227,7 +227,7 @@ impl Sale {
         Ok(decided(by, AuthorityDecision::Approved { count, needed }))
     }
 
-    /// Ends the wait for approvals: the money goes back next.
+    /// Rejects a declined question: the money goes back next.
     ///
     /// # Errors
     /// [`NotApproved`].
@@ -241,11 +241,11 @@ impl Sale {
         Ok(decided(by, AuthorityDecision::Rejected))
     }
 
-    /// Puts an attempt to override a locked outcome on record. It changes nothing else ("All override attempts logged
-    /// for compliance review").
+    /// Records an attempt to override a lock. It changes nothing else ("All override attempts logged for compliance
+    /// review").
     ///
     /// # Errors
-    /// [`NotApproved::NotDeclined`] where nothing is locked.
+    /// [`NotApproved::NotDeclined`] without a lock.
     pub fn refuse_override(&self, by: Authority<'_>) -> Result<Event, NotApproved> {
         match self.declined() {
             Some(declined) if declined.is_locked() => Ok(decided(by, AuthorityDecision::OverrideRefused)),
@@ -271,7 +271,7 @@ fn decided(by: Authority<'_>, decision: AuthorityDecision) -> Event {
     }
 }
 
-/// The role must be one that the matrix names, the credential a number of one of the domain's registers.
+/// Checks that the matrix names the role, and that the credential is a number in one of the domain's registers.
 fn check(by: Authority<'_>, roles: &[String], sources: &[String]) -> Result<(), NotApproved> {
     if !roles.iter().any(|role| role == by.role) {
         return Err(NotApproved::Role { role: by.role.to_owned(), roles: roles.to_vec() });

@@ -1,19 +1,20 @@
-//! The right to be forgotten: what becomes of a sale whose customer asks for it.
+//! The right to be forgotten: erases a sale at its customer's request.
 
 use super::{Event, Fulfilment, Refused, Sale};
 use crate::{Timestamp, mail::Mail, operator::Operator};
 use std::time::Duration;
 
-/// No worker that began before the decision still runs then: Lambda ends every invocation after 15 minutes at the
-/// latest. What it wrote meanwhile is removed by then.
+/// After this time no worker that began before the decision is still running, because Lambda ends every invocation
+/// after at most 15 minutes. Data that such a worker wrote is then removed.
 pub const ERASURE_SETTLES_AFTER: Duration = Duration::from_secs(15 * 60);
 
 impl Sale {
-    /// Ends whatever is pending for good and forgets what the sale knows of its customer. Its money, its tier and its
-    /// audit stream stay: they are the books. A field that is added to the sale decides here whether it stays.
+    /// Ends all pending work permanently and removes the customer's data from the sale. Its money, its tier and its
+    /// audit stream stay, because they are the books. For each field of the sale, this function decides whether it
+    /// stays.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is erased already, or is the smoke test's, which removes itself.
+    /// [`Refused`] when the sale is erased already, or is a smoke test's, which removes itself.
     pub fn erase(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         if self.smoke || matches!(self.fulfilment, Fulfilment::Erased { .. }) {
             return Err(self.refuse("erased"));
@@ -61,16 +62,16 @@ impl Sale {
         Ok(Event::Erased(operator.clone()))
     }
 
-    /// Whether the sale is erased, or is about to be.
+    /// Whether the sale is erased, or its erasure is decided.
     #[must_use]
     pub const fn is_erased(&self) -> bool {
         matches!(self.fulfilment, Fulfilment::Erased { .. })
     }
 
-    /// Notes that everything is removed, at a moment when no worker can write anything any more.
+    /// Records that all data is removed, at a time when no worker can still write.
     ///
     /// # Errors
-    /// [`Refused`] before that moment, when the sale is not to be erased, or when that was noted before.
+    /// [`Refused`] before that time, when the sale is not to be erased, or when it was recorded before.
     pub fn erasure_finished(&mut self, now: Timestamp) -> Result<Event, Refused> {
         let refused = self.refuse("removed");
         match &mut self.fulfilment {

@@ -1,4 +1,4 @@
-//! What a transition did. The audit crate turns each event into its records, in one place.
+//! The effects of transitions. The audit crate turns each event into its records, in one place.
 
 use super::AuthorityDecision;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     verdict::Comparison,
 };
 
-/// What was charged, as Stripe has it.
+/// The amount charged, by Stripe's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// In the currency's smallest unit.
@@ -20,19 +20,19 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What was charged for a session.
+    /// The amount charged for a session.
     #[must_use]
     pub fn of(session: &CheckoutSession) -> Self {
         Self { amount_total: session.amount_total, currency: session.currency.clone() }
     }
 }
 
-/// Where the content filter held a text.
+/// The place where the content filter held a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldAt {
     /// Gate 1: a new verdict, before it was cached.
     BeforeCache,
-    /// The authority gate: a new verdict that is not an answer of the kind that its question allows.
+    /// The authority gate: a new verdict that is not the kind of answer that its question allows.
     AuthorityGate,
     /// Gate 2: a cached verdict, before it was shown.
     Page,
@@ -51,12 +51,12 @@ impl HeldAt {
     }
 }
 
-/// What an operator decided about a held sale.
+/// An operator's decision about a held sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The held text goes out as it is.
+    /// The held text is delivered unchanged.
     Approve,
-    /// Another verdict takes its place.
+    /// Another verdict replaces it.
     Replace,
 }
 
@@ -71,192 +71,192 @@ impl Decision {
     }
 }
 
-/// What a transition did to a sale.
+/// The effect of a transition on a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The worker that had the right to make the verdict gave it back.
+    /// The worker that held the claim on the verdict released it.
     ClaimReleased,
-    /// The verdict is ordered: for the first time, again, or to be made anew.
+    /// The verdict is ordered: for the first time, again, or for a regeneration.
     Ordered,
-    /// The model is not asked for now, and the sale waits.
+    /// The model cannot be called now, and the sale waits.
     ModelUnavailable,
     /// An attempt at the verdict failed, and the next one is due.
     ModelFailed {
-        /// Why.
+        /// The error.
         reason: String,
-        /// How many attempts have failed by now.
+        /// The number of failed attempts by now.
         failures: u32,
         /// When the next one is due.
         due: Timestamp,
     },
-    /// The verdict is there.
+    /// The verdict is ready.
     VerdictReady {
         /// Its colour.
         colour: Colour,
-        /// The comparison with the first one, where it was made again.
+        /// The comparison with the first one, if it was regenerated.
         regenerated: Option<Comparison>,
     },
-    /// The verdict was put back into the cache from the archive.
+    /// The verdict was restored to the cache from the archive.
     Restored,
-    /// The archive was asked to keep the verdict, and its mail was ordered.
+    /// The verdict was sent to the archive, and its mail was ordered.
     Dispatched,
-    /// The verdict was read.
+    /// The verdict was retrieved.
     Served,
     /// An operator sends a delivered mail once more.
     SentAgain(Operator),
-    /// A newer block list holds back what was delivered.
+    /// A newer block list would hold a delivered verdict.
     FoundAgain,
-    /// An operator lets a delivered verdict stand that a newer block list holds back.
+    /// An operator dismissed such a finding: the delivered verdict stays.
     FindingDismissed(Operator),
     /// The content filter holds a text.
     Held(HeldAt),
     /// No verdict could be made.
     Failed {
-        /// Why.
+        /// The error.
         reason: String,
     },
     /// The paid session names no usable tier or question.
     Unusable {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Operators are alerted to a silent drop of which only Stripe's event is known.
+    /// Operators were alerted to a silent drop that only Stripe's event has reported so far.
     DropAlerted,
-    /// The silent drop is on record.
+    /// The silent drop is recorded.
     DropRecorded {
-        /// Whether this very event found the session unusable.
+        /// Whether this same event found the session unusable.
         found_now: bool,
-        /// What is wrong with the session.
+        /// The reason why the session is unusable.
         reason: String,
-        /// What was charged.
+        /// The amount charged.
         charge: Charge,
     },
     /// The mail that asks for the submission is ordered.
     NoticeOrdered,
-    /// The worker that had the right to deliver a mail gave it back.
+    /// The worker that held the claim on a mail released it.
     MailClaimReleased(Letter),
     /// The draft of a mail is recorded.
     MailDrafted(Letter),
     /// The mailbox accepted a mail.
     MailSent {
-        /// Which.
+        /// The kind of mail.
         letter: Letter,
-        /// What its attempts left.
+        /// The progress of its attempts.
         progress: Progress,
         /// For the verdict: how long the customer waited for it, in milliseconds.
         waited_ms: Option<u64>,
     },
     /// There is no address to send a mail to.
     MailNoAddress {
-        /// Which.
+        /// The kind of mail.
         letter: Letter,
-        /// What its attempts left.
+        /// The progress of its attempts.
         progress: Progress,
     },
     /// An attempt at a mail failed.
     MailFailed {
-        /// Which.
+        /// The kind of mail.
         letter: Letter,
-        /// What its attempts left, this one counted.
+        /// The progress of its attempts, including this one.
         progress: Progress,
-        /// What follows.
+        /// The next step.
         next: Next,
-        /// A sentence that says why.
+        /// The error as a sentence.
         detail: String,
     },
-    /// It is decided that the money goes back.
+    /// A refund is decided.
     RefundAuthorised {
         /// By whom, and why.
         authorisation: Authorisation,
-        /// What was charged.
+        /// The amount charged.
         charge: Charge,
     },
-    /// Stripe answered to a refund.
+    /// Stripe answered a request for a refund.
     RefundAnswered {
-        /// How far the refund is.
+        /// The step of the refund.
         step: RefundStep,
         /// Who decided it.
         authorisation: Authorisation,
         /// When it was decided.
         decided_at: Timestamp,
-        /// Why it failed, as a code.
+        /// The error as a code, if it failed.
         error: Option<String>,
-        /// What was charged.
+        /// The amount charged.
         charge: Charge,
-        /// How often Stripe has answered without a confirmation.
+        /// The number of answers without a confirmation.
         answers: u32,
     },
-    /// An operator gave the money back another way than through Stripe.
+    /// An operator refunded the money by other means than Stripe.
     RefundedByHand(Operator),
-    /// Stripe reported a detail of the payment that changes nothing by itself.
+    /// Stripe reported a detail of the payment that has no effect of its own.
     PaymentDetail,
     /// Stripe reported a change of the payment.
     PaymentChanged {
         /// The payment.
         payment: PaymentId,
-        /// What happened to it.
+        /// The change.
         change: PaymentChange,
-        /// What Stripe reported.
+        /// Stripe's report.
         report: PaymentReport,
-        /// How much has gone back by now, where that is known.
+        /// The amount that has gone back by now, if known.
         returned: Option<i64>,
-        /// What was charged.
+        /// The amount charged.
         charge: Charge,
         /// The refund that this confirms: who decided it, and when.
         confirms: Option<(Authorisation, Timestamp)>,
     },
     /// Another amount than the tier's price was paid.
     AmountNoted {
-        /// What was charged.
+        /// The amount charged.
         charge: Charge,
         /// The tier's price in Canadian cents.
         price: u32,
     },
-    /// An operator let a held sale go on.
+    /// An operator released a held sale.
     Freed {
-        /// How.
+        /// The decision.
         decision: Decision,
-        /// Who.
+        /// The operator.
         operator: Operator,
         /// When the sale's first event reached us.
         received_at: Timestamp,
-        /// The colour of the verdict that is delivered, where it is a new one for the cache; with the comparison
-        /// where the verdict had been made again.
+        /// The colour of the delivered verdict, if it is new to the cache; with the comparison if the verdict had been
+        /// regenerated.
         verdict: Option<(Colour, Option<Comparison>)>,
     },
-    /// Somebody decided, or tried to decide, about a question that the authority gate declined.
+    /// A person decided, or tried to decide, about a question that the authority gate declined.
     AuthorityDecided {
-        /// Who.
+        /// The person.
         operator: Operator,
-        /// In which role.
+        /// Their role.
         role: String,
-        /// By which credential.
+        /// Their credential.
         credential: String,
-        /// What came of it.
+        /// The result.
         decision: AuthorityDecision,
     },
     /// An operator removes the cached verdict.
     CacheRemoved(Operator),
     /// An operator ordered the verdict again.
     Reattempted(Operator),
-    /// An operator put dead letters back to their first attempt.
+    /// An operator moved dead letters back to their first attempt.
     Redriven(Operator, Vec<Letter>),
-    /// An operator found out what became of mails with an unknown outcome.
+    /// An operator recorded the outcome of mails whose outcome was unknown.
     MailsSettled(Operator, Vec<Letter>, Found),
-    /// The customer wrote back.
+    /// The customer replied to a mail.
     Replied {
         /// The reply.
         reply: Reply,
-        /// Whether the sale keeps it: it does not when it is full of replies that wait.
+        /// Whether the sale stores it: not if it is full of waiting replies.
         kept: bool,
     },
-    /// An operator is done with this many replies.
+    /// An operator settled this many replies.
     RepliesSettled(Operator, usize),
     /// An operator decided that the sale is erased: nothing is made, sent or shown any more.
     Erased(Operator),
-    /// Everything that was kept of the sale is removed.
+    /// All data of the sale is removed.
     ErasureFinished,
-    /// Messages were sent again because nothing had happened; how often by now.
+    /// Messages were sent again because the sale made no progress; the number of times by now.
     Chased(u32),
     /// Operators were reminded that a sale waits for a human.
     Reminded,

@@ -1,59 +1,59 @@
-//! A hit of a newer block list in a verdict that was delivered: an operator decides, and nothing happens by itself. The
+//! A hit of a newer block list in a delivered verdict: an operator decides, and nothing happens automatically. The
 //! customer has the verdict and keeps it.
 
 use super::{Decision, Event, Fulfilment, NewVerdict, Refused, Sale};
 use crate::{Timestamp, operator::Operator};
 use serde::{Deserialize, Serialize};
 
-/// What a second look at a delivered verdict found.
+/// The result of checking a delivered verdict with a newer block list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The version of the block list.
     pub list: String,
-    /// How many terms it blocks.
+    /// The number of terms that the list blocks in it.
     pub terms: usize,
-    /// When.
+    /// When it was found.
     pub at: Timestamp,
-    /// What an operator decided.
+    /// The operator's decision, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settled>,
 }
 
-/// What an operator decided about a finding. A refund is a decision about the sale, and ends it as well.
+/// An operator's decision about a finding. A refund is a decision about the sale, and also closes the finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
-    /// The verdict may stay as it is.
+    /// The verdict stays unchanged.
     Dismissed,
-    /// Another text stands on the page.
+    /// Another text replaced it on the page.
     Replaced,
 }
 
 impl Sale {
-    /// What the latest second look found.
+    /// The latest finding.
     #[must_use]
     pub const fn finding(&self) -> Option<&Finding> {
         self.finding.as_ref()
     }
 
-    /// The finding that waits for an operator.
+    /// The finding that waits for an operator's decision.
     #[must_use]
     pub fn open_finding(&self) -> Option<&Finding> {
         let is_ready = matches!(self.fulfilment, Fulfilment::Ready { .. });
         self.finding.as_ref().filter(|finding| is_ready && finding.settled.is_none())
     }
 
-    /// Whether the page shows the verdict as it was delivered although the block list of today holds it back: a human
-    /// has to decide about it, or has let it stand.
+    /// Whether the page shows the delivered verdict although today's block list would hold it: a human has to decide
+    /// about it, or has dismissed the finding.
     #[must_use]
     pub fn keeps_page(&self) -> bool {
         self.finding.as_ref().is_some_and(|finding| finding.settled != Some(Settled::Replaced))
     }
 
-    /// Notes that a newer block list holds back what was delivered.
+    /// Records that a newer block list would hold the delivered verdict.
     ///
     /// # Errors
-    /// [`Refused`] unless there is a verdict and its money, and this list has found nothing yet.
+    /// [`Refused`] unless there is a verdict and its money, and this list has no finding yet.
     pub fn found_again(&mut self, list: &str, terms: usize, now: Timestamp) -> Result<Event, Refused> {
         self.require_ready("found again")?;
         if !self.is_money_kept() {
@@ -66,19 +66,19 @@ impl Sale {
         Ok(Event::FoundAgain)
     }
 
-    /// Lets the verdict stand.
+    /// Dismisses the finding: the verdict stays.
     ///
     /// # Errors
-    /// [`Refused`] where nothing waits for a decision.
+    /// [`Refused`] without an open finding.
     pub fn dismiss_finding(&mut self, operator: &Operator) -> Result<Event, Refused> {
         self.settle_finding(Settled::Dismissed)?;
         Ok(Event::FindingDismissed(operator.clone()))
     }
 
-    /// Puts another verdict on the page.
+    /// Replaces the verdict on the page.
     ///
     /// # Errors
-    /// [`Refused`] where nothing waits for a decision.
+    /// [`Refused`] without an open finding.
     pub fn replace_finding(&mut self, operator: &Operator, new: NewVerdict<'_>) -> Result<Event, Refused> {
         self.settle_finding(Settled::Replaced)?;
         let verdict = Some((new.colour, self.note_verdict(new.colour, new.verdict_hash)));

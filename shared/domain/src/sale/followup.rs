@@ -5,21 +5,21 @@ use super::{Fulfilment, Sale};
 use crate::{Tier, Timestamp};
 
 impl Sale {
-    /// The sale of the follow-up that this one includes, as it is ordered: with what Stripe has reported of the payment so
+    /// A newly ordered sale for the follow-up that this sale includes. It has Stripe's reports about the payment so
     /// far, because later reports come to both.
     #[must_use]
     pub fn ordered_followup(&self, now: Timestamp) -> Self {
         Self { payment: self.payment.clone(), ..Self::ordered(self.session_id.followup(), now) }
     }
 
-    /// Whether this is the sale of a follow-up: its text is a submission, its money that of the session it belongs to.
+    /// Whether this is the sale of a follow-up: its text is a submission, and its money is that of its session.
     #[must_use]
     pub fn is_followup(&self) -> bool {
         self.session_id.is_followup()
     }
 
-    /// Whether the customer may order the follow-up now: the tier includes one, its verdict is there, and the money is
-    /// kept. Whether it was used is for the follow-up's own sale to say.
+    /// Whether the customer may order the follow-up now: the tier includes one, its verdict is ready, and the money is
+    /// kept. The follow-up's own sale shows whether it was used.
     #[must_use]
     pub fn offers_followup(&self) -> bool {
         self.tier == Some(Tier::Strategy)

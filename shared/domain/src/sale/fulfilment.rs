@@ -1,4 +1,4 @@
-//! How the verdict comes: claimed, made, held, failed, unusable, made again.
+//! The transitions of the verdict: claimed, made, held, failed, unusable, regenerated.
 
 use super::{Claim, Event, Fulfilment, HeldAt, REGENERATE_AFTER, REORDER_AFTER, Refused, Sale};
 use crate::{
@@ -10,65 +10,65 @@ use crate::{
 };
 use std::time::Duration;
 
-/// On whose behalf a worker claims a sale.
+/// For whom a worker claims a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimant {
     /// A customer.
     Customer,
-    /// The smoke test. Its sale is one from its very beginning; no other becomes one.
+    /// The smoke test. Its sale belongs to it from the beginning; no other sale becomes the smoke test's.
     SmokeTest {
         /// When its order reached us.
         received_at: Timestamp,
     },
 }
 
-/// What was bought, as far as the log may know it.
+/// The facts about a purchase that may be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purchase {
     /// Whether the smoke test bought it.
     pub smoke: bool,
     /// The tier.
     pub tier: Tier,
-    /// Truncated SHA-256 of the question.
+    /// The truncated SHA-256 of the question.
     pub query_hash: String,
-    /// Keyed hash of the address, if there is one.
+    /// The keyed hash of the address, if there is one.
     pub email_tag: Option<String>,
 }
 
-/// Who holds a text.
+/// The worker that holds a text back.
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'a> {
     /// The worker that made a verdict.
     Maker {
-        /// The queue message it works for.
+        /// The queue message of that worker.
         owner: &'a str,
-        /// What was bought.
+        /// The purchase.
         purchase: &'a Purchase,
     },
     /// The worker that made a verdict that the authority gate refuses.
     AuthorityGate {
-        /// The queue message it works for.
+        /// The queue message of that worker.
         owner: &'a str,
-        /// What was bought.
+        /// The purchase.
         purchase: &'a Purchase,
     },
     /// The result page.
     Page,
     /// The worker that delivers a mail.
     Mailer {
-        /// The queue message it works for.
+        /// The queue message of that worker.
         owner: &'a str,
         /// The mail.
         letter: Letter,
     },
 }
 
-/// Who finds that a paid session is unusable.
+/// The worker or page that finds a paid session unusable.
 #[derive(Clone, Copy, Debug)]
 pub enum Finder<'a> {
-    /// The worker that was to make the verdict.
+    /// The worker that claimed the verdict.
     Maker {
-        /// The queue message it works for.
+        /// The queue message of that worker.
         owner: &'a str,
     },
     /// The result page.
@@ -76,7 +76,7 @@ pub enum Finder<'a> {
 }
 
 impl Sale {
-    /// Takes the right to make the verdict until `now + lease`.
+    /// Claims the verdict until `now + lease`.
     pub fn claim(&mut self, owner: &str, claimant: Claimant, now: Timestamp, lease: Duration) -> Claim {
         let smoke = match claimant {
             Claimant::SmokeTest { received_at } => {
@@ -91,7 +91,7 @@ impl Sale {
         if !self.is_money_kept() {
             return Claim::Done;
         }
-        // A customer's order for the smoke test's failed sale: Stripe says later whether somebody paid for it.
+        // A customer's order for the smoke test's failed sale: Stripe is asked later whether it is paid.
         let reopened = claimant == Claimant::Customer && self.smoke;
         match &self.fulfilment {
             Fulfilment::Generating { lease_until, .. } if *lease_until > now => return Claim::Busy(*lease_until),
@@ -99,7 +99,7 @@ impl Sale {
                 return Claim::NotYet(self.waits_for_model(now).unwrap_or(now));
             }
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {}
-            // An order comes after it only with a payment, or with a human's decision.
+            // An order comes after this state only with a payment, or with a human's decision.
             Fulfilment::Failed { .. } if reopened || self.not_paid.is_some() => {}
             Fulfilment::Ready { .. }
             | Fulfilment::InReview { .. }
@@ -114,7 +114,7 @@ impl Sale {
         Claim::Granted
     }
 
-    /// Whether `by` has the right to make the verdict.
+    /// Whether `by` holds the claim on the verdict.
     #[must_use]
     pub fn generates(&self, by: &str) -> bool {
         matches!(&self.fulfilment, Fulfilment::Generating { owner, .. } if owner == by)
@@ -124,7 +124,7 @@ impl Sale {
         if self.generates(owner) { Ok(()) } else { Err(self.refuse(to)) }
     }
 
-    /// Ends a claim at once, so that the next delivery of the order need not wait for the lease.
+    /// Releases a claim at once, so that the next delivery of the order need not wait for the lease to expire.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -139,18 +139,18 @@ impl Sale {
         }
     }
 
-    /// Until when the sale waits for the model, if it does.
+    /// The time until which the sale waits for the model, if it does.
     #[must_use]
     pub fn waits_for_model(&self, now: Timestamp) -> Option<Timestamp> {
         self.unavailable_until.filter(|until| *until > now)
     }
 
-    /// Lets the sale wait until the model may be asked: every circuit is open, or a vendor asked for a delay. That is no
-    /// failure of the sale, but it waits no longer than the table says. `owner` is the worker that has the claim;
-    /// without one nobody may have it.
+    /// Makes the sale wait until the model may be called: every circuit is open, or a vendor asked for a delay. This is
+    /// not a failure of the sale, but it waits no longer than the table allows. `owner` is the worker that holds the
+    /// claim; without one, the sale must be unclaimed.
     ///
     /// # Errors
-    /// [`Refused`] when the claim was lost, or somebody has it.
+    /// [`Refused`] when the claim was lost, or another worker holds it.
     pub fn model_unavailable(
         &mut self,
         owner: Option<&str>,
@@ -181,8 +181,8 @@ impl Sale {
         is_free && self.is_money_kept()
     }
 
-    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table; after the table's end
-    /// the sale has failed. `fraction`, drawn from 0 to 1, is the jitter's.
+    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table; after the last one the
+    /// sale has failed. `fraction`, a random number from 0 to 1, is for the jitter.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -214,7 +214,7 @@ impl Sale {
         Event::Failed { reason }
     }
 
-    /// The sale does not wait for the model any more.
+    /// Ends the sale's wait for the model.
     pub(super) fn stop_waiting(&mut self) {
         self.unavailable_until = None;
         self.model_wait = None;
@@ -236,7 +236,7 @@ impl Sale {
         self.note_purchase(purchase);
         self.stop_waiting();
         self.chased = 0;
-        // What the smoke test leaves is removed after it: nothing of it is for the archive.
+        // The smoke test's data is removed after it, so none of it goes to the archive.
         self.fulfilment = Fulfilment::Ready { at: now, archived: self.smoke };
         let regenerated = self.note_verdict(colour, verdict_hash);
         Ok(Event::VerdictReady { colour, regenerated })
@@ -249,8 +249,8 @@ impl Sale {
         self.email_tag.clone_from(&purchase.email_tag);
     }
 
-    /// Notes a verdict. One that was made again is compared with the first, and the customer who has the first by
-    /// mail is written to where the two differ significantly (Regen Consistency, invariant 5).
+    /// Records a verdict. A regenerated one is compared with the first, and a customer who has the first by mail gets a
+    /// note if the two differ significantly (Regen Consistency, invariant 5).
     pub(super) fn note_verdict(&mut self, colour: Colour, verdict_hash: &str) -> Option<Comparison> {
         self.verdict_hash = Some(verdict_hash.to_owned());
         let comparison = self.comparison(colour);
@@ -265,13 +265,13 @@ impl Sale {
         comparison
     }
 
-    /// How a verdict of this colour compares with the first one; `None` when it is the first.
+    /// The comparison of a verdict of this colour with the first one; `None` when it is the first.
     #[must_use]
     pub fn comparison(&self, second: Colour) -> Option<Comparison> {
         self.regenerated_at.map(|_| Comparison { first: self.colour, second })
     }
 
-    /// Ends a claim without a verdict. `purchase` is what Stripe says was bought, as far as that is known.
+    /// Ends a claim without a verdict. `purchase` is the purchase by Stripe's data, if it is known.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -289,11 +289,11 @@ impl Sale {
         Ok(self.give_up(reason.to_owned(), now))
     }
 
-    /// Holds a text that the content filter stopped; a human decides. `now` is the time that its payload in the
-    /// quarantine has, so that operators find the one by the other.
+    /// Holds a text that the content filter stopped; a human decides. `now` is the time of its payload in the
+    /// quarantine, so that operators can look the payload up.
     ///
     /// # Errors
-    /// [`Refused`] when the holder has no claim, or the page's verdict is not ready any more.
+    /// [`Refused`] when the holder has no claim, or the page's verdict is no longer ready.
     pub fn hold(&mut self, holder: Holder<'_>, now: Timestamp) -> Result<Event, Refused> {
         let at = match holder {
             Holder::Maker { owner, purchase } | Holder::AuthorityGate { owner, purchase } => {
@@ -307,7 +307,7 @@ impl Sale {
             }
             Holder::Mailer { owner, letter } => {
                 if letter == Letter::Refund {
-                    // It is ours from the first word to the last, and no verdict depends on it.
+                    // This mail contains only our own text, and no verdict depends on it.
                     return Err(self.refuse_mail(letter, "held"));
                 }
                 self.require_delivery(letter, owner, "held")?;
@@ -323,10 +323,10 @@ impl Sale {
         if matches!(self.fulfilment, Fulfilment::Ready { .. }) { Ok(()) } else { Err(self.refuse(to)) }
     }
 
-    /// Ends a sale whose paid session names no usable tier or question: its customer is asked (Silent Drop).
+    /// Ends a sale whose paid session has no usable tier or question: its customer is asked (Silent Drop).
     ///
     /// # Errors
-    /// [`Refused`] when the finder has no claim, or the page need not order.
+    /// [`Refused`] when the worker has no claim, or the page must not order.
     pub fn unusable(&mut self, finder: Finder<'_>, reason: &str, now: Timestamp) -> Result<Event, Refused> {
         match finder {
             Finder::Maker { owner } => self.require_claim(owner, "unusable")?,
@@ -337,7 +337,7 @@ impl Sale {
         Ok(Event::Unusable { reason: reason.to_owned() })
     }
 
-    /// Whether a silent drop still has to be announced: its customer was not asked, and has no answer.
+    /// Whether a silent drop still has to be announced: its customer was not asked, and has no verdict.
     #[must_use]
     pub fn is_drop_open(&self) -> bool {
         let unanswered = matches!(self.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Unusable { .. });
@@ -346,10 +346,10 @@ impl Sale {
         unanswered && untouched && !self.resubmitted
     }
 
-    /// Records the alert of a silent drop that rests on Stripe's signed event alone, because Stripe says no more.
+    /// Records the alert to a silent drop that only Stripe's signed event shows, because Stripe does not answer.
     ///
     /// # Errors
-    /// [`Refused`] when the drop is not open, or they know.
+    /// [`Refused`] when the drop is not open, or operators were alerted already.
     pub fn drop_alerted(&mut self) -> Result<Event, Refused> {
         if !self.is_drop_open() || self.drop_recorded || self.drop_alerted {
             return Err(self.refuse("alerted"));
@@ -358,10 +358,10 @@ impl Sale {
         Ok(Event::DropAlerted)
     }
 
-    /// Puts a silent drop on record, with what was charged (Silent Drop, invariant 7).
+    /// Records a silent drop, with the amount charged (Silent Drop, invariant 7).
     ///
     /// # Errors
-    /// [`Refused`] when the drop is not open, or on record already.
+    /// [`Refused`] when the drop is not open, or recorded already.
     pub fn record_drop(
         &mut self,
         unusable: Unusable,
@@ -381,10 +381,10 @@ impl Sale {
         Ok(Event::DropRecorded { found_now, reason: unusable.to_string(), charge })
     }
 
-    /// Notes that the mail that asks for the submission is in its queue.
+    /// Records that the mail that asks for the submission is in its queue.
     ///
     /// # Errors
-    /// [`Refused`] when it was noted already.
+    /// [`Refused`] when it was recorded already.
     pub fn notice_ordered(&mut self) -> Result<Event, Refused> {
         if self.notice != Mail::NotOrdered {
             return Err(self.refuse_mail(Letter::SilentDrop, "ordered"));
@@ -393,7 +393,7 @@ impl Sale {
         Ok(Event::NoticeOrdered)
     }
 
-    /// Whether the result page should ask (again) for the verdict: nobody works on it and the last order is old.
+    /// Whether the result page should order the verdict (again): no worker handles it and the last order is old.
     #[must_use]
     pub fn needs_order(&self, now: Timestamp) -> bool {
         if !self.is_money_kept() {
@@ -411,14 +411,14 @@ impl Sale {
         }
     }
 
-    /// The result page may order what it has seen first at this moment, and what needs an order.
+    /// Allows the result page to order a sale that it created at this moment, or one that needs an order.
     fn require_orderable(&self, now: Timestamp, to: &'static str) -> Result<(), Refused> {
         let is_new = matches!(self.fulfilment, Fulfilment::Ordered { at } if at == now);
         if is_new || self.needs_order(now) { Ok(()) } else { Err(self.refuse(to)) }
     }
 
-    /// Orders the verdict again from the result page. The page asks next after [`REORDER_AFTER`], also where a
-    /// worker's lease ended.
+    /// Orders the verdict again from the result page. The page waits [`REORDER_AFTER`] before the next order, even if a
+    /// worker's lease expired.
     ///
     /// # Errors
     /// [`Refused`] when no order is needed.
@@ -429,7 +429,7 @@ impl Sale {
         Ok(Event::Ordered)
     }
 
-    /// Opens a sale whose verdict is in neither cache nor archive, so that it is made again (Regen Consistency,
+    /// Reopens a sale whose verdict is in neither cache nor archive, so that it is regenerated (Regen Consistency,
     /// invariant 6).
     ///
     /// # Errors
@@ -443,18 +443,22 @@ impl Sale {
         self.waiting_since = now;
         self.stop_waiting();
         self.fulfilment = Fulfilment::Ordered { at: now };
+        // A mail without a draft was never sent: its next attempt shows the verdict that is made now.
+        if let Some(progress) = self.mail.progress_mut().filter(|progress| progress.draft.is_none()) {
+            progress.body_hash = None;
+        }
         Ok(Event::Ordered)
     }
 
-    /// Puts the archived verdict back into the cache, in the same write.
+    /// Restores the archived verdict to the cache, in the same write.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is not ready any more.
+    /// [`Refused`] when the sale is no longer ready.
     pub fn restore(&self) -> Result<Event, Refused> {
         self.require_ready("restored").map(|()| Event::Restored)
     }
 
-    /// Notes that the order of the verdict's mail is in its queue, and whether the archive has the verdict.
+    /// Records that the order of the verdict's mail is in its queue, and whether the archive has the verdict.
     pub fn dispatched(&mut self, is_archived: bool) -> Event {
         if let Fulfilment::Ready { archived, .. } = &mut self.fulfilment {
             *archived = *archived || is_archived;

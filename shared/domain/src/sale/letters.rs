@@ -1,4 +1,4 @@
-//! A mail's states: claimed, drafted, sent, retried, dead letter. Each transition is that of one letter.
+//! The transitions of a mail: claimed, drafted, sent, retried, dead letter. Each transition concerns one letter.
 
 use super::{Claim, Event, Fulfilment, Refused, Sale};
 use crate::{
@@ -8,12 +8,12 @@ use crate::{
 };
 use std::time::Duration;
 
-/// What the log may know of a mail that was rendered.
+/// The facts about a rendered mail that may be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// SHA-256 of the mail: every attempt must produce the same bytes (Email Retry, VER-07).
     pub body_hash: String,
-    /// Keyed hash of the address it goes to.
+    /// The keyed hash of the recipient's address.
     pub email_tag: String,
 }
 
@@ -38,9 +38,19 @@ impl Sale {
         }
     }
 
-    /// Takes the right to deliver a mail until `now + lease`. What earlier attempts left is kept. Nothing is sent
-    /// to a customer whose money went back but the letter that says so, and a letter whose verdict does not stand waits.
+    /// Claims a mail until `now + lease`, and keeps the progress of earlier attempts. A customer whose money went back
+    /// gets only the refund letter, and a letter waits while the verdict that it is about is not ready.
     pub fn claim_mail(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
+        self.claim_letter(letter, owner, now, lease, false)
+    }
+
+    /// The same, before the scheduled time, because the mailbox answers again. The schedule stays: if this attempt fails,
+    /// it counts for nothing, and the mail waits for its scheduled time.
+    pub fn claim_mail_early(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
+        self.claim_letter(letter, owner, now, lease, true)
+    }
+
+    fn claim_letter(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration, early: bool) -> Claim {
         if !self.may_write(letter) {
             return Claim::Done;
         }
@@ -51,8 +61,15 @@ impl Sale {
         let progress = match mail {
             Mail::NotOrdered | Mail::Ordered => Progress::default(),
             Mail::Sending { lease_until, .. } if *lease_until > now => return Claim::Busy(*lease_until),
-            Mail::Retrying { due, .. } if *due > now => return Claim::NotYet(*due),
-            Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } => progress.clone(),
+            Mail::Retrying { due, progress } if *due > now => {
+                if !early || !progress.may_go_early(now) {
+                    return Claim::NotYet(*due);
+                }
+                Progress { early: Some(*due), ..progress.clone() }
+            }
+            Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } => {
+                Progress { early: progress.early.filter(|due| *due > now), ..progress.clone() }
+            }
             Mail::Sent { .. } | Mail::NoAddress | Mail::Held | Mail::Dead { .. } | Mail::Unknown { .. } => {
                 return Claim::Done;
             }
@@ -61,7 +78,7 @@ impl Sale {
         Claim::Granted
     }
 
-    /// What the attempts so far have left, if `by` has the right to deliver.
+    /// The progress of the attempts so far, if `by` holds the claim.
     #[must_use]
     pub fn delivering(&self, letter: Letter, by: &str) -> Option<&Progress> {
         match self.letter(letter) {
@@ -83,7 +100,7 @@ impl Sale {
         }
     }
 
-    /// Whether the money is where the letter says: here, or back with the customer.
+    /// Whether the money is in the state that the letter requires: kept, or refunded.
     const fn may_write(&self, letter: Letter) -> bool {
         match letter {
             Letter::Refund => matches!(self.money, Money::Refunded { .. }) && !self.is_erased(),
@@ -91,8 +108,8 @@ impl Sale {
         }
     }
 
-    /// Whether a letter may go out at this moment: the money is where it says, and the verdict (or the lack of a
-    /// question) that it is about stands.
+    /// Whether a letter may be sent now: the money is in the required state, and so is the verdict (or the missing
+    /// question) that it is about.
     #[must_use]
     pub const fn may_send(&self, letter: Letter) -> bool {
         let stands = match letter {
@@ -103,7 +120,7 @@ impl Sale {
         stands && self.may_write(letter)
     }
 
-    /// Ends the current attempt at once, so that the next delivery of the message need not wait for the lease.
+    /// Releases the claim at once, so that the next delivery of the message need not wait for the lease to expire.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -118,7 +135,7 @@ impl Sale {
     /// Records a draft: only a recorded draft is ever sent.
     ///
     /// # Errors
-    /// [`Refused`] when the claim was lost, another draft is recorded, or the letter may not go out any more.
+    /// [`Refused`] when the claim was lost, another draft is recorded, or the letter must no longer be sent.
     pub fn mail_drafted(
         &mut self,
         letter: Letter,
@@ -162,8 +179,8 @@ impl Sale {
         Ok(Event::MailNoAddress { letter, progress })
     }
 
-    /// Counts a failed attempt and decides what follows (Email Retry, INV-02, INV-05, INV-08). `rendered` is what the
-    /// attempt rendered, if it came that far.
+    /// Counts a failed attempt and decides what follows (Email Retry, INV-02, INV-05, INV-08). An early attempt that may
+    /// be repeated is not counted. `rendered` is the rendered mail, if the attempt came that far.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -177,7 +194,12 @@ impl Sale {
         now: Timestamp,
     ) -> Result<Event, Refused> {
         let progress = self.require_delivery(letter, by, "retrying")?;
-        progress.failures.push(failure.code.clone());
+        let resumes = now.plus(failure.asked.unwrap_or_default());
+        progress.failed_at = Some(resumes);
+        let early = progress.early.filter(|_| failure.retriable);
+        if early.is_none() {
+            progress.failures.push(failure.code.clone());
+        }
         if let Some(rendered) = rendered {
             progress.body_hash = Some(rendered.body_hash.clone());
         }
@@ -185,7 +207,10 @@ impl Sale {
         if let Some(rendered) = rendered {
             self.email_tag = Some(rendered.email_tag.clone());
         }
-        let next = schedule.next(failure, progress.failures.len(), now);
+        let next = match early {
+            Some(scheduled) => Next::At(scheduled.max(resumes)),
+            None => schedule.next(failure, progress.failures.len(), now),
+        };
         let kept = || progress.clone();
         match &next {
             Next::AtOnce => {}

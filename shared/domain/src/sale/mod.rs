@@ -1,16 +1,16 @@
-//! One sale, from the first sign of payment to its end: the state every function reads and writes.
+//! One sale, from the first report of a payment to its end: the state that every function reads and writes.
 //!
-//! The record is saved whole, on condition that nobody saved it in between, so each transition happens exactly once
-//! however often a message is delivered. The audit records of a transition are saved with it (`outbox`) and published
-//! afterwards: a transition without its records, or a record without its transition, cannot exist.
+//! The record is saved whole, on condition that no other process has saved it in between, so each transition happens
+//! exactly once however often a message is delivered. The audit records of a transition are saved with it (`outbox`)
+//! and published afterwards: a transition without its records, or a record without its transition, cannot exist.
 //!
 //! A sale changes by its methods only. Each takes the time as `now` and returns the [`Event`] that the audit crate
-//! turns into records, or [`Refused`], which names the state that the sale is in and the one that was asked for.
+//! turns into records, or [`Refused`], which names the sale's state and the requested one.
 //!
-//! The table has every transition, who makes it, and the states that it leads between: of the verdict, of a mail, of the
-//! money. A transition without states changes details of the state that it is made in. The test `exploration` walks
-//! through every state that the transitions reach, writes this table from what it finds, and requires of each state that
-//! it is an end, a human's work, or machines' work that leads to one of these.
+//! The table has every transition, its maker, and the states that it connects: of the verdict, of a mail, of the money.
+//! A transition without states changes details of the current state. The test `exploration` visits every state that the
+//! transitions reach, writes this table from the result, and requires of each state that it is an end, work for a
+//! human, or automatic work that leads to one of these.
 //!
 //! | transition | made by | verdict | mail | money |
 //! |---|---|---|---|---|
@@ -30,6 +30,7 @@
 //! | model_unavailable (too long) | verdict | generating → failed | | |
 //! | ready | verdict | generating → ready | not ordered → ordered | |
 //! | release_claim | verdict | | | |
+//! | reopen | verdict | ready → ordered | | |
 //! | unpaid | verdict | generating → failed | | |
 //! | unpaid (nothing to pay) | verdict | generating → failed | | |
 //! | unusable | verdict | generating → unusable | | |
@@ -40,6 +41,7 @@
 //! | serve | result | | | |
 //! | unusable (page) | result | failed, generating, ordered → unusable | | |
 //! | claim_mail | email-sender, email-retry | | not ordered, ordered, retrying → sending | |
+//! | claim_mail_early | email-sender, email-retry | | retrying → sending | |
 //! | hold (mail) | email-sender, email-retry | failed, generating, ordered, ready, unusable → in review | sending → held | |
 //! | mail_drafted | email-sender, email-retry | | | |
 //! | mail_failed | email-sender, email-retry | | sending → dead; sending → retrying | |
@@ -48,6 +50,7 @@
 //! | mail_no_address | email-sender, email-retry | | sending → without an address | |
 //! | mail_sent | email-sender, email-retry | | sending → sent | |
 //! | release_mail | email-sender, email-retry | | | |
+//! | reopen | email-sender, email-retry | ready → ordered | | |
 //! | drop_alerted | silent-drop | | | |
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
@@ -89,6 +92,7 @@ mod decisions;
 mod declined;
 mod erasure;
 mod event;
+mod facts;
 mod finding;
 mod followup;
 mod fulfilment;
@@ -121,20 +125,20 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How far the verdict has come.
+/// The state of the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Fulfilment {
-    /// Somebody asked for it.
+    /// It was ordered.
     Ordered {
-        /// When it was last asked for.
+        /// When it was last ordered.
         at: Timestamp,
     },
-    /// One invocation works on it.
+    /// One invocation has claimed it.
     Generating {
-        /// The queue message it works for.
+        /// The queue message of that invocation.
         owner: String,
-        /// Until when it has the right to.
+        /// The end of the lease.
         lease_until: Timestamp,
     },
     /// The verdict is cached.
@@ -144,33 +148,33 @@ pub enum Fulfilment {
         /// Whether the archive has it too.
         archived: bool,
     },
-    /// The content filter held it; a human decides.
+    /// The content filter holds it; a human decides.
     InReview {
-        /// Which gate held it.
+        /// The gate that holds it.
         gate: u8,
         /// When.
         at: Timestamp,
     },
     /// No verdict could be made; a human decides.
     Failed {
-        /// Why, as a code.
+        /// The error, as a code.
         reason: String,
         /// When.
         at: Timestamp,
     },
-    /// The paid session names no usable tier or question; a human decides (Silent Drop).
+    /// The paid session has no usable tier or question; a human decides (Silent Drop).
     Unusable {
-        /// When it was noticed.
+        /// When it was found.
         at: Timestamp,
     },
-    /// The customer asked to be forgotten: nothing is made, sent or shown any more.
+    /// The customer asked for erasure: nothing is made, sent or shown any more.
     Erased {
         /// When that was decided.
         at: Timestamp,
-        /// The mailbox's ids of the customer's replies, by which they are removed; none once they are.
+        /// The mailbox's ids of the customer's replies, by which they are deleted; empty afterwards.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         replies: Vec<String>,
-        /// When everything was removed; `None` while a worker that began before may still write something.
+        /// When everything was removed; `None` while a worker that began earlier may still write.
         removed_at: Option<Timestamp>,
     },
 }
@@ -196,20 +200,20 @@ impl Fulfilment {
 pub struct AuditHead {
     /// The day on which the stream was opened: the first part of every key in it.
     pub opened: String,
-    /// How many records the stream has.
+    /// The number of records in the stream.
     pub count: u64,
-    /// SHA-256 of the last record's line; of nothing before the first.
+    /// SHA-256 of the last record's line; of no bytes before the first.
     pub hash: String,
 }
 
-/// One audit record, finished and waiting to be published.
+/// One finished audit record that waits to be published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
     /// The object key.
     pub key: String,
     /// The JSON line, without its line break.
     pub line: String,
-    /// What the record counts for, once it is in the log: stored only where there is something to count.
+    /// The record's measurements, which are reported once it is in the log; stored only if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<Measurement>,
 }
@@ -219,16 +223,16 @@ pub struct AuditEntry {
 pub struct Sale {
     /// The Stripe session.
     session_id: SessionId,
-    /// Whether it is the smoke test's, and no customer's: nobody paid, nobody waits, nobody is to be alerted of it.
+    /// Whether it is a smoke test's: then there is no payment, no customer waits, and no alert is raised.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     smoke: bool,
     /// The tier, once Stripe has been asked.
     tier: Option<Tier>,
-    /// Truncated SHA-256 of the question.
+    /// The truncated SHA-256 of the question.
     query_hash: Option<String>,
-    /// Truncated SHA-256 of the verdict.
+    /// The truncated SHA-256 of the verdict.
     verdict_hash: Option<String>,
-    /// Keyed hash of the address.
+    /// The keyed hash of the address.
     email_tag: Option<String>,
     /// When the triggering event reached us.
     received_at: Timestamp,
@@ -239,71 +243,71 @@ pub struct Sale {
     /// The mail that asks for the submission (Silent Drop).
     #[serde(default)]
     notice: Mail,
-    /// The mail that tells of a diverging regeneration.
+    /// The mail about a diverging regeneration.
     #[serde(default)]
     divergence: Mail,
-    /// The mail that tells that the money went back by policy.
+    /// The mail about a refund by policy.
     #[serde(default, skip_serializing_if = "Mail::is_not_ordered")]
     refund_letter: Mail,
-    /// What became of the money.
+    /// The state of the money.
     #[serde(default)]
     money: Money,
-    /// What Stripe has reported of the payment.
+    /// Stripe's reports about the payment.
     #[serde(default, alias = "payment_changes", skip_serializing_if = "PaymentHistory::is_empty")]
     payment: PaymentHistory,
-    /// How many attempts at a refund came to nothing.
+    /// The number of refund attempts without success.
     #[serde(default, skip_serializing_if = "is_zero")]
     refund_attempts: u32,
-    /// Whether the log tells that another amount than the tier's price was paid.
+    /// Whether the log has a record that another amount than the tier's price was paid.
     #[serde(default)]
     amount_noted: bool,
-    /// When the verdict was last generated again, if ever.
+    /// When the verdict was last regenerated, if ever.
     regenerated_at: Option<Timestamp>,
-    /// Until when the model is not asked: its breaker is open, or an attempt failed and the next one is not due.
+    /// The model is not called before this time: its breaker is open, or an attempt failed and the next one is not due.
     #[serde(default)]
     unavailable_until: Option<Timestamp>,
-    /// How the sale has waited for the model, since its verdict was last ordered anew.
+    /// The wait for the model since the verdict was last ordered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model_wait: Option<ModelWait>,
     /// The colour of the first verdict, which a regenerated one is compared with.
     #[serde(default)]
     colour: Option<Colour>,
-    /// What Stripe said of the session when its order was worked on, where that was not that it is paid. The sale has
-    /// failed then, until somebody pays after all, or a human decides.
+    /// Stripe's answer about the session when its order was handled, if it was not "paid". Then the sale has failed,
+    /// until it is paid after all, or a human decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     not_paid: Option<NotPaid>,
-    /// What a newer block list found in the verdict after it was delivered.
+    /// The finding of a newer block list in the delivered verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     finding: Option<Finding>,
     /// Whether an operator has sent the delivered mail once more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     sent_again: bool,
-    /// Whether an operator gives away what nobody paid for.
+    /// Whether an operator gives the verdict away without a payment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     given: bool,
-    /// What the authority gate refused after payment, and who has approved it since.
+    /// The authority gate's decision after payment, with the approvals since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     declined: Option<Declined>,
-    /// Whether the log tells of the silent drop.
+    /// Whether the log has a record of the silent drop.
     #[serde(default)]
     drop_recorded: bool,
     /// Whether operators were alerted to the silent drop before Stripe answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     drop_alerted: bool,
-    /// Whether an operator's submission stands in for what Stripe has (Silent Drop, re-attempt).
+    /// Whether an operator's submission replaces Stripe's data (Silent Drop, re-attempt).
     #[serde(default)]
     resubmitted: bool,
-    /// Since when somebody waits for the verdict: it was ordered, or is to be made anew.
+    /// The time since which the customer waits for the verdict: when it was ordered, or reopened for a regeneration.
     waiting_since: Timestamp,
-    /// When anything changed last.
+    /// When the sale last changed.
     changed_at: Timestamp,
     /// When operators were last reminded of it.
     #[serde(default)]
     reminded_at: Option<Timestamp>,
-    /// How often machines were sent after it because nothing happened.
+    /// The number of restarts because the sale made no progress.
     #[serde(default)]
     chased: u32,
-    /// How often the verdict was read.
+    /// The number of retrievals of the verdict.
     retrievals: u32,
     /// The customer's replies to its mails, oldest first (Silent Drop, GAP-SD-09).
     #[serde(default)]
@@ -321,36 +325,39 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The answer to somebody who wants to work on a sale.
+/// The reply to a worker that claims a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Go ahead; nobody else will until the lease ends.
+    /// The worker holds the claim until the lease ends.
     Granted,
-    /// An invocation is at work until this moment, for this or another message. Its message may be gone before its
-    /// work is done, so this one is kept until there is nothing left to do.
+    /// Another invocation holds the claim until this time, for this or another message. Its message may be deleted
+    /// before its work is done, so this one is kept until nothing is left to do.
     Busy(Timestamp),
-    /// Not before this moment.
+    /// The claim is not possible before this time.
     NotYet(Timestamp),
-    /// Not as the sale stands: what it is about is still being made.
+    /// The claim is not possible in the sale's state: the verdict that it needs is still being made.
     Unready,
     /// There is nothing left to do.
     Done,
-    /// The sale is somebody else's: this message never had anything to do with it.
+    /// The message is a smoke test's and the sale a customer's: they have nothing to do with each other.
     Foreign,
 }
 
-/// At least this long between two orders for the same sale from its result page.
+/// The shortest time between two orders for the same sale from its result page.
 pub const REORDER_AFTER: Duration = Duration::from_secs(60);
 
-/// At least this long between two regenerations of one verdict (Regen Consistency, invariant 8).
+/// What operators read where a worker finds that a verdict has to be made again.
+pub const VERDICT_LOST: &str = "neither the cache nor the archive has the verdict: it is made again";
+
+/// The shortest time between two regenerations of one verdict (Regen Consistency, invariant 8).
 pub const REGENERATE_AFTER: Duration = Duration::from_secs(300);
 
-/// Retrievals recorded one by one in the audit log; later ones only count. Any holder of the link can reload it
-/// for ever, and the log must not grow with that.
+/// The number of retrievals that are recorded separately in the audit log; later ones are only counted. Any holder of
+/// the link can reload it without limit, and the log must not grow with that.
 pub const MAX_RECORDED_RETRIEVALS: u32 = 100;
 
 impl Sale {
-    /// A sale nobody has worked on.
+    /// A new sale without any work done.
     #[must_use]
     pub const fn ordered(session_id: SessionId, received_at: Timestamp) -> Self {
         Self {
@@ -392,187 +399,6 @@ impl Sale {
             outbox: Vec::new(),
             alerts: Vec::new(),
         }
-    }
-
-    /// The Stripe session.
-    #[must_use]
-    pub const fn session_id(&self) -> &SessionId {
-        &self.session_id
-    }
-
-    /// Whether it is the smoke test's, and no customer's.
-    #[must_use]
-    pub const fn smoke(&self) -> bool {
-        self.smoke
-    }
-
-    /// The tier, once Stripe has been asked.
-    #[must_use]
-    pub const fn tier(&self) -> Option<Tier> {
-        self.tier
-    }
-
-    /// Truncated SHA-256 of the question.
-    #[must_use]
-    pub fn query_hash(&self) -> Option<&str> {
-        self.query_hash.as_deref()
-    }
-
-    /// Truncated SHA-256 of the verdict.
-    #[must_use]
-    pub fn verdict_hash(&self) -> Option<&str> {
-        self.verdict_hash.as_deref()
-    }
-
-    /// Keyed hash of the address.
-    #[must_use]
-    pub fn email_tag(&self) -> Option<&str> {
-        self.email_tag.as_deref()
-    }
-
-    /// When the triggering event reached us.
-    #[must_use]
-    pub const fn received_at(&self) -> Timestamp {
-        self.received_at
-    }
-
-    /// How far the verdict is.
-    #[must_use]
-    pub const fn fulfilment(&self) -> &Fulfilment {
-        &self.fulfilment
-    }
-
-    /// The mail with the verdict.
-    #[must_use]
-    pub const fn mail(&self) -> &Mail {
-        &self.mail
-    }
-
-    /// The mail that asks for the submission (Silent Drop).
-    #[must_use]
-    pub const fn notice(&self) -> &Mail {
-        &self.notice
-    }
-
-    /// The mail about a diverging regeneration.
-    #[must_use]
-    pub const fn divergence(&self) -> &Mail {
-        &self.divergence
-    }
-
-    /// What became of the money.
-    #[must_use]
-    pub const fn money(&self) -> &Money {
-        &self.money
-    }
-
-    /// What Stripe has reported of the payment.
-    #[must_use]
-    pub const fn payment(&self) -> &PaymentHistory {
-        &self.payment
-    }
-
-    /// Whether the log has it that another amount than the tier's price was paid.
-    #[must_use]
-    pub const fn is_amount_noted(&self) -> bool {
-        self.amount_noted
-    }
-
-    /// When the verdict was last generated again, if ever.
-    #[must_use]
-    pub const fn regenerated_at(&self) -> Option<Timestamp> {
-        self.regenerated_at
-    }
-
-    /// Until when the model is not asked: its breaker is open, or the next attempt is not due.
-    #[must_use]
-    pub const fn unavailable_until(&self) -> Option<Timestamp> {
-        self.unavailable_until
-    }
-
-    /// How the sale has waited for the model, since its verdict was last ordered anew.
-    #[must_use]
-    pub const fn model_wait(&self) -> Option<&ModelWait> {
-        self.model_wait.as_ref()
-    }
-
-    /// Whether an attempt at the verdict failed and the sale is tried again by itself.
-    #[must_use]
-    pub fn is_tried_again(&self) -> bool {
-        let is_open = matches!(self.fulfilment, Fulfilment::Ordered { .. } | Fulfilment::Generating { .. });
-        is_open && self.model_wait.as_ref().is_some_and(|wait| wait.failures > 0)
-    }
-
-    /// The colour of the first verdict.
-    #[must_use]
-    pub const fn colour(&self) -> Option<Colour> {
-        self.colour
-    }
-
-    /// Whether the silent drop is on record.
-    #[must_use]
-    pub const fn is_drop_recorded(&self) -> bool {
-        self.drop_recorded
-    }
-
-    /// Whether an operator's submission takes the place of what Stripe has (Silent Drop, re-attempt).
-    #[must_use]
-    pub const fn is_resubmitted(&self) -> bool {
-        self.resubmitted
-    }
-
-    /// Since when the customer waits for the verdict.
-    #[must_use]
-    pub const fn waiting_since(&self) -> Timestamp {
-        self.waiting_since
-    }
-
-    /// When anything changed last.
-    #[must_use]
-    pub const fn changed_at(&self) -> Timestamp {
-        self.changed_at
-    }
-
-    /// When operators were last reminded of it.
-    #[must_use]
-    pub const fn reminded_at(&self) -> Option<Timestamp> {
-        self.reminded_at
-    }
-
-    /// How often messages were sent again, or Stripe was asked again, because nothing had happened.
-    #[must_use]
-    pub const fn chased(&self) -> u32 {
-        self.chased
-    }
-
-    /// How often the verdict was read, as far as that is recorded.
-    #[must_use]
-    pub const fn retrievals(&self) -> u32 {
-        self.retrievals
-    }
-
-    /// The customer's replies to its mails, oldest first.
-    #[must_use]
-    pub fn replies(&self) -> &[Reply] {
-        &self.replies
-    }
-
-    /// The end of the audit stream; `None` before the first record.
-    #[must_use]
-    pub const fn audit(&self) -> Option<&AuditHead> {
-        self.audit.as_ref()
-    }
-
-    /// Audit records that may not have reached the log yet.
-    #[must_use]
-    pub fn outbox(&self) -> &[AuditEntry] {
-        &self.outbox
-    }
-
-    /// Alerts that may not have reached operators yet.
-    #[must_use]
-    pub fn alerts(&self) -> &[Alert] {
-        &self.alerts
     }
 }
 

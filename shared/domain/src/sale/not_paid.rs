@@ -1,26 +1,26 @@
-//! An order for which Stripe shows no payment: it fails, and ends by a payment, by a human, or when nobody can pay any
-//! more. Machines do not ask again and again.
+//! An order for which Stripe shows no payment: it fails, and ends by a payment, by a human's decision, or when the
+//! session can no longer be paid. Functions do not ask Stripe repeatedly.
 
 use super::{Event, Fulfilment, Refused, Sale};
 use crate::{CheckoutSession, PaymentStatus, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What Stripe says of a session that was ordered and is not paid.
+/// Stripe's answer about a session that was ordered and is not paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotPaid {
-    /// It is unpaid: somebody may still pay.
+    /// It is unpaid, and may still be paid.
     Unpaid,
-    /// It knows no such session.
+    /// Stripe has no such session.
     Unknown,
     /// It was completed, and there was nothing to pay.
     Free,
-    /// It expired, or is still unknown a day later: nobody can pay any more.
+    /// It expired, or is still unknown a day later: it can no longer be paid.
     Over,
 }
 
 impl NotPaid {
-    /// What became of it, for the log and for operators.
+    /// The state in words, for the log and for operators.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl NotPaid {
 }
 
 impl Sale {
-    /// What Stripe said, where the sale failed for want of a payment.
+    /// Stripe's answer, if the sale failed for lack of a payment.
     #[must_use]
     pub const fn not_paid(&self) -> Option<NotPaid> {
         match self.fulfilment {
@@ -42,14 +42,14 @@ impl Sale {
         }
     }
 
-    /// Whether an operator gives away what nobody paid for.
+    /// Whether an operator gives the verdict away without a payment.
     #[must_use]
     pub const fn is_given(&self) -> bool {
         self.given
     }
 
-    /// Whether a session's payment entitles to the verdict: it is paid, or it left nothing to pay and an operator gives the
-    /// verdict away. The follow-up of a verdict that was given away is given, too.
+    /// Whether a session entitles to the verdict: it is paid, or there was nothing to pay and an operator gives the
+    /// verdict away. The follow-up of such a verdict is given away too.
     #[must_use]
     pub fn is_covered_by(&self, session: &CheckoutSession) -> bool {
         match session.payment_status {
@@ -59,7 +59,7 @@ impl Sale {
         }
     }
 
-    /// Ends a claim: Stripe shows no payment.
+    /// Ends a claim, because Stripe shows no payment.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -69,7 +69,7 @@ impl Sale {
         Ok(failed)
     }
 
-    /// Ends a sale that nobody can pay for any more.
+    /// Ends a sale that can no longer be paid.
     ///
     /// # Errors
     /// [`Refused`] unless it waits for a payment.
@@ -114,7 +114,7 @@ mod tests {
             let sale = not_paid(why);
             assert_eq!(sale.not_paid(), Some(why));
             assert_eq!(sale.open_work().unwrap().work, Work::NotPaid, "nobody chases it");
-            // Somebody paid: the order that tells of it is worked on.
+            // The session was paid: the order about it is handled.
             let mut paid = sale.clone();
             assert_eq!(paid.claim("b", Claimant::Customer, at(3), LEASE), Claim::Granted);
             assert_eq!(paid.not_paid(), None);

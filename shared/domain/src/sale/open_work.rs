@@ -1,5 +1,5 @@
-//! What is left to do about a sale, and when somebody must look: the lists of operators and of the deadlines
-//! function. It follows from the sale alone and is saved with it as an index, so no list is ever a scan.
+//! The open work of a sale and its due time, for the lists of operators and of the deadlines function. Both follow from
+//! the sale alone and are saved with it as an index, so no list needs a scan.
 
 use crate::{
     Sale, Timestamp,
@@ -10,42 +10,43 @@ use crate::{
 use serde::Serialize;
 use std::time::Duration;
 
-/// What is left to do.
+/// The kinds of open work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// Machines are at it.
+    /// Functions are working on it.
     InFlight,
     /// The content filter holds it: an operator approves, replaces or refunds.
     Review,
     /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
     Unusable,
-    /// The authority gate lets nobody answer it: people with the roles for it approve, or the money goes back by itself.
+    /// The authority gate declines it: people with the required roles approve, or the money goes back automatically.
     Declined,
     /// No verdict could be made: an operator tries again or refunds.
     Failed,
-    /// A newer block list holds back what was delivered: an operator lets it stand, replaces it on the page, or refunds.
+    /// A newer block list would hold the delivered verdict: an operator dismisses the finding, replaces the verdict on
+    /// the page, or refunds.
     Finding,
     /// It was ordered, and Stripe shows no payment: an operator gives it away, or it ends with the session.
     NotPaid,
     /// Its mail is a dead letter: an operator redrives it.
     DeadLetter,
-    /// Its mail may or may not have gone: an operator looks into the mailbox.
+    /// Its mail may or may not have been sent: an operator checks the mailbox.
     UnknownMail,
-    /// The money is to go back and Stripe has not confirmed.
+    /// A refund is decided, and Stripe has not confirmed it.
     Refund,
-    /// A refund was canceled or bounced: an operator issues it again, or gives the money back another way.
+    /// A refund was canceled or bounced: an operator issues it again, or refunds by other means.
     RefundFailed,
-    /// Stripe waits for an answer to a dispute or an inquiry: an operator gives it there.
+    /// Stripe waits for an answer to a dispute or an inquiry: an operator gives it at Stripe.
     Dispute,
-    /// The customer has written back: an operator reads it and does what it asks for.
+    /// The customer has replied to a mail: an operator reads and handles the reply.
     Reply,
-    /// The customer asked to be forgotten: what is kept is removed once more when no worker can write any more.
+    /// The customer asked for erasure: the data is removed once more when no worker can still write.
     Erasure,
 }
 
 impl Work {
-    /// Every kind, in the order in which they are looked at: what concerns money comes first.
+    /// Every kind, in the order in which the deadlines function handles them: money comes first.
     pub const ALL: [Self; 14] = [
         Self::Refund,
         Self::RefundFailed,
@@ -63,7 +64,7 @@ impl Work {
         Self::InFlight,
     ];
 
-    /// What only a human can end.
+    /// The kinds that only a human can end.
     pub const FOR_HUMANS: [Self; 11] = [
         Self::RefundFailed,
         Self::Dispute,
@@ -99,7 +100,7 @@ impl Work {
         }
     }
 
-    /// How long it may lie before somebody is reminded, and between two reminders.
+    /// The time until the work is due, and between two reminders.
     const fn patience(self) -> Duration {
         Duration::from_secs(match self {
             // Longer than the longest lease and the longest visibility time-out.
@@ -123,30 +124,30 @@ impl Work {
     }
 }
 
-/// So often are machines sent to publish what a sale could not, before its human work comes first.
+/// The number of attempts to publish a sale's records before its work for a human takes precedence.
 const PUBLISH_FIRST: u32 = 2;
 
-/// What is left to do, and when somebody must look.
+/// Open work and its due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenWork {
-    /// What.
+    /// The kind of work.
     pub work: Work,
-    /// Since when.
+    /// Since when it is open.
     pub since: Timestamp,
-    /// When somebody must look.
+    /// When it is due.
     pub due: Timestamp,
 }
 
 impl Sale {
-    /// What is left to do; `None` for a sale that has ended.
+    /// The open work; `None` for a sale that has ended.
     #[must_use]
     pub fn open_work(&self) -> Option<OpenWork> {
         let (work, since) = self.work()?;
         let reminded = self.reminded_at.filter(|at| *at > since).unwrap_or(since);
         let patience = match work {
-            // What was sent on its way again, or asked for again, need not be as often.
+            // The time doubles with each restart or request.
             Work::InFlight | Work::Refund => work.patience().saturating_mul(1 << self.chased.min(6)),
-            // Nobody may let it be answered: the money goes back at once, also after records were published in between.
+            // Without people who may approve, the money goes back at once, even if records were published in between.
             Work::Declined
                 if (reminded == since || self.chased > 0)
                     && self.declined().is_none_or(|declined| !declined.is_for_humans()) =>
@@ -158,8 +159,8 @@ impl Sale {
         Some(OpenWork { work, since, due: reminded.plus(patience) })
     }
 
-    /// Whether the sale, as it stands, still sends this letter: now, or once its verdict is there. A letter that it
-    /// does not send is nobody's work, however far it came.
+    /// Whether the sale in its state still needs this letter: now, or once its verdict is ready. A letter that it does
+    /// not need is no work, whatever the letter's state.
     #[must_use]
     pub const fn wants(&self, letter: Letter) -> bool {
         match letter {
@@ -174,7 +175,7 @@ impl Sale {
 
     fn work(&self) -> Option<(Work, Timestamp)> {
         if self.smoke {
-            // Its test is over in a minute and has reported its result; only its records are still owed.
+            // The smoke test ends within a minute and has reported its result; only its records are still missing.
             return (!self.outbox.is_empty()).then_some((Work::InFlight, self.changed_at));
         }
         if let Fulfilment::Erased { at, removed_at: None, .. } = &self.fulfilment {
@@ -186,8 +187,8 @@ impl Sale {
         if self.is_in_flight() {
             return Some((Work::InFlight, self.waits_since()));
         }
-        // What a dead worker left unsaid is said first; but a log that cannot be written hides for long nothing that
-        // a human has to decide.
+        // Records and alerts that a crashed worker left are published first; but a failing log must not hide work for a
+        // human for long.
         let unpublished = !self.outbox.is_empty() || !self.alerts.is_empty();
         let to_publish = unpublished.then_some((Work::InFlight, self.changed_at));
         if self.chased < PUBLISH_FIRST {
@@ -199,7 +200,7 @@ impl Sale {
 
     fn for_humans(&self) -> Option<(Work, Timestamp)> {
         if self.is_followup() {
-            // Its money is its session's, whose sale is on the lists for it.
+            // The money belongs to its session, whose sale is on the lists for it.
             return self.for_humans_about_the_sale();
         }
         if let Money::RefundFailed { at, .. } = &self.money {
@@ -209,7 +210,7 @@ impl Sale {
         if let Some((true, at)) = to_answer {
             return Some((Work::Dispute, at));
         }
-        // An inquiry has taken nothing: what the customer waits for comes first.
+        // An inquiry has taken no money, so work that the customer waits for comes first.
         self.for_humans_about_the_sale().or(to_answer.map(|(_, at)| (Work::Dispute, at)))
     }
 
@@ -218,7 +219,7 @@ impl Sale {
         if let Fulfilment::InReview { at, .. } = &self.fulfilment
             && kept
         {
-            // First of all: what it leads to by policy must not wait for a reply to be read.
+            // This comes first: the refund by policy must not wait until a reply is read.
             return Some((Work::Review, *at));
         }
         if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, kept && self.declined().is_some()) {
@@ -234,7 +235,7 @@ impl Sale {
             Fulfilment::Failed { at, .. } => {
                 return match self.not_paid {
                     None => Some((Work::Failed, *at)),
-                    // Nobody can pay any more: there is nothing to decide.
+                    // The session can no longer be paid: there is nothing to decide.
                     Some(NotPaid::Over) => None,
                     Some(_) => Some((Work::NotPaid, *at)),
                 };
@@ -259,13 +260,13 @@ impl Sale {
         })
     }
 
-    /// Whether the sale still sends this letter, with the money where it is.
+    /// Whether the sale still has to send this letter, in the current state of the money.
     #[must_use]
     pub fn is_to_send(&self, letter: Letter) -> bool {
         self.wants(letter) && (letter == Letter::Refund || self.money == Money::Kept)
     }
 
-    /// Whether machines have something left to make or to send.
+    /// Whether functions have work left.
     fn is_in_flight(&self) -> bool {
         let mails = Letter::ALL.into_iter().any(|letter| self.is_to_send(letter) && self.letter(letter).is_pending());
         if self.money != Money::Kept {
@@ -280,11 +281,11 @@ impl Sale {
             }
     }
 
-    /// Since when what is in flight waits for its end. A message that keeps coming back and changes nothing but its
-    /// lease does not move it: a customer waits all the same.
+    /// The time since which the automatic work is pending. Repeated deliveries of a message that change only the lease
+    /// do not move it, because the customer is still waiting.
     fn waits_since(&self) -> Timestamp {
         let since = self.refunded_at().unwrap_or(match &self.fulfilment {
-            // Nobody need ask before the model may be asked.
+            // While the model must not be called, no attempt is due.
             Fulfilment::Ordered { .. } => self.unavailable_until.unwrap_or(self.waiting_since).max(self.waiting_since),
             Fulfilment::Generating { .. } => self.waiting_since,
             Fulfilment::Ready { at, .. }

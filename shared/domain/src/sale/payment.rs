@@ -1,4 +1,4 @@
-//! What becomes of the money.
+//! The transitions of the money.
 
 use super::{Event, Refused, Sale};
 use crate::{
@@ -9,24 +9,24 @@ use crate::{
     sale::event::Charge,
 };
 
-/// What Stripe answered to a refund.
+/// Stripe's answer to a request for a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefundAnswer<'a> {
-    /// The money is on its way to the customer, or there.
+    /// The money is in transit to the customer, or has arrived.
     Confirmed,
-    /// Stripe works on it.
+    /// Stripe is processing it.
     Pending,
-    /// Stripe refused to make it, with this code: a later attempt may be taken.
+    /// Stripe refused to make it, with this code: a later attempt may succeed.
     Refused(&'a str),
-    /// Stripe made it, and it was canceled or came back, with this code.
+    /// Stripe made it, and it was canceled or bounced, with this code.
     Bounced(&'a str),
 }
 
 impl Sale {
-    /// Decides that the money goes back. Machines stop everything else that they would do about the sale.
+    /// Decides a refund. All other automatic work on the sale stops.
     ///
     /// # Errors
-    /// [`Refused`] when the money is not here, or is on its way back.
+    /// [`Refused`] when the money is not here, or a refund is in progress.
     pub fn refund_authorised(
         &mut self,
         authorisation: &Authorisation,
@@ -37,17 +37,17 @@ impl Sale {
             return Err(self.refuse_money("authorised to go back"));
         }
         self.money = Money::RefundAuthorised { authorisation: authorisation.clone(), at: now };
-        // From here on it counts how often Stripe was asked.
+        // From here on it counts the requests to Stripe.
         self.chased = 0;
         self.reminded_at = None;
         Ok(Event::RefundAuthorised { authorisation: authorisation.clone(), charge })
     }
 
-    /// Notes Stripe's answer to a refund. What Stripe refuses is asked for again, under another key, since a key replays
-    /// its refusal; what bounced is a human's to issue again.
+    /// Records Stripe's answer to a request for a refund. A refused refund is requested again with another key, because
+    /// Stripe replays the refusal of a used key; a bounced one is issued again by a human.
     ///
     /// # Errors
-    /// [`Refused`] when no refund is under way: Stripe's own event was faster.
+    /// [`Refused`] when no refund is in progress, because Stripe's own event came first.
     pub fn refund_answered(
         &mut self,
         answer: RefundAnswer<'_>,
@@ -81,7 +81,7 @@ impl Sale {
         Ok(Event::RefundAnswered { step, authorisation, decided_at, error, charge, answers: self.chased })
     }
 
-    /// When the money went back, as far as it is with the customer now.
+    /// When the money went back, if the customer has it now.
     #[must_use]
     pub const fn refunded_at(&self) -> Option<Timestamp> {
         match self.money {
@@ -90,8 +90,8 @@ impl Sale {
         }
     }
 
-    /// Nobody has written to a customer whose money goes back by policy. What a worker leaves, the deadlines function
-    /// sends.
+    /// Orders the refund letter for a customer whose money goes back by policy, because no operator has written to
+    /// them. The deadlines function sends it if a worker does not.
     fn order_refund_letter(&mut self, authorisation: &Authorisation) {
         if authorisation.is_by_policy() && self.refund_letter.is_not_ordered() && !self.is_erased() {
             self.refund_letter = Mail::Ordered;
@@ -100,10 +100,10 @@ impl Sale {
         }
     }
 
-    /// Notes that an operator gave the money back another way than through Stripe. A follow-up learns it of its session.
+    /// Records that an operator refunded the money by other means than Stripe. A follow-up is updated with its session.
     ///
     /// # Errors
-    /// [`Refused`] unless a refund is under way or has failed, or is the session's.
+    /// [`Refused`] unless a refund is in progress or has failed, or the refund is that of a follow-up's session.
     pub fn refunded_by_hand(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         let is_due = match self.money {
             Money::RefundAuthorised { .. } | Money::RefundFailed { .. } => true,
@@ -117,7 +117,8 @@ impl Sale {
         Ok(Event::RefundedByHand(operator.clone()))
     }
 
-    /// Names the attempt at an authorised refund: the same until Stripe has said that it came to nothing.
+    /// The idempotency key of the current attempt at a refund: unchanged until Stripe has reported that the attempt
+    /// failed.
     #[must_use]
     pub fn refund_key(&self) -> String {
         let session = self.session_id.as_str();
@@ -127,11 +128,11 @@ impl Sale {
         }
     }
 
-    /// Keeps what Stripe reports of an object of the payment. Events come at least once and in any order, so the money
-    /// follows from all that was reported.
+    /// Stores Stripe's report about an object of the payment. Events come at least once and in any order, so the state
+    /// of the money follows from all reports together.
     ///
     /// # Errors
-    /// [`Refused`] when the report says nothing new.
+    /// [`Refused`] when the report has nothing new.
     pub fn payment_reported(
         &mut self,
         payment: &PaymentId,
@@ -165,7 +166,8 @@ impl Sale {
         Ok(Event::PaymentChanged { payment, change, report, returned, charge, confirms })
     }
 
-    /// What became of the money. What went back stays away, whatever becomes of a dispute, until a refund bounces.
+    /// The state of the money after a change. Refunded money stays refunded, whatever the result of a dispute, until a
+    /// refund bounces.
     fn money_after(&self, change: PaymentChange, is_returned: bool, now: Timestamp) -> Money {
         let bounced = change == PaymentChange::RefundFailed;
         let money = &self.money;
@@ -196,10 +198,10 @@ impl Sale {
         }
     }
 
-    /// Notes that another amount than the tier's price was paid.
+    /// Records that another amount than the tier's price was paid.
     ///
     /// # Errors
-    /// [`Refused`] when that is noted already.
+    /// [`Refused`] when it is recorded already.
     pub fn amount_noted(&mut self, charge: Charge, price: u32) -> Result<Event, Refused> {
         if self.amount_noted {
             return Err(self.refuse_money("noted for its amount again"));

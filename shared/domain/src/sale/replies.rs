@@ -1,4 +1,4 @@
-//! What customers write back.
+//! Customers' replies to mails.
 
 use super::{Event, Fulfilment, Refused, Sale};
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
 };
 
 impl Sale {
-    /// Notes a reply, once. The oldest settled one makes room; where none is settled, the sale does not keep it.
+    /// Adds a reply, once. The oldest settled reply makes room for it; if none is settled, the sale does not store it.
     ///
     /// # Errors
-    /// [`Refused`] when the reply is known, or the sale is erased.
+    /// [`Refused`] when the reply is stored already, or the sale is erased.
     pub fn replied(&mut self, reply: Reply) -> Result<Event, Refused> {
         if matches!(self.fulfilment, Fulfilment::Erased { .. }) {
             return Err(self.refuse("replied to"));
@@ -35,7 +35,7 @@ impl Sale {
         self.replies.iter().filter(|reply| reply.settled_at.is_none())
     }
 
-    /// An operator is done with the replies so far.
+    /// Records that an operator has settled all waiting replies.
     ///
     /// # Errors
     /// [`Refused`] when none waits.

@@ -1,4 +1,4 @@
-//! Single transitions. [`super::exploration`] walks through all of them.
+//! Single transitions. [`super::exploration`] visits all of them.
 
 use super::*;
 use crate::{
@@ -122,7 +122,7 @@ fn the_customer_hears_of_a_refund_by_policy_and_of_no_other() {
     assert!(sale.hold(Holder::Mailer { owner: "a", letter: Letter::Refund }, at(3)).is_err(), "no verdict is in it");
     sale.mail_sent(Letter::Refund, "a", at(4)).unwrap();
     assert_eq!(sale.open_work(), None);
-    // Until it is sent, a refund that bounces stops it.
+    // A refund that bounces stops the letter until it is sent.
     let mut sale = refunded(&Authorisation::by_policy("p", "r").unwrap());
     sale.money = Money::RefundFailed { at: at(3), refund: None };
     assert_eq!(sale.claim_mail(Letter::Refund, "a", at(3), LEASE), Claim::Done);
@@ -152,7 +152,7 @@ fn bought() -> Purchase {
     Purchase { smoke: false, tier: Tier::Quick, query_hash: "q".into(), email_tag: None }
 }
 
-/// A refusal says where the sale is and where it was to go, and changes nothing.
+/// A refusal names the current and the requested state, and changes nothing.
 #[test]
 fn a_refused_transition_names_both_states_and_changes_nothing() {
     let failed = Sale { fulfilment: Fulfilment::Failed { reason: "x".into(), at: at(1) }, ..sale() };
@@ -271,7 +271,7 @@ fn a_mail_that_keeps_failing_becomes_a_dead_letter() {
     assert_eq!(sale.mail, Mail::Retrying { due: now, progress: kept });
 }
 
-/// A failed model call leads to the next attempt by the table, and only after its end before a human.
+/// A failed model call leads to the next attempt by the table, and to a human only after the last attempt.
 #[test]
 fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
     let (mut sale, table, mut now) = (sale(), RetryTable::standard(), at(0));
@@ -292,7 +292,7 @@ fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
     assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
 }
 
-/// What a circuit says is no failure of the sale, but a sale does not wait for it for ever.
+/// An open circuit is not a failure of the sale, but a sale does not wait for it for ever.
 #[test]
 fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
     let (mut sale, table) = (sale(), RetryTable::standard());

@@ -1,5 +1,5 @@
-//! What an agent calls a purchase (x402's extension `payment-identifier`). Under one name of one payer, one request is
-//! bought once, whichever payment comes with it.
+//! An agent's name for a purchase (x402's extension `payment-identifier`). With one name of one payer, one request is
+//! bought once, whatever payment comes with it.
 
 use crate::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaymentIdentifier(String);
 
-/// The extension's rule for names.
+/// The text breaks the extension's rule for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a payment identifier has 16 to 128 letters, digits, hyphens and underscores")]
 pub struct PaymentIdentifierError;
@@ -19,7 +19,7 @@ impl PaymentIdentifier {
     /// The longest, in characters.
     pub const LONGEST: usize = 128;
 
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
     /// [`PaymentIdentifierError`]
@@ -36,7 +36,7 @@ impl PaymentIdentifier {
     }
 }
 
-/// What a name stands for.
+/// The purchase that a name refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
     /// Digest of what is bought: the offer and the question.

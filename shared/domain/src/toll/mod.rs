@@ -1,9 +1,11 @@
-//! Answers that are sold for USDC over HTTP 402: what is for sale, and the states of one purchase.
+//! Answers that are sold for USDC over HTTP 402: the offers, and the states of one purchase.
 
+mod corpus;
 mod identifier;
 mod offer;
 mod purchase;
 
+pub use corpus::{CorpusVersion, InvalidCorpusVersion};
 pub use identifier::{Named, PaymentIdentifier, PaymentIdentifierError};
 pub use offer::Offer;
 pub use purchase::{

@@ -1,9 +1,9 @@
-//! What is for sale, as data.
+//! The offers, as data.
 
 use crate::Tier;
 use serde::{Deserialize, Serialize};
 
-/// One address that answers for a price.
+/// One endpoint that answers for a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Offer {
@@ -11,7 +11,7 @@ pub enum Offer {
     Query,
     /// A verdict with its dimensions.
     QueryFull,
-    /// A verdict with its dimensions and what to do.
+    /// A verdict with its dimensions and a strategy.
     QueryPremium,
     /// A verdict with its dimensions on a longer text.
     Analyze,
@@ -19,7 +19,7 @@ pub enum Offer {
 
 struct Row {
     path: &'static str,
-    /// Millionths of a dollar.
+    /// In millionths of a dollar.
     price: u64,
     tier: Tier,
     /// The longest question, in characters.
@@ -46,7 +46,7 @@ const QUERY_PREMIUM: Row = Row {
     price: 1_000_000,
     tier: Tier::Strategy,
     longest: 4_000,
-    description: "A verdict on a question with five analysed dimensions, a next step, an alternative and three tests.",
+    description: "A verdict on a question with five analysed dimensions, a next step, an alternative and three tests, and its narrative as one text.",
 };
 const ANALYZE: Row = Row {
     path: "/analyze",
@@ -75,7 +75,7 @@ impl Offer {
         Self::ALL.into_iter().find(|offer| offer.path() == path)
     }
 
-    /// Where it is asked for.
+    /// The path of its endpoint.
     #[must_use]
     pub const fn path(self) -> &'static str {
         self.row().path
@@ -87,13 +87,13 @@ impl Offer {
         self.row().price
     }
 
-    /// The price in dollars, as the audit log has it.
+    /// The price in dollars, in the form of the audit log.
     #[must_use]
     pub fn dollars(self) -> f64 {
         f64::from(u32::try_from(self.price()).unwrap_or(u32::MAX)) / 1_000_000.0
     }
 
-    /// What the answer holds.
+    /// The tier of the answer.
     #[must_use]
     pub const fn tier(self) -> Tier {
         self.row().tier
@@ -105,7 +105,7 @@ impl Offer {
         self.row().longest
     }
 
-    /// What it is, for people and catalogues.
+    /// Its description, for people and catalogues.
     #[must_use]
     pub const fn description(self) -> &'static str {
         self.row().description

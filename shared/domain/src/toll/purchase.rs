@@ -19,25 +19,25 @@ pub use paid::{Paid, SignedPayment};
 pub use stage::{Answered, Claimed, List, Problem, Refused, Stage};
 
 use crate::{
-    Alert, SessionId, Timestamp,
-    sale::{AuditEntry, AuditHead},
+    SessionId, Timestamp,
+    audit_trail::{AuditTrail, Audited},
     toll::Offer,
 };
 use serde::{Deserialize, Serialize};
 
-/// What the id of a purchase begins with. It has the form of a session id, so that its records are a stream like any
-/// other, and Stripe gives out none of this form.
+/// The prefix of a purchase's id. The id has the form of a session id, so that its records form a stream like any
+/// other; Stripe issues no ids with this prefix.
 pub const PREFIX: &str = "cs_x402_";
 
-/// Repetitions that are recorded; later ones are answered and leave no record.
+/// The number of repeated requests that are recorded; later ones are answered without a record.
 const MOST_RECORDED: u32 = 100;
 
-/// A digest that no purchase can be named by.
+/// The digest cannot identify a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a purchase is named by 64 hexadecimal digits")]
 pub struct InvalidPurchase;
 
-/// The id of the purchase that this digest of a payment names.
+/// The id of the purchase for this digest of a payment.
 ///
 /// # Errors
 /// [`InvalidPurchase`]
@@ -52,25 +52,21 @@ pub fn purchase_id(digest: &str) -> Result<SessionId, InvalidPurchase> {
 pub struct Purchase {
     id: SessionId,
     offer: Offer,
-    /// Digest of what is bought: the offer and the question.
+    /// The digest of the offer and the question.
     fingerprint: String,
-    /// The question as the audit log knows it.
+    /// The hash of the question in the audit log.
     query_hash: String,
     paid: Paid,
     received_at: Timestamp,
     stage: Stage,
     #[serde(default)]
     repeated: u32,
-    #[serde(default)]
-    audit: Option<AuditHead>,
-    #[serde(default)]
-    outbox: Vec<AuditEntry>,
-    #[serde(default)]
-    alerts: Vec<Alert>,
+    #[serde(flatten)]
+    trail: AuditTrail,
 }
 
 impl Purchase {
-    /// A payment that was seen for the first time.
+    /// A purchase for a payment that is new.
     #[must_use]
     pub fn new(
         id: SessionId,
@@ -81,8 +77,7 @@ impl Purchase {
         received_at: Timestamp,
     ) -> Self {
         let stage = Stage::Unanswered;
-        let (audit, outbox, alerts) = (None, Vec::new(), Vec::new());
-        Self { id, offer, fingerprint, query_hash, paid, received_at, stage, repeated: 0, audit, outbox, alerts }
+        Self { id, offer, fingerprint, query_hash, paid, received_at, stage, repeated: 0, trail: AuditTrail::new() }
     }
 
     /// Its id.
@@ -91,43 +86,43 @@ impl Purchase {
         &self.id
     }
 
-    /// What is bought.
+    /// The offer.
     #[must_use]
     pub const fn offer(&self) -> Offer {
         self.offer
     }
 
-    /// Whether exactly this is bought.
+    /// Whether the purchase is for exactly this offer and question.
     #[must_use]
     pub fn is_for(&self, fingerprint: &str) -> bool {
         self.fingerprint == fingerprint
     }
 
-    /// The question as the audit log knows it.
+    /// The hash of the question in the audit log.
     #[must_use]
     pub fn query_hash(&self) -> &str {
         &self.query_hash
     }
 
-    /// How it is paid.
+    /// The payment.
     #[must_use]
     pub const fn paid(&self) -> &Paid {
         &self.paid
     }
 
-    /// When the payment was first shown.
+    /// When the payment was first received.
     #[must_use]
     pub const fn received_at(&self) -> Timestamp {
         self.received_at
     }
 
-    /// How far it is.
+    /// Its stage.
     #[must_use]
     pub const fn stage(&self) -> &Stage {
         &self.stage
     }
 
-    /// The transaction, where there is one.
+    /// The transaction, if there is one.
     #[must_use]
     pub fn transaction(&self) -> Option<&str> {
         match (&self.stage, &self.paid) {
@@ -137,7 +132,7 @@ impl Purchase {
         }
     }
 
-    /// The answer, where one is kept.
+    /// The answer, if one is stored.
     #[must_use]
     pub fn answered(&self) -> Option<&Answered> {
         match &self.stage {
@@ -146,7 +141,7 @@ impl Purchase {
         }
     }
 
-    /// The signed payment, where it is paid so.
+    /// The signed payment, if it is paid with one.
     #[must_use]
     pub fn signed(&self) -> Option<&SignedPayment> {
         match &self.paid {
@@ -155,37 +150,33 @@ impl Purchase {
         }
     }
 
-    /// Counts a repetition; `false` where it leaves no record any more.
+    /// Counts a repeated request; `false` if it is not recorded any more.
     pub const fn repeat(&mut self) -> bool {
         self.repeated = self.repeated.saturating_add(1);
         self.repeated <= MOST_RECORDED
     }
+}
 
-    /// The end of its stream of records.
-    #[must_use]
-    pub const fn audit(&self) -> Option<&AuditHead> {
-        self.audit.as_ref()
+impl Audited for Purchase {
+    type Id = SessionId;
+
+    fn unstored(_: &SessionId) -> Option<Self> {
+        None
     }
 
-    /// Records that wait to be published.
-    #[must_use]
-    pub fn outbox(&self) -> &[AuditEntry] {
-        &self.outbox
+    fn id(&self) -> &SessionId {
+        &self.id
     }
 
-    /// Appends a record to the outbox.
-    pub fn append_record(&mut self, entry: AuditEntry, head: AuditHead) {
-        self.outbox.push(entry);
-        self.audit = Some(head);
+    fn stream(&self) -> String {
+        self.id.as_str().to_owned()
     }
 
-    /// Keeps alerts until they are raised.
-    pub fn keep_alerts(&mut self, alerts: impl IntoIterator<Item = Alert>) {
-        self.alerts.extend(alerts);
+    fn trail(&self) -> &AuditTrail {
+        &self.trail
     }
 
-    /// What waits to be published.
-    pub const fn outbox_mut(&mut self) -> (&mut Vec<AuditEntry>, &mut Vec<Alert>) {
-        (&mut self.outbox, &mut self.alerts)
+    fn trail_mut(&mut self) -> &mut AuditTrail {
+        &mut self.trail
     }
 }

@@ -1,38 +1,53 @@
-//! Accounts of the chat, who is signed in, and the memory's stores, in a [`World`].
+//! The chat's accounts, sign-ins, and the memory's stores, in a [`World`].
 
 use super::storage;
 use crate::world::World;
 use async_trait::async_trait;
 use domain::{
     Timestamp,
-    chat::{Account, ChatSession, Login, SubscriberId},
+    chat::{Account, ChatSession, ExchangeId, Login, SubscriberId},
     ports::{
-        ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, SaveError, SignIns, StorageError, SubjectKey,
-        SubjectKeys, Versioned,
+        ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, ReplyBeginnings, SaveError, SignIns, StorageError,
+        SubjectKey, SubjectKeys, Versioned,
     },
 };
 
-/// Records a page: few, so that tests turn pages.
+/// Records per page: few, so that tests read several pages.
 const PAGE: usize = 3;
 
 #[async_trait]
 impl ChatAccounts for World {
-    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Account>>, StorageError> {
-        let read = self.boundary("accounts.load", |state| {
-            state.accounts.get(id).map(|(value, version)| Versioned { value: value.clone(), version: *version })
+    async fn erasures_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        let read = self.boundary("accounts.erasures_due", |state| {
+            let due = |account: &Account| account.erasure().map(|erasure| (erasure.due(), account.id().clone()));
+            let mut due: Vec<_> = state.accounts.values().filter_map(|(account, _)| due(account)).collect();
+            due.retain(|(due, _)| *due <= until);
+            due.sort();
+            due.into_iter().take(PAGE).map(|(_, id)| id).collect()
         });
-        read.await.map_err(|_| storage("accounts.load"))
+        read.await.map_err(|_| storage("accounts.erasures_due"))
+    }
+}
+
+#[async_trait]
+impl ReplyBeginnings for World {
+    async fn put(
+        &self,
+        who: &SubscriberId,
+        exchange: &ExchangeId,
+        sealed: &str,
+        _until: Timestamp,
+    ) -> Result<(), StorageError> {
+        let write = self.boundary("beginnings.put", |state| {
+            state.beginnings.insert((who.clone(), exchange.clone()), sealed.to_owned());
+        });
+        write.await.map_err(|_| storage("beginnings.put"))
     }
 
-    async fn save(&self, account: &Account, expected: u64) -> Result<u64, SaveError> {
-        let write = self.boundary("accounts.save", |state| {
-            if state.accounts.get(account.id()).map_or(0, |(_, version)| *version) != expected {
-                return Err(SaveError::Conflict);
-            }
-            state.accounts.insert(account.id().clone(), (account.clone(), expected + 1));
-            Ok(expected + 1)
-        });
-        write.await.unwrap_or_else(|_| Err(storage("accounts.save").into()))
+    async fn find(&self, who: &SubscriberId, exchange: &ExchangeId) -> Result<Option<String>, StorageError> {
+        let read =
+            self.boundary("beginnings.find", |state| state.beginnings.get(&(who.clone(), exchange.clone())).cloned());
+        read.await.map_err(|_| storage("beginnings.find"))
     }
 }
 
@@ -132,7 +147,9 @@ impl SubjectKeys for World {
     async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError> {
         let write = self.boundary("memory.make_key", |state| {
             state.memory_keys_made += 1;
-            let made = SubjectKey([state.memory_keys_made; 32]);
+            let mut made = [0; 32];
+            made[..4].copy_from_slice(&state.memory_keys_made.to_be_bytes());
+            let made = SubjectKey(made);
             state.memory_keys.entry(subject.to_owned()).or_insert(made).clone()
         });
         write.await.map_err(|_| storage("memory.make_key"))

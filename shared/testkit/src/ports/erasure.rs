@@ -1,4 +1,4 @@
-//! What is kept of one sale, in a [`World`].
+//! The data of one sale, in a [`World`].
 
 use super::storage;
 use crate::world::{State, World};

@@ -41,7 +41,7 @@ impl AuditRecords for World {
     }
 }
 
-/// An object ends with a line break, as it does in the bucket.
+/// An object ends with a line break, as in the bucket.
 #[async_trait]
 impl AuditObjects for World {
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
@@ -110,7 +110,7 @@ impl DigestStore for World {
     }
 }
 
-/// Never the same signature twice, as with ECDSA: the number of the signing, then what was signed.
+/// Never makes the same signature twice, like ECDSA: the number of the signing, then the signed bytes.
 #[async_trait]
 impl DigestSigner for World {
     fn key(&self) -> &str {

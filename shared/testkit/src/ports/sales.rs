@@ -1,4 +1,4 @@
-//! What is kept of sales, in a [`World`].
+//! The stores of sales, in a [`World`].
 
 use super::{PAGE, storage};
 use crate::world::World;
@@ -95,7 +95,7 @@ impl Breakers for World {
     }
 }
 
-/// What one item of the table holds, its names and keys included: these are less than what is taken off here.
+/// The most bytes of one item in the table, less a margin for its names and keys.
 const MOST_BYTES_OF_AN_ITEM: usize = 400 * 1024 - 512;
 
 #[async_trait]

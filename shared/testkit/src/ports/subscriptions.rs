@@ -1,4 +1,4 @@
-//! Subscribers of the chat, in a [`World`], and what the payment provider has of them.
+//! Subscribers of the chat, and the payment provider's data about them, in a [`World`].
 
 use super::{PAGE, storage, vendors::payment_trouble};
 use crate::world::World;
@@ -8,8 +8,8 @@ use domain::{
     chat::{Access, BillingReport, Subscriber, SubscriberId},
     money::{ObjectId, PaymentId},
     ports::{
-        BillingReports, ChatAccess, NewSubscription, PaymentError, SaveError, StorageError, Subscribers,
-        SubscriptionDesk, SubscriptionLedger, Versioned,
+        BillingReports, ChatAccess, NewSubscription, PaymentError, StorageError, Subscribers, SubscriptionDesk,
+        SubscriptionLedger,
     },
 };
 
@@ -25,24 +25,6 @@ impl ChatAccess for World {
 
 #[async_trait]
 impl Subscribers for World {
-    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Subscriber>>, StorageError> {
-        let read = self.boundary("subscribers.load", |state| {
-            state.subscribers.get(id).map(|(value, version)| Versioned { value: value.clone(), version: *version })
-        });
-        read.await.map_err(|_| storage("subscribers.load"))
-    }
-
-    async fn save(&self, subscriber: &Subscriber, expected: u64) -> Result<u64, SaveError> {
-        let write = self.boundary("subscribers.save", |state| {
-            if state.subscribers.get(subscriber.id()).map_or(0, |(_, version)| *version) != expected {
-                return Err(SaveError::Conflict);
-            }
-            state.subscribers.insert(subscriber.id().clone(), (subscriber.clone(), expected + 1));
-            Ok(expected + 1)
-        });
-        write.await.unwrap_or_else(|_| Err(storage("subscribers.save").into()))
-    }
-
     async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
         let read = self.boundary("subscribers.ending_after", |state| {
             let end = |known: &Subscriber| known.billing().access_until().unwrap_or(Timestamp::from_millis(0));

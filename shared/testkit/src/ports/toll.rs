@@ -1,4 +1,5 @@
-//! Purchases in USDC, the facilitator and the chain, in a [`World`]. The chain submits a payment once, however many ask.
+//! Purchases in USDC, the facilitator and the chain, in a [`World`]. The chain accepts a payment once, with any number
+//! of submissions.
 
 use super::{PAGE, planned, storage};
 use crate::{
@@ -9,31 +10,14 @@ use async_trait::async_trait;
 use domain::{
     SessionId, Timestamp,
     ports::{
-        Facilitator, FacilitatorError, Node, Purchases, SaveError, StorageError, Transfer, Versioned, Whereabouts,
+        Corpora, Facilitator, FacilitatorError, Node, Purchases, SaveError, StorageError, Transfer, Versioned,
+        Whereabouts,
     },
-    toll::{List, Named, Purchase, SignedPayment},
+    toll::{CorpusVersion, List, Named, Purchase, SignedPayment},
 };
 
 #[async_trait]
 impl Purchases for World {
-    async fn load(&self, id: &SessionId) -> Result<Option<Versioned<Purchase>>, StorageError> {
-        let read = self.boundary("purchases.load", |state| {
-            state.purchases.get(id).map(|(value, version)| Versioned { value: value.clone(), version: *version })
-        });
-        read.await.map_err(|_| storage("purchases.load"))
-    }
-
-    async fn save(&self, purchase: &Purchase, expected: u64) -> Result<u64, SaveError> {
-        let write = self.boundary("purchases.save", |state| {
-            if state.purchases.get(purchase.id()).map_or(0, |(_, version)| *version) != expected {
-                return Err(SaveError::Conflict);
-            }
-            state.purchases.insert(purchase.id().clone(), (purchase.clone(), expected + 1));
-            Ok(expected + 1)
-        });
-        write.await.unwrap_or_else(|_| Err(storage("purchases.save").into()))
-    }
-
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError> {
         let read = self.boundary("purchases.listed", |state| {
             let next = |purchase: &Purchase| purchase.next().filter(|(of, due)| *of == list && *due <= until);
@@ -76,7 +60,7 @@ fn key(payment: &SignedPayment) -> (String, String) {
     (payment.payer.clone(), payment.nonce.clone())
 }
 
-/// Why the chain would not take a payment now.
+/// Why the chain would refuse a payment now.
 fn problem(state: &State, payment: &SignedPayment) -> Option<FacilitatorError> {
     let refused = |reason: &str| Some(FacilitatorError::Refused(reason.to_owned()));
     if state.chain.used.contains_key(&key(payment)) {
@@ -129,5 +113,25 @@ impl Node for World {
             None => Transfer::Unconfirmed("the transaction is not on the chain".to_owned()),
         });
         read.await.map_err(|_| storage("node.transfer"))
+    }
+}
+
+#[async_trait]
+impl Corpora for World {
+    async fn read(&self, version: &CorpusVersion) -> Result<Option<Vec<u8>>, StorageError> {
+        let read = self.boundary("corpora.read", |state| state.corpora.get(version).cloned());
+        read.await.map_err(|_| storage("corpora.read"))
+    }
+
+    async fn keep(&self, version: &CorpusVersion, bytes: &[u8]) -> Result<(), StorageError> {
+        let write = self.boundary("corpora.keep", |state| {
+            state.corpora.entry(version.clone()).or_insert_with(|| bytes.to_vec());
+        });
+        write.await.map_err(|_| storage("corpora.keep"))
+    }
+
+    async fn listed(&self) -> Result<Vec<(CorpusVersion, Timestamp)>, StorageError> {
+        let list = |state: &mut State| state.corpora.keys().map(|it| (it.clone(), Timestamp::from_millis(0))).collect();
+        self.boundary("corpora.listed", list).await.map_err(|_| storage("corpora.listed"))
     }
 }

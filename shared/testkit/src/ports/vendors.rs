@@ -1,4 +1,4 @@
-//! Stripe, Gemini and Graph, as a [`World`] has them.
+//! Stripe, Gemini and Graph, in a [`World`].
 
 use super::{PAGE, planned};
 use crate::{
@@ -9,11 +9,11 @@ use async_trait::async_trait;
 use domain::{
     CheckoutSession, PaymentStatus, SessionId, Timestamp,
     mail::Draft,
-    money::{ObjectId, PaymentId, RefundStatus},
+    money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::{
-        CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, MailError, Mailbox, Model, ModelError,
+        CompletedSessions, CreatedCheckoutSession, Ledger, Listener, MadeRefund, MailError, Mailbox, Model, ModelError,
         ModelReply, NewCheckoutSession, NewRefund, OutgoingMail, PaymentError, PaymentReports, Payments, Prompt,
-        Randomness,
+        Randomness, ReportsSince,
     },
     smoke::{Facts, SmokeSessions},
 };
@@ -88,11 +88,16 @@ impl Ledger for World {
 
     async fn reports_since(
         &self,
-        _since: Timestamp,
+        since: ReportsSince,
         _now: Timestamp,
         _from: Option<&str>,
     ) -> Result<PaymentReports, PaymentError> {
-        let read = self.boundary("ledger.reports_since", |state| state.reports.clone());
+        let listed = |(created, payment, report): &(Timestamp, PaymentId, PaymentReport)| {
+            let since = if matches!(report, PaymentReport::Dispute { .. }) { since.disputes } else { since.refunds };
+            (*created >= since).then(|| (payment.clone(), report.clone()))
+        };
+        let read =
+            self.boundary("ledger.reports_since", |state| state.reports.iter().filter_map(listed).collect::<Vec<_>>());
         Ok(PaymentReports { reports: read.await.map_err(payment_trouble)?, next: None })
     }
 
@@ -112,7 +117,8 @@ impl Payments for World {
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
         let write = self.boundary("payments.create_session", |state| {
             state.created.push(new.clone());
-            let id = format!("cs_test_created_{:08}", state.created.len());
+            // The first twelve characters name a session in alerts, so they differ.
+            let id = format!("cs_test_{:04}_created", state.created.len());
             SessionId::parse(id.as_str()).map(|id| {
                 let url = format!("https://pay.example/{}", id.as_str());
                 CreatedCheckoutSession { id, url, amount_total: state.checkout_total }
@@ -131,7 +137,7 @@ impl Payments for World {
     }
 }
 
-/// No boundary of its own: nothing of a customer's depends on it.
+/// This has no boundary, because no customer's data depends on it.
 #[async_trait]
 impl SmokeSessions for World {
     async fn facts(&self, id: &SessionId) -> Result<Facts, PaymentError> {
@@ -139,22 +145,51 @@ impl SmokeSessions for World {
     }
 }
 
+fn model_trouble(trouble: Trouble) -> ModelError {
+    match trouble {
+        Trouble::Failed => ModelError::Timeout,
+        Trouble::Refused(404) => ModelError::UnknownModel,
+        Trouble::Refused(400) => ModelError::BadRequest(400),
+        Trouble::Refused(status @ (401 | 403)) => ModelError::Unauthorized(status),
+        Trouble::Refused(status) => ModelError::Unavailable(status),
+    }
+}
+
 #[async_trait]
 impl Model for World {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
+        let call = self.boundary("model.ask", |state| state.asked(model, prompt));
+        call.await.unwrap_or_else(|trouble| Err(model_trouble(trouble)))
+    }
+
+    /// The same call as `ask`, played in sentences. A lost reply breaks off after the first half of its text.
+    async fn stream(
+        &self,
+        model: &str,
+        prompt: &Prompt,
+        listener: &mut dyn Listener,
+    ) -> Result<ModelReply, ModelError> {
+        let mut written = String::new();
         let call = self.boundary("model.ask", |state| {
-            state.prompts.push((model.to_owned(), prompt.clone()));
-            let next = state.answers.pop_front();
-            next.or_else(|| state.model.as_mut().map(|answer| answer(model, prompt)))
-                .unwrap_or(Err(ModelError::Unavailable(503)))
+            let outcome = state.asked(model, prompt);
+            if let Ok(reply) = &outcome {
+                written.clone_from(&reply.text);
+            }
+            outcome
         });
-        call.await.unwrap_or_else(|trouble| match trouble {
-            Trouble::Failed => Err(ModelError::Timeout),
-            Trouble::Refused(404) => Err(ModelError::UnknownModel),
-            Trouble::Refused(400) => Err(ModelError::BadRequest(400)),
-            Trouble::Refused(status @ (401 | 403)) => Err(ModelError::Unauthorized(status)),
-            Trouble::Refused(status) => Err(ModelError::Unavailable(status)),
-        })
+        let outcome = call.await;
+        let heard = if outcome.is_ok() { written.len() } else { written.len() / 2 };
+        let pause = self.state().sentence_time;
+        let mut end = 0;
+        for sentence in written.split_inclusive('.') {
+            end += sentence.len();
+            if end > heard {
+                break;
+            }
+            listener.hear(&written[..end]).await;
+            self.wait(pause).await;
+        }
+        outcome.unwrap_or_else(|trouble| Err(model_trouble(trouble)))
     }
 }
 
@@ -202,12 +237,15 @@ impl Mailbox for World {
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
         let read = self.boundary("mailbox.was_sent", |state| {
+            if state.now < state.mailbox_returns_at {
+                return Err(MailError::Unavailable(503));
+            }
             let known_until = state.now - state.sent_items_lag;
             let sent = state.sent.iter().zip(&state.sent_at).filter(|(_, at)| **at <= known_until);
             let mut there = sent.filter(|((sent, _), _)| !state.removed_mails.contains(&sent.id));
-            there.any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id)
+            Ok(there.any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id))
         });
-        read.await.map_err(|_| MailError::Unavailable(503))
+        read.await.unwrap_or(Err(MailError::Unavailable(503)))
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {

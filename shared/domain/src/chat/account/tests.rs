@@ -55,7 +55,7 @@ fn who_comes_back_after_its_lease_neither_counts_twice_nor_past_three() {
     let mut account = account();
     assert_eq!(account.claim(&ask(1, true), at(0), LEASE), Claimed::Granted);
     assert_eq!(account.claim(&Ask { owner: "second".to_owned(), ..ask(1, true) }, at(39), LEASE), Claimed::Busy);
-    // The process is gone: its place is free again, and others take it.
+    // The process died: its place is free again, and other exchanges take it.
     for n in 2..=4 {
         answered(&mut account, n, true, at(50));
     }
@@ -119,7 +119,9 @@ fn an_erasure_leaves_what_is_counted_and_no_text() {
     answered(&mut account, 1, true, at(0));
     assert_eq!(account.claim(&ask(2, true), at(1), LEASE), Claimed::Granted);
     let memory = account.memory();
-    assert!(account.begin_erasure() && !account.begin_erasure());
+    assert!(account.begin_erasure(at(0)) && !account.begin_erasure(at(0)));
+    assert_eq!(account.claim(&ask(3, true), at(1), LEASE), Claimed::Erasing);
+    assert_eq!((account.attempt_erasure(at(119)), account.attempt_erasure(at(120))), (None, Some(0)));
     assert_eq!(account.answer(&id(2), "owner 2", "late".to_owned(), at(2)), Err(Refused));
     let stored = serde_json::to_string(&account).unwrap();
     assert!(!stored.contains("reply 1") && !stored.contains("text 1"), "{stored}");
@@ -130,7 +132,7 @@ fn an_erasure_leaves_what_is_counted_and_no_text() {
 }
 
 proptest! {
-    /// Whatever tabs do, in whatever order: never more than three free replies, and as many counted as there are.
+    /// Any sequence of steps from any number of tabs gives at most three free replies, and counts each of them.
     #[test]
     fn never_a_fourth(steps in prop::collection::vec((0u64..8, 0u8..5, 0i64..30), 1..80)) {
         let (mut account, mut now, mut replies) = (account(), 0, std::collections::BTreeSet::new());

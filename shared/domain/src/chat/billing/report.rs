@@ -1,4 +1,4 @@
-//! What Stripe tells of a subscription, of its invoices and of their payments.
+//! Stripe's reports about a subscription, its invoices and their payments.
 
 use crate::{
     Timestamp,
@@ -7,42 +7,43 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How a subscription stands, in Stripe's words. Where two reports bear the same second, the later in this order counts.
+/// A subscription's status, in Stripe's words. Of two reports with the same second, the one with the later status in
+/// this order counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubscriptionStatus {
-    /// Its first payment is awaited.
+    /// The first payment is pending.
     Incomplete,
-    /// It is tried for nothing. We offer no trial.
+    /// A free trial. We offer none.
     Trialing,
     /// It is paid.
     Active,
-    /// A payment failed, and Stripe tries again.
+    /// A payment failed, and Stripe retries it.
     PastDue,
-    /// Stripe has stopped trying.
+    /// Stripe has stopped retrying the payment.
     Unpaid,
-    /// Somebody paused it.
+    /// It is paused.
     Paused,
-    /// Its first payment never came.
+    /// The first payment was not made in time.
     IncompleteExpired,
     /// It has ended.
     Canceled,
 }
 
 impl SubscriptionStatus {
-    /// Whether nothing can come after it.
+    /// Whether the status is final.
     #[must_use]
     pub const fn has_ended(self) -> bool {
         matches!(self, Self::IncompleteExpired | Self::Canceled)
     }
 
-    /// Whether its period is paid, or Stripe still tries to have it paid.
+    /// Whether the period is paid, or Stripe still retries its payment.
     #[must_use]
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Trialing | Self::Active | Self::PastDue)
     }
 
-    /// Stripe's word.
+    /// The status in Stripe's words.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +58,7 @@ impl SubscriptionStatus {
         }
     }
 
-    /// Reads Stripe's word.
+    /// Parses a status in Stripe's words.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         [
@@ -75,25 +76,25 @@ impl SubscriptionStatus {
     }
 }
 
-/// A subscription as it stood when Stripe told of it.
+/// A subscription's state at the time of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionState {
     /// Stripe's customer.
     pub customer: ObjectId,
-    /// What is subscribed to.
+    /// The subscribed plan.
     pub plan: PaidPlan,
-    /// How it stands.
+    /// The status.
     pub status: SubscriptionStatus,
-    /// When it ends or has ended, where that is known.
+    /// When it ends or has ended, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<Timestamp>,
-    /// When Stripe told of it, by Stripe's clock.
+    /// The time of the report, by Stripe's clock.
     pub at: Timestamp,
 }
 
 impl SubscriptionState {
-    /// Which of two states of one subscription is the newer: a total order, so that no two orders of reports differ. An end
-    /// is final, also where a report of an earlier time arrives with a later one.
+    /// The sort key of a subscription's states, oldest first. The order is total, so that every order of arrival leads
+    /// to the same state. A final state sorts last, even if a report with a later time is not final.
     pub(super) fn order(&self) -> impl Ord + '_ {
         (self.status.has_ended(), self.at, self.status, self.ends_at, self.plan, &self.customer)
     }
@@ -105,63 +106,63 @@ impl SubscriptionState {
     }
 }
 
-/// What an invoice bills.
+/// The period, plan and amount that an invoice bills.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Bill {
     /// The end of the period.
     pub until: Timestamp,
     /// The subscription.
     pub subscription: ObjectId,
-    /// What is subscribed to.
+    /// The billed plan.
     pub plan: PaidPlan,
     /// In the currency's smallest unit.
     pub amount: i64,
 }
 
-/// One object of Stripe's, as it stood when Stripe told of it.
+/// The state of one of Stripe's objects at the time of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "object", rename_all = "snake_case")]
 pub enum BillingReport {
     /// A subscription began, changed or ended.
     Subscription {
-        /// Which.
+        /// The subscription.
         id: ObjectId,
-        /// How it stands.
+        /// Its state.
         state: SubscriptionState,
     },
     /// An invoice was paid.
     InvoicePaid {
-        /// Which.
+        /// The invoice.
         id: ObjectId,
-        /// What it bills.
+        /// Its period, plan and amount.
         bill: Bill,
-        /// When.
+        /// When it was paid.
         at: Timestamp,
     },
     /// A payment of an invoice failed.
     InvoiceFailed {
-        /// Which.
+        /// The invoice.
         id: ObjectId,
-        /// What it bills.
+        /// Its period, plan and amount.
         bill: Bill,
-        /// When.
+        /// When the payment failed.
         at: Timestamp,
     },
-    /// Money of an invoice was given back, or disputed.
+    /// An invoice's payment was refunded or disputed.
     Payment {
         /// The invoice.
         invoice: ObjectId,
         /// Its payment.
         payment: PaymentId,
-        /// What was paid, in the currency's smallest unit.
+        /// The paid amount, in the currency's smallest unit.
         charged: Option<i64>,
-        /// What is told of it.
+        /// The refund or dispute.
         report: PaymentReport,
     },
 }
 
 impl BillingReport {
-    /// Stripe's id of what is told of.
+    /// Stripe's id of the reported object; of a refund or dispute, the invoice's id.
     #[must_use]
     pub const fn id(&self) -> &ObjectId {
         match self {
@@ -171,34 +172,34 @@ impl BillingReport {
     }
 }
 
-/// What a report changed, in a word.
+/// The change that a report makes to the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BillingChange {
-    /// A subscription was heard of for the first time.
+    /// A subscription was reported for the first time.
     Opened,
     /// A subscription will end with its period.
     Ending,
-    /// It will not, after all.
+    /// A planned end was withdrawn.
     Resumed,
-    /// It has ended.
+    /// A subscription has ended.
     Ended,
-    /// Its status is another.
+    /// A subscription's status changed.
     StatusChanged,
     /// A period was paid.
     Paid,
     /// A period's payment failed for the first time.
     PaymentFailed,
-    /// The money of a period went back, or the customer's bank has taken it.
+    /// A period's payment was refunded in full or is held by a dispute.
     MoneyGone,
-    /// It came back to us.
+    /// A refunded or disputed payment came back to us.
     MoneyBack,
-    /// Something that changes nobody's access by itself.
+    /// A detail that changes no access by itself.
     Detail,
 }
 
 impl BillingChange {
-    /// What to call it when a subscription's state replaces another.
+    /// The change when a subscription's state replaces an earlier one.
     pub(super) fn between(before: Option<&SubscriptionState>, now: &SubscriptionState) -> Self {
         let Some(before) = before else { return Self::Opened };
         if now.status.has_ended() != before.status.has_ended() {

@@ -75,7 +75,7 @@ fn nobody_has_access_without_payment_and_nobody_pays_without_access() {
     assert!(!has_access(&unpaid, 1), "no invoice is paid");
     let first_failed = told(&[failed("in_1", "sub_1", 30 * DAY), state("sub_1", SubscriptionStatus::PastDue, None, 1)]);
     assert!(!has_access(&first_failed, 1));
-    // The invoice alone is enough, whatever else is late.
+    // The invoice alone is enough, even if all other reports are late.
     let paid_only = told(&[paid("in_1", "sub_1", 30 * DAY)]);
     assert_eq!(paid_only.access(at(1)), Access { plan: Plan::Chat, paid_until: Some(at(30 * DAY)) });
     assert!(has_access(&paid_only, 30 * DAY - 1) && !has_access(&paid_only, 30 * DAY));
@@ -200,7 +200,7 @@ proptest! {
         order in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 0..24),
     ) {
         let straight = told(&once);
-        // Each at least once, some again, in an order of its own.
+        // Every report at least once, some repeatedly, in an arbitrary order.
         let mut shuffled: Vec<_> = once.iter().map(|report| (0, report)).collect();
         shuffled.extend(order.iter().map(|(index, _)| (0, index.get(&once))));
         let keys = order.iter().map(|(_, key)| *key).chain(std::iter::successors(Some(7), |x: &u32| Some(x.wrapping_mul(2_654_435_761) ^ 13)));
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_has_paid_for_now_and_kept_paying_has_access(
+    fn a_paid_period_that_was_not_refunded_gives_access(
         reports in prop::collection::vec(reports(), 1..12),
         now in 0..4 * DAY,
     ) {
@@ -221,14 +221,14 @@ proptest! {
         let mut kept = billing.invoices.values().filter(|invoice| !invoice.is_gone()).filter_map(Invoice::paid);
         let covers = kept.any(|bill| bill.until > at(now));
         prop_assert!(!covers || has_access(&billing, now));
-        // And nobody else for longer than the grace.
+        // Without a paid period, access lasts no longer than the grace.
         let paid = billing.invoices.values().filter(|invoice| !invoice.is_gone()).filter_map(Invoice::paid);
         let last = paid.map(|bill| bill.until.plus(RENEWAL_GRACE)).max();
         prop_assert!(last.is_some_and(|last| last > at(now)) || !has_access(&billing, now));
     }
 }
 
-/// Every order of a whole month with everything in it.
+/// Tries every order of a month's reports.
 #[test]
 fn all_permutations_of_a_month_agree() {
     let month = [

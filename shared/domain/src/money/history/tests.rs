@@ -49,7 +49,7 @@ fn what_went_back_is_the_sum_of_what_arrived_and_did_not_bounce() {
         (vec![charge(500, true, 1), refund(1, 500, Failed, 1)], (0, false)),
         (vec![charge(500, true, 1), refund(1, 500, Canceled, 9)], (0, false)),
         (vec![charge(500, true, 1), refund(1, 200, Failed, 9)], (300, false)),
-        // Issued again after it had bounced: the later reading of the charge counts that in.
+        // Issued again after it bounced: the later report of the charge includes it.
         (vec![charge(500, true, 1), refund(1, 500, Failed, 5), charge(500, true, 6)], (500, true)),
         (vec![charge(500, true, 1), refund(1, 500, Failed, 5), refund(2, 500, Succeeded, 6)], (500, true)),
     ] {
@@ -85,7 +85,7 @@ fn what_waits_for_an_answer_is_the_dispute_before_the_inquiry_with_its_deadline(
     assert_eq!(history.note(&later, Some(500)), Noted::Change(PaymentChange::DeadlineChanged));
 }
 
-/// Rows and messages of before name kinds, not objects.
+/// Rows and messages of earlier versions name kinds, not objects.
 #[test]
 fn what_was_stored_as_words_is_read_and_taken_over_by_the_first_object() {
     let stored = |text: &str| serde_json::from_str::<PaymentHistory>(text).unwrap();
@@ -96,7 +96,7 @@ fn what_was_stored_as_words_is_read_and_taken_over_by_the_first_object() {
     for (words, status, noted, taken) in [
         (r#"["dispute_opened"]"#, DisputeStatus::Won, Noted::Change(PaymentChange::DisputeWon), false),
         (r#"["dispute_opened"]"#, DisputeStatus::NeedsResponse, Noted::Detail, true),
-        // What was noted as a dispute was an inquiry.
+        // The stored dispute was an inquiry.
         (r#"["dispute_opened"]"#, DisputeStatus::WarningClosed, Noted::Change(PaymentChange::InquiryClosed), false),
         (r#"["dispute_opened","dispute_won"]"#, DisputeStatus::NeedsResponse, Noted::Detail, false),
         (r#"["dispute_lost"]"#, DisputeStatus::NeedsResponse, Noted::Detail, true),
@@ -127,7 +127,7 @@ fn any_report() -> impl Strategy<Value = PaymentReport> {
     ]);
     prop_oneof![
         (0..=5_i64, 0..9_i64).prop_map(|(parts, seconds)| charge(parts * 100, parts == 5, seconds)),
-        // A refund has one amount for ever.
+        // A refund's amount never changes.
         (1..=3_u32, refund_status, 0..9_i64).prop_map(|(number, status, seconds)| refund(
             number,
             i64::from(number) * 100,
@@ -139,7 +139,7 @@ fn any_report() -> impl Strategy<Value = PaymentReport> {
 }
 
 proptest! {
-    /// Delivery is at least once and unordered.
+    /// Queues deliver at least once and in any order.
     #[test]
     fn every_order_and_repetition_of_the_same_reports_leads_to_the_same_history(
         (reports, other) in prop::collection::vec(any_report(), 0..8)

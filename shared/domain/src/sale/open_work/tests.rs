@@ -114,8 +114,8 @@ fn a_drop_is_in_flight_until_its_customer_was_asked() {
     assert_eq!(open(&unusable), Some((Work::InFlight, 1205)));
 }
 
-/// A mail that nobody would send (its verdict is held, or the customer's reply has come) must not keep the sale among
-/// those that machines work on, nor bring it back to a list of humans.
+/// A mail that will not be sent (its verdict is held, or the customer's reply has come) must neither keep the sale
+/// among the automatic work, nor bring it back to a list for humans.
 #[test]
 fn a_letter_that_is_not_wanted_any_more_is_nobodys_work() {
     let held = Sale {
@@ -148,7 +148,7 @@ fn money_that_is_to_go_back_comes_first_and_money_that_went_back_ends_it() {
     assert_eq!(open(&Sale { money: Money::Disputed { at: at(60), refund: None }, ..failed }), None);
 }
 
-/// Silent Drop, failure mode 6: a reply that nobody reads is a customer who waits for ever.
+/// Silent Drop, failure mode 6: a customer whose reply is not read would wait for ever.
 #[test]
 fn a_reply_waits_for_a_human_until_it_is_settled() {
     let reply = Reply { message: "m".into(), at: at(100), from_buyer: Some(true), settled_at: None, followup: None };

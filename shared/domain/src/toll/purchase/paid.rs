@@ -1,31 +1,31 @@
-//! How a purchase is paid.
+//! The ways to pay a purchase.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A payment that its payer signed and that somebody must still submit to the chain.
+/// A payment that its payer has signed and that has to be submitted to the chain.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedPayment {
-    /// The version of x402 in which it came: 1 or 2.
+    /// Its version of x402: 1 or 2.
     pub version: u8,
-    /// The payment as it came, in that version's form.
+    /// The payment as received, in that version's form.
     pub payload: Value,
-    /// What we asked for, in that version's form.
+    /// Our requirements, in that version's form.
     pub requirements: Value,
-    /// The network, in that version's words.
+    /// The network, by its name in that version.
     pub network: String,
-    /// Millionths of a dollar.
+    /// The amount in millionths of a dollar.
     pub amount: u64,
-    /// Who pays, in lower case.
+    /// The payer, in lower case.
     pub payer: String,
-    /// What makes it unique among the payer's, in lower case.
+    /// The nonce, unique per payer, in lower case.
     pub nonce: String,
-    /// It cannot be settled at or after this time.
+    /// From this time on it cannot be settled.
     pub valid_before: Timestamp,
 }
 
-/// A holder of the signature can submit the transfer, so it is shown nowhere.
+/// A holder of the signature can submit the transfer, so it is never printed.
 impl std::fmt::Debug for SignedPayment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SignedPayment")
@@ -35,17 +35,17 @@ impl std::fmt::Debug for SignedPayment {
     }
 }
 
-/// How a purchase is paid.
+/// The payment of a purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Paid {
-    /// By a signed transfer, which is settled once the answer is there.
+    /// A signed transfer, which is settled once the answer is ready.
     Signed(Box<SignedPayment>),
-    /// By a transfer that was on the chain before.
+    /// A transfer that was on the chain before.
     Transferred {
         /// The transaction.
         transaction: String,
-        /// Who paid.
+        /// The payer.
         payer: String,
         /// The network (CAIP-2).
         network: String,

@@ -1,43 +1,43 @@
-//! How far a purchase is, and who has to look at it next.
+//! The stage of a purchase, and the list of open work that it is on.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How far a purchase is.
+/// The stage of a purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum Stage {
-    /// There is no answer; nothing was asked of the facilitator but whether the payment is good.
+    /// There is no answer; the facilitator was only asked whether the payment is valid.
     Unanswered,
-    /// One invocation makes the answer.
+    /// One invocation has claimed the answer.
     Working { owner: String, until: Timestamp },
-    /// The answer is kept. The settlement was asked for, and its outcome is not known to be good.
+    /// The answer is stored. The settlement was requested, and its success is not confirmed.
     Settling { answer: Box<Answered>, attempts: u32, problem: Option<Problem>, next: Timestamp },
-    /// The facilitator says that the transfer is made, or the chain does.
+    /// The facilitator, or the chain, confirms that the transfer is made.
     Settled { answer: Box<Answered>, transaction: String, at: Timestamp, confirmed: bool, doubtful: bool },
-    /// The payment can never be settled any more.
+    /// The payment can no longer be settled.
     Lapsed { at: Timestamp },
     /// We have the money, and there is no answer: a human gives it back.
     Owed { transaction: String, at: Timestamp, resolved: bool },
 }
 
-/// Why an attempt did not settle a purchase.
+/// Why an attempt at the settlement failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// For operators and the payer.
+    /// The reason, for operators and the payer.
     pub why: String,
-    /// Whether the facilitator said no, other than that nobody knows.
+    /// Whether the facilitator refused, as opposed to an unknown outcome.
     pub is_refusal: bool,
 }
 
-/// An answer, byte for byte as it leaves.
+/// An answer, byte for byte as it is sent.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     /// The body.
     pub body: String,
-    /// What the audit log says of its making.
+    /// The facts of its making, for the audit log.
     pub facts: Value,
     /// When it was made.
     pub at: Timestamp,
@@ -49,28 +49,28 @@ impl std::fmt::Debug for Answered {
     }
 }
 
-/// What a claim finds.
+/// The result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// The caller makes the answer.
+    /// The caller holds the claim and makes the answer.
     Granted,
-    /// Somebody does.
+    /// Another invocation holds the claim.
     Busy,
-    /// There is nothing left to make: the stage says why.
+    /// There is nothing left to make; the stage shows why.
     Ended,
 }
 
-/// The purchase is in another stage than the step needs.
+/// The purchase is not in the stage that the step needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the purchase is at another stage")]
 pub struct Refused;
 
-/// Who has to look at a purchase next.
+/// The list of open work that a purchase is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// The schedule.
+    /// For the schedule.
     Machines,
-    /// A human.
+    /// For a human.
     Humans,
 }
 

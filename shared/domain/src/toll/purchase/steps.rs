@@ -4,23 +4,23 @@ use super::{Answered, Claimed, List, Paid, Problem, Purchase, Refused, Stage};
 use crate::Timestamp;
 use std::time::Duration;
 
-/// After a payment's time is over, the chain's own clock may still be behind by this much.
+/// The most that the chain's clock may be behind ours when a payment expires.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// The time between two looks at a settlement whose outcome is unknown.
+/// The time between two checks of a settlement whose outcome is unknown.
 const SETTLE_AGAIN: Duration = Duration::from_secs(60);
 
-/// A settlement is looked for on the chain after this time,
+/// After this time the chain is checked for a settlement.
 const CONFIRM_AFTER: Duration = Duration::from_secs(120);
 
-/// and a human looks if the chain does not have it after this one.
+/// If the chain does not have the settlement after this time, a human checks it.
 const DOUBTFUL_AFTER: Duration = Duration::from_secs(3600);
 
-/// A transfer that was made before it was shown to us buys an answer for this long; then its money goes back.
+/// How long a transfer that was made beforehand can buy an answer; after that its money goes back.
 const TRANSFER_HOLDS: Duration = Duration::from_secs(3600);
 
 impl Purchase {
-    /// Takes the making of the answer, for as long as the lease lasts.
+    /// Claims the answer, for the duration of the lease.
     pub fn claim(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claimed {
         match &self.stage {
             Stage::Working { owner: other, until } if *until > now && other != owner => Claimed::Busy,
@@ -41,7 +41,7 @@ impl Purchase {
     /// Ends a claim without an answer.
     ///
     /// # Errors
-    /// [`Refused`] where the claim is another's by now.
+    /// [`Refused`] when another invocation holds the claim by now.
     pub fn give_up(&mut self, owner: &str) -> Result<(), Refused> {
         if !self.is_held_by(owner) {
             return Err(Refused);
@@ -50,11 +50,11 @@ impl Purchase {
         Ok(())
     }
 
-    /// Keeps the answer. A signed payment is to be settled at once: this counts as the first attempt, so that one whose
-    /// process dies in the middle is known to have been made.
+    /// Stores the answer. A signed payment is settled next; this already counts as the first attempt, so that the
+    /// attempt is known even if the process crashes during it.
     ///
     /// # Errors
-    /// [`Refused`] where the claim is another's by now.
+    /// [`Refused`] when another invocation holds the claim by now.
     pub fn answer(&mut self, owner: &str, answer: Answered, now: Timestamp) -> Result<(), Refused> {
         if !self.is_held_by(owner) {
             return Err(Refused);
@@ -72,7 +72,7 @@ impl Purchase {
     /// Counts a further attempt at the settlement, before it is made.
     ///
     /// # Errors
-    /// [`Refused`] where nothing is to be settled.
+    /// [`Refused`] when nothing is to be settled.
     pub fn settle_again(&mut self, now: Timestamp) -> Result<(), Refused> {
         let Stage::Settling { attempts, next, .. } = &mut self.stage else { return Err(Refused) };
         *attempts += 1;
@@ -80,20 +80,21 @@ impl Purchase {
         Ok(())
     }
 
-    /// Keeps why an attempt did not settle it. That a facilitator refuses does not say that nobody settled it.
+    /// Stores the reason why an attempt failed. A facilitator's refusal does not prove that the payment was not
+    /// settled.
     ///
     /// # Errors
-    /// [`Refused`] where nothing is to be settled.
+    /// [`Refused`] when nothing is to be settled.
     pub fn not_settled(&mut self, why: Problem) -> Result<(), Refused> {
         let Stage::Settling { problem, .. } = &mut self.stage else { return Err(Refused) };
         *problem = Some(why);
         Ok(())
     }
 
-    /// The transfer to us is made. Without an answer to give for it, we owe the money. Returns whether we do.
+    /// Records that the transfer to us is made. Without an answer for it, we owe the money. Returns whether we do.
     ///
     /// # Errors
-    /// [`Refused`] where that is known already.
+    /// [`Refused`] when it is recorded already.
     pub fn settled(&mut self, transaction: &str, is_confirmed: bool, at: Timestamp) -> Result<bool, Refused> {
         let transaction = transaction.to_owned();
         match std::mem::replace(&mut self.stage, Stage::Unanswered) {
@@ -112,10 +113,10 @@ impl Purchase {
         }
     }
 
-    /// The payment's time is over, and the chain does not have the transfer.
+    /// Records that the payment has expired, and the chain does not have the transfer.
     ///
     /// # Errors
-    /// [`Refused`] where it was settled.
+    /// [`Refused`] when it was settled.
     pub fn lapse(&mut self, at: Timestamp) -> Result<(), Refused> {
         match self.stage {
             Stage::Unanswered | Stage::Working { .. } | Stage::Settling { .. } => {
@@ -126,10 +127,10 @@ impl Purchase {
         }
     }
 
-    /// The chain has the transfer that the facilitator told of.
+    /// Records that the chain has the transfer that the facilitator reported.
     ///
     /// # Errors
-    /// [`Refused`] where that is no question.
+    /// [`Refused`] when no settlement waits for a confirmation.
     pub fn confirm(&mut self, on_chain: &str) -> Result<(), Refused> {
         let Stage::Settled { transaction, confirmed, doubtful, .. } = &mut self.stage else { return Err(Refused) };
         on_chain.clone_into(transaction);
@@ -137,10 +138,11 @@ impl Purchase {
         Ok(())
     }
 
-    /// The chain does not have the transfer that the facilitator told of. Returns whether it is time for a human.
+    /// Records that the chain does not have the transfer that the facilitator reported. Returns whether a human has to
+    /// check it now.
     ///
     /// # Errors
-    /// [`Refused`] where that is no question, or a human looks already.
+    /// [`Refused`] when no settlement waits for a confirmation, or a human checks it already.
     pub fn doubt(&mut self, now: Timestamp) -> Result<bool, Refused> {
         match &mut self.stage {
             Stage::Settled { at, confirmed: false, doubtful: doubtful @ false, .. } => {
@@ -151,10 +153,10 @@ impl Purchase {
         }
     }
 
-    /// A human has dealt with it.
+    /// Records that a human has resolved it.
     ///
     /// # Errors
-    /// [`Refused`] where it waits for none.
+    /// [`Refused`] when it does not wait for a human.
     pub fn resolve(&mut self) -> Result<(), Refused> {
         match &mut self.stage {
             Stage::Owed { resolved: resolved @ false, .. } => *resolved = true,
@@ -164,7 +166,7 @@ impl Purchase {
         Ok(())
     }
 
-    /// When the payment cannot be settled any more, by the chain's clock too.
+    /// The time from which the payment cannot be settled, by the chain's clock too.
     #[must_use]
     pub fn lapses_at(&self) -> Timestamp {
         match &self.paid {
@@ -173,7 +175,7 @@ impl Purchase {
         }
     }
 
-    /// Who has to look at it next, and when.
+    /// The list of open work that it is on next, and when.
     #[must_use]
     pub fn next(&self) -> Option<(List, Timestamp)> {
         match &self.stage {

@@ -1,0 +1,111 @@
+//! The part of a stored state that its journal writes: the head of its stream of audit records, and the records and
+//! alerts that are saved with the state and not published yet.
+
+use crate::{
+    Alert,
+    sale::{AuditEntry, AuditHead},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// The id of an audited state.
+pub trait StateId: Clone + Ord + Send + Sync + 'static {
+    /// The id, if the text is one.
+    fn read(text: &str) -> Option<Self>;
+
+    /// Its text.
+    fn text(&self) -> &str;
+
+    /// The short form under which alerts and log lines name the state.
+    fn reference(&self) -> &str;
+}
+
+/// A stored state with an [`AuditTrail`]: a chat account, a subscriber, a Bridge, a purchase. The state is saved
+/// together with the records of its changes, which form a stream of their own.
+pub trait Audited: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Its id.
+    type Id: StateId;
+
+    /// The number of waiting records from which the journal publishes before it decides, so that the stored item keeps
+    /// its size while the log fails and the state keeps changing.
+    const MOST_WAITING: usize = usize::MAX;
+
+    /// The state before anything is stored; `None` if a state begins in another way.
+    fn unstored(id: &Self::Id) -> Option<Self>;
+
+    /// Its id.
+    fn id(&self) -> &Self::Id;
+
+    /// The id of its stream of records, in the form of a session id.
+    fn stream(&self) -> String;
+
+    /// Its records and alerts.
+    fn trail(&self) -> &AuditTrail;
+
+    /// Its records and alerts, for the journal.
+    fn trail_mut(&mut self) -> &mut AuditTrail;
+}
+
+/// Stored beside the state's own fields (`#[serde(flatten)]`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AuditTrail {
+    #[serde(default)]
+    audit: Option<AuditHead>,
+    #[serde(default)]
+    outbox: Vec<AuditEntry>,
+    #[serde(default)]
+    alerts: Vec<Alert>,
+}
+
+impl AuditTrail {
+    /// A trail without records.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { audit: None, outbox: Vec::new(), alerts: Vec::new() }
+    }
+
+    /// The head of the stream; `None` before the first record.
+    #[must_use]
+    pub const fn head(&self) -> Option<&AuditHead> {
+        self.audit.as_ref()
+    }
+
+    /// The records that are not published yet.
+    #[must_use]
+    pub fn outbox(&self) -> &[AuditEntry] {
+        &self.outbox
+    }
+
+    /// The records and alerts that are not published yet.
+    pub const fn outbox_mut(&mut self) -> (&mut Vec<AuditEntry>, &mut Vec<Alert>) {
+        (&mut self.outbox, &mut self.alerts)
+    }
+
+    /// Appends a record; `head` is the stream's head after it.
+    pub fn append(&mut self, entry: AuditEntry, head: AuditHead) {
+        self.outbox.push(entry);
+        self.audit = Some(head);
+    }
+
+    /// Stores alerts until they are raised.
+    pub fn keep_alerts(&mut self, alerts: impl IntoIterator<Item = Alert>) {
+        self.alerts.extend(alerts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Audited;
+    use crate::chat::{Subscriber, SubscriberId};
+    use serde_json::json;
+
+    #[test]
+    fn a_trail_is_stored_beside_the_state_s_own_fields() {
+        let id = SubscriberId::parse("c".repeat(64)).unwrap();
+        let json = serde_json::to_value(Subscriber::new(id)).unwrap();
+        let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["alerts", "audit", "billing", "id", "outbox"]);
+        let stored = json!({ "id": "c".repeat(64), "outbox": [{ "key": "k", "line": "l" }] });
+        let subscriber: Subscriber = serde_json::from_value(stored).unwrap();
+        assert_eq!(subscriber.trail().outbox()[0].key, "k");
+    }
+}

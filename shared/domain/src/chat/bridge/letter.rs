@@ -1,0 +1,128 @@
+//! The mail that reports the last change of access to the member. A grant, a revocation and an expiry each store a letter
+//! in the same write, and the schedule sends it. A later change replaces a letter that is not sent yet.
+
+use super::{Bridge, BridgeEvent, BridgeRefused, MailStep, Stage};
+use crate::{Timestamp, mail::Draft};
+use serde::{Deserialize, Serialize};
+
+/// The change that a letter reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "lowercase")]
+pub enum Notice {
+    /// Access is granted.
+    Granted {
+        /// The end of the access.
+        expires: Timestamp,
+    },
+    /// The time of the grant is over.
+    Expired,
+    /// An operator ended the access.
+    Revoked,
+    /// An operator declined the access before it was granted.
+    Declined,
+}
+
+impl Notice {
+    /// The change's name in records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted { .. } => "granted",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+            Self::Declined => "declined",
+        }
+    }
+}
+
+/// A letter and the step that its mail has reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    #[serde(flatten)]
+    notice: Notice,
+    since: Timestamp,
+    mail: MailStep,
+}
+
+impl Letter {
+    pub(super) const fn new(notice: Notice, since: Timestamp) -> Self {
+        Self { notice, since, mail: MailStep::Waiting }
+    }
+
+    /// The change that it reports.
+    #[must_use]
+    pub const fn notice(&self) -> Notice {
+        self.notice
+    }
+
+    /// When the change happened.
+    #[must_use]
+    pub const fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// The step of its mail.
+    #[must_use]
+    pub const fn mail(&self) -> &MailStep {
+        &self.mail
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        (self.notice, self.since) == (other.notice, other.since)
+    }
+}
+
+impl Bridge {
+    /// The letter about the last change of access.
+    #[must_use]
+    pub const fn letter(&self) -> Option<&Letter> {
+        self.letter.as_ref()
+    }
+
+    /// The letter whose mail is neither sent nor abandoned.
+    #[must_use]
+    pub fn unsent_letter(&self) -> Option<&Letter> {
+        self.letter.as_ref().filter(|letter| letter.mail != MailStep::Sent)
+    }
+
+    /// When the schedule has to handle the Bridge: now for an unsent letter, at the expiry of a grant, or never.
+    #[must_use]
+    pub fn letter_due(&self) -> Option<Timestamp> {
+        match (&self.stage, &self.letter) {
+            (_, Some(Letter { since, mail: MailStep::Waiting | MailStep::Drafted(_), .. })) => Some(*since),
+            (Stage::Granted { .. }, Some(Letter { notice: Notice::Expired, .. })) => None,
+            (Stage::Granted { grant, .. }, _) => Some(grant.expires),
+            (Stage::Offered | Stage::Accepted { .. } | Stage::Revoked { .. }, _) => None,
+        }
+    }
+
+    /// Stores the letter about an expiry. Returns `None` if the grant still lasts or its letter exists.
+    pub fn expire(&mut self, now: Timestamp) -> Option<BridgeEvent> {
+        let Stage::Granted { grant, .. } = &self.stage else { return None };
+        let has_letter = self.letter.as_ref().is_some_and(|letter| letter.notice == Notice::Expired);
+        if now < grant.expires || has_letter {
+            return None;
+        }
+        self.letter = Some(Letter::new(Notice::Expired, grant.expires));
+        Some(BridgeEvent::Expired)
+    }
+
+    /// Records the draft of a letter's mail: only this draft is sent.
+    ///
+    /// # Errors
+    /// [`BridgeRefused::NoSuchMail`] when another draft is recorded or a later change has replaced the letter.
+    pub fn record_letter_draft(&mut self, of: &Letter, draft: &Draft) -> Result<(), BridgeRefused> {
+        let waiting = self.letter.as_mut().filter(|letter| letter.is(of) && letter.mail == MailStep::Waiting);
+        waiting.ok_or(BridgeRefused::NoSuchMail)?.mail = MailStep::Drafted(draft.clone());
+        Ok(())
+    }
+
+    /// Records that the mailbox accepted a letter's mail, or that the mail is abandoned. Returns `None` if its end is
+    /// already recorded or a later change has replaced the letter.
+    pub fn end_letter(&mut self, of: &Letter, is_sent: bool) -> Option<BridgeEvent> {
+        let letter = self.letter.as_mut().filter(|letter| letter.is(of) && letter.mail != MailStep::Sent)?;
+        letter.mail = MailStep::Sent;
+        let about = letter.notice.as_str();
+        Some(if is_sent { BridgeEvent::LetterMailed { about } } else { BridgeEvent::LetterAbandoned { about } })
+    }
+}

@@ -1,0 +1,260 @@
+use super::*;
+use crate::{
+    CallerIdentity,
+    chat::{CURRENT_AGREEMENT, ExchangeId},
+    mail::Draft,
+};
+use serde_json::json;
+
+const EXPIRES_AFTER: i64 = 15;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(1_790_000_000 + seconds)
+}
+
+fn bridge() -> Bridge {
+    Bridge::new(SubscriberId::parse("b".repeat(64)).unwrap())
+}
+
+fn id(n: u32) -> ExchangeId {
+    ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap()
+}
+
+fn dana() -> Operator {
+    Operator::parse("dana", None).unwrap()
+}
+
+fn second_version() -> Agreement {
+    Agreement { version: 2, text: "another text", sha256: "another hash" }
+}
+
+/// A step that a customer, an operator or the clock can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Accept,
+    AcceptSecond,
+    Grant,
+    Revoke,
+    Post,
+    Reply,
+    Wait,
+    Erase,
+}
+
+const STEPS: [Step; 8] =
+    [Step::Accept, Step::AcceptSecond, Step::Grant, Step::Revoke, Step::Post, Step::Reply, Step::Wait, Step::Erase];
+
+/// The expected state, computed from the history alone.
+#[derive(Clone, Debug, Default)]
+struct Model {
+    accepted: Option<u32>,
+    granted_until: Option<i64>,
+    revoked: bool,
+    posts: usize,
+}
+
+impl Model {
+    fn state(&self, now: i64) -> BridgeState {
+        match (self.accepted, self.granted_until) {
+            (None, _) => BridgeState::Offered,
+            (Some(_), _) if self.revoked => BridgeState::Revoked,
+            (Some(_), None) => BridgeState::Accepted,
+            (Some(_), Some(until)) if now < until => BridgeState::Granted,
+            (Some(_), Some(_)) => BridgeState::Expired,
+        }
+    }
+}
+
+/// Takes a step on the Bridge and on the model. A refusal must change nothing and name the states.
+fn take(bridge: &mut Bridge, model: &mut Model, now: &mut i64, step: Step) {
+    let (before, state) = (bridge.clone(), model.state(*now));
+    let agreement = if step == Step::AcceptSecond { second_version() } else { CURRENT_AGREEMENT };
+    let number = model.posts as u32;
+    let done: Result<bool, BridgeRefused> = match step {
+        Step::Wait => {
+            *now += 10;
+            Ok(false)
+        }
+        Step::Erase => {
+            *model = Model::default();
+            assert_eq!(bridge.erase().is_some(), state != BridgeState::Offered);
+            Ok(true)
+        }
+        Step::Accept | Step::AcceptSecond => {
+            bridge.accept(&agreement, "memory", "person", at(*now)).map(|event| event.is_some())
+        }
+        Step::Grant => bridge.grant(&dana(), "asked", at(*now + EXPIRES_AFTER), at(*now)).map(|event| event.is_some()),
+        Step::Revoke => bridge.revoke(&dana(), "over", at(*now)).map(|_| true),
+        Step::Post => bridge.post(&id(number), "sealed", at(*now)).map(|event| event.is_some()),
+        Step::Reply => bridge.reply(&id(number), &dana(), "sealed", at(*now)).map(|event| event.is_some()),
+    };
+    let allowed = match step {
+        Step::Wait | Step::Erase => true,
+        Step::Accept | Step::AcceptSecond => state != BridgeState::Granted || model.accepted == Some(agreement.version),
+        Step::Grant => !matches!(state, BridgeState::Offered | BridgeState::Revoked),
+        Step::Revoke => !matches!(state, BridgeState::Offered | BridgeState::Revoked),
+        Step::Post | Step::Reply => state == BridgeState::Granted,
+    };
+    assert_eq!(done.is_ok(), allowed, "{step:?} while {state}: {done:?}");
+    if let Err(refused) = done {
+        assert_eq!(*bridge, before, "{step:?} was refused and changed something");
+        let text = refused.to_string();
+        assert!(text.contains(state.as_str()), "{text}");
+        if let BridgeRefused::Transition { from, to } = refused {
+            assert!(from == state && text.contains(to.as_str()), "{text}");
+        }
+    } else {
+        match step {
+            Step::Accept | Step::AcceptSecond if done == Ok(true) => {
+                *model = Model { accepted: Some(agreement.version), posts: model.posts, ..Model::default() };
+            }
+            Step::Grant => model.granted_until = Some(*now + EXPIRES_AFTER),
+            Step::Revoke => (model.revoked, model.granted_until) = (true, None),
+            Step::Post | Step::Reply => model.posts += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(bridge.state(at(*now)), model.state(*now), "after {step:?}");
+    assert_eq!(bridge.acceptance().map(Acceptance::version), model.accepted, "after {step:?}");
+    assert_eq!(bridge.thread().len(), model.posts, "after {step:?}");
+}
+
+fn explore(bridge: &Bridge, model: &Model, now: i64, depth: u32, seen: &mut [usize; 5]) {
+    if depth == 0 {
+        return;
+    }
+    for step in STEPS {
+        let (mut bridge, mut model, mut now) = (bridge.clone(), model.clone(), now);
+        take(&mut bridge, &mut model, &mut now, step);
+        seen[BridgeState::ALL.iter().position(|state| *state == bridge.state(at(now))).unwrap()] += 1;
+        explore(&bridge, &model, now, depth - 1, seen);
+    }
+}
+
+/// Every history of six steps: no grant without an acceptance, no message without a grant that lasts.
+#[test]
+fn every_history_of_six_steps_agrees_with_the_table() {
+    let mut seen = [0; 5];
+    explore(&bridge(), &Model::default(), 0, 6, &mut seen);
+    assert!(seen.iter().all(|count| *count > 500), "{seen:?}");
+}
+
+fn granted() -> Bridge {
+    let mut bridge = bridge();
+    bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(0)).unwrap();
+    bridge.grant(&dana(), "asked", at(1000), at(1)).unwrap();
+    bridge
+}
+
+#[test]
+fn events_and_the_record_say_who_accepted_which_bytes_and_when() {
+    let mut bridge = bridge();
+    let accepted = bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(0)).unwrap();
+    let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
+    assert_eq!(accepted, Some(BridgeEvent::Accepted { version, sha256 }));
+    assert_eq!(bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(1)), Ok(None));
+    let acceptance = bridge.acceptance().unwrap();
+    assert_eq!((acceptance.at(), acceptance.memory(), acceptance.person()), (at(0), "memory", "person"));
+    let identity = CallerIdentity::parse("arn:aws:iam::123456789012:user/dana").ok();
+    let operator = dana().known_as(identity.clone());
+    let expires = at(1000).to_iso();
+    let granted = bridge.grant(&operator, "asked", at(1000), at(1)).unwrap();
+    let (by, reason) = (SignedBy { by: "dana".to_owned(), identity }, "asked".to_owned());
+    assert_eq!(granted, Some(BridgeEvent::Granted { by, reason, expires }));
+    let record = serde_json::to_value(granted).unwrap();
+    assert_eq!((&record["by"], &record["identity"]), (&json!("dana"), &json!(operator.identity())));
+    assert_eq!(bridge.grant(&dana(), "asked", at(1000), at(2)), Ok(None), "repeated");
+    assert_eq!(bridge.decision(), Some(("dana", "asked", at(1))));
+}
+
+#[test]
+fn a_grant_ends_in_the_future_and_within_a_year() {
+    let mut bridge = granted();
+    let too_far = at(2).plus(LONGEST_GRANT).plus(std::time::Duration::from_millis(1));
+    for expires in [at(0), at(2), too_far] {
+        assert_eq!(bridge.grant(&dana(), "asked", expires, at(2)), Err(BridgeRefused::Expiry));
+    }
+    assert!(bridge.grant(&dana(), "asked", at(2).plus(LONGEST_GRANT), at(2)).unwrap().is_some());
+    let bridge = granted();
+    assert_eq!([999, 1000].map(|seconds| bridge.state(at(seconds))), [BridgeState::Granted, BridgeState::Expired]);
+}
+
+#[test]
+fn a_message_is_posted_once_and_its_id_is_not_used_for_another() {
+    let mut bridge = granted();
+    assert!(bridge.post(&id(1), "one", at(2)).unwrap().is_some());
+    assert_eq!(bridge.post(&id(1), "one", at(3)), Ok(None));
+    assert_eq!(bridge.post(&id(1), "two", at(3)), Err(BridgeRefused::OtherMessage));
+    assert_eq!(bridge.reply(&id(1), &dana(), "one", at(3)), Err(BridgeRefused::OtherMessage));
+    assert_eq!(bridge.thread().len(), 1);
+    assert_eq!(bridge.message(&id(1)).unwrap().at(), at(2));
+}
+
+#[test]
+fn a_full_thread_can_still_be_answered() {
+    let mut bridge = granted();
+    let text = "x".repeat(40_000);
+    for n in 0..7 {
+        assert!(bridge.post(&id(n), &text, at(2)).is_ok());
+    }
+    assert_eq!(bridge.post(&id(8), "x", at(2)), Err(BridgeRefused::Full));
+    assert!(bridge.reply(&id(9), &dana(), &text, at(2)).is_ok());
+    assert_eq!(bridge.reply(&id(10), &dana(), "x", at(2)), Err(BridgeRefused::Full));
+    assert!(serde_json::to_string(&bridge).unwrap().len() < 380_000, "a row of the table holds 400 KB");
+}
+
+#[test]
+fn a_reply_has_one_draft_which_is_sent_once() {
+    let draft = |id: &str| Draft { id: id.to_owned(), internet_message_id: String::new() };
+    let mut bridge = granted();
+    bridge.post(&id(1), "one", at(2)).unwrap();
+    bridge.reply(&id(2), &dana(), "two", at(3)).unwrap();
+    assert_eq!(bridge.record_mailed(&id(2)), Err(BridgeRefused::NoSuchMail), "nothing was drafted");
+    assert_eq!(bridge.record_draft(&id(1), &draft("a"), at(4)), Err(BridgeRefused::NoSuchMail));
+    bridge.record_draft(&id(2), &draft("a"), at(4)).unwrap();
+    assert_eq!(bridge.record_draft(&id(2), &draft("b"), at(5)), Err(BridgeRefused::NoSuchMail));
+    assert_eq!(bridge.message(&id(2)).unwrap().mail(), Some(&MailStep::Drafted(draft("a"))));
+    assert_eq!(bridge.record_mailed(&id(2)), Ok(Some(BridgeEvent::ReplyMailed { id: id(2) })));
+    assert_eq!(bridge.record_mailed(&id(2)), Ok(None));
+    let mut bridge = granted();
+    bridge.reply(&id(2), &dana(), "two", at(3)).unwrap();
+    bridge.revoke(&dana(), "over", at(4)).unwrap();
+    let closed = BridgeRefused::Closed(BridgeState::Revoked);
+    assert_eq!(bridge.record_draft(&id(2), &draft("a"), at(4)), Err(closed), "no mail after a revocation");
+}
+
+#[test]
+fn work_waits_for_a_decision_an_answer_or_a_mail() {
+    let day = ANSWER_WITHIN.as_secs() as i64;
+    let waiting = |bridge: &Bridge, now| bridge.work(at(now)).map(|work| (work.task, work.due));
+    let mut bridge = bridge();
+    assert_eq!(waiting(&bridge, 0), None);
+    bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(0)).unwrap();
+    assert_eq!(waiting(&bridge, 1), Some((BridgeTask::Decide, at(day))));
+    bridge.grant(&dana(), "asked", at(1000), at(1)).unwrap();
+    assert_eq!(waiting(&bridge, 1), None);
+    bridge.post(&id(1), "one", at(10)).unwrap();
+    bridge.post(&id(2), "two", at(20)).unwrap();
+    assert_eq!(waiting(&bridge, 30), Some((BridgeTask::Answer, at(10 + day))), "of the first that waits");
+    bridge.reply(&id(3), &dana(), "three", at(30)).unwrap();
+    assert_eq!(waiting(&bridge, 31), Some((BridgeTask::Mail, at(30))));
+    let draft = Draft { id: "d".to_owned(), internet_message_id: String::new() };
+    bridge.record_draft(&id(3), &draft, at(31)).unwrap();
+    bridge.record_mailed(&id(3)).unwrap();
+    assert_eq!(waiting(&bridge, 32), None);
+    bridge.post(&id(4), "four", at(40)).unwrap();
+    assert_eq!(waiting(&bridge, 999), Some((BridgeTask::Answer, at(40 + day))));
+    assert_eq!(waiting(&bridge, 1000), None, "expired");
+}
+
+#[test]
+fn what_is_stored_is_read_again() {
+    let mut bridge = granted();
+    bridge.post(&id(1), "one", at(2)).unwrap();
+    bridge.reply(&id(2), &dana(), "two", at(3)).unwrap();
+    let stored = serde_json::to_string(&bridge).unwrap();
+    assert_eq!(serde_json::from_str::<Bridge>(&stored).unwrap(), bridge);
+    bridge.revoke(&dana(), "over", at(4)).unwrap();
+    let stored = serde_json::to_string(&bridge).unwrap();
+    assert_eq!(serde_json::from_str::<Bridge>(&stored).unwrap(), bridge);
+}

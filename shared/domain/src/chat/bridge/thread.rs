@@ -1,0 +1,185 @@
+//! The messages of a Bridge. Texts are sealed by the caller; sealing the same text under the same id gives the same
+//! bytes, so that a repeated message is recognised.
+
+use super::{Bridge, BridgeEvent, BridgeRefused, SignedBy};
+use crate::{Timestamp, chat::ExchangeId, mail::Draft, operator::Operator};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of sealed text in a thread to which a customer posts: a row of the table holds 400 KB.
+const MOST_BYTES: usize = 280_000;
+
+/// Additional bytes for operators only, so that they can still answer a full thread.
+const FOR_OPERATORS: usize = 40_000;
+
+/// Who wrote a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Author {
+    /// The subscriber.
+    Customer,
+    /// An operator, by name. Customers do not see the name.
+    Operator(String),
+}
+
+/// The step that the mail of a reply has reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MailStep {
+    /// There is no draft yet.
+    Waiting,
+    /// Only this draft is to be sent.
+    Drafted(Draft),
+    /// The mailbox accepted it.
+    Sent,
+}
+
+/// One message of the thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Post {
+    id: ExchangeId,
+    author: Author,
+    at: Timestamp,
+    sealed: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mail: Option<MailStep>,
+}
+
+impl Post {
+    /// The id that its author gave it.
+    #[must_use]
+    pub const fn id(&self) -> &ExchangeId {
+        &self.id
+    }
+
+    /// Who wrote it.
+    #[must_use]
+    pub const fn author(&self) -> &Author {
+        &self.author
+    }
+
+    /// When it was posted.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Its sealed text.
+    #[must_use]
+    pub fn sealed(&self) -> &str {
+        &self.sealed
+    }
+
+    /// The step of its mail; `None` for a customer's message.
+    #[must_use]
+    pub const fn mail(&self) -> Option<&MailStep> {
+        self.mail.as_ref()
+    }
+}
+
+impl Bridge {
+    /// A message of the thread.
+    #[must_use]
+    pub fn message(&self, id: &ExchangeId) -> Option<&Post> {
+        self.thread.iter().find(|post| post.id == *id)
+    }
+
+    /// The id of the customer's last message, which a reply answers.
+    #[must_use]
+    pub fn last_question(&self) -> Option<&ExchangeId> {
+        self.thread.iter().rev().find(|post| post.author == Author::Customer).map(Post::id)
+    }
+
+    /// Posts a customer's message. Posting the same message again changes nothing and returns `None`.
+    ///
+    /// # Errors
+    /// [`BridgeRefused::Closed`] unless access is granted; [`BridgeRefused::OtherMessage`], [`BridgeRefused::Full`].
+    pub fn post(
+        &mut self,
+        id: &ExchangeId,
+        sealed: &str,
+        now: Timestamp,
+    ) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        let added = self.add(id, Author::Customer, sealed, None, now)?;
+        Ok(added.then(|| BridgeEvent::MessagePosted { id: id.clone() }))
+    }
+
+    /// Posts an operator's reply, whose mail is sent afterwards. Posting the same reply again changes nothing and
+    /// returns `None`.
+    ///
+    /// # Errors
+    /// As for [`Self::post`].
+    pub fn reply(
+        &mut self,
+        id: &ExchangeId,
+        operator: &Operator,
+        sealed: &str,
+        now: Timestamp,
+    ) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        let by = SignedBy::of(operator);
+        let author = Author::Operator(by.by.clone());
+        let added = self.add(id, author, sealed, Some(MailStep::Waiting), now)?;
+        Ok(added.then(|| BridgeEvent::ReplyPosted { id: id.clone(), by }))
+    }
+
+    fn add(
+        &mut self,
+        id: &ExchangeId,
+        author: Author,
+        sealed: &str,
+        mail: Option<MailStep>,
+        now: Timestamp,
+    ) -> Result<bool, BridgeRefused> {
+        if !self.is_granted(now) {
+            return Err(BridgeRefused::Closed(self.state(now)));
+        }
+        if let Some(known) = self.message(id) {
+            let is_same = known.sealed == sealed && (known.author == Author::Customer) == mail.is_none();
+            return if is_same { Ok(false) } else { Err(BridgeRefused::OtherMessage) };
+        }
+        let used: usize = self.thread.iter().map(|post| post.sealed.len()).sum();
+        let most = if mail.is_none() { MOST_BYTES } else { MOST_BYTES + FOR_OPERATORS };
+        if used + sealed.len() > most {
+            return Err(BridgeRefused::Full);
+        }
+        self.thread.push(Post { id: id.clone(), author, at: now, sealed: sealed.to_owned(), mail });
+        Ok(true)
+    }
+
+    /// Records the draft of a reply's mail: only this draft is sent.
+    ///
+    /// # Errors
+    /// [`BridgeRefused::Closed`] unless access is granted; [`BridgeRefused::NoSuchMail`] when another draft is
+    /// recorded.
+    pub fn record_draft(&mut self, id: &ExchangeId, draft: &Draft, now: Timestamp) -> Result<(), BridgeRefused> {
+        if !self.is_granted(now) {
+            return Err(BridgeRefused::Closed(self.state(now)));
+        }
+        let step = self.mail_of(id)?;
+        if *step != MailStep::Waiting {
+            return Err(BridgeRefused::NoSuchMail);
+        }
+        *step = MailStep::Drafted(draft.clone());
+        Ok(())
+    }
+
+    /// Records that the mailbox accepted a reply's mail. Returns `None` if that is already recorded.
+    ///
+    /// # Errors
+    /// [`BridgeRefused::NoSuchMail`] when the reply has no draft.
+    pub fn record_mailed(&mut self, id: &ExchangeId) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        let step = self.mail_of(id)?;
+        match step {
+            MailStep::Sent => Ok(None),
+            MailStep::Waiting => Err(BridgeRefused::NoSuchMail),
+            MailStep::Drafted(_) => {
+                *step = MailStep::Sent;
+                Ok(Some(BridgeEvent::ReplyMailed { id: id.clone() }))
+            }
+        }
+    }
+
+    fn mail_of(&mut self, id: &ExchangeId) -> Result<&mut MailStep, BridgeRefused> {
+        let found = self.thread.iter_mut().find(|post| post.id == *id);
+        found.and_then(|post| post.mail.as_mut()).ok_or(BridgeRefused::NoSuchMail)
+    }
+}

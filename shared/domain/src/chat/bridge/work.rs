@@ -1,0 +1,70 @@
+//! Operators' open tasks on a Bridge and their due times.
+
+use super::{Author, Bridge, BridgeState, MailStep, Stage};
+use crate::Timestamp;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The time within which an operator answers a message or decides about an acceptance.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(24 * 3600);
+
+/// A kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BridgeTask {
+    /// The agreement is accepted: grant access or decline it.
+    Decide,
+    /// A customer's message has no reply.
+    Answer,
+    /// A reply's mail is not sent: repeat the command that replied.
+    Mail,
+}
+
+impl BridgeTask {
+    /// The task's name, in lists.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Decide => "decide",
+            Self::Answer => "answer",
+            Self::Mail => "mail",
+        }
+    }
+}
+
+/// An open task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BridgeWork {
+    /// Its kind.
+    pub task: BridgeTask,
+    /// When it is due.
+    pub due: Timestamp,
+}
+
+impl Bridge {
+    /// The most urgent open task, if there is one.
+    #[must_use]
+    pub fn work(&self, now: Timestamp) -> Option<BridgeWork> {
+        match self.state(now) {
+            BridgeState::Offered | BridgeState::Expired | BridgeState::Revoked => None,
+            BridgeState::Accepted => {
+                let Stage::Accepted { acceptance } = &self.stage else { return None };
+                Some(BridgeWork { task: BridgeTask::Decide, due: acceptance.at.plus(ANSWER_WITHIN) })
+            }
+            BridgeState::Granted => self.unsent().or_else(|| self.unanswered()),
+        }
+    }
+
+    fn unsent(&self) -> Option<BridgeWork> {
+        let is_unsent = |step: Option<&MailStep>| step.is_some_and(|step| *step != MailStep::Sent);
+        let post = self.thread.iter().find(|post| is_unsent(post.mail()))?;
+        Some(BridgeWork { task: BridgeTask::Mail, due: post.at() })
+    }
+
+    /// The task to answer the first message after the last reply.
+    fn unanswered(&self) -> Option<BridgeWork> {
+        let answered = self.thread.iter().rposition(|post| matches!(post.author(), Author::Operator(_)));
+        let post = self.thread.get(answered.map_or(0, |index| index + 1))?;
+        Some(BridgeWork { task: BridgeTask::Answer, due: post.at().plus(ANSWER_WITHIN) })
+    }
+}

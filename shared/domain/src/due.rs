@@ -1,0 +1,55 @@
+//! A scheduled run over due work, which ends in time.
+
+use crate::ports::Clock;
+use std::{ops::AddAssign, time::Duration};
+
+/// The outcome of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Work that was listed as due.
+    pub due: usize,
+    /// Work that failed. It stays due.
+    pub failed: usize,
+    /// Work that the run had no time for. It stays due.
+    pub left: usize,
+}
+
+/// An incomplete run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} of the due could not be dealt with")]
+pub struct Incomplete(usize);
+
+impl Report {
+    /// Whether all due work was handled, or left to the next run for lack of time.
+    ///
+    /// # Errors
+    /// [`Incomplete`].
+    pub const fn complete(self) -> Result<(), Incomplete> {
+        if self.failed == 0 { Ok(()) } else { Err(Incomplete(self.failed)) }
+    }
+}
+
+impl AddAssign for Report {
+    fn add_assign(&mut self, other: Self) {
+        self.due += other.due;
+        self.failed += other.failed;
+        self.left += other.left;
+    }
+}
+
+/// Handles each item with `look`, and begins with none after `share`. A failure does not stop the others.
+pub async fn run<I, E, F>(clock: &dyn Clock, share: Duration, due: Vec<I>, look: impl Fn(I) -> F) -> Report
+where
+    F: Future<Output = Result<(), E>>,
+{
+    let until = clock.now().plus(share);
+    let mut report = Report { due: due.len(), ..Report::default() };
+    for item in due {
+        if clock.now() >= until {
+            report.left += 1;
+        } else if look(item).await.is_err() {
+            report.failed += 1;
+        }
+    }
+    report
+}

@@ -1,0 +1,137 @@
+//! Limits the questions to a vendor about ids that strangers can make up: each costs a call that customers may need.
+//!
+//! An unknown id is remembered for a minute. Unknown ids are counted per minute over all processes, per network and in
+//! total (infra/decisions/front-door.md). An id that the vendor knows does not count after the answer.
+
+use crate::{
+    Recent, Timestamp,
+    ports::{Guesses, StorageError},
+};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+/// How long an id stays known as unknown, and for how long questions are counted together.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// How long a process asks no more for a group that was refused. It is short, because questions that are not yet answered
+/// can cause a refusal too.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// One question, in the window and for the group in which it counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// The kind of id and the minute.
+    pub window: String,
+    /// The group of the client's network. With one of 256 groups, no address is stored; another minute groups anew.
+    pub group: u8,
+    /// When the count can be deleted: late enough for a process whose clock is late.
+    pub until: Timestamp,
+}
+
+impl Guess {
+    /// The count of a question without an answer.
+    pub const OPEN: u32 = 1;
+    /// The count of an unknown id.
+    pub const UNKNOWN: u32 = 3;
+    /// The limit of one group within a window: three unknown ids, or nine questions at once.
+    pub const MOST_OF_GROUP: u32 = 3 * Self::UNKNOWN;
+    /// The limit of all groups within a window: thirty unknown ids, or ninety questions at once.
+    pub const MOST: u32 = 30 * Self::UNKNOWN;
+
+    fn new(kind: &str, network: Option<&str>, now: Timestamp) -> Self {
+        let minute = now.as_seconds() / 60;
+        // All processes run the same build, so they compute the same group.
+        let mut hasher = DefaultHasher::new();
+        (minute, network).hash(&mut hasher);
+        let [group, ..] = hasher.finish().to_be_bytes();
+        Self { window: format!("{kind}/{minute}"), group, until: now.plus(WINDOW).plus(WINDOW) }
+    }
+}
+
+/// What this process knows about ids of one kind.
+#[derive(Debug)]
+pub struct Guessing {
+    kind: &'static str,
+    unknown: Recent,
+    /// Groups that reached a limit a moment ago, so that further questions cost no write.
+    refused: Recent,
+}
+
+/// The answer to a question about an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer<T> {
+    /// The vendor knows it.
+    Known(T),
+    /// The vendor does not know it, now or within the last minute.
+    Unknown,
+    /// Too many unknown ids: the vendor was not asked.
+    TooMany,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum NotAnswered<E> {
+    /// The vendor failed.
+    Vendor(E),
+    /// Questions cannot be counted, so the vendor was not asked.
+    Storage(StorageError),
+}
+
+impl Guessing {
+    /// Limits for ids of this kind.
+    #[must_use]
+    pub fn new(kind: &'static str) -> Self {
+        Self { kind, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
+    }
+
+    /// Asks the vendor about an id for a client of this network, if the limits allow it.
+    ///
+    /// # Errors
+    /// The vendor failed, or the question cannot be counted.
+    pub async fn ask<T: Send, E: Send>(
+        &self,
+        guesses: &dyn Guesses,
+        (id, network, now): (&str, Option<&str>, Timestamp),
+        question: impl Future<Output = Result<Option<T>, E>> + Send,
+    ) -> Result<Answer<T>, NotAnswered<E>> {
+        if self.unknown.recall(id, now).is_some() {
+            return Ok(Answer::Unknown);
+        }
+        let guess = Guess::new(self.kind, network, now);
+        let group = format!("{}/{}", guess.window, guess.group);
+        if self.refused.recall(&group, now).is_some() {
+            return Ok(Answer::TooMany);
+        }
+        if !guesses.take(&guess).await.map_err(NotAnswered::Storage)? {
+            self.refused.keep(&group, (), now);
+            return Ok(Answer::TooMany);
+        }
+        let answer = question.await.map_err(NotAnswered::Vendor)?;
+        // If this fails, the question stays counted as an open one until the window ends.
+        drop(guesses.settle(&guess, answer.is_some()).await);
+        if let Some(known) = answer {
+            return Ok(Answer::Known(known));
+        }
+        self.unknown.keep(id, (), now);
+        Ok(Answer::Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_changes_with_the_minute_and_names_no_network() {
+        let at = Timestamp::from_seconds;
+        let guess = |seconds| Guess::new("session", Some("203.0.113.7"), at(seconds));
+        assert_eq!(guess(0), Guess { until: at(120), ..guess(59) });
+        assert_eq!(guess(61).window, "session/1");
+        let group = |host, seconds| Guess::new("session", Some(&format!("203.0.113.{host}")), at(seconds)).group;
+        let groups = |seconds| (0..200).map(|host| group(host, seconds)).collect::<Vec<_>>();
+        assert_ne!(groups(0), groups(60));
+        assert!(groups(0).iter().collect::<std::collections::BTreeSet<_>>().len() > 100);
+    }
+}

@@ -1,0 +1,14 @@
+//! The counter of questions to a vendor about ids that strangers can make up.
+
+use super::StorageError;
+use crate::guesses::Guess;
+use async_trait::async_trait;
+
+/// Counts these questions over all processes.
+#[async_trait]
+pub trait Guesses: Send + Sync {
+    /// Counts a question that is about to be asked, unless the group or all groups together have reached their limit.
+    async fn take(&self, guess: &Guess) -> Result<bool, StorageError>;
+    /// Corrects the count after the vendor's answer: a known id no longer counts, an unknown one counts in full.
+    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError>;
+}

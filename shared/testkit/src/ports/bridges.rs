@@ -1,0 +1,29 @@
+//! The Bridges of subscribers, in a [`World`].
+
+use super::storage;
+use crate::world::World;
+use async_trait::async_trait;
+use domain::{
+    Timestamp,
+    chat::{Bridge, SubscriberId},
+    ports::{Bridges, StorageError},
+};
+
+#[async_trait]
+impl Bridges for World {
+    async fn letters_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        let read = self.boundary("bridges.letters_due", |state| {
+            let is_due = |bridge: &Bridge| bridge.letter_due().is_some_and(|due| due <= until);
+            state.bridges.values().filter(|(it, _)| is_due(it)).map(|(it, _)| it.id().clone()).collect()
+        });
+        read.await.map_err(|_| storage("bridges.letters_due"))
+    }
+
+    async fn listed(&self) -> Result<Vec<SubscriberId>, StorageError> {
+        let read = self.boundary("bridges.listed", |state| {
+            let accepted = state.bridges.values().filter(|(bridge, _)| bridge.acceptance().is_some());
+            accepted.map(|(bridge, _)| bridge.id().clone()).collect()
+        });
+        read.await.map_err(|_| storage("bridges.listed"))
+    }
+}

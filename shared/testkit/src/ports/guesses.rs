@@ -1,0 +1,36 @@
+//! The counter of questions about ids that may be made up, in a [`World`].
+
+use super::storage;
+use crate::world::{State, World};
+use async_trait::async_trait;
+use domain::{
+    guesses::Guess,
+    ports::{Guesses, StorageError},
+};
+
+fn counted<'s>(state: &'s mut State, guess: &Guess) -> &'s mut u32 {
+    state.guesses.entry((guess.window.clone(), guess.group)).or_default()
+}
+
+#[async_trait]
+impl Guesses for World {
+    async fn take(&self, guess: &Guess) -> Result<bool, StorageError> {
+        let write = self.boundary("guesses.take", |state| {
+            let total: u32 =
+                state.guesses.iter().filter(|((window, _), _)| *window == guess.window).map(|(_, n)| n).sum();
+            let of_group = counted(state, guess);
+            let is_left = total < Guess::MOST && *of_group < Guess::MOST_OF_GROUP;
+            *of_group += if is_left { Guess::OPEN } else { 0 };
+            is_left
+        });
+        write.await.map_err(|_| storage("guesses.take"))
+    }
+
+    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError> {
+        let write = self.boundary("guesses.settle", |state| {
+            let of_group = counted(state, guess);
+            *of_group = of_group.saturating_sub(Guess::OPEN) + if known { 0 } else { Guess::UNKNOWN };
+        });
+        write.await.map_err(|_| storage("guesses.settle"))
+    }
+}
