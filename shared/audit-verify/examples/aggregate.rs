@@ -1,4 +1,4 @@
-//! How long a report over a million records takes: `cargo run --release -p audit-verify --example aggregate`.
+//! Measures a report over a million records: `cargo run --release -p audit-verify --example aggregate`.
 
 #![allow(clippy::print_stdout, reason = "it is run to be read")]
 

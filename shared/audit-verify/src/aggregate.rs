@@ -1,7 +1,7 @@
-//! Sums the log up into a [`Report`].
+//! Aggregates the log into a [`Report`].
 //!
-//! Records are taken in sale by sale and forgotten: memory grows with the number of days, tiers and steps, never
-//! with the number of records.
+//! Records are read sale by sale and not kept: memory grows with the number of days, tiers and steps, never with the
+//! number of records.
 
 use crate::{
     histogram::Histogram,
@@ -14,13 +14,13 @@ use domain::{Tier, money::PaymentChange, tier};
 use serde::Deserialize;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// Different error texts that are counted one by one; more are counted together.
+/// The most distinct error texts that are counted separately; further ones are counted together.
 const MAX_ERRORS: usize = 1000;
 
-/// Errors that a report names.
+/// The most errors that a report lists.
 const TOP_ERRORS: usize = 20;
 
-/// A record as far as a report needs it.
+/// The fields of a record that a report needs.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -51,7 +51,7 @@ struct Line<'a> {
     details: Option<Details<'a>>,
 }
 
-/// What a record tells of an order.
+/// The details of a record about an order.
 #[derive(Deserialize)]
 struct Details<'a> {
     #[serde(borrow)]
@@ -64,43 +64,43 @@ impl Line<'_> {
         self.timestamp.get(..10).unwrap_or(&self.timestamp).to_owned()
     }
 
-    /// Its amount, where that is in the currency of all prices: other money cannot be added to it.
+    /// Its amount, if that is in the currency of all prices: amounts in other currencies cannot be added to it.
     fn cents(&self) -> Option<i64> {
         self.amount_total.filter(|_| self.currency.as_deref() == Some(tier::CURRENCY))
     }
 
-    /// Whether a human ordered it: neither double work nor a machine's time.
+    /// Whether an operator ordered it: then it counts neither as double work nor as processing time.
     fn is_by_operator(&self) -> bool {
         self.details.as_ref().and_then(|details| details.ordered_by.as_deref()) == Some("operator")
     }
 }
 
-/// What one sale's records say about its money.
+/// The money of one sale, from its records.
 #[derive(Default)]
 struct Account {
     tier: Option<Tier>,
     /// Its first verdict.
     delivered: Option<Moment>,
-    /// When the money went back, and how much of it, where the record tells.
+    /// When the money went back, and the amount if it is recorded.
     refunded: Option<(Moment, Option<i64>)>,
-    /// What was charged, where that is not the tier's price.
+    /// The amount charged, if it differs from the tier's price.
     charged: Option<i64>,
-    /// How many verdicts are called the first one, without those that an operator ordered or wrote.
+    /// The number of verdicts that are recorded as the first one, without those that an operator ordered or wrote.
     verdicts: u32,
-    /// Whether a further one came in the report's time.
+    /// Whether a further one was made in the report's period.
     is_twice: bool,
     failed: bool,
 }
 
-/// When something happened.
+/// The time of an event.
 struct Moment {
     /// The day (UTC).
     day: String,
-    /// Whether it is in the report's time.
+    /// Whether it is in the report's period.
     counts: bool,
 }
 
-/// Money of a day and a tier.
+/// The money of a day and a tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Money {
     sold: u64,
@@ -109,7 +109,7 @@ struct Money {
     refunded_cents: i64,
 }
 
-/// Takes records in.
+/// Aggregates records.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregate {
     period: Period,
@@ -134,20 +134,20 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Counts the records of this time only. A sale is taken in whole all the same: what is refunded in one month was
-    /// mostly sold in another.
+    /// Counts only the records of this period. A sale is still read whole, because a sale that is refunded in one month
+    /// was often sold in another.
     #[must_use]
     pub fn over(period: Period) -> Self {
         Self { period, ..Self::default() }
     }
 
-    /// Takes in all records of one sale, in their order. A line that cannot be read is counted and passed over.
+    /// Adds all records of one sale, in their order. A line that cannot be read is counted and skipped.
     pub fn add_sale<'a>(&mut self, lines: impl IntoIterator<Item = &'a [u8]>) {
         let mut account = Account::default();
         let before = self.records;
         for line in lines {
             match serde_json::from_slice::<Line<'_>>(line) {
-                // The smoke test's sales are nobody's: no revenue, no latency that a customer met.
+                // Smoke tests' sales are left out: they have no revenue, and no customer waited.
                 Ok(line) if line.smoke => {}
                 Ok(line) => {
                     let counts = self.period.holds(&line.timestamp);
@@ -157,7 +157,7 @@ impl Aggregate {
                         self.count(&line, &account);
                     }
                 }
-                // Nobody can say of which time it is.
+                // Its time is unknown, so it counts in every period.
                 Err(_) => {
                     self.records += 1;
                     self.unreadable += 1;
@@ -168,8 +168,8 @@ impl Aggregate {
         self.settle(account);
     }
 
-    /// Takes in the records of a purchase in USDC, or those of the toll function: what was sold to agents is no sale of a
-    /// tier. The checks of its answers count with all others.
+    /// Adds the records of a purchase in USDC, or those of the toll function: agents' purchases are not sales of a
+    /// tier. The checks of their answers count with all others.
     pub fn add_payments<'a>(&mut self, lines: impl IntoIterator<Item = &'a [u8]>) {
         for line in lines {
             match self.payments.add(line, &self.period) {
@@ -183,7 +183,7 @@ impl Aggregate {
         }
     }
 
-    /// A run of the content filter or of the crosscheck. Functions record more that no report is about.
+    /// Adds a run of the content filter or of the crosscheck. Other records of functions are in no report.
     fn add_check(&mut self, line: &[u8]) {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return };
         if self.period.holds(&line.timestamp) {
@@ -192,13 +192,13 @@ impl Aggregate {
         }
     }
 
-    /// Sales so far.
+    /// The number of sales so far.
     #[must_use]
     pub const fn sales(&self) -> u64 {
         self.sales
     }
 
-    /// Records so far.
+    /// The number of records so far.
     #[must_use]
     pub const fn records(&self) -> u64 {
         self.records
@@ -255,8 +255,8 @@ impl Aggregate {
         }
     }
 
-    /// A sale counts once, with what was charged for it, on the day of its first verdict; a refund takes back what it
-    /// gave back on the day of the refund.
+    /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
+    /// the refund.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
         let refund = account.refunded.filter(|(at, _)| at.counts);
@@ -335,7 +335,7 @@ impl Aggregate {
 }
 
 impl Account {
-    /// Notes what a record says about the sale's money. `counts` tells whether it is in the report's time.
+    /// Notes the money in a record. `counts` is whether the record is in the report's period.
     fn note(&mut self, line: &Line<'_>, counts: bool) {
         self.tier = line.tier.or(self.tier);
         match &*line.event {

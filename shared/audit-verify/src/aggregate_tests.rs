@@ -6,7 +6,8 @@ use crate::{
 };
 use audit::{Body, Record, RefundStep, Source, Status, TollStatus, chain};
 use domain::{
-    Sale, SessionId, Tier, Timestamp,
+    CallerIdentity, Sale, SessionId, Tier, Timestamp,
+    audit_trail::Audited,
     money::{PaymentChange, PaymentId},
     toll::{Offer, Paid, Purchase, purchase_id},
 };
@@ -28,7 +29,7 @@ impl RecordedSale {
         Self(Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)).with("tier", tier))
     }
 
-    /// An event that ended so long after it began.
+    /// An event that ended this long after it began.
     fn event(mut self, day: i64, latency: i64, source: Source, status: Status, detail: Option<&str>) -> Self {
         let begun = day * DAY;
         chain::append(&mut self.0, &Record::pipeline(at(begun + latency), at(begun), source, status, detail));
@@ -53,7 +54,10 @@ impl RecordedSale {
     fn refund(self, day: i64, step: RefundStep) -> Self {
         let (amount_total, currency) = (Some(500), Some("cad".to_owned()));
         let (by, reason) = ("policy".to_owned(), "late".to_owned());
-        self.body(day, Body::Refund { step, by, reason, amount_total, currency, error: None })
+        // Earlier records have no identity, and count all the same.
+        let arn = "arn:aws:iam::123456789012:user/dana";
+        let identity = (step == RefundStep::Confirmed).then(|| CallerIdentity::parse(arn).unwrap());
+        self.body(day, Body::Refund { step, by, reason, identity, amount_total, currency, error: None })
     }
 
     fn change(self, day: i64, change: PaymentChange) -> Self {
@@ -118,7 +122,7 @@ fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
     assert_eq!((found.revenue.len(), found.without_verdict, found.refunds_without_verdict), (0, 1, 1));
 }
 
-/// A sale of the 16th that is refunded on the 17th: each on its own day, whatever the report is about.
+/// A sale on the 16th that is refunded on the 17th: each counts on its own day, in any period.
 #[test]
 fn each_record_counts_in_the_time_of_its_own() {
     let over = |since: &str, until: &str| {
@@ -253,13 +257,13 @@ fn double_work_and_slow_verdicts_are_told() {
     assert_eq!((found.processed_twice, found.slow_verdicts), (1, 1));
 }
 
-/// A payment's record as the toll writes it.
+/// A payment's record, as the toll writes it.
 fn toll_line(day: i64, status: TollStatus, offer: Offer) -> Vec<u8> {
     let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
     let id = purchase_id(&"a".repeat(64)).unwrap();
     let mut purchase = Purchase::new(id, offer, "f".to_owned(), "h".to_owned(), paid, at(day * DAY));
-    chain::append_toll(&mut purchase, &Record::toll(at(day * DAY + 2_000), at(day * DAY), status, "why"));
-    purchase.outbox()[0].line.clone().into_bytes()
+    chain::append_to(&mut purchase, &Record::toll(at(day * DAY + 2_000), at(day * DAY), status, "why"));
+    purchase.trail().outbox()[0].line.clone().into_bytes()
 }
 
 #[test]
@@ -272,7 +276,7 @@ fn payments_in_usdc_are_counted_by_their_status_and_are_no_sales() {
         toll_line(0, TollStatus::Replay, Offer::Query),
         toll_line(0, TollStatus::RagFail, Offer::Query),
         toll_line(0, TollStatus::RpcUnreachable, Offer::Query),
-        // As the function's own stream has it.
+        // Written like a record of the function's own stream.
         json!({ "timestamp": at(0).to_iso(), "function": "toll", "event": "payment_not_taken", "details": {
             "tx_hash": null, "endpoint": "/query", "query_hash": "h", "amount_usdc": 0.05, "latency_ms": 3,
             "status": "PAYMENT_REJECTED", "source": "oracle_toll", "error_detail": "why" } })

@@ -1,4 +1,4 @@
-//! Finds what somebody did to the digests, and what the digests show of the log.
+//! Verifies the chain of digests, and compares the log with it.
 
 use crate::{
     finding::{Damage, Finding, worst},
@@ -13,18 +13,19 @@ use std::{
     time::Duration,
 };
 
-/// What is in the log for longer than this must be in a digest: they are made hourly. A digest that is stored and not
-/// yet signed, or signed and not yet noted, is at work for no longer: where a run has died, the next one ends it.
+/// An object that has been in the log for longer must be in a digest, because digests are made hourly. A digest that is
+/// stored but not yet signed, or signed but not yet saved as the head, is in work for no longer than this: after a
+/// crash the next run completes it.
 pub const DIGESTED_WITHIN: Duration = Duration::from_secs(2 * 3600);
 
-/// Whether a signature (base64) fits the document's bytes, by a key that is trusted.
+/// Whether a signature (base64) of the document's bytes is valid for a trusted key.
 pub type IsSigned<'a> = dyn Fn(&[u8], &str) -> bool + Send + Sync + 'a;
 
-/// What was said of a key in the digests.
+/// The hash of a key in the digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Once(Option<String>),
-    /// Twice, and not the same: somebody wrote a second object under the key.
+    /// Two different hashes: a second object was written under the key.
     Differently,
 }
 
@@ -32,7 +33,7 @@ enum Said {
 #[derive(Clone, Debug, Default)]
 pub struct Digested(HashMap<String, DigestedStream>);
 
-/// What digests say of one stream's objects, by key.
+/// The digests' entries for one stream's objects, by key.
 #[derive(Clone, Debug, Default)]
 pub struct DigestedStream(BTreeMap<String, Said>);
 
@@ -51,12 +52,12 @@ impl Digested {
         }
     }
 
-    /// What is said of a stream, which is then no longer in here.
+    /// Removes and returns the entries of a stream.
     pub fn take(&mut self, stream: &str) -> DigestedStream {
         self.0.remove(stream).unwrap_or_default()
     }
 
-    /// The streams that nobody has taken.
+    /// The streams that have not been taken.
     #[must_use]
     pub fn streams(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
@@ -64,9 +65,9 @@ impl Digested {
 }
 
 impl DigestedStream {
-    /// The first object of a stream that is not what the digests say, or else the first that is in none. `objects` are
-    /// all of the stream, in the order of their keys; `is_late` says of a key whether its object is in the log for longer
-    /// than [`DIGESTED_WITHIN`].
+    /// The first object of a stream that differs from the digests, or else the first that is in no digest. `objects`
+    /// are all objects of the stream, ordered by key; `is_late` is whether a key's object has been in the log for
+    /// longer than [`DIGESTED_WITHIN`].
     #[must_use]
     pub fn compare(&self, objects: &[Object], is_late: impl Fn(&str) -> bool) -> Option<Finding> {
         let there: BTreeMap<&str, &[u8]> =
@@ -87,7 +88,7 @@ impl DigestedStream {
         }))
     }
 
-    /// The keys of a stream's objects that are in no digest and, as `is_late` says, ought to be.
+    /// The keys of a stream's objects that are in no digest and, by `is_late`, should be.
     #[must_use]
     pub fn undigested(&self, objects: &[Object], is_late: impl Fn(&str) -> bool) -> Vec<String> {
         let keys = objects.iter().map(|(key, _)| key);
@@ -95,43 +96,43 @@ impl DigestedStream {
     }
 }
 
-/// What the verification of the digests found.
+/// The result of verifying the digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DigestReport {
     /// Digests that were read.
     pub documents: u64,
-    /// Objects that they name.
+    /// Objects in these digests.
     pub entries: u64,
-    /// The last of them.
+    /// The number of the last one.
     pub last: Option<u64>,
-    /// When that was made.
+    /// When the last one was made.
     pub made_at: Option<String>,
-    /// The first bad one.
+    /// The first bad digest.
     pub findings: Vec<Finding>,
 }
 
-/// Reads digests one after the other, in the order of their numbers.
+/// Verifies digests one by one, ordered by number.
 pub struct DigestChain<'a> {
     is_signed: &'a IsSigned<'a>,
     log: String,
     since: String,
     now: Timestamp,
-    /// The number that comes next, and the hash that it must name: unknown for a reading that does not begin with
-    /// the first.
+    /// The next number, and the hash that it must name, which is unknown if the verification does not begin with the
+    /// first digest.
     next: u64,
     previous: Option<String>,
     head: Option<Head>,
-    /// Numbers and hashes of digests that alerts have named.
+    /// The numbers and hashes of digests that alerts have announced.
     announced: Vec<(u64, String)>,
-    /// The last one, with whether it is signed.
+    /// The number of the last digest, and whether it is signed.
     last: Option<(u64, bool)>,
     digested: Digested,
     report: DigestReport,
 }
 
 impl<'a> DigestChain<'a> {
-    /// Begins with the first digest. `log` is the bucket that they must speak of, `head` the last digest as it was
-    /// kept elsewhere.
+    /// Begins with the first digest. `log` is the bucket that the digests must be about; `head` is the last digest, as
+    /// saved in the table.
     #[must_use]
     pub fn new(log: &str, head: Option<Head>, now: Timestamp, is_signed: &'a IsSigned<'a>) -> Self {
         Self {
@@ -149,7 +150,7 @@ impl<'a> DigestChain<'a> {
         }
     }
 
-    /// Begins with a later one, whose past is believed, and takes in only keys that come after `since`.
+    /// Begins with a later digest, whose predecessors are trusted, and reads only keys after `since`.
     #[must_use]
     pub fn since(mut self, first: u64, since: &str) -> Self {
         self.next = first;
@@ -158,25 +159,25 @@ impl<'a> DigestChain<'a> {
         self
     }
 
-    /// Compares with digests that alerts have named: the number and the hash of each.
+    /// Compares with the digests that alerts have announced: the number and the hash of each.
     #[must_use]
     pub fn announced(mut self, announced: Vec<(u64, String)>) -> Self {
         self.announced = announced;
         self
     }
 
-    /// The number of the digest that is wanted next.
+    /// The number of the next digest.
     #[must_use]
     pub const fn wanted(&self) -> u64 {
         self.next
     }
 
-    /// Takes the next digest in; `false` once one was bad: what comes after it proves nothing.
+    /// Adds the next digest; `false` after a bad one, because the digests after it prove nothing.
     pub fn add(&mut self, document: &[u8], signature: Option<&[u8]>) -> bool {
         if !self.report.findings.is_empty() {
             return false;
         }
-        // One that is not signed proves nothing yet, and nothing can follow it.
+        // An unsigned digest proves nothing yet, and no digest can follow it.
         if let Some((sequence, false)) = self.last {
             self.found(document_key(sequence), Damage::Unsigned);
             return false;
@@ -236,7 +237,7 @@ impl<'a> DigestChain<'a> {
         self.report.findings.push(Finding { key, damage });
     }
 
-    /// Ends the reading. `later` is the number of a digest after a gap, if there is one.
+    /// Ends the verification. `later` is the number of a digest after a gap, if there is one.
     #[must_use]
     pub fn end(mut self, later: Option<u64>) -> (DigestReport, Digested) {
         if self.report.findings.is_empty() {
@@ -247,7 +248,7 @@ impl<'a> DigestChain<'a> {
             } else if head > last || self.announced.iter().any(|(announced, _)| *announced > last) {
                 self.found(document_key(self.next), Damage::Truncated);
             } else if last > head && !self.is_at_work(last, head) {
-                // Signed, and not noted: the stored head was set back.
+                // Signed, but not the saved head: the saved head was reset.
                 self.found(document_key(head + 1), Damage::Unnoted);
             } else if !self.is_recent() {
                 self.found(document_key(self.next), Damage::Overdue);
@@ -261,13 +262,14 @@ impl<'a> DigestChain<'a> {
             && self.report.made_at.as_deref().is_some_and(|made_at| is_within(made_at, self.now, DIGESTED_WITHIN))
     }
 
-    /// Digests are made hourly, empty ones too. One that was never made shows in the objects that are in none.
+    /// Whether the last digest is recent: digests are made hourly, even empty ones. A digest that was never made also
+    /// shows as objects that are in no digest.
     fn is_recent(&self) -> bool {
         self.report.made_at.as_deref().is_none_or(|made_at| is_within(made_at, self.now, DIGESTED_WITHIN))
     }
 }
 
-/// Whether a moment is no longer ago than this. Times as [`Timestamp::to_iso`] writes them compare as texts.
+/// Whether a moment is within this time before `now`. Times in the form of [`Timestamp::to_iso`] compare as texts.
 fn is_within(moment: &str, now: Timestamp, longest: Duration) -> bool {
     let millis = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
     moment >= Timestamp::from_millis(now.as_millis().saturating_sub(millis)).to_iso().as_str()

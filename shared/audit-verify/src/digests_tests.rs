@@ -1,4 +1,4 @@
-//! Digests, and every kind of damage to them and to the log they speak of.
+//! Every kind of damage to the digests and to the log.
 
 use crate::{
     digests::{DigestChain, Digested},
@@ -15,7 +15,7 @@ fn at(hours: i64) -> Timestamp {
     Timestamp::from_millis(NOW - hours * HOUR)
 }
 
-/// The test's signature: any holder of the secret can make it.
+/// The test's signature, which any holder of the secret can make.
 fn sign(document: &str, secret: &str) -> String {
     sha256(format!("{secret}{document}").as_bytes())
 }
@@ -26,7 +26,7 @@ fn is_signed_by_us(document: &[u8], signature: &str) -> bool {
 
 type Stored = (String, Option<String>);
 
-/// The log, its digests (one object each, an hour apart, the last one now), and the head.
+/// The log, its digests (one object each, an hour apart, the last one made now), and the head.
 struct Kept {
     log: Vec<Object>,
     digests: Vec<Stored>,
@@ -68,7 +68,7 @@ fn chain(kept: &Kept, later: Option<u64>) -> (Vec<Finding>, Digested) {
 /// The first finding in the digests, and in the log.
 type Both = (Option<(String, Damage)>, Option<(String, Damage)>);
 
-/// What is found in the digests first, and in the log.
+/// The first finding in the digests, and the first in the log.
 fn found(kept: &Kept) -> Both {
     let (findings, mut digested) = chain(kept, None);
     let stream = digested.take("2026-04-16/session/cs_test_1");
@@ -103,7 +103,7 @@ fn the_log_is_what_was_digested() {
         kept.log[1].1 = std::mem::replace(&mut kept.log[2].1, bytes);
     });
     assert_eq!(swapped, only(Damage::Edited, 2));
-    // Announced, and gone before anybody could read it; and the place taken by a second object.
+    // An object that was announced and deleted before it was read; and a second object under the same key.
     let gone = damaged(|kept| append(kept, vec![Entry::of(&key(6), None)], at(0), "ours"));
     assert_eq!(gone, only(Damage::Truncated, 6));
     let twice = damaged(|kept| append(kept, vec![Entry::of(&key(4), Some(b"other"))], at(0), "ours"));
@@ -138,10 +138,11 @@ fn the_digests_are_what_was_signed() {
     assert_eq!(first(&|kept| kept.digests[2].1 = None), finding(3, Damage::Unsigned));
     assert_eq!(first(&|kept| kept.digests[2].1 = Some("{}".into())), finding(3, Damage::Unreadable));
     assert_eq!(first(&|kept| kept.digests.swap(1, 2)), finding(2, Damage::Reordered));
-    // The signature of another document under this one's name.
+    // The signature of another document, stored under this one's name.
     let moved = |kept: &mut Kept| kept.digests[3].1 = kept.digests[4].1.clone();
     assert_eq!(first(&moved), finding(4, Damage::Edited));
-    // The last ones gone, with and without the objects that they name: the head, kept elsewhere, counts them.
+    // The last ones are deleted, with and without the objects that they name: the head, stored elsewhere, has their
+    // number.
     assert_eq!(first(&|kept| drop(kept.digests.pop())), finding(5, Damage::Truncated));
     let both = |kept: &mut Kept| {
         kept.digests.truncate(3);
@@ -149,7 +150,7 @@ fn the_digests_are_what_was_signed() {
     };
     assert_eq!(first(&both), finding(4, Damage::Truncated));
     assert_eq!(first(&|kept| kept.digests.clear()), finding(1, Damage::Truncated));
-    // A gap shows by what comes after it.
+    // A later digest reveals a gap.
     let mut gap = kept(5);
     gap.digests.truncate(2);
     assert_eq!(chain(&gap, Some(4)).0[0].key, document_key(3));
@@ -158,7 +159,7 @@ fn the_digests_are_what_was_signed() {
 
 #[test]
 fn a_second_history_is_seen_even_where_it_is_signed() {
-    // Somebody who can use the key writes the last two anew, the head as well: the others do not fit.
+    // A holder of the key rewrites the last two and the head: the others do not match.
     let forked = damaged(|kept| {
         let (before, _) = (kept.digests[1].0.clone(), kept.digests.truncate(3));
         kept.head = Some(Head {
@@ -170,7 +171,7 @@ fn a_second_history_is_seen_even_where_it_is_signed() {
         append(kept, Vec::new(), at(0), "ours");
     });
     assert_eq!(forked.0, Some((document_key(4), Damage::Forked)));
-    // And the same without the head.
+    // The same without the head.
     let unknown = damaged(|kept| {
         let head = kept.head.clone();
         kept.digests.truncate(4);
@@ -184,7 +185,7 @@ fn a_second_history_is_seen_even_where_it_is_signed() {
         kept.head = head;
     });
     assert_eq!(unknown.0, Some((document_key(5), Damage::Forked)));
-    // A signature by another key does not verify.
+    // A signature by another key is invalid.
     let stranger = damaged(|kept| append(kept, Vec::new(), at(0), "theirs"));
     assert_eq!(stranger.0, Some((document_key(6), Damage::Edited)));
     // Digests of another log.
@@ -219,7 +220,7 @@ fn a_head_that_was_set_back_is_seen_and_one_at_work_is_not() {
     assert_eq!(unsigned, (None, None), "what is not signed yet says nothing of the log");
 }
 
-/// A run that died is followed by the next one an hour later: until then nothing is wrong, and then it is.
+/// The run after a crash comes an hour later: until then nothing is reported, afterwards it is.
 #[test]
 fn what_a_dead_run_left_is_at_work_until_the_next_one_is_overdue() {
     let found = |minutes: i64, is_signed: bool| {
@@ -255,7 +256,7 @@ fn what_is_not_digested_yet_and_what_nobody_owns_hide_no_damage() {
     assert_eq!((first_of(edited(2), None), first_of(None, None)), (edited(2), None));
 }
 
-/// A record that came before the damage and is in no digest does not stand for it.
+/// An earlier record that is in no digest does not hide the damage.
 #[test]
 fn damage_behind_what_is_in_no_digest_is_named() {
     let both = damaged(|kept| {

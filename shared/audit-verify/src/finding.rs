@@ -1,44 +1,44 @@
-//! What can be wrong with a record, and which of several findings is reported.
+//! The kinds of damage to a record, and which of several findings is reported.
 
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with a record.
+/// The damage to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Damage {
-    /// It is no line of the log's format.
+    /// It is not a line of the log's format.
     Unreadable,
-    /// Its key is not one that the log makes, or the sale's stream was opened on another day.
+    /// The log does not make such a key, or the sale's stream was opened on another day.
     Foreign,
-    /// It says that it belongs to another stream.
+    /// Its content names another stream.
     Moved,
-    /// It has another number than its key.
+    /// Its number differs from that in its key.
     Reordered,
-    /// It is not there, though later ones are.
+    /// It is missing, and later records exist.
     Deleted,
-    /// It is not there, nor is any after it, though the sale counts it.
+    /// It and all later ones are missing, though the sale counts it.
     Truncated,
-    /// It is not what the next record, or the sale, says that it was.
+    /// It does not match the hash in the next record or in the sale.
     Edited,
-    /// It and the record before it do not fit, and nothing is left to tell which of them was changed.
+    /// It and the record before it do not match, and nothing shows which of them was changed.
     Unlinked,
     /// It has the place of another record: its number comes twice, the sale holds another one for this place, or
     /// counts none.
     Forked,
-    /// Its stream is one that the table knows nothing of: neither a sale nor a function's note names it.
+    /// The table has neither a sale nor a function's note for its stream.
     Orphaned,
-    /// It is in no digest, though it is old enough to be in one.
+    /// It is in no digest, though it is old enough to be.
     Undigested,
     /// It is a digest without a signature.
     Unsigned,
-    /// It is a digest that was signed and that the head, which is kept elsewhere, does not know: that was set back.
+    /// It is a signed digest that the head, which is stored elsewhere, does not count: the head was reset.
     Unnoted,
-    /// It is a digest that ought to have been made by now.
+    /// A digest that is overdue.
     Overdue,
 }
 
 impl Damage {
-    /// What is wrong, for people.
+    /// The damage in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,14 +63,14 @@ impl Damage {
 /// The first bad record of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// The record's key; of a missing one, the key that it would have.
+    /// The record's key; for a missing record, the key that it would have.
     pub key: String,
-    /// What is wrong.
+    /// The damage.
     pub damage: Damage,
 }
 
-/// Which of one stream's findings is reported: damage before a stream that nobody owns, and that before what is in no
-/// digest, for neither may hide damage; then what comes first, and of one record what was found first.
+/// The finding that is reported for a stream: damage comes before an orphaned stream, and that before an undigested
+/// object, because neither may hide damage. Then the earliest record comes first, and for one record the first finding.
 #[must_use]
 pub fn worst(findings: impl IntoIterator<Item = Finding>) -> Option<Finding> {
     let weight = |finding: &Finding| match finding.damage {

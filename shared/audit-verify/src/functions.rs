@@ -1,4 +1,4 @@
-//! Verifies the streams of scheduled functions: one chain over all days, whose numbers begin anew each day.
+//! Verifies the streams of scheduled functions: one chain over all days, with numbers that restart each day.
 
 use crate::{
     link::previous_of,
@@ -7,17 +7,17 @@ use crate::{
 use audit::digest::sha256;
 use std::collections::BTreeMap;
 
-/// The objects of one function's stream: what lies under each day's prefix (`{day}/function/{name}`), in order.
+/// The objects of one function's stream by day prefix (`{day}/function/{name}`), in order.
 pub type Days = BTreeMap<String, Vec<Object>>;
 
-/// Verifies one function's stream. `is_whole` says that `days` begins with the first day there ever was; without
-/// `known` the end is compared with nothing, and a stream without damage is one that nobody owns.
+/// Verifies one function's stream. `is_whole` is whether `days` begins with the stream's first day. Without `known` the
+/// end cannot be compared, and a stream without damage counts as orphaned.
 ///
 /// # Errors
 /// The [`Finding`] of the first bad record.
 pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: bool) -> Result<(), Finding> {
     let mut days = days.clone();
-    // A record that waits in the note is as good as published; it may be of an earlier day than the last.
+    // A record that waits in the note counts as published; it may belong to an earlier day than the last.
     for entry in known.iter().flat_map(|known| &known.waiting) {
         let bytes = format!("{}\n", entry.line).into_bytes();
         let stream = crate::stream::stream_of(&entry.key);
@@ -41,7 +41,7 @@ pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: boo
         {
             return Err(Finding { key: key.clone(), damage: Damage::Forked });
         }
-        // Only the first record of a day speaks of the day before.
+        // Only the first record of a day names the hash of the day before.
         let first = streams.get(index + 1).and_then(|(_, objects)| objects.first());
         let first = first.filter(|(key, _)| Place::parse(key).is_some_and(|place| place.seq == 1));
         let after = first.and_then(|(_, bytes)| previous_of(bytes));
@@ -50,7 +50,7 @@ pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: boo
         before = verify_part(stream, objects, around)?.or(before);
     }
     match days.values().flatten().next() {
-        // A function notes its head before it publishes anything, and its note is never removed.
+        // A function saves its head before it publishes anything, and its note is never removed.
         Some((key, _)) if known.is_none() => Err(Finding { key: key.clone(), damage: Damage::Orphaned }),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Streams of functions, over days, and every kind of damage to them.
+//! Streams of functions over several days, with every kind of damage.
 
 use crate::{
     functions::{Days, verify_days},
@@ -50,7 +50,7 @@ fn key(day: &str, seq: u64) -> String {
     chain::key(day, &format!("function/{NAME}"), seq)
 }
 
-/// What is found with the function's note, and without it apart from there being none.
+/// The findings with the function's note, and without it (except for the missing note itself).
 fn damaged(damage: impl Fn(&mut Days)) -> [Option<(String, Damage)>; 2] {
     let world = world();
     let mut days = days(&world);
@@ -88,7 +88,7 @@ fn every_damage_is_named() {
     assert_eq!(damaged(|days| drop(days.pop_first())), both("2026-04-17", 1, Damage::Edited));
     let whole_day = |days: &mut Days| drop(days.remove(&format!("2026-04-17/function/{NAME}")));
     assert_eq!(damaged(whole_day), both("2026-04-16", 4, Damage::Truncated));
-    // The end shows only by the note.
+    // Only the note reveals a missing end.
     assert_eq!(damaged(|days| drop(of_day(days, 2).pop())), [Some((key("2026-04-18", 3), Damage::Truncated)), None]);
     assert_eq!(damaged(|days| drop(days.pop_last())), [Some((key("2026-04-18", 1), Damage::Truncated)), None]);
     assert_eq!(damaged(|days| edit(&mut of_day(days, 2)[2])), [Some((key("2026-04-18", 3), Damage::Edited)), None]);

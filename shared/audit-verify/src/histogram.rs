@@ -1,18 +1,18 @@
 //! Quantiles in constant memory, with a bounded relative error.
 //!
-//! Bucket i counts the values in (γ^(i-1), γ^i] with γ = (1 + a) / (1 - a), and answers 2γ^i / (γ + 1) for all of
-//! them: no value of the bucket is further from that than the share a of itself. Zero has a bucket of its own.
+//! Bucket i counts the values in (γ^(i-1), γ^i] with γ = (1 + a) / (1 - a), and returns 2γ^i / (γ + 1) for all of them:
+//! this differs from each value in the bucket by at most the share a of that value. Zero has a bucket of its own.
 
-/// The relative error a: one in a hundred.
+/// The relative error a: 0.01.
 pub const RELATIVE_ERROR: f64 = 0.01;
 
 const GAMMA: f64 = (1.0 + RELATIVE_ERROR) / (1.0 - RELATIVE_ERROR);
 
-/// Counts of values. At most 2,220 buckets, however many values there are.
+/// Counts of values, in at most 2,220 buckets for any number of values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     zeros: u64,
-    /// Bucket i at place i: 1 is in bucket 0.
+    /// Bucket i at index i: the value 1 is in bucket 0.
     buckets: Vec<u64>,
     count: u64,
     greatest: u64,
@@ -42,7 +42,7 @@ impl Histogram {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
@@ -54,8 +54,8 @@ impl Histogram {
         self.greatest
     }
 
-    /// The smallest value that at least `per_cent` (1 to 100) of all values do not exceed, up to the relative error
-    /// and the rounding to a whole number; nothing without values.
+    /// The smallest value that at least `per_cent` (1 to 100) of all values do not exceed, up to the relative error and
+    /// the rounding to a whole number; `None` without values.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,
@@ -122,7 +122,7 @@ mod tests {
             let rank = (values.len() * per_cent as usize).div_ceil(100).max(1);
             let exact = values[rank - 1] as f64;
             let estimate = histogram.quantile(per_cent).unwrap() as f64;
-            // Half a unit is the rounding; the millionth is that of the logarithm.
+            // Half a unit is for the rounding; the millionth is for the logarithm.
             let allowed = exact * (RELATIVE_ERROR + 1e-6) + 0.5;
             prop_assert!((estimate - exact).abs() <= allowed, "{estimate} for {exact}");
         }

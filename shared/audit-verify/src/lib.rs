@@ -1,7 +1,7 @@
-//! Reads the audit log back: verifies its chains and signed digests, and counts what it says.
+//! Reads the audit log: verifies its chains and signed digests, and aggregates its records.
 //!
-//! Only what reads the log uses this crate: `oracle` (with `operations`) and `audit-digest`, which writes the digests.
-//! Everything that writes records uses `audit` alone.
+//! Only the log's readers use this crate: `oracle` (with `operations`) and `audit-digest`, which writes the digests.
+//! Code that writes records uses `audit` alone.
 
 pub mod aggregate;
 pub mod digests;

@@ -1,8 +1,8 @@
-//! The part of a record that chains it to the one before.
+//! The part of a record that links it to the record before it.
 
 use serde::Deserialize;
 
-/// The fields of a line that hold the chain together.
+/// The fields of a line that form the chain.
 #[derive(Deserialize)]
 pub(crate) struct Link {
     pub(crate) session_id: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Link {
     pub(crate) prev: String,
 }
 
-/// The hash that a record names as that of the one before it.
+/// The hash of the previous record, as a record names it.
 pub(crate) fn previous_of(line: &[u8]) -> Option<String> {
     Some(serde_json::from_slice::<Link>(line).ok()?.prev)
 }

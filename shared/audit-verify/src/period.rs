@@ -1,8 +1,9 @@
-//! The time that a report is about.
+//! The period of a report.
 
 use domain::Timestamp;
 
-/// From a moment on, and until before another; without one of them from the first record, or to the last.
+/// The time from `since` on and before `until`. Without `since` it begins with the first record; without `until` it
+/// ends with the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Period {
     since: Option<Timestamp>,
@@ -10,13 +11,13 @@ pub struct Period {
 }
 
 impl Period {
-    /// From `since` on and before `until`.
+    /// The period from `since` on and before `until`.
     #[must_use]
     pub const fn new(since: Option<Timestamp>, until: Option<Timestamp>) -> Self {
         Self { since, until }
     }
 
-    /// A month (UTC), such as 2026-11.
+    /// A month (UTC) in the form 2026-11.
     #[must_use]
     pub fn month(text: &str) -> Option<Self> {
         let (year, month) = text.split_once('-')?;
@@ -38,7 +39,7 @@ impl Period {
         self.until
     }
 
-    /// Whether it holds the moment of a record's timestamp.
+    /// Whether it contains the time of a record.
     #[must_use]
     pub fn holds(&self, timestamp: &str) -> bool {
         if self.since.is_none() && self.until.is_none() {
@@ -48,8 +49,8 @@ impl Period {
             .is_some_and(|at| self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until))
     }
 
-    /// Whether a stream that was opened on this day (UTC) and written last at this moment may have a record in it: none
-    /// of its records is older than the day, and none was made after it was written.
+    /// Whether a stream that was opened on this day (UTC) and last written at this moment may have a record in the
+    /// period: no record is older than the day or newer than the last write.
     #[must_use]
     pub fn may_hold(&self, opened: &str, written: Timestamp) -> bool {
         self.since.is_none_or(|since| written >= since)

@@ -1,60 +1,61 @@
-//! How far the log is compared again with what its digests said of it: some of it every hour, and again from the first
-//! digest when the last one was reached. Plain data; `audit-digest` does the reading.
+//! The progress of comparing the log with its digests again: some objects every hour, restarting with the first digest
+//! after the last one. Plain data; `audit-digest` does the reading.
 
 use crate::stream::stream_of;
 use domain::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// So many bad records are remembered by their keys.
+/// The most bad records that are remembered by key.
 const MOST_KNOWN: usize = 100;
 
-/// What is remembered of the comparison.
+/// The saved state of the comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recheck {
-    /// The digest that comes next; 0 where a new round begins.
+    /// The next digest; 0 when a new round begins.
     pub next: u64,
     /// When this round began.
     pub begun_at: Option<Timestamp>,
-    /// Whether this round met with anything bad.
+    /// Whether this round has found a bad object.
     pub is_bad: bool,
-    /// When the last round began in which everything was as its digest says, to the end.
+    /// The start of the last complete round in which every object matched its digest.
     pub sound_at: Option<Timestamp>,
-    /// Keys that are not as their digests say and that operators were alerted to.
+    /// Keys that do not match their digests, and that operators were alerted to.
     pub known: BTreeSet<String>,
 }
 
-/// What a part of the log turned out to be.
+/// The result of comparing a part of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Keys, or digests, that are not as they were signed.
+    /// Keys of objects, or of digests, that do not match what was signed.
     pub bad: BTreeSet<String>,
-    /// Keys that are.
+    /// Keys that match.
     pub good: BTreeSet<String>,
 }
 
-/// What operators are to hear.
+/// The changes to alert operators to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Bad, and new to them.
+    /// Bad keys that operators do not know of.
     pub bad: Vec<String>,
-    /// As they were signed, and reported as bad before.
+    /// Keys that match again after they were reported as bad.
     pub good_again: Vec<String>,
 }
 
 impl Recheck {
-    /// Where to go on: a new round where the last one has ended.
+    /// Where to continue: a new round if the last one has ended.
     #[must_use]
     pub fn from(&self, head: u64, now: Timestamp) -> Self {
         if self.next == 0 || self.next > head {
-            // Also what was compared an hour ago: a log that fits into one run is compared whole by each.
+            // This includes objects that were compared an hour ago: a log that fits into one run is compared whole in
+            // each run.
             return Self { next: 1, begun_at: Some(now), is_bad: false, ..self.clone() };
         }
         self.clone()
     }
 
-    /// Takes in what was compared, up to before `next`, of digests up to `head`.
+    /// Adds the result of comparing the digests before `next`; `head` is the number of the last digest.
     pub fn take_in(&mut self, compared: &Compared, next: u64, head: u64) -> Changes {
         let mut changes = Changes::default();
         for key in &compared.bad {
@@ -66,7 +67,7 @@ impl Recheck {
                 }
             }
         }
-        // A key that two digests name is bad where either says so.
+        // A key in two digests is bad if it does not match either.
         for key in compared.good.difference(&compared.bad) {
             if self.known.remove(key) {
                 changes.good_again.push(key.clone());
@@ -81,7 +82,8 @@ impl Recheck {
     }
 }
 
-/// A record's name for people. A sale's has its reference: the whole session id opens the verdict's page.
+/// A readable name for a record. A sale's record is named by the sale's reference, because the whole session id opens
+/// the verdict's page.
 #[must_use]
 pub fn name_of(key: &str) -> String {
     let (stream, number) = (stream_of(key), key.rsplit('/').next().unwrap_or_default());
@@ -97,7 +99,7 @@ pub fn name_of(key: &str) -> String {
     }
 }
 
-/// Some names, and how many more there are.
+/// The first five names, and how many more there are.
 #[must_use]
 pub fn names<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
     let all: Vec<String> = keys.into_iter().map(|key| name_of(key)).collect();

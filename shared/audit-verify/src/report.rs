@@ -1,15 +1,14 @@
-//! What the log says about the business: revenue, latency, cache, mail, errors, filter and crosscheck (Audit Trail,
+//! The report on the business from the log: revenue, latency, cache, mail, errors, filter and crosscheck (Audit Trail,
 //! derived analytics). [`crate::Aggregate`] makes it.
 
 use audit::{Source, Status};
 use domain::Tier;
 use serde::Serialize;
 
-/// From how many milliseconds on a single verdict is a sign that something is wrong (Audit Trail, verification
-/// criterion 2).
+/// The latency in milliseconds above which a single verdict indicates a fault (Audit Trail, verification criterion 2).
 pub const SLOW_MS: u64 = 60_000;
 
-/// What the log says.
+/// The report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Sales with at least one record.
@@ -26,45 +25,45 @@ pub struct Report {
     pub slow_verdicts: u64,
     /// Revenue by day and tier, in order.
     pub revenue: Vec<Revenue>,
-    /// Sales that failed or were held or unusable, and have no verdict by their last record.
+    /// Sales that failed, or were held or unusable, and whose last record leaves them without a verdict.
     pub without_verdict: u64,
-    /// Those whose money went back though no verdict had counted as revenue.
+    /// Of these, sales that were refunded without any verdict counted as revenue.
     pub refunds_without_verdict: u64,
-    /// Sales that were paid with another amount than their price, promotion codes for the most part.
+    /// Sales that were paid with another amount than their price, mostly because of promotion codes.
     pub other_amounts: u64,
-    /// How far those in Canadian dollars were over the price, all together, in cents: less than zero for rebates.
-    /// Revenue has it in already; those in another currency count with their price.
+    /// The sum of these differences for sales in Canadian dollars, in cents: negative for rebates. Revenue already
+    /// includes it; sales in another currency count with their price.
     pub other_amounts_cents: i64,
     /// Latency by tier and step.
     pub latency: Vec<Latency>,
-    /// Where verdicts on the page came from.
+    /// The sources of verdicts on the page.
     pub retrievals: Retrievals,
     /// Mails.
     pub mails: Mails,
     /// The most frequent errors.
     pub errors: Vec<Counted>,
-    /// All others.
+    /// The number of all other errors.
     pub other_errors: u64,
     /// Outcomes of the content filter.
     pub filter: Vec<Filtered>,
     /// Outcomes of the crosscheck.
     pub crosscheck: Vec<Crosschecked>,
-    /// What was sold to agents for USDC: in none of the sums above.
+    /// Sales to agents for USDC, which are in none of the sums above.
     pub toll: Toll,
 }
 
-/// What was sold to agents for USDC.
+/// Sales to agents for USDC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Toll {
-    /// Answers by day and address, in order.
+    /// Answers by day and endpoint, in order.
     pub revenue: Vec<TollRevenue>,
-    /// How payments ended, those that bought nothing too, by status.
+    /// The number of payments by status, including those that bought nothing.
     pub outcomes: Vec<TollOutcome>,
-    /// From the request to the answer's settlement, by address.
+    /// The latency from the request to the answer's settlement, by endpoint.
     pub latency: Vec<TollLatency>,
 }
 
-/// Answers sold on a day at an address.
+/// Answers sold on a day at an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TollRevenue {
@@ -74,7 +73,7 @@ pub struct TollRevenue {
     pub usdc_millionths: u64,
 }
 
-/// How often payments ended so.
+/// The number of payments with a status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TollOutcome {
@@ -82,7 +81,7 @@ pub struct TollOutcome {
     pub count: u64,
 }
 
-/// How long answers took, in milliseconds.
+/// The latency of answers, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TollLatency {
@@ -103,9 +102,9 @@ pub struct Revenue {
     pub tier: Tier,
     /// First verdicts on that day.
     pub sold: u64,
-    /// What was charged for them.
+    /// The amounts charged for them.
     pub gross_cents: i64,
-    /// Refunds on that day of sales that had been delivered.
+    /// Refunds on that day of delivered sales.
     pub refunds: u64,
     /// The gross less the refunds.
     pub net_cents: i64,
@@ -124,7 +123,7 @@ pub struct Latency {
     pub greatest_ms: u64,
 }
 
-/// Where verdicts on the page came from.
+/// The sources of verdicts on the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Retrievals {
     /// From the cache.
@@ -144,7 +143,7 @@ pub struct Mails {
     pub failed: u64,
 }
 
-/// An error and how often it came.
+/// An error and its number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Counted {
@@ -170,7 +169,7 @@ pub struct Crosschecked {
     pub count: u64,
 }
 
-/// What a customer, or an operator, waits for.
+/// A step that a customer, or an operator, waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -191,7 +190,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step, for people.
+    /// The step in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -205,7 +204,7 @@ impl Step {
         }
     }
 
-    /// The step that ended so, if it is one.
+    /// The step of a record with this source and status, if it is one.
     pub(crate) const fn of(source: Source, status: Status) -> Option<Self> {
         match (source, status) {
             (Source::Webhook, Status::Ok) => Some(Self::Verdict),

@@ -1,38 +1,38 @@
-//! Digests of the log: documents that name every object that came into it, each chained to the one before and signed
-//! with a key that only the digest function may use.
+//! Digests of the log: documents that name every object that came into the log, each chained to the one before and
+//! signed with a key that only the digest function may use.
 //!
-//! The chains of the log show what was done to one stream as long as the table can be believed. A digest does not ask
-//! the table: to change, remove or forge an object of the log, one would have to sign every later digest anew.
+//! The chains of the log reveal changes to a stream as long as the table is trustworthy. A digest does not depend on
+//! the table: to change, remove or forge an object of the log, an attacker would have to sign every later digest again.
 
 use audit::digest::sha256;
 use domain::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The function that makes digests: the name of its note, which holds the head, and of its stream.
+/// The function that makes digests; also the name of its note, which holds the head, and of its stream.
 pub const FUNCTION: &str = "audit-digest";
 
 /// Version of the documents' format.
 const VERSION: u8 = 1;
 
-/// How signatures are made: ECDSA on P-256 over SHA-256, in DER.
+/// The algorithm of the signatures: ECDSA on P-256 over SHA-256, in DER.
 const ALGORITHM: &str = "ECDSA_SHA_256";
 
-/// One object of the log as it was found when it was digested.
+/// One object of the log at the time of its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Its key.
     pub key: String,
-    /// SHA-256 of its bytes, the line break included, in hexadecimal; nothing where the log's bucket announced the
-    /// object and it was gone before it could be read, or announced a second version over it: no bytes are vouched for.
+    /// SHA-256 of its bytes including the line break, in hexadecimal. `None` if the object was deleted before it could
+    /// be read, or if a second version was written over it: then the digest confirms no bytes.
     pub sha256: Option<String>,
     /// Its length in bytes.
     pub size: u64,
 }
 
 impl Entry {
-    /// The entry of an object with these bytes, or of one that is gone.
+    /// The entry of an object with these bytes, or of a missing one.
     #[must_use]
     pub fn of(key: &str, bytes: Option<&[u8]>) -> Self {
         Self { key: key.to_owned(), sha256: bytes.map(sha256), size: bytes.map_or(0, |bytes| bytes.len() as u64) }
@@ -48,15 +48,15 @@ pub struct Document {
     pub sequence: u64,
     /// When it was made, ISO 8601 UTC.
     pub made_at: String,
-    /// The bucket it speaks of.
+    /// The bucket that it is about.
     pub log: String,
-    /// SHA-256 of the document before it, in hexadecimal; of nothing for the first.
+    /// SHA-256 of the previous document, in hexadecimal; of no bytes for the first.
     pub previous: String,
-    /// What came into the log since, in the order of the keys; no key comes twice.
+    /// The objects that came into the log since then, ordered by key; no key appears twice.
     pub entries: Vec<Entry>,
 }
 
-/// The last digest: what is kept away from the log and from the digests.
+/// The last digest, as saved in the table, apart from the log and the digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Its number.
@@ -69,7 +69,7 @@ pub struct Head {
     pub made_at: String,
 }
 
-/// What the digest function remembers, as far as others need it.
+/// The part of the digest function's saved state that other code needs.
 #[derive(Deserialize)]
 struct NoteOfFunction {
     memory: MemoryOfFunction,
@@ -90,16 +90,16 @@ impl Head {
     }
 }
 
-/// A signature as it lies beside its document.
+/// A signature, as stored beside its document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
     v: u8,
     /// The document's number.
     pub sequence: u64,
-    /// SHA-256 of the document: what was signed.
+    /// SHA-256 of the signed document.
     pub document: String,
-    /// The key, as the key service names it.
+    /// The key, by its name in the key service.
     pub key: String,
     /// `ECDSA_SHA_256`.
     pub algorithm: String,
@@ -110,16 +110,16 @@ pub struct Signature {
 /// A malformed document or signature.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidDigest {
-    /// Not the JSON it must be.
+    /// It is not the expected JSON.
     #[error("not a digest's JSON")]
     Malformed(#[from] serde_json::Error),
-    /// Another format.
+    /// It has another version.
     #[error("version {0} of the format is not known")]
     Version(u8),
 }
 
 impl Document {
-    /// The digest that follows `head` (none: the first one).
+    /// The digest that follows `head` (`None` for the first one).
     #[must_use]
     pub fn following(head: Option<&Head>, log: &str, now: Timestamp, entries: Vec<Entry>) -> Self {
         let entries: BTreeMap<String, Entry> = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
@@ -133,14 +133,14 @@ impl Document {
         }
     }
 
-    /// Its bytes: what is stored, hashed and signed.
+    /// The bytes that are stored, hashed and signed.
     #[must_use]
     pub fn bytes(&self) -> String {
         // Strings and numbers always serialise.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads one.
+    /// Parses a document.
     ///
     /// # Errors
     /// [`InvalidDigest`].
@@ -149,13 +149,13 @@ impl Document {
         if document.v == VERSION { Ok(document) } else { Err(InvalidDigest::Version(document.v)) }
     }
 
-    /// Whether it follows `head` in this log: the signer must know.
+    /// Whether it follows `head` in this log, which has to be checked before it is signed.
     #[must_use]
     pub fn follows(&self, head: Option<&Head>, log: &str) -> bool {
         self.sequence == next(head) && self.previous == previous(head) && self.log == log
     }
 
-    /// The keys it names.
+    /// The keys of its entries.
     #[must_use]
     pub fn keys(&self) -> BTreeSet<&str> {
         self.entries.iter().map(|entry| entry.key.as_str()).collect()
@@ -176,13 +176,13 @@ impl Signature {
         }
     }
 
-    /// As it is stored.
+    /// The stored bytes.
     #[must_use]
     pub fn bytes(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads one.
+    /// Parses a signature.
     ///
     /// # Errors
     /// [`InvalidDigest`].
@@ -202,7 +202,7 @@ fn previous(head: Option<&Head>) -> String {
     head.map_or_else(|| sha256(b""), |head| head.hash.clone())
 }
 
-/// The key of a document. Its number alone, no day: two writers of one number must collide.
+/// The key of a document. It contains only the number and no day, so that two writers of one number collide.
 #[must_use]
 pub fn document_key(sequence: u64) -> String {
     format!("digests/{sequence:010}.json")

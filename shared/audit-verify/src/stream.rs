@@ -1,8 +1,8 @@
-//! Finds what somebody did to the log: recomputes a stream's chain and compares its end with what the sale names.
+//! Detects changes to the log: recomputes a stream's chain and compares its end with the sale's data.
 //!
-//! The chain alone shows an edit, a removal in the middle, a swap and a record from elsewhere. That the last
-//! records are gone, or that the last one was edited, shows only against the head that the sale's own record names;
-//! with it, every byte of the stream is covered.
+//! The chain alone reveals an edit, a removal in the middle, a swap and a foreign record. Missing last records, or an
+//! edit of the last one, are only revealed by the head that the sale stores; together they cover every byte of the
+//! stream.
 
 use crate::link::Link;
 use audit::{chain, digest::sha256};
@@ -12,13 +12,13 @@ pub use crate::{
     known::Known,
 };
 
-/// One object of the log: its key, and its bytes, the line break at the end included.
+/// One object of the log: its key, and its bytes including the final line break.
 pub type Object = (String, Vec<u8>);
 
-/// Where a record stands, as its key says.
+/// The place of a record, from its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// The day that its key begins with, `YYYY-MM-DD`: of a session, that on which its stream was opened.
+    /// The day in its key, `YYYY-MM-DD`: for a session, the day on which its stream was opened.
     pub opened: &'a str,
     /// Its stream: `session/{id}` or `function/{name}`.
     pub stream: &'a str,
@@ -39,27 +39,27 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A record as read.
+/// A record that was read.
 pub(crate) struct Read<'a> {
     key: &'a str,
     line: &'a [u8],
     link: Link,
 }
 
-/// What is known of a stream besides its objects.
+/// Facts about a stream beside its objects.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Around<'a> {
-    /// The hash that its first record must name; nothing where that is not known.
+    /// The hash that its first record must name, if known.
     pub(crate) before: Option<&'a str>,
-    /// What the sale, or the function's note, says.
+    /// The data in the sale, or in the function's note.
     pub(crate) known: Option<&'a Known>,
     /// The hash that the first record after its end names.
     pub(crate) after: Option<&'a str>,
 }
 
-/// Verifies one session's stream: all objects whose keys begin with `stream` (`{day}/session/{id}`), in the order of
-/// their keys. Without `known` its end cannot be compared with anything, and only a smoke test's sale is ever gone from
-/// the table: a stream without a sale that does not say of itself that it is one's is a finding.
+/// Verifies one session's stream: all objects whose keys begin with `stream` (`{day}/session/{id}`), ordered by key.
+/// Without `known` the end cannot be compared. Only a smoke test's sale is ever removed from the table, so a stream
+/// without a sale is a finding unless its records say that it is a smoke test's.
 ///
 /// # Errors
 /// The [`Finding`] of the first bad record.
@@ -77,7 +77,7 @@ fn is_of_smoke_test((_, bytes): &Object) -> bool {
     serde_json::from_slice::<Link>(bytes).is_ok_and(|link| link.smoke)
 }
 
-/// Verifies what lies under one prefix. Answers the hash of its last record.
+/// Verifies the objects under one prefix. Returns the hash of the last record.
 pub(crate) fn verify_part(stream: &str, objects: &[Object], around: Around<'_>) -> Result<Option<String>, Finding> {
     let mut intact: Vec<Read<'_>> = Vec::with_capacity(objects.len());
     for (index, (key, bytes)) in objects.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(crate) fn verify_part(stream: &str, objects: &[Object], around: Around<'_>) 
         }
         let expected = index as u64 + 1;
         if place.seq > expected {
-            // An edit before the gap comes first.
+            // An edit before the gap is reported first.
             check_end(&intact, Around { known: None, after: None, ..around }, stream)?;
             return Err(missing(stream, expected, Damage::Deleted));
         }
@@ -142,7 +142,7 @@ fn missing(stream: &str, seq: u64, damage: Damage) -> Finding {
     Finding { key: chain::key(opened, name, seq), damage }
 }
 
-/// The link between the last two records, once it is known what comes after them.
+/// Checks the link between the last two records, once the hash that follows them is known.
 fn check_link(read: &[Read<'_>], start: Option<&str>, after: Option<&str>) -> Result<(), Finding> {
     let Some((last, before)) = read.split_last() else { return Ok(()) };
     let finding = |read: &Read<'_>, damage| Err(Finding { key: read.key.to_owned(), damage });
@@ -152,7 +152,7 @@ fn check_link(read: &[Read<'_>], start: Option<&str>, after: Option<&str>) -> Re
     };
     let is_confirmed = after.map(|after| sha256(last.line) == after);
     match (follows, is_confirmed, before.last()) {
-        // A mismatch with what follows is judged when that has its own follower.
+        // A mismatch with the next record is judged when that record's own successor is known.
         (true, _, _) => Ok(()),
         (false, Some(true), Some(before)) => finding(before, Damage::Edited),
         (false, None, Some(_)) => finding(last, Damage::Unlinked),
@@ -160,7 +160,7 @@ fn check_link(read: &[Read<'_>], start: Option<&str>, after: Option<&str>) -> Re
     }
 }
 
-/// The last link, and what is known of the end.
+/// Checks the last link, and the end against the known data.
 fn check_end(read: &[Read<'_>], around: Around<'_>, stream: &str) -> Result<(), Finding> {
     let published = around.known.and_then(|known| Some((known.published(), known.published_hash()?)));
     let named = published.as_ref().filter(|(count, _)| *count == read.len() as u64).map(|(_, hash)| hash.as_str());
@@ -168,7 +168,7 @@ fn check_end(read: &[Read<'_>], around: Around<'_>, stream: &str) -> Result<(), 
     if let Some(after) = around.after
         && read.last().is_some_and(|last| sha256(last.line) != after)
     {
-        // Whether this one was changed or others came after it is for the digests to tell.
+        // Only the digests can show whether this record was changed or later ones were removed.
         return Err(missing(stream, read.len() as u64 + 1, Damage::Truncated));
     }
     let Some((count, hash)) = published else { return Ok(()) };
@@ -179,7 +179,7 @@ fn check_end(read: &[Read<'_>], around: Around<'_>, stream: &str) -> Result<(), 
     }
 }
 
-/// The stream that a key belongs to: all of it but its last part.
+/// The stream of a key: all of it except the last part.
 #[must_use]
 pub fn stream_of(key: &str) -> &str {
     key.rsplit_once('/').map_or(key, |(stream, _)| stream)

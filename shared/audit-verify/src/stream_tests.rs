@@ -1,4 +1,4 @@
-//! Every kind of damage to a stream is found, named and placed.
+//! Every kind of damage to a stream is found, with its kind and its place.
 
 use crate::stream::{Damage, Finding, Known, Object, verify_stream};
 use audit::{Record, Source, Status, chain};
@@ -8,7 +8,7 @@ use testkit::sale::WithField;
 
 const STREAM: &str = "2026-04-16/session/cs_test_1";
 
-/// A smoke test's sale, which may be gone from the table, with so many records, all in its outbox.
+/// A smoke test's sale, which may be missing in the table, with this many records, all in its outbox.
 fn sale(id: &str, records: i64) -> Sale {
     sale_of(id, records, true)
 }
@@ -24,7 +24,7 @@ fn sale_of(id: &str, records: i64, smoke: bool) -> Sale {
     sale
 }
 
-/// The sale once everything is published, and the log.
+/// The sale after everything was published, and the log.
 fn published(id: &str, records: i64) -> (Sale, Vec<Object>) {
     let mut sale = sale(id, records);
     let log =
@@ -40,7 +40,7 @@ fn check(sale: &Sale, log: &[Object]) -> Result<(), Finding> {
     verify_stream(STREAM, log, Some(&Known::of(sale)))
 }
 
-/// Damages a stream of five records and returns what is found, with and without the sale.
+/// Damages a stream of five records and returns the findings with and without the sale.
 fn damaged(damage: impl Fn(&mut Vec<Object>)) -> [Option<(u64, Damage)>; 2] {
     let (sale, mut log) = published("cs_test_1", 5);
     damage(&mut log);
@@ -50,7 +50,7 @@ fn damaged(damage: impl Fn(&mut Vec<Object>)) -> [Option<(u64, Damage)>; 2] {
     [damage(check(&sale, &log)), damage(verify_stream(STREAM, &log, None))]
 }
 
-/// Another digit in the record's text.
+/// Changes a digit in the record's text.
 fn edit(object: &mut Object) {
     let text = String::from_utf8(object.1.clone()).unwrap();
     object.1 = text.replace("detail ", "detail 9").into_bytes();
@@ -137,7 +137,7 @@ fn what_is_no_record_is_seen() {
     assert_eq!(damaged(unpadded), [Some((0, Damage::Foreign)); 2]);
 }
 
-/// A stream that was written anew from some record on is a chain like any other: only the sale knows better.
+/// A stream that was rewritten from some record on is a valid chain: only the sale reveals it.
 #[test]
 fn a_rewritten_stream_does_not_end_where_the_sale_says() {
     let (sale, _) = published("cs_test_1", 5);
@@ -178,7 +178,7 @@ fn records_that_the_sale_does_not_count_are_a_fork() {
     assert_eq!(check(&elsewhere, &log), Err(Finding { key: key(1), damage: Damage::Foreign }));
 }
 
-/// Customers' sales never expire: a stream without one was forged, or its sale was removed.
+/// Customers' sales never expire: a stream without a sale was forged, or its sale was removed.
 #[test]
 fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests() {
     let log_of = |sale: &Sale| -> Vec<Object> {
@@ -189,7 +189,7 @@ fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests(
     assert_eq!(verify_stream(STREAM, &customers, None), orphaned);
     assert_eq!(verify_stream(STREAM, &log_of(&sale("cs_test_1", 3)), None), Ok(()));
     assert_eq!(verify_stream(STREAM, &[], None), Ok(()));
-    // One record of it that says so makes it no smoke test's.
+    // A stream is not a smoke test's if only one of its records says so.
     let mut both = sale_of("cs_test_1", 2, false);
     both = both.with("smoke", true);
     let now = Timestamp::from_millis(0);
@@ -202,7 +202,7 @@ fn a_stream_that_the_table_knows_nothing_of_is_found_unless_it_is_a_smoke_tests(
 }
 
 proptest! {
-    /// Whatever single byte is changed, wherever: it is found, and so is whatever byte is added or taken away.
+    /// A change, an insertion or a removal of any single byte is found.
     #[test]
     fn no_single_byte_is_missed(
         count in 1_i64..6,

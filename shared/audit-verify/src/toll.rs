@@ -1,4 +1,4 @@
-//! Sums up what was sold to agents for USDC (Audit Trail, oracle toll events).
+//! Aggregates sales to agents for USDC (Audit Trail, oracle toll events).
 
 use crate::{
     histogram::Histogram,
@@ -9,13 +9,13 @@ use audit::{TollSource, TollStatus};
 use serde::Deserialize;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// The event by which a purchase's stream tells how a payment ended.
+/// The event in a purchase's stream that records how a payment ended.
 const RESOLVED: &str = "toll";
 
-/// The event by which the function's own stream tells of a payment that left no purchase.
+/// The event in the function's own stream that records a payment without a purchase.
 const NOT_TAKEN: &str = "payment_not_taken";
 
-/// Any record, as far as it says what it is.
+/// The fields that identify a record.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -24,7 +24,7 @@ struct Envelope<'a> {
     event: Cow<'a, str>,
 }
 
-/// How a payment ended. In a purchase's record these are fields, in a function's its details.
+/// How a payment ended. In a purchase's record these are fields; in a function's record they are its details.
 #[derive(Deserialize)]
 struct Facts {
     endpoint: String,
@@ -41,13 +41,13 @@ struct OfFunction {
     details: Facts,
 }
 
-/// What a line says of a payment.
+/// The result of reading a line.
 pub(crate) enum Read {
-    /// How one ended, and whether that was in the report's time.
+    /// A payment that ended, and whether that was in the report's period.
     Counted(bool),
-    /// Something else.
+    /// Another record.
     Other,
-    /// Nothing that can be read.
+    /// The line cannot be read.
     Unreadable,
 }
 
@@ -58,7 +58,7 @@ struct Sold {
     millionths: u64,
 }
 
-/// Takes records of payments in USDC in.
+/// Aggregates records of payments in USDC.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Payments {
     sold: BTreeMap<(String, String), Sold>,
@@ -67,7 +67,7 @@ pub(crate) struct Payments {
 }
 
 impl Payments {
-    /// Takes in one line of a purchase's stream, or of the toll function's.
+    /// Adds one line of a purchase's stream, or of the toll function's.
     pub(crate) fn add(&mut self, line: &[u8], period: &Period) -> Read {
         let Ok(Envelope { timestamp, event }) = serde_json::from_slice(line) else { return Read::Unreadable };
         let facts = match &*event {
@@ -93,7 +93,7 @@ impl Payments {
         }
     }
 
-    /// The report's part.
+    /// The toll's part of the report.
     pub(crate) fn finish(self) -> Toll {
         let revenue = self.sold.into_iter().map(|((day, endpoint), sold)| TollRevenue {
             day,
@@ -118,7 +118,7 @@ impl Payments {
     }
 }
 
-/// An amount in dollars, as the log has it, in USDC's smallest unit.
+/// Converts the log's amount in dollars to USDC's smallest unit.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a price of a few dollars, never negative")]
 fn millionths(dollars: f64) -> u64 {
     (dollars * 1_000_000.0).round().max(0.0) as u64

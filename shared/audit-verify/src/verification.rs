@@ -1,30 +1,31 @@
-//! What a verification of the log found.
+//! The result of verifying the log.
 
 use crate::{digests::DigestReport, finding::Finding};
 use serde::Serialize;
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verification {
     /// Streams that were read.
     pub streams: u64,
     /// Objects that were read.
     pub records: u64,
-    /// Streams that the table knows nothing of, so that their ends were compared with nothing. Sales of smoke tests
-    /// expire; any other such stream is a finding.
+    /// Streams without data in the table, so that their ends were not compared. Smoke tests' sales expire; any other
+    /// such stream is a finding.
     pub without_sale: u64,
-    /// The first bad record of each bad stream, and the first bad digest: printed by the caller that knows which are known.
+    /// The first bad record of each bad stream, and the first bad digest. The caller prints them, because it knows
+    /// which ones were reported before.
     #[serde(skip)]
     pub findings: Vec<Finding>,
-    /// The digests, where there are any.
+    /// The result for the digests, if there are any.
     pub digests: Option<DigestReport>,
-    /// The keys of all objects that are in no digest and should be, for the next digest.
+    /// The keys of all objects that are in no digest and should be; the next digest contains them.
     #[serde(skip)]
     pub undigested: Vec<String>,
 }
 
 impl Verification {
-    /// Notes what came of a stream of so many objects.
+    /// Adds the result for a stream of this many objects.
     pub fn note(&mut self, objects: usize, is_known: bool, finding: Option<Finding>) {
         self.streams += 1;
         self.records += objects as u64;
@@ -32,7 +33,7 @@ impl Verification {
         self.findings.extend(finding);
     }
 
-    /// Takes in what was found elsewhere in the log.
+    /// Adds the results for another part of the log.
     pub fn merge(&mut self, other: Self) {
         self.streams += other.streams;
         self.records += other.records;
@@ -41,7 +42,7 @@ impl Verification {
         self.undigested.extend(other.undigested);
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
         self.findings.is_empty()

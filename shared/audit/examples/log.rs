@@ -1,4 +1,4 @@
-//! Writes a made-up log into a directory, as a copy of the log's bucket would lie there, for reports and their times:
+//! Writes a generated log into a directory, in the form of a copy of the log's bucket, for reports and their timing:
 //! `cargo run -p audit --example log -- DIRECTORY RECORDS`, then `oracle audit report --directory DIRECTORY`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is run to be read")]
@@ -13,7 +13,7 @@ const DAYS: i64 = 60;
 const DAY: i64 = 86_400_000;
 const BEGIN: i64 = 1_776_297_600_000;
 
-/// Numbers that look drawn and are the same every time.
+/// Numbers that look random and are the same in every run.
 const fn drawn(index: i64, salt: i64, below: i64) -> i64 {
     let mixed =
         (index + 1).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(salt.wrapping_mul(1_442_695_040_888_963_407));
@@ -79,7 +79,18 @@ fn sale(index: i64) -> Option<Sale> {
         at(made, event(Source::Webhook, Status::Error, Some("held by the content filter at gate 1")));
         let (amount_total, currency) = (Some(i64::from(tier.price_cents())), Some("cad".to_owned()));
         let (by, reason) = ("policy".to_owned(), "held for 24 h".to_owned());
-        at(DAY, Body::Refund { step: RefundStep::Confirmed, by, reason, amount_total, currency, error: None });
+        at(
+            DAY,
+            Body::Refund {
+                step: RefundStep::Confirmed,
+                by,
+                reason,
+                identity: None,
+                amount_total,
+                currency,
+                error: None,
+            },
+        );
         return Some(sale);
     }
     at(made, event(Source::Webhook, Status::Ok, None));

@@ -2,13 +2,12 @@
 
 use crate::{
     digest::sha256,
-    record::{ChatLine, Line, Record, TollLine},
+    record::{Line, Record},
+    stream_journal::{Place, Stream},
 };
 use domain::{
     Measurement, Sale,
-    chat::{Account, Subscriber},
     sale::{AuditEntry, AuditHead},
-    toll::Purchase,
 };
 use serde::Serialize;
 
@@ -24,7 +23,7 @@ pub fn key(opened: &str, stream: &str, seq: u64) -> String {
     format!("{opened}/{stream}/{seq:06}.json")
 }
 
-/// What the keys of a sale's records begin with, once it has any.
+/// The prefix of the keys of a sale's records; `None` before the first record.
 #[must_use]
 pub fn prefix(sale: &Sale) -> Option<String> {
     let head = sale.audit()?;
@@ -37,7 +36,7 @@ pub fn opened(day: String) -> AuditHead {
     AuditHead { opened: day, count: 0, hash: sha256(b"") }
 }
 
-/// Gives a line the next place in a stream: `line` writes it with its number and the hash of the line before it.
+/// Appends a line to a stream: `line` writes it with its number and the hash of the line before it.
 pub(crate) fn link(
     head: &mut AuditHead,
     stream: &str,
@@ -56,7 +55,7 @@ pub(crate) fn json(line: &impl Serialize) -> String {
     serde_json::to_string(line).unwrap_or_default()
 }
 
-/// Appends a record to the sale's stream: into its outbox, to be saved with the sale.
+/// Appends a record to the sale's stream. The record goes into the sale's outbox and is saved with the sale.
 pub fn append(sale: &mut Sale, record: &Record) {
     let stream = format!("session/{}", sale.session_id().as_str());
     let mut head = sale.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
@@ -80,71 +79,18 @@ pub fn append(sale: &mut Sale, record: &Record) {
     sale.append_record(entry, head);
 }
 
-/// Appends a record to a purchase's stream, likewise. The transaction is named by its first 12 characters (Audit Trail,
-/// required fields per x402 record).
-pub fn append_toll(purchase: &mut Purchase, record: &Record) {
-    let stream = format!("session/{}", purchase.id().as_str());
-    let mut head = purchase.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
+/// Appends a record to the stream of a state with an audit trail: into its outbox, to be saved with the state.
+pub fn append_to<S: Stream>(state: &mut S, record: &Record) {
+    let id = state.stream();
+    let stream = format!("session/{id}");
+    let mut head = state.trail().head().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
     let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
-        json(&TollLine {
-            timestamp: record.timestamp.to_iso(),
-            session_id: purchase.id().as_str(),
-            tx_hash: purchase.transaction().map(cut),
-            endpoint: purchase.offer().path(),
-            query_hash: purchase.query_hash(),
-            amount_usdc: purchase.offer().dollars(),
-            latency_ms: record.timestamp.millis_since(record.triggered_at),
-            body: &record.body,
-            v: VERSION,
-            stream: &stream,
-            seq,
-            prev,
-        })
+        state.line(record, Place { id: &id, stream: &stream, seq, prev })
     });
-    purchase.append_record(entry, head);
+    state.trail_mut().append(entry, head);
 }
 
-/// Appends a record to a chat account's stream, likewise.
-pub fn append_chat(account: &mut Account, record: &Record) {
-    let (session_id, mut head) =
-        (account.stream(), account.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date())));
-    let stream = format!("session/{session_id}");
-    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
-        json(&ChatLine {
-            timestamp: record.timestamp.to_iso(),
-            session_id: &session_id,
-            latency_ms: record.timestamp.millis_since(record.triggered_at),
-            body: &record.body,
-            v: VERSION,
-            stream: &stream,
-            seq,
-            prev,
-        })
-    });
-    account.append_record(entry, head);
-}
-
-/// Appends a record to a subscriber's stream, likewise.
-pub fn append_subscriber(subscriber: &mut Subscriber, record: &Record) {
-    let session_id = subscriber.stream();
-    let mut head = subscriber.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
-    let stream = format!("session/{session_id}");
-    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
-        json(&ChatLine {
-            timestamp: record.timestamp.to_iso(),
-            session_id: &session_id,
-            latency_ms: record.timestamp.millis_since(record.triggered_at),
-            body: &record.body,
-            v: VERSION,
-            stream: &stream,
-            seq,
-            prev,
-        })
-    });
-    subscriber.append_record(entry, head);
-}
-
-/// A transaction's hash as the specification cuts it: 12 characters and `...`.
+/// A transaction's hash, shortened as the spec prescribes: 12 characters and `...`.
 #[must_use]
 pub fn cut(transaction: &str) -> String {
     format!("{}...", transaction.chars().take(12).collect::<String>())

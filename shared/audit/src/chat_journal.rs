@@ -1,108 +1,37 @@
-//! The journal of chat accounts: an account is saved with its audit records and alerts.
+//! The streams of the chat: those of accounts, subscribers and Bridges.
 
-use crate::{
-    chain,
-    journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
-    record::Record,
-};
+use crate::stream_journal::{Stream, StreamJournal};
 use domain::{
-    Alert, CachedVerdict, Timestamp,
-    alert::Severity,
-    chat::{Account, SubscriberId},
-    ports::{Alerts, AuditLog, ChatAccounts, Clock, SaveError, StorageError, Versioned},
+    chat::{Account, Bridge, Subscriber},
+    ports::{Bridges, ChatAccounts, Subscribers},
 };
 
-/// The ports of an account's commit.
-#[derive(Clone, Copy)]
-pub struct ChatJournal<'a> {
-    /// Accounts.
-    pub store: &'a dyn ChatAccounts,
-    /// The log.
-    pub log: &'a dyn AuditLog,
-    /// Operators.
-    pub alerts: &'a dyn Alerts,
-    /// Time.
-    pub clock: &'a dyn Clock,
+/// The journal of chat accounts.
+pub type ChatJournal<'a> = StreamJournal<'a, Account>;
+
+/// The journal of subscribers.
+pub type SubscriberJournal<'a> = StreamJournal<'a, Subscriber>;
+
+/// The journal of Bridges.
+pub type BridgeJournal<'a> = StreamJournal<'a, Bridge>;
+
+impl Stream for Account {
+    type Store = dyn ChatAccounts;
 }
 
-impl<'a> ChatJournal<'a> {
-    /// The account as it is, or a new one.
-    ///
-    /// # Errors
-    /// [`StorageError`]
-    pub async fn load(&self, id: &SubscriberId) -> Result<Versioned<Account>, StorageError> {
-        let found = self.store.load(id).await?;
-        Ok(found.unwrap_or_else(|| Versioned { value: Account::new(id.clone()), version: 0 }))
-    }
-
-    /// Lets `decide` change the account and saves it with its records and alerts; then publishes these. `decide` runs
-    /// again on the newer account after a conflict, so its result must depend on nothing but the account and the time.
-    ///
-    /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply got lost.
-    pub async fn commit<T: Send>(
-        &self,
-        account: Versioned<Account>,
-        decide: impl Fn(&mut Account, Timestamp) -> Change<T> + Send + Sync,
-    ) -> Result<Committed<ChatJournal<'a>, T>, CommitError> {
-        journal::commit(*self, account, decide).await
-    }
+impl Stream for Subscriber {
+    type Store = dyn Subscribers;
 }
 
-impl Journaled for ChatJournal<'_> {
-    type State = Account;
-    type Record = Record;
-
-    fn ports(&self) -> Ports<'_> {
-        Ports { log: self.log, alerts: self.alerts, clock: self.clock }
-    }
-
-    fn outbox(account: &mut Account) -> Outbox<'_> {
-        let (entries, alerts) = account.outbox_mut();
-        Outbox { entries, alerts }
-    }
-
-    /// Somebody who asks again and again while the log is away must not make the account outgrow its item.
-    fn publishes_first(account: &Account) -> bool {
-        account.outbox().len() > 20
-    }
-
-    async fn reload(&self, account: &Account) -> Result<Versioned<Account>, StorageError> {
-        self.load(account.id()).await
-    }
-
-    async fn save(&self, account: &Account, expected: u64, _: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        self.store.save(account, expected).await
-    }
-
-    fn apply<T>(&self, account: &mut Account, change: &mut Change<T>, _now: Timestamp) {
-        for record in &change.records {
-            chain::append_chat(account, record);
-        }
-        account.keep_alerts(change.alerts.drain(..));
-    }
-
-    fn log_refuses(&self, account: &mut Account, reason: &Unpublished, now: Timestamp) -> Refusal {
-        let detail = match reason {
-            Unpublished::Forked => "audit stream forked: the place of a record is taken".to_owned(),
-            Unpublished::Failed(error) => {
-                format!("audit record not written, kept for the next step: {}", error.operation)
-            }
-        };
-        let subject = account.id().prefix();
-        let alert = Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", subject, &detail);
-        Refusal { alert: Some(alert), republish: false }
-    }
-
-    fn is_worth_settling(account: &mut Account, had_outbox: bool) -> bool {
-        had_outbox && Self::outbox(account).is_empty()
-    }
+impl Stream for Bridge {
+    type Store = dyn Bridges;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChatStatus;
+    use crate::{Change, ChatStatus, Record};
+    use domain::{Timestamp, audit_trail::Audited, chat::SubscriberId};
     use serde_json::{Value, json};
     use testkit::{World, run};
 
@@ -124,6 +53,6 @@ mod tests {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!((&line["event"], &line["status"]), (&json!("chat"), &json!("DECLINED")));
         assert_eq!(line["details"]["state"], "BLOCKED");
-        assert!(state.accounts.values().all(|(account, _)| account.outbox().is_empty()));
+        assert!(state.accounts.values().all(|(account, _)| account.trail().outbox().is_empty()));
     }
 }

@@ -1,4 +1,4 @@
-//! Hashes that stand in the log for what must not.
+//! Hashes that replace values which must not be in the log.
 
 use domain::{EmailAddress, Query, Secret, Verdict};
 use hmac::{Hmac, Mac};
@@ -44,16 +44,16 @@ pub struct AuditKey {
     key: Secret,
 }
 
-/// The stored form: all keys that were ever in use, and which one is now (Audit Trail GAP-02).
+/// The stored form: all keys that were ever used, and the current version (Audit Trail GAP-02).
 #[derive(Clone, Debug, Deserialize)]
 pub struct AuditKeys {
-    /// The version in use.
+    /// The current version.
     pub current: String,
-    /// Version → key. Old ones stay, so that old records can still be matched to an address in a dispute.
+    /// Version → key. Old ones are kept, so that old records can still be matched to an address in a dispute.
     pub keys: BTreeMap<String, Secret>,
 }
 
-/// The key document names no usable key.
+/// The key document has no usable key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidAuditKeys {
     /// Not a key document.
@@ -68,18 +68,18 @@ pub enum InvalidAuditKeys {
 }
 
 impl AuditKeys {
-    /// Reads the stored form.
+    /// Parses the stored form.
     ///
     /// # Errors
-    /// [`InvalidAuditKeys::Malformed`] when it is not the JSON it must be.
+    /// [`InvalidAuditKeys::Malformed`] when it is not the expected JSON.
     pub fn parse(document: &Secret) -> Result<Self, InvalidAuditKeys> {
         serde_json::from_str(document.expose()).map_err(|_| InvalidAuditKeys::Malformed)
     }
 
-    /// The key in use.
+    /// The current key.
     ///
     /// # Errors
-    /// [`InvalidAuditKeys`] when no key is given or one is shorter than 32 characters.
+    /// [`InvalidAuditKeys`] when there is no current key or it is shorter than 32 characters.
     pub fn current(&self) -> Result<AuditKey, InvalidAuditKeys> {
         let key = self.keys.get(&self.current).ok_or(InvalidAuditKeys::NoCurrentKey)?;
         if key.expose().len() < 32 {
@@ -88,8 +88,8 @@ impl AuditKeys {
         Ok(AuditKey { version: self.current.clone(), key: key.clone() })
     }
 
-    /// Whether a tag ([`AuditKey::email_tag`]) is this address's: computed with the key that the tag was made with, which
-    /// may have been replaced since. `None` where that key is not kept or the tag is malformed.
+    /// Whether a tag ([`AuditKey::email_tag`]) belongs to this address. The comparison uses the key that the tag was
+    /// made with, because the current key may be a newer one. `None` if that key is not stored or the tag is malformed.
     #[must_use]
     pub fn is_tag_of(&self, tag: &str, address: &EmailAddress) -> Option<bool> {
         let version = tag.strip_prefix("hmac-sha256:")?.rsplit_once(':')?.0;
@@ -105,22 +105,22 @@ impl AuditKey {
         Self { version: version.into(), key }
     }
 
-    /// `hmac-sha256:{version}:{32 hexadecimal digits}` of the address in lower case: equal for equal addresses,
-    /// and of no use to anybody without the key.
+    /// `hmac-sha256:{version}:{32 hexadecimal digits}` of the address in lower case: equal for equal addresses, and
+    ///   useless without the key.
     #[must_use]
     pub fn email_tag(&self, address: &EmailAddress) -> String {
         self.tag(&[address.expose().to_lowercase().as_bytes()])
     }
 
-    /// The same of a question, exactly as it was asked: equal for equal questions, and nobody without the key can try
-    /// questions until one fits. No address has this tag.
+    /// The same tag for a question, exactly as it was asked: equal for equal questions. Without the key, guessed
+    /// questions cannot be tested against it. It never equals the tag of an address.
     #[must_use]
     pub fn question_tag(&self, query: &Query) -> String {
         self.tag(&[b"question\0", query.as_str().as_bytes()])
     }
 
     fn tag(&self, parts: &[&[u8]]) -> String {
-        // HMAC takes a key of any length, so this cannot fail; an empty tag would still be no address.
+        // HMAC accepts a key of any length, so this cannot fail; an empty tag would still not reveal the address.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.expose().as_bytes()) else {
             return String::new();
         };

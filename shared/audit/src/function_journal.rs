@@ -1,11 +1,11 @@
-//! What a scheduled function remembers, with its own stream of the log: the journal of functions that work on no sale.
+//! The journal of functions that work on no sale: a scheduled function's saved state, with its own stream of the log.
 //!
-//! A run loads its notebook, decides, and saves memory, records and alerts in one write. Two runs at the same time meet
-//! at the version: the later one decides again on what the earlier one saved, or gives up.
+//! A run loads its notebook, decides, and saves state, records and alerts in one write. Two concurrent runs conflict on
+//! the version: the later one decides again on the state that the earlier one saved, or fails.
 //!
-//! While the log fails the records wait in the notebook, whose size is limited. So waiting records are published before
-//! new ones are added, and above a limit only required records are added. The others are counted, and a record of its
-//! own says how many were left out, from when to when.
+//! While the log fails, the records wait in the notebook, whose size is limited. So waiting records are published
+//! before new ones are added, and above a limit only required records are added. The others are counted, and a separate
+//! record says how many were left out, from when to when.
 
 use crate::{
     chain,
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::marker::PhantomData;
 
 /// Above this many bytes of waiting records, optional records are left out. A notebook is one item of the table, which
-/// holds 400 KB: memory, alerts and JSON's quoting of the records must fit besides.
+/// holds 400 KB, and must also have room for state, alerts and JSON's quoting of the records.
 const MOST_WAITING: usize = 150_000;
 
 /// One record of a scheduled function.
@@ -44,10 +44,10 @@ struct LeftOut {
     to: Timestamp,
 }
 
-/// What a function remembers, with its outbox.
+/// A function's saved state, with its outbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notebook<T> {
-    /// The memory.
+    /// The state.
     pub memory: T,
     head: Option<AuditHead>,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Notebook<T> {
 }
 
 impl<T> Notebook<T> {
-    /// Whether records or alerts wait: a step that needs them published must not go on yet.
+    /// Whether records or alerts wait: a step that requires them to be published must not continue yet.
     #[must_use]
     pub const fn has_outbox(&self) -> bool {
         !self.outbox.is_empty() || !self.alerts.is_empty()
@@ -73,18 +73,18 @@ impl<T> Notebook<T> {
     }
 }
 
-/// What a scheduled function's decision wants done.
+/// The effects of a scheduled function's decision.
 pub type Noted<A> = Change<A, FunctionEvent>;
 
 impl<A> Noted<A> {
-    /// Adds a record, which is left out where too many wait for the log already.
+    /// Adds a record, which is left out if too many wait for the log already.
     #[must_use]
     pub fn recording(mut self, name: &'static str, facts: Value) -> Self {
         self.records.push(FunctionEvent { name, facts, is_required: false });
         self
     }
 
-    /// Adds a record that is never left out: for what a later step waits for, of which there is little.
+    /// Adds a record that is never left out: for the few that a later step waits for.
     #[must_use]
     pub fn requiring(mut self, name: &'static str, facts: Value) -> Self {
         self.records.push(FunctionEvent { name, facts, is_required: true });
@@ -92,7 +92,7 @@ impl<A> Noted<A> {
     }
 }
 
-/// The line as it is written.
+/// The line in the log.
 #[derive(Serialize)]
 struct FunctionLine<'a> {
     timestamp: &'a str,
@@ -121,8 +121,8 @@ pub struct FunctionJournal<'a> {
 }
 
 impl<'a> FunctionJournal<'a> {
-    /// The function's notebook: empty and of version 0 before its first run. A function whose memory cannot be read
-    /// must still run, so it starts with an empty one in the same stream, and operators are alerted.
+    /// Loads the function's notebook: empty and with version 0 before its first run. A function whose state cannot be
+    /// read must still run, so it starts with an empty state in the same stream, and operators are alerted.
     ///
     /// # Errors
     /// [`StorageError`] when the table could not be read.
@@ -144,11 +144,11 @@ impl<'a> FunctionJournal<'a> {
         Ok(Versioned { value, version })
     }
 
-    /// Lets `decide` change the memory and saves it with its records and alerts; then publishes these. `decide` runs
-    /// again on the newer memory after a conflict, so its result must depend on nothing but the memory and the time.
+    /// Lets `decide` change the state and saves it with its records and alerts; then publishes these. `decide` runs
+    /// again on the newer state after a conflict, so its result must depend only on the state and the time.
     ///
     /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply got lost.
+    /// [`CommitError`]: nothing was changed, or it was and the reply was lost.
     pub async fn commit<T, A>(
         &self,
         current: Versioned<Notebook<T>>,
@@ -166,8 +166,8 @@ impl<'a> FunctionJournal<'a> {
         Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", self.function, detail)
     }
 
-    /// Adds a record, and before it one about those that were left out; or leaves it out too. What is left out never
-    /// had a number, so the chain has no gap.
+    /// Adds a record, preceded by one about records that were left out; or leaves it out too. A record that is left out
+    /// never has a number, so the chain has no gap.
     fn append<T>(&self, notebook: &mut Notebook<T>, event: &FunctionEvent, now: Timestamp) {
         if !event.is_required && notebook.waiting_bytes() > MOST_WAITING {
             match &mut notebook.left_out {
@@ -187,11 +187,11 @@ impl<'a> FunctionJournal<'a> {
         self.append_line(notebook, event.name, &event.facts, now);
     }
 
-    /// Adds a record. Numbers begin anew each day; a day's first record names the hash of the last one before it.
+    /// Adds a record. Numbers restart each day; a day's first record names the hash of the last record before it.
     fn append_line<T>(&self, notebook: &mut Notebook<T>, event: &str, details: &Value, now: Timestamp) {
         let (stream, today) = (format!("function/{}", self.function), now.to_date());
         let head = notebook.head.get_or_insert_with(|| chain::opened(today.clone()));
-        // A clock that was set back stays in the day that was begun.
+        // After the clock was set back, records stay in the day that was begun.
         if today > head.opened {
             head.opened = today;
             head.count = 0;
@@ -213,7 +213,7 @@ impl<'a> FunctionJournal<'a> {
     }
 }
 
-/// A function's journal, with the type of its memory.
+/// A function's journal, with the type of its state.
 pub struct NotebookJournal<'a, T>(FunctionJournal<'a>, PhantomData<fn() -> T>);
 
 impl<T> Clone for NotebookJournal<'_, T> {
@@ -272,8 +272,8 @@ where
         }
     }
 
-    /// Operators are alerted once that the log fails. A fork is the sign of a lost notebook: its function goes on at
-    /// another number.
+    /// Alerts operators once that the log fails. A fork indicates a lost notebook: its function continues at another
+    /// number.
     fn log_refuses(&self, notebook: &mut Notebook<T>, reason: &Unpublished, now: Timestamp) -> Refusal {
         match reason {
             Unpublished::Forked => {
@@ -288,16 +288,16 @@ where
         }
     }
 
-    /// Also where records still wait: that operators were alerted is saved too.
+    /// Also saved while records still wait, because the state includes that operators were alerted.
     fn is_worth_settling(_notebook: &mut Notebook<T>, had_outbox: bool) -> bool {
         had_outbox
     }
 }
 
-/// Gives the waiting records numbers that cannot have been taken that day: tenths of its seconds. A function whose
-/// notebook was lost does not know how far its stream had come; were its records to wait for their old places, none
-/// would ever be written again, and the notebook would grow without end. The log shows the gap. Returns whether that
-/// was possible.
+/// Gives the waiting records numbers that cannot be taken yet: the tenths of seconds of the day. A function whose
+/// notebook was lost does not know where its stream ended; if its records waited for their old places, none would ever
+/// be written again, and the notebook would grow without limit. The log shows the gap. Returns whether renumbering was
+/// possible.
 fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
     let Some(mut head) = notebook.head.clone() else { return false };
     let waiting: Result<Vec<Value>, _> =
@@ -326,7 +326,7 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
     true
 }
 
-/// As much of a notebook as the chain needs, where the memory cannot be read.
+/// The part of a notebook that the chain needs, for a state that cannot be read.
 #[derive(Deserialize)]
 struct HeadOnly {
     head: Option<AuditHead>,

@@ -10,7 +10,7 @@ fn journal(world: &World) -> FunctionJournal<'_> {
     FunctionJournal { function: "night-watch", notes: world, log: world, alerts: world, clock: world }
 }
 
-/// Counts to one and tells of it, once.
+/// Counts to one, once, and records it.
 fn count(memory: &mut u32, _now: Timestamp) -> Noted<u32> {
     if *memory > 0 {
         return Noted::nothing(*memory);
@@ -72,7 +72,7 @@ fn a_new_day_has_its_own_numbers_and_the_hash_of_the_day_before() {
     run(walk()).unwrap();
     world.advance(Duration::from_secs(86_400));
     run(walk()).unwrap();
-    // The clock is set back: the day that was begun goes on.
+    // The clock is set back: the records stay in the day that was begun.
     world.state().now -= 86_400_000;
     run(walk()).unwrap();
     let lines = lines(&world);
@@ -114,7 +114,7 @@ fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("begins anew")));
 }
 
-/// Inbox Watch, FM-3: the note is gone, and with it how far the stream had come.
+/// Inbox Watch, FM-3: the note is lost, and with it the end of the stream.
 #[test]
 fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
     let world = World::at(Timestamp::from_seconds(3600));
@@ -143,7 +143,7 @@ fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("forked")));
 }
 
-/// One look a minute, whose record is of this length.
+/// One run a minute, with a record of this length.
 async fn look(world: &World, length: usize) -> Result<u32, CommitError> {
     world.advance(Duration::from_secs(60));
     let journal = journal(world);
@@ -188,7 +188,7 @@ fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_
     assert_eq!((alerts(&world, "not written"), alerts(&world, "again")), (1, 1), "nothing more to tell");
 }
 
-/// Cache Health's cleanup waits for its list: that list must not be among what is left out.
+/// Cache Health's cleanup waits for its list, so that list must not be left out.
 #[test]
 fn what_a_step_waits_for_is_never_left_out() {
     let world = World::at(Timestamp::from_seconds(3600));
@@ -211,7 +211,7 @@ fn what_a_step_waits_for_is_never_left_out() {
     assert_eq!(events.iter().filter(|event| *event == "records_left_out").count(), 1);
 }
 
-/// A note that has grown so large that it cannot be saved again is mended by the log that takes what waits in it.
+/// A note that is too large to be saved again recovers once the log accepts its waiting records.
 #[test]
 fn what_waits_is_published_before_anything_is_saved() {
     let world = World::default();

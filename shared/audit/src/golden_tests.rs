@@ -1,7 +1,15 @@
-//! What both journals write, byte for byte, in runs that meet every branch of the protocol.
+//! Pins what both journals write, byte for byte, in runs that reach every branch of the protocol.
 
-use crate::{Body, Change, FunctionJournal, Journal, Noted, Record, RefundStep, Source, Status, chain};
-use domain::{Alert, Colour, Sale, SessionId, Timestamp, alert::Severity, metric, sale::AuditEntry};
+use crate::{Body, Change, ChatStatus, FunctionJournal, Journal, Noted, Record, RefundStep, Source, Status, chain};
+use domain::{
+    Alert, CallerIdentity, Colour, Metric, Operator, Sale, SessionId, Timestamp,
+    alert::Severity,
+    chat::{BillingChange, Plan as Subscribed},
+    message::ReportedBy,
+    metric,
+    money::ObjectId,
+    sale::AuditEntry,
+};
 use serde_json::json;
 use std::time::Duration;
 use testkit::sale::WithField;
@@ -18,7 +26,7 @@ fn compare(name: &str, text: &str) {
     golden::check(&format!("{}/golden/{name}.txt", env!("CARGO_MANIFEST_DIR")), text);
 }
 
-/// One run of a scheduled function a minute: counts, records what it counted, and alerts at every second.
+/// One run a minute of a scheduled function: counts, records the count, and alerts at every second.
 fn counts(world: &World, padding: usize) {
     world.advance(Duration::from_secs(60));
     let journal = FunctionJournal { function: "night-watch", notes: world, log: world, alerts: world, clock: world };
@@ -36,7 +44,7 @@ fn counts(world: &World, padding: usize) {
             .await?
             .settle()
             .await;
-        // Nothing is to be saved here, but what waits is.
+        // This decision saves nothing, but waiting records are published.
         journal.commit(notebook, |memory, _| Noted::nothing(*memory)).await?.settle().await;
         Ok::<(), crate::CommitError>(())
     };
@@ -97,7 +105,7 @@ fn a_scheduled_function_writes_what_it_wrote() {
     check("scheduled_function", &worlds);
 }
 
-/// One step on a sale: records a failure and alerts, then changes it again and ends the commit.
+/// One step on a sale: records a failure and alerts, then changes the sale again and ends the commit.
 fn fails(world: &World, smoke: bool) {
     world.advance(Duration::from_secs(60));
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
@@ -109,7 +117,7 @@ fn fails(world: &World, smoke: bool) {
                 *sale = sale.with("smoke", smoke).with("retrievals", sale.retrievals() + 1);
                 let now = Timestamp::from_seconds(7);
                 let failed = Record::pipeline(now, START, Source::Webhook, Status::Error, Some("test"));
-                let operator = Body::Operator { action: "look".to_owned(), by: "alex".to_owned(), reason: None };
+                let operator = Body::operator(&Operator::parse("alex", None).unwrap(), "look");
                 let looked = Record { timestamp: now, triggered_at: now, body: operator };
                 let alert = Alert::event("T", Severity::Critical, now, "FAIL", &session, "failed");
                 Change::recorded(vec![failed, looked], ()).alerting(alert)
@@ -126,7 +134,7 @@ fn fails(world: &World, smoke: bool) {
     drop(run(step));
 }
 
-/// A step that finds nothing to do, and publishes what is left.
+/// A step without work, which publishes what waits.
 fn flushes(world: &World) {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let step = async {
@@ -174,7 +182,7 @@ fn a_sale_writes_what_it_wrote() {
     check("sale", &worlds);
 }
 
-/// Every body a record can have, as a line of the log and as what the metrics count of it.
+/// Every kind of body, as a line of the log and with its metrics.
 #[test]
 fn every_record_is_counted_as_it_was() {
     let at = |millis| Timestamp::from_millis(START.as_millis() + millis);
@@ -198,6 +206,8 @@ fn every_record_is_counted_as_it_was() {
         list_hash: "h".to_owned(),
         hits: json!([]),
     };
+    let alex = Operator::parse("alex", Some("fine")).unwrap();
+    let identity = CallerIdentity::parse("arn:aws:sts::123456789012:assumed-role/ops/alex").ok();
     let other = [
         filtered("PASS"),
         filtered("REPLACE"),
@@ -206,11 +216,13 @@ fn every_record_is_counted_as_it_was() {
         Body::regen_divergence_check(None, Colour::Red),
         Body::regen_divergence_check(Some(Colour::Green), Colour::Red),
         Body::SilentDrop { amount_total: Some(500), currency: Some("cad".to_owned()), reason: "no tier".to_owned() },
-        Body::Operator { action: "approve".to_owned(), by: "alex".to_owned(), reason: Some("fine".to_owned()) },
+        Body::operator(&alex, "approve"),
+        Body::operator(&alex.clone().known_as(identity.clone()), "approve"),
         Body::Refund {
             step: RefundStep::Failed,
             by: "alex".to_owned(),
             reason: "asked".to_owned(),
+            identity,
             amount_total: None,
             currency: None,
             error: Some("declined".to_owned()),
@@ -233,4 +245,34 @@ fn every_record_is_counted_as_it_was() {
         }
     }
     compare("records", &text);
+}
+
+#[test]
+fn the_records_of_the_chat_count_for_the_dashboard() {
+    let chat = |status| Record::chat(START, START, status, json!({}));
+    let reported = |change| Record {
+        timestamp: START,
+        triggered_at: START,
+        body: Body::Subscription {
+            object: ObjectId::parse("sub_1").unwrap(),
+            change,
+            plan: Subscribed::Chat,
+            paid_until: None,
+            reported_by: ReportedBy::Event,
+        },
+    };
+    let counted = [
+        (chat(ChatStatus::Answered), Some(Metric::ChatAnswered)),
+        (chat(ChatStatus::Apologised), Some(Metric::ChatApologised)),
+        (chat(ChatStatus::Declined), Some(Metric::ChatDeclined)),
+        (chat(ChatStatus::Erased), None),
+        (reported(BillingChange::Opened), Some(Metric::SubscriptionOpened)),
+        (reported(BillingChange::Ended), Some(Metric::SubscriptionEnded)),
+        (reported(BillingChange::Paid), Some(Metric::SubscriptionPaid)),
+        (reported(BillingChange::PaymentFailed), Some(Metric::SubscriptionPaymentFailed)),
+        (reported(BillingChange::Resumed), None),
+    ];
+    for (record, metric) in counted {
+        assert_eq!(record.measurements(), metric.map(Metric::once).into_iter().collect::<Vec<_>>(), "{record:?}");
+    }
 }

@@ -1,15 +1,16 @@
 //! Commits changes of a state together with their audit records and alerts, and publishes these.
 //!
-//! The one outbox protocol, for sales ([`crate::Journal`]) and for scheduled functions ([`crate::FunctionJournal`]):
+//! This is the only outbox protocol, for sales ([`crate::Journal`]) and for scheduled functions
+//! ([`crate::FunctionJournal`]):
 //!
-//! 1. A change is decided on a loaded state and saved with its records and alerts (its outbox), on condition that
-//!    no other process saved in between; after a conflict the state is loaded and decided again.
+//! 1. A change is decided on a loaded state and saved with its records and alerts (its outbox), on condition that no
+//!    other process saved in between; after a conflict the state is loaded and decided again.
 //! 2. The alerts are raised and the records written to the log, in their order.
 //! 3. The emptied outbox is saved ([`Committed::settle`]), so that the next step need not publish it again.
 //!
-//! A process that dies after 1 is followed by one that publishes the same objects under the same keys: a record is
-//! written once, an alert raised at least once. A log that fails withholds nothing (Audit Trail, failure mode 1): the
-//! records wait in the saved state, operators are alerted, and the next step publishes them.
+//! If a process crashes after 1, the next one publishes the same objects under the same keys: a record is written once,
+//! an alert is raised at least once. A failing log blocks nothing (Audit Trail, failure mode 1): the records wait in
+//! the saved state, operators are alerted, and the next step publishes them.
 
 use crate::{
     record::Record,
@@ -22,26 +23,26 @@ use domain::{
 };
 use std::future::Future;
 
-/// How often a conflicting commit is decided again before it fails.
+/// The number of attempts at a conflicting commit before it fails.
 const MAX_CONFLICTS: u32 = 16;
 
-/// What a decision wants done. `R` is its kind of record: a sale's, or a scheduled function's.
+/// The effects of a decision. `R` is its kind of record: a sale's, or a scheduled function's.
 #[derive(Debug)]
 pub struct Change<T, R = Record> {
     /// The records of the change.
     pub records: Vec<R>,
     /// A verdict to cache in the same write, with a sale.
     pub verdict: Option<Box<CachedVerdict>>,
-    /// Alerts about the change: raised once it is saved, and again if the process dies before they are.
+    /// Alerts about the change: raised once it is saved, and again if the process crashes before that.
     pub alerts: Vec<Alert>,
-    /// Whether anything is to be saved at all.
+    /// Whether the state is saved at all.
     pub save: bool,
-    /// What the caller wants to know.
+    /// The result for the caller.
     pub answer: T,
 }
 
 impl<T> Change<T> {
-    /// A transition of a sale, with its records. `context` is what the log says beyond the event.
+    /// A transition of a sale, with its records. `context` has the facts for the log beyond the event.
     pub fn of(event: &Event, context: &Context, answer: T) -> Self {
         Self::recorded(sale_events::records(event, context), answer)
     }
@@ -63,7 +64,7 @@ impl<T, R> Change<T, R> {
         Self { records, verdict: None, alerts: Vec::new(), save: true, answer }
     }
 
-    /// Alerts operators of it.
+    /// Adds an alert to the change.
     #[must_use]
     pub fn alerting(mut self, alert: Alert) -> Self {
         self.alerts.push(alert);
@@ -80,7 +81,7 @@ impl<T, R> Change<T, R> {
 /// Why a commit did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Others kept changing the state.
+    /// Other processes kept changing the state.
     #[error("the sale kept changing")]
     Contended,
     /// The store failed.
@@ -100,18 +101,28 @@ impl From<CommitError> for StepError {
 /// Why records still wait in an outbox.
 #[derive(Debug)]
 pub enum Unpublished {
-    /// The place of the first of them is taken by another record.
+    /// Another record has the place of the first of them.
     Forked,
     /// The log failed.
     Failed(StorageError),
 }
 
-/// What follows when the log did not take the records.
+impl Unpublished {
+    /// The reason, as the alert states it.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::Forked => "audit stream forked: the place of a record is taken".to_owned(),
+            Self::Failed(error) => format!("audit record not written, kept for the next step: {}", error.operation),
+        }
+    }
+}
+
+/// The consequence of records that could not be published.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Tells operators.
+    /// An alert for operators.
     pub alert: Option<Alert>,
-    /// Whether the records have new places, to be saved and published once more.
+    /// Whether the records have new places, and are saved and published once more.
     pub republish: bool,
 }
 
@@ -124,7 +135,7 @@ pub struct Ports<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// What waits in a state to be published.
+/// The unpublished records and alerts of a state.
 #[derive(Debug)]
 pub struct Outbox<'s> {
     /// Records, in the order of their stream.
@@ -134,14 +145,14 @@ pub struct Outbox<'s> {
 }
 
 impl Outbox<'_> {
-    /// Whether nothing waits.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.alerts.is_empty()
     }
 }
 
-/// A kind of state that is saved with its outbox: what the protocol cannot know of it.
+/// A kind of state that is saved with its outbox: the parts of the protocol that depend on the kind.
 pub trait Journaled: Copy + Send + Sync {
     /// The state.
     type State: Send + Sync;
@@ -151,13 +162,13 @@ pub trait Journaled: Copy + Send + Sync {
     /// The ports.
     fn ports(&self) -> Ports<'_>;
 
-    /// What waits in the state.
+    /// The state's outbox.
     fn outbox(state: &mut Self::State) -> Outbox<'_>;
 
-    /// Whether the outbox is to be published before a change is decided, so that it cannot outgrow its store.
+    /// Whether the outbox is published before a change is decided, so that it cannot outgrow its store.
     fn publishes_first(state: &Self::State) -> bool;
 
-    /// Loads what another process saved in the place of this state.
+    /// Loads the version that another process saved.
     fn reload(&self, state: &Self::State) -> impl Future<Output = Result<Versioned<Self::State>, StorageError>> + Send;
 
     /// Saves the state, on condition that the stored version is the expected one. Returns the new version.
@@ -168,20 +179,20 @@ pub trait Journaled: Copy + Send + Sync {
         verdict: Option<&CachedVerdict>,
     ) -> impl Future<Output = Result<u64, SaveError>> + Send;
 
-    /// Puts a change into the state: its records into the stream, its alerts into the outbox.
+    /// Applies a change to the state: its records go into the stream, its alerts into the outbox.
     fn apply<T>(&self, state: &mut Self::State, change: &mut Change<T, Self::Record>, now: Timestamp);
 
-    /// The log took what waited.
+    /// Called when the log accepted the records.
     fn log_works(&self, _state: &mut Self::State, _now: Timestamp) {}
 
-    /// The log did not take the records.
+    /// Called when the log did not accept the records.
     fn log_refuses(&self, state: &mut Self::State, reason: &Unpublished, now: Timestamp) -> Refusal;
 
-    /// Whether a state that was published is worth saving.
+    /// Whether the state is worth saving after it was published.
     fn is_worth_settling(state: &mut Self::State, had_outbox: bool) -> bool;
 }
 
-/// A commit that is to be ended: the state as it was saved, and the decision's answer.
+/// A commit that has to be ended: the saved state, and the decision's answer.
 #[must_use = "end a commit with `settle`, or with `unsettled` where a later commit of the same step follows"]
 pub struct Committed<J: Journaled, T> {
     journal: J,
@@ -192,7 +203,7 @@ pub struct Committed<J: Journaled, T> {
 }
 
 impl<J: Journaled, T> Committed<J, T> {
-    /// The state as it was saved.
+    /// The saved state.
     pub const fn state(&self) -> &J::State {
         &self.state.value
     }
@@ -202,8 +213,8 @@ impl<J: Journaled, T> Committed<J, T> {
         &self.answer
     }
 
-    /// Ends the step: saves that the outbox was published. After a decision that changed nothing, publishes what an
-    /// earlier step could not. Correctness does not depend on either: the log recognises a record that it has.
+    /// Ends the step: saves the emptied outbox. After a decision that changed nothing, publishes what an earlier step
+    /// could not. Correctness depends on neither, because the log recognises a record that it has.
     pub async fn settle(mut self) -> (Versioned<J::State>, T) {
         if self.was_saved {
             settle(&self.journal, &mut self.state, self.had_outbox).await;
@@ -220,7 +231,7 @@ impl<J: Journaled, T> Committed<J, T> {
 }
 
 /// Lets `decide` change the state and saves it with its records and alerts; then publishes these. `decide` runs again
-/// on the newer state after a conflict, so its result must depend on nothing but the state and the time.
+/// on the newer state after a conflict, so its result must depend only on the state and the time.
 pub(crate) async fn commit<J: Journaled, T: Send>(
     journal: J,
     mut current: Versioned<J::State>,
@@ -263,7 +274,7 @@ pub(crate) async fn flush<J: Journaled>(journal: &J, state: &mut Versioned<J::St
 }
 
 async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
-    // A conflict means that another process saved later and will publish; a failure, that the next one will again.
+    // After a conflict, the other process publishes; after a failure, the next step publishes again.
     if J::is_worth_settling(&mut state.value, had_outbox)
         && let Ok(version) = journal.save(&state.value, state.version, None).await
     {
@@ -271,7 +282,7 @@ async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_
     }
 }
 
-/// Raises the alerts, then publishes the records. A log that has just failed is not asked again.
+/// Raises the alerts, then publishes the records. A log that has just failed is not tried again.
 async fn deliver<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, mut published: Result<(), Unpublished>) {
     let Ports { alerts, clock, .. } = journal.ports();
     for alert in std::mem::take(J::outbox(&mut state.value).alerts) {
@@ -289,14 +300,14 @@ async fn deliver<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, mut
         if !republish {
             return;
         }
-        // Saved before it is published: a record must not be in the log under two numbers.
+        // Saved before publishing: a record must not be in the log under two numbers.
         let Ok(version) = journal.save(&state.value, state.version, None).await else { return };
         state.version = version;
         published = publish(journal, &mut state.value).await;
     }
 }
 
-/// Writes the records to the log, in their order, and removes each that the log has.
+/// Writes the records to the log, in their order, and removes each one that the log has.
 async fn publish<J: Journaled>(journal: &J, state: &mut J::State) -> Result<(), Unpublished> {
     let log = journal.ports().log;
     let entries = J::outbox(state).entries;

@@ -1,8 +1,8 @@
-//! The audit trail: what a record says, its canonical bytes, and the hash chain (Audit Trail spec).
+//! The audit trail: the contents of records, their canonical bytes, and the hash chain (Audit Trail spec).
 //!
-//! A record is one JSON line and one immutable object. It carries the hash of the line before it in its stream,
-//! so an edit, a removal or a reordering shows. It never holds a question, a verdict's text or an address:
-//! only hashes, and of addresses only keyed ones.
+//! A record is one JSON line and one immutable object. It contains the hash of the previous line of its stream, so an
+//! edit, a removal or a reordering is detected. It never contains a question, a verdict's text or an address: only
+//! hashes, and for addresses only keyed ones.
 
 pub mod chain;
 mod chat_journal;
@@ -12,10 +12,10 @@ mod journal;
 pub mod record;
 pub mod sale_events;
 mod sale_journal;
-mod subscriber_journal;
+mod stream_journal;
 mod toll_journal;
 
-pub use chat_journal::ChatJournal;
+pub use chat_journal::{BridgeJournal, ChatJournal, SubscriberJournal};
 pub use digest::{AuditKey, AuditKeys};
 pub use domain::money::RefundStep;
 pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
@@ -23,7 +23,7 @@ pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
-pub use subscriber_journal::SubscriberJournal;
+pub use stream_journal::{Place, Stream, StreamJournal};
 pub use toll_journal::TollJournal;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What a record says. The fields, statuses and sources of the Stripe pipeline's records are those of the
-//! Audit Trail spec; the other bodies are those of the specs their names point to.
+//! The contents of records. The fields, statuses and sources of the Stripe pipeline's records are those of the Audit
+//! Trail spec; the other bodies are those of the specs that their names refer to.
 
 use domain::{
-    Colour, Measurement, Metric, Tier, Timestamp,
-    chat::{BillingChange, Plan},
-    message::ToldBy,
+    CallerIdentity, Colour, Measurement, Metric, Operator, Tier, Timestamp,
+    chat::{BillingChange, BridgeEvent, Plan},
+    message::ReportedBy,
     money::{ObjectId, PaymentChange, PaymentId, RefundStep},
     verdict::Divergence,
 };
@@ -29,7 +29,7 @@ pub enum Status {
     EmailFailed,
 }
 
-/// Which path wrote the record.
+/// The path that wrote the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -55,12 +55,12 @@ pub enum TollStatus {
     RpcUnreachable,
     /// No answer could be made. Nothing was settled.
     RagFail,
-    /// The payment was shown before.
+    /// The same payment was used before.
     Replay,
 }
 
 impl TollStatus {
-    /// The status as the log has it.
+    /// The status as written in the log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl TollStatus {
     }
 }
 
-/// Which path wrote a record of a payment in USDC: there is one.
+/// The path that wrote a record of a payment in USDC: there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TollSource {
@@ -85,13 +85,13 @@ pub enum TollSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ChatStatus {
-    /// A reply was kept and, where it is a free one, counted.
+    /// A reply was stored and, for a free account, counted.
     Answered,
     /// No reply could be made.
     Apologised,
     /// The authority gate declined the message.
     Declined,
-    /// The subscriber's memory is erased at their wish.
+    /// The subscriber's memory was erased on request.
     Erased,
 }
 
@@ -105,7 +105,7 @@ pub enum Body {
         source: Source,
         /// The outcome.
         status: Status,
-        /// Why; never empty unless the status is OK (verification criterion 5).
+        /// The error; never empty unless the status is OK (verification criterion 5).
         error_detail: Option<String>,
         /// Facts without a field of their own, such as the model that answered.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ pub enum Body {
         source: TollSource,
         /// The outcome.
         status: TollStatus,
-        /// Why; never empty unless the status is OK (verification criterion 5).
+        /// The error; never empty unless the status is OK (verification criterion 5).
         error_detail: Option<String>,
         /// Facts without a field of their own, such as the model that answered.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,8 +127,13 @@ pub enum Body {
     Chat {
         /// The outcome.
         status: ChatStatus,
-        /// The facts: of the authority gate, the model, the content filter, the count.
+        /// The facts: about the authority gate, the model, the content filter, the count.
         details: Value,
+    },
+    /// A step of a Bridge (Product Tiers, GAP-3).
+    Bridge {
+        /// The step with its facts; no text and no address.
+        details: BridgeEvent,
     },
     /// A crosscheck ran (TMM Cross-Validation, invariant 5). The spec's preview of the question is left out:
     /// the log holds no customer text.
@@ -160,40 +165,46 @@ pub enum Body {
         regen_verdict: String,
         /// Whether they are the same.
         top_level_match: bool,
-        /// none, minor or significant; nothing when the first is unknown.
+        /// none, minor or significant; `None` when the first is unknown.
         divergence_level: Option<Divergence>,
     },
     /// A paid session could not be processed (Silent Drop, invariant 7).
     SilentDrop {
-        /// What was charged, in the currency's smallest unit.
+        /// The amount charged, in the currency's smallest unit.
         amount_total: Option<i64>,
         /// Its currency.
         currency: Option<String>,
         /// What was missing.
         reason: String,
     },
-    /// An operator decided something about the sale. What it led to is in the sale's next records.
+    /// An operator decided something about the sale. The sale's next records show the effect.
     Operator {
         /// The command, such as `approve` or `redrive verdict`.
         action: String,
         /// The operator's name; never an address.
         by: String,
-        /// Why, in their words, where they gave any; never an address.
+        /// The reason in the operator's words, if any; never an address.
         reason: Option<String>,
+        /// The ARN that AWS knows the operator by; missing in earlier records, and where AWS did not answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        identity: Option<CallerIdentity>,
     },
-    /// A refund: who decided it, what became of it, and the amount for the books (Silent Drop, invariant 7).
+    /// A refund: who decided it, its state, and the amount for the books (Silent Drop, invariant 7).
     Refund {
-        /// How far.
+        /// The state.
         step: RefundStep,
         /// Who decided it.
         by: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What was charged, in the currency's smallest unit.
+        /// The ARN that AWS knows the operator by, as above; a policy has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        identity: Option<CallerIdentity>,
+        /// The amount charged, in the currency's smallest unit.
         amount_total: Option<i64>,
         /// Its currency.
         currency: Option<String>,
-        /// Why it failed, as a code.
+        /// The error as a code, if it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
@@ -201,48 +212,48 @@ pub enum Body {
     PaymentChange {
         /// The payment.
         payment: PaymentId,
-        /// What happened to it.
+        /// The change.
         change: PaymentChange,
         /// The refund or the dispute that Stripe reported; `None` for the charge as a whole.
         #[serde(skip_serializing_if = "Option::is_none")]
         object: Option<ObjectId>,
-        /// How much of it has gone back by now, in the currency's smallest unit.
+        /// The amount that has gone back by now, in the currency's smallest unit.
         #[serde(skip_serializing_if = "Option::is_none")]
         amount_returned: Option<i64>,
-        /// What was charged, in the currency's smallest unit.
+        /// The amount charged, in the currency's smallest unit.
         amount_total: Option<i64>,
         /// Its currency.
         currency: Option<String>,
     },
-    /// Stripe told of a subscription, of one of its invoices or of their money.
+    /// Stripe reported a subscription, one of its invoices or their money.
     Subscription {
         /// The subscription or the invoice.
         object: ObjectId,
         /// What changed.
         change: BillingChange,
-        /// What the subscriber may do from now on.
+        /// The subscriber's plan from now on.
         plan: Plan,
-        /// Until when that is paid for.
+        /// The time until which that is paid for.
         paid_until: Option<String>,
-        /// How we learned of it.
-        told_by: ToldBy,
+        /// The source of the report.
+        #[serde(rename = "told_by")]
+        reported_by: ReportedBy,
     },
-    /// The customer has written back to one of the sale's mails (Silent Drop, GAP-SD-09). What was written stays in
-    /// the mailbox.
+    /// The customer has replied to one of the sale's mails (Silent Drop, GAP-SD-09). The text stays in the mailbox.
     CustomerReply {
         /// The first 16 hexadecimal digits of the SHA-256 of the mailbox's id of the message.
         message: String,
-        /// Whether it came from the address that the sale's mails went to; nothing where none went.
+        /// Whether it came from the address that the sale's mails went to; `None` if there was no such address.
         from_buyer: Option<bool>,
     },
-    /// Everything that was kept of the sale is removed. The log keeps its records: they hold no text and no address.
+    /// All data of the sale was removed. The log keeps the sale's records: they contain no text and no address.
     Erasure {
-        /// The stores that were emptied of it.
+        /// The stores that contained data.
         removed: Vec<&'static str>,
     },
     /// Another amount than the tier's price was paid: a promotion code, or a mistake in the account.
     AmountDiffers {
-        /// What was charged, in the currency's smallest unit.
+        /// The amount charged, in the currency's smallest unit.
         amount_total: Option<i64>,
         /// Its currency.
         currency: Option<String>,
@@ -252,7 +263,18 @@ pub enum Body {
 }
 
 impl Body {
-    /// Compares a regenerated verdict with the first one, as far as that is known.
+    /// An operator's decision.
+    #[must_use]
+    pub fn operator(operator: &Operator, action: impl Into<String>) -> Self {
+        Self::Operator {
+            action: action.into(),
+            by: operator.name().to_owned(),
+            reason: operator.reason().map(str::to_owned),
+            identity: operator.identity().cloned(),
+        }
+    }
+
+    /// Compares a regenerated verdict with the first one, if that is known.
     #[must_use]
     pub fn regen_divergence_check(first: Option<Colour>, second: Colour) -> Self {
         Self::RegenDivergenceCheck {
@@ -264,7 +286,7 @@ impl Body {
     }
 }
 
-/// A record before it has its place in a stream.
+/// A record without its place in a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// When it was written.
@@ -275,7 +297,7 @@ pub struct Record {
     pub body: Body,
 }
 
-/// The line as it is written: the spec's fields first, the chain's after them.
+/// A line in the log: the spec's fields first, the chain's after them.
 #[derive(Serialize)]
 pub(crate) struct Line<'a> {
     pub(crate) timestamp: String,
@@ -285,7 +307,7 @@ pub(crate) struct Line<'a> {
     pub(crate) verdict_hash: Option<&'a str>,
     pub(crate) email: Option<&'a str>,
     pub(crate) latency_ms: u64,
-    /// There, and true, only where the sale is the smoke test's.
+    /// Present, and true, only if the sale is a smoke test's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) smoke: bool,
     #[serde(flatten)]
@@ -296,13 +318,13 @@ pub(crate) struct Line<'a> {
     pub(crate) prev: &'a str,
 }
 
-/// The line of a purchase's record as it is written: the fields of the spec's x402 records, the stream's after them.
+/// The line of a purchase's record: the fields of the spec's x402 records, then the stream's.
 #[derive(Serialize)]
 pub(crate) struct TollLine<'a> {
     pub(crate) timestamp: String,
     /// The purchase, which names its stream.
     pub(crate) session_id: &'a str,
-    /// The first 12 characters; nothing before the settlement.
+    /// The first 12 characters; `None` before the settlement.
     pub(crate) tx_hash: Option<String>,
     pub(crate) endpoint: &'static str,
     pub(crate) query_hash: &'a str,
@@ -316,11 +338,11 @@ pub(crate) struct TollLine<'a> {
     pub(crate) prev: &'a str,
 }
 
-/// The line of a chat account's or a subscriber's record as it is written.
+/// The line of a chat account's, a subscriber's or a Bridge's record.
 #[derive(Serialize)]
 pub(crate) struct ChatLine<'a> {
     pub(crate) timestamp: String,
-    /// The account or the subscriber, which names its stream.
+    /// The account, the subscriber or the Bridge, which names its stream.
     pub(crate) session_id: &'a str,
     pub(crate) latency_ms: u64,
     #[serde(flatten)]
@@ -336,6 +358,12 @@ impl Record {
     #[must_use]
     pub const fn chat(timestamp: Timestamp, triggered_at: Timestamp, status: ChatStatus, details: Value) -> Self {
         Self { timestamp, triggered_at, body: Body::Chat { status, details } }
+    }
+
+    /// A step of a Bridge.
+    #[must_use]
+    pub const fn bridge(now: Timestamp, details: BridgeEvent) -> Self {
+        Self { timestamp: now, triggered_at: now, body: Body::Bridge { details } }
     }
 
     /// A payment in USDC was resolved. A status other than OK always has a detail (verification criterion 5).
@@ -365,7 +393,7 @@ impl Record {
         Self { timestamp, triggered_at, body: Body::Pipeline { source, status, error_detail, details: None } }
     }
 
-    /// What it counts for on the dashboard and for the alarms.
+    /// The measurements for the dashboard and the alarms.
     #[must_use]
     pub fn measurements(&self) -> Vec<Measurement> {
         match &self.body {
@@ -382,7 +410,7 @@ impl Record {
                         let waited = self.timestamp.millis_since(self.triggered_at);
                         vec![verdict.once(), Metric::OrderToVerdict.of(waited)]
                     }
-                    // An attempt that is followed by another one ends no order.
+                    // A failed attempt that is followed by another one does not end the order.
                     (Source::Webhook, Status::Error) if detail("next_attempt_at").is_null() => {
                         vec![Metric::VerdictFailed.once()]
                     }
@@ -394,6 +422,24 @@ impl Record {
                     _ => Vec::new(),
                 }
             }
+            Body::Chat { status, .. } => match status {
+                ChatStatus::Answered => vec![Metric::ChatAnswered.once()],
+                ChatStatus::Apologised => vec![Metric::ChatApologised.once()],
+                ChatStatus::Declined => vec![Metric::ChatDeclined.once()],
+                ChatStatus::Erased => Vec::new(),
+            },
+            Body::Subscription { change, .. } => match change {
+                BillingChange::Opened => vec![Metric::SubscriptionOpened.once()],
+                BillingChange::Ended => vec![Metric::SubscriptionEnded.once()],
+                BillingChange::Paid => vec![Metric::SubscriptionPaid.once()],
+                BillingChange::PaymentFailed => vec![Metric::SubscriptionPaymentFailed.once()],
+                BillingChange::Ending
+                | BillingChange::Resumed
+                | BillingChange::StatusChanged
+                | BillingChange::MoneyGone
+                | BillingChange::MoneyBack
+                | BillingChange::Detail => Vec::new(),
+            },
             Body::ContentFilter { outcome, .. } if outcome == "QUARANTINE" => vec![Metric::Held.once()],
             Body::TmmCrosscheck { decision, .. } if is_opposed(decision) => vec![Metric::VerdictOpposed.once()],
             _ => Vec::new(),

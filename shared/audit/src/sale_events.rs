@@ -1,4 +1,4 @@
-//! The records of a sale's events: each event has its records here and nowhere else.
+//! The records of a sale's events. Only this file defines which records an event has.
 
 use crate::{Body, Record, Source, Status, digest::sha256};
 use domain::{
@@ -13,16 +13,16 @@ use domain::{
 };
 use serde_json::{Value, json};
 
-/// What the log says of an event beyond the event itself.
+/// The facts for the log beyond the event itself.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// When the event happened.
     pub now: Timestamp,
     /// When the event that triggered it reached us (Audit Trail, invariant 6: latency counts from there).
     pub triggered_at: Timestamp,
-    /// Records of the checks that led to it, which come first.
+    /// Records of the checks that led to it; they come first.
     pub evidence: Vec<Record>,
-    /// How the verdict was made, where one was asked for.
+    /// How the verdict was made, if the model was asked.
     pub details: Option<Value>,
 }
 
@@ -33,7 +33,7 @@ impl Context {
         Self { now, triggered_at, evidence: Vec::new(), details: None }
     }
 
-    /// An event that nothing triggered but a decision at this moment.
+    /// An event without a trigger, decided at this moment.
     #[must_use]
     pub const fn at(now: Timestamp) -> Self {
         Self::new(now, now)
@@ -46,7 +46,7 @@ impl Context {
         self
     }
 
-    /// Adds how the verdict was made.
+    /// Adds the facts of how the verdict was made.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
@@ -61,7 +61,7 @@ impl Context {
         Record::pipeline(self.now, self.triggered_at, source, status, detail)
     }
 
-    /// A pipeline record that says how the verdict was made.
+    /// A pipeline record with the facts of how the verdict was made.
     fn detailed(&self, source: Source, status: Status, detail: Option<&str>) -> Record {
         let record = self.pipeline(source, status, detail);
         match &self.details {
@@ -75,6 +75,7 @@ impl Context {
             step,
             by: authorisation.by().to_owned(),
             reason: authorisation.reason().to_owned(),
+            identity: authorisation.identity().cloned(),
             amount_total: charge.amount_total,
             currency: charge.currency.clone(),
             error: error.map(str::to_owned),
@@ -82,15 +83,10 @@ impl Context {
     }
 
     fn operator(&self, operator: &Operator, action: impl Into<String>) -> Record {
-        let body = Body::Operator {
-            action: action.into(),
-            by: operator.name().to_owned(),
-            reason: operator.reason().map(str::to_owned),
-        };
-        Record { timestamp: self.now, triggered_at: self.now, body }
+        Record { timestamp: self.now, triggered_at: self.now, body: Body::operator(operator, action) }
     }
 
-    /// A verdict: the first, or one that was made again and is compared with the first.
+    /// The records of a verdict: the first one, or a regenerated one that is compared with the first.
     fn verdict(&self, regenerated: Option<&Comparison>) -> (Option<Record>, Record) {
         match regenerated {
             Some(compared) => {
@@ -248,7 +244,7 @@ fn unusable(context: &Context, reason: &str) -> Record {
     context.pipeline(Source::Webhook, Status::Error, Some(&detail))
 }
 
-/// Why a mail without an address is not sent (Email Retry, FM-06): for the log and for operators.
+/// The reason why a mail without an address is not sent (Email Retry, FM-06), for the log and for operators.
 #[must_use]
 pub const fn no_address(letter: Letter) -> &'static str {
     match letter {
@@ -260,13 +256,13 @@ pub const fn no_address(letter: Letter) -> &'static str {
     }
 }
 
-/// What the log says of a message in the mailbox: the first 16 hexadecimal digits of the SHA-256 of its id.
+/// The digest that replaces a message's id in the log: the first 16 hexadecimal digits of its SHA-256.
 #[must_use]
 pub fn message_digest(id: &str) -> String {
     sha256(id.as_bytes())[..16].to_owned()
 }
 
-/// Adds what the attempts at a mail have left (Email Retry, INV-09: every transition is a line of its own).
+/// Adds the state of the attempts at a mail (Email Retry, INV-09: every transition is a line of its own).
 fn attempted(record: Record, letter: Letter, progress: &Progress, next: Option<&Next>) -> Record {
     let (status, next_attempt_at) = match next {
         None => ("DELIVERED", None),

@@ -35,11 +35,11 @@ impl<'a> Journal<'a> {
     }
 
     /// Lets `decide` change the sale and saves it with its records and alerts; then publishes these. `decide` runs
-    /// again on the newer sale after a conflict, so its result must depend on nothing but the sale and the time.
+    /// again on the newer sale after a conflict, so its result must depend only on the sale and the time.
     ///
     /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply got lost. In both cases the caller's message is
-    /// delivered again and the same decision is taken on what is stored by then.
+    /// [`CommitError`]: nothing was changed, or it was and the reply was lost. In both cases the caller's message is
+    /// delivered again, and the same decision is made on the state that is stored by then.
     pub async fn commit<T: Send>(
         &self,
         sale: Versioned<Sale>,
@@ -48,7 +48,7 @@ impl<'a> Journal<'a> {
         journal::commit(*self, sale, decide).await
     }
 
-    /// Publishes what an earlier step could not: for steps that find nothing left to do.
+    /// Publishes what an earlier step could not; used by steps that find no work.
     pub async fn flush(&self, mut sale: Versioned<Sale>) -> Versioned<Sale> {
         journal::flush(self, &mut sale).await;
         sale
@@ -95,17 +95,12 @@ impl Journaled for Journal<'_> {
     }
 
     fn log_refuses(&self, sale: &mut Sale, reason: &Unpublished, now: Timestamp) -> Refusal {
-        let detail = match reason {
-            Unpublished::Forked => "audit stream forked: the place of a record is taken".to_owned(),
-            Unpublished::Failed(error) => {
-                format!("audit record not written, kept for the next step: {}", error.operation)
-            }
-        };
+        let detail = reason.detail();
         let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", sale.session_id(), &detail);
         Refusal { alert: Some(alert), republish: false }
     }
 
-    /// Only once all of it was published.
+    /// Only after the whole outbox was published.
     fn is_worth_settling(sale: &mut Sale, _had_outbox: bool) -> bool {
         Self::outbox(sale).is_empty()
     }

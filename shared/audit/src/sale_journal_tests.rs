@@ -27,7 +27,7 @@ async fn step(world: &World) -> Result<bool, crate::CommitError> {
     let journal = journal(world);
     let sale = journal.load(&session(), Timestamp::from_seconds(1)).await?;
     let (sale, done) = journal.commit(sale, fail_once).await?.unsettled();
-    // A later step of the same function, which publishes whatever is left.
+    // A later step of the same function, which publishes what is left.
     journal.commit(sale, |_, _| Change::save(())).await?.settle().await;
     Ok(done)
 }

@@ -1,114 +1,46 @@
-//! The journal of purchases in USDC: a purchase is saved with its audit records and alerts.
+//! The stream of a purchase in USDC.
 
 use crate::{
-    chain,
-    journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
-    record::Record,
+    chain::{VERSION, cut, json},
+    record::{Record, TollLine},
+    stream_journal::{Place, Stream, StreamJournal},
 };
-use domain::{
-    Alert, CachedVerdict, Timestamp,
-    alert::Severity,
-    ports::{Alerts, AuditLog, Clock, Purchases, SaveError, StorageError, Versioned},
-    toll::Purchase,
-};
+use domain::{ports::Purchases, toll::Purchase};
 
-/// The ports of a purchase's commit.
-#[derive(Clone, Copy)]
-pub struct TollJournal<'a> {
-    /// Purchases.
-    pub store: &'a dyn Purchases,
-    /// The log.
-    pub log: &'a dyn AuditLog,
-    /// Operators.
-    pub alerts: &'a dyn Alerts,
-    /// Time.
-    pub clock: &'a dyn Clock,
-}
+/// The journal of purchases.
+pub type TollJournal<'a> = StreamJournal<'a, Purchase>;
 
-impl<'a> TollJournal<'a> {
-    /// Lets `decide` change the purchase and saves it with its records and alerts; then publishes these. `decide` runs
-    /// again on the newer purchase after a conflict, so its result must depend on nothing but the purchase and the time.
-    ///
-    /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply got lost. The same payment shown again meets what
-    /// is stored by then.
-    pub async fn commit<T: Send>(
-        &self,
-        purchase: Versioned<Purchase>,
-        decide: impl Fn(&mut Purchase, Timestamp) -> Change<T> + Send + Sync,
-    ) -> Result<Committed<TollJournal<'a>, T>, CommitError> {
-        journal::commit(*self, purchase, decide).await
-    }
+impl Stream for Purchase {
+    type Store = dyn Purchases;
 
-    /// Publishes what an earlier step could not.
-    pub async fn flush(&self, mut purchase: Versioned<Purchase>) -> Versioned<Purchase> {
-        journal::flush(self, &mut purchase).await;
-        purchase
-    }
-}
-
-impl Journaled for TollJournal<'_> {
-    type State = Purchase;
-    type Record = Record;
-
-    fn ports(&self) -> Ports<'_> {
-        Ports { log: self.log, alerts: self.alerts, clock: self.clock }
-    }
-
-    fn outbox(purchase: &mut Purchase) -> Outbox<'_> {
-        let (entries, alerts) = purchase.outbox_mut();
-        Outbox { entries, alerts }
-    }
-
-    fn publishes_first(_purchase: &Purchase) -> bool {
-        false
-    }
-
-    /// A purchase that is gone was never saved: its payment is new again.
-    async fn reload(&self, purchase: &Purchase) -> Result<Versioned<Purchase>, StorageError> {
-        let found = self.store.load(purchase.id()).await?;
-        let gone = || StorageError { operation: "purchase read", source: "it is gone".into() };
-        found.ok_or_else(gone)
-    }
-
-    async fn save(
-        &self,
-        purchase: &Purchase,
-        expected: u64,
-        _verdict: Option<&CachedVerdict>,
-    ) -> Result<u64, SaveError> {
-        self.store.save(purchase, expected).await
-    }
-
-    fn apply<T>(&self, purchase: &mut Purchase, change: &mut Change<T>, _now: Timestamp) {
-        for record in &change.records {
-            chain::append_toll(purchase, record);
-        }
-        purchase.keep_alerts(change.alerts.drain(..));
-    }
-
-    fn log_refuses(&self, purchase: &mut Purchase, reason: &Unpublished, now: Timestamp) -> Refusal {
-        let detail = match reason {
-            Unpublished::Forked => "audit stream forked: the place of a record is taken".to_owned(),
-            Unpublished::Failed(error) => {
-                format!("audit record not written, kept for the next step: {}", error.operation)
-            }
-        };
-        let subject = purchase.id().reference();
-        let alert = Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", subject, &detail);
-        Refusal { alert: Some(alert), republish: false }
-    }
-
-    fn is_worth_settling(purchase: &mut Purchase, had_outbox: bool) -> bool {
-        had_outbox && Self::outbox(purchase).is_empty()
+    /// The transaction is named by its first 12 characters (Audit Trail, required fields per x402 record).
+    fn line(&self, record: &Record, place: Place<'_>) -> String {
+        json(&TollLine {
+            timestamp: record.timestamp.to_iso(),
+            session_id: place.id,
+            tx_hash: self.transaction().map(cut),
+            endpoint: self.offer().path(),
+            query_hash: self.query_hash(),
+            amount_usdc: self.offer().dollars(),
+            latency_ms: record.timestamp.millis_since(record.triggered_at),
+            body: &record.body,
+            v: VERSION,
+            stream: place.stream,
+            seq: place.seq,
+            prev: place.prev,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TollStatus;
-    use domain::toll::{Offer, Paid, purchase_id};
+    use crate::{Change, TollStatus};
+    use domain::{
+        Timestamp,
+        ports::Versioned,
+        toll::{Offer, Paid, purchase_id},
+    };
     use serde_json::Value;
     use testkit::{World, run};
 
