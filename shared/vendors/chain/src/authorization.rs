@@ -1,4 +1,5 @@
-//! A transfer that its payer signed and that anybody may submit (EIP-3009), and who signed it (EIP-712).
+//! A transfer that its payer has signed and that anyone may submit (EIP-3009), and the check of its signature
+//! (EIP-712).
 
 use crate::network::Network;
 use alloy_primitives::{Address, B256, Signature, U256};
@@ -19,20 +20,20 @@ mod typed {
     }
 }
 
-/// What the payer signs. Times are Unix seconds; the value is in millionths of a dollar.
+/// The signed fields. Times are Unix seconds; the value is in millionths of a dollar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorization {
-    /// Who pays.
+    /// The payer.
     pub from: Address,
-    /// Who is paid.
+    /// The recipient.
     pub to: Address,
-    /// How much.
+    /// The amount.
     pub value: U256,
     /// Not valid at or before this time.
     pub valid_after: U256,
     /// Not valid at or after this time.
     pub valid_before: U256,
-    /// What makes it unique among the payer's.
+    /// The nonce, unique per payer.
     pub nonce: B256,
 }
 
@@ -42,19 +43,20 @@ pub enum SignatureError {
     /// It does not have 65 bytes, or its last byte is neither 27 nor 28.
     #[error("the signature does not have 65 bytes that end in 27 or 28")]
     Malformed,
-    /// Its `s` is in the upper half of the curve's order: the contract refuses it, and every signature has such a twin.
+    /// Its `s` is in the upper half of the curve's order: the contract refuses it, because every signature has such a
+    /// twin.
     #[error("the signature's s is in the upper half of the order")]
     Malleable,
-    /// Nobody can have made it.
+    /// No key can have made it.
     #[error("no key can have made the signature")]
     Impossible,
-    /// Somebody else made it, or the payer for something else.
+    /// Another key made it, or the payer made it for another content.
     #[error("the signature is not the payer's")]
     OtherSigner,
 }
 
 impl Authorization {
-    /// What is signed on this network.
+    /// The digest to sign on this network.
     #[must_use]
     pub fn digest(&self, network: Network) -> B256 {
         let Self { from, to, value, valid_after, valid_before, nonce } = self.clone();
@@ -62,7 +64,7 @@ impl Authorization {
             .eip712_signing_hash(&domain(network))
     }
 
-    /// Whether the payer signed this for this network. Wallets that are contracts (EIP-1271) are not recognised.
+    /// Checks that the payer signed this for this network. Wallets that are contracts (EIP-1271) are not supported.
     ///
     /// # Errors
     /// [`SignatureError`]
@@ -80,14 +82,14 @@ impl Authorization {
         }
         let signer = signature.recover_address_from_prehash(&self.digest(network));
         let signer = signer.map_err(|_| SignatureError::Impossible)?;
-        // No key has the zero address; what recovers to it is an error elsewhere.
+        // No key has the zero address; recovering it means an error elsewhere.
         if signer == Address::ZERO || signer != self.from {
             return Err(SignatureError::OtherSigner);
         }
         Ok(())
     }
 
-    /// Whether the contract would take it from `now` for at least `margin`: what it takes to submit it.
+    /// Whether the contract would accept it from `now` for at least `margin`, the time that submitting it takes.
     #[must_use]
     pub fn is_valid_for(&self, now: u64, margin: Duration) -> bool {
         let end = now.saturating_add(margin.as_secs());
@@ -95,7 +97,7 @@ impl Authorization {
     }
 }
 
-/// The domain in which USDC's contract checks signatures.
+/// The domain that USDC's contract checks signatures for.
 fn domain(network: Network) -> Eip712Domain {
     eip712_domain! {
         name: network.token_name(),
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(authorization.eip712_type_hash(), expected);
     }
 
-    /// As the deployed contracts answer to `DOMAIN_SEPARATOR()`.
+    /// The replies of the deployed contracts to `DOMAIN_SEPARATOR()`.
     #[test]
     fn the_domains_are_those_of_the_contracts() {
         let base = b256!("02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f");

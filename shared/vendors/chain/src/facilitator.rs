@@ -9,10 +9,11 @@ use domain::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A check reads the chain.
+/// The time-out of a check, which reads the chain.
 const VERIFY: Duration = Duration::from_secs(4);
 
-/// A settlement waits for a block. The caller's own caller waits with it, behind a gateway that gives up after 29 s.
+/// The time-out of a settlement, which waits for a block. The customer waits with it, behind a gateway with a time-out
+/// of 29 s.
 const SETTLE: Duration = Duration::from_secs(9);
 
 /// A facilitator.
@@ -20,7 +21,7 @@ const SETTLE: Duration = Duration::from_secs(9);
 pub struct FacilitatorClient(Endpoint);
 
 impl FacilitatorClient {
-    /// The facilitator at this address; `None` when it is no http or https address.
+    /// The facilitator at this address; `None` when it is not an http or https address.
     #[must_use]
     pub fn new(url: &str) -> Option<Self> {
         Endpoint::new(url, VERIFY).map(Self)
@@ -35,7 +36,7 @@ fn request(payment: &SignedPayment) -> Value {
     })
 }
 
-/// What a facilitator's own word may say in our log: codes.
+/// The facilitator's reason, reduced to characters that may be logged.
 fn word(reply: &Value, field: &str) -> String {
     let known = |c: &char| c.is_ascii_alphanumeric() || "_-. ".contains(*c);
     let word: String = reply[field].as_str().unwrap_or("unspecified").chars().filter(known).take(80).collect();
@@ -71,7 +72,7 @@ impl Facilitator for FacilitatorClient {
     async fn settle(&self, payment: &SignedPayment) -> Result<String, FacilitatorError> {
         let (status, reply) = self.0.post("/settle", &request(payment), Some(SETTLE)).await.map_err(unavailable)?;
         match reply["success"].as_bool() {
-            // A success without a transaction is nobody's word that anything is on the chain.
+            // A success without a transaction does not confirm that anything is on the chain.
             Some(true) if status == 200 => transaction(&reply).ok_or(FacilitatorError::Pending),
             Some(false) if word(&reply, "errorReason") == "settlement_pending" => Err(FacilitatorError::Pending),
             Some(false) if status < 500 => Err(FacilitatorError::Refused(word(&reply, "errorReason"))),

@@ -1,13 +1,13 @@
-//! One JSON call to a facilitator or a node.
+//! Makes one JSON call to a facilitator or a node.
 
 use reqwest::{Client, Url, redirect::Policy};
 use serde_json::Value;
 use std::{fmt, time::Duration};
 
-/// A reply of a facilitator has some hundred bytes; a receipt of a large batch some hundred kB.
+/// The longest reply: a facilitator's has some hundred bytes, a receipt of a large batch some hundred kB.
 const LONGEST_REPLY: usize = 2 * 1024 * 1024;
 
-/// Where to ask. Providers put their keys into the address of a node, so it is shown nowhere.
+/// An address to call. Providers put their keys into the address of a node, so it is never printed.
 pub(crate) struct Endpoint {
     http: Client,
     url: String,
@@ -20,16 +20,16 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Why there is no reply.
+/// Why a call has no reply.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// No whole reply came.
+    /// No complete reply arrived.
     #[error("no reply")]
     Lost(#[source] reqwest::Error),
-    /// The reply is longer than any should be.
+    /// The reply is longer than any valid one.
     #[error("the reply is too long")]
     TooLong,
-    /// The reply is no JSON.
+    /// The reply is not JSON.
     #[error("the reply is no JSON (status {0})")]
     NotJson(u16),
 }

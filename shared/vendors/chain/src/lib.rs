@@ -1,9 +1,9 @@
 //! Payments in USDC over HTTP 402 (x402, versions 1 and 2, scheme `exact`) on Base and Base Sepolia.
 //!
-//! [`wire`] is what travels in headers and bodies. [`payment`] decides by itself whether a payment pays what we asked:
-//! it compares every field with our own requirement and recovers the signer, so that no facilitator has to be believed.
-//! [`transfer`] does the same for a transfer that is already on the chain. None of these does I/O or reads a clock.
-//! [`FacilitatorClient`] and [`NodeClient`] ask the facilitator and a node.
+//! [`wire`] has the contents of headers and bodies. [`payment`] decides on its own whether a payment pays what we asked
+//! for: it compares every field with our own requirements and recovers the signer, so that no facilitator has to be
+//! trusted. [`transfer`] does the same for a transfer that is already on the chain. None of these does I/O or reads a
+//! clock. [`FacilitatorClient`] and [`NodeClient`] call the facilitator and a node.
 
 mod authorization;
 mod facilitator;

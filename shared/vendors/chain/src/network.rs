@@ -1,13 +1,13 @@
-//! The networks on which USDC is taken, and its contract on each.
+//! The networks on which USDC is accepted, and its contract on each.
 
 use alloy_primitives::{Address, address};
 
 /// A network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network {
-    /// Base, where USDC is money.
+    /// Base, where USDC has real value.
     Base,
-    /// Base Sepolia, where it is not.
+    /// Base Sepolia, the test network, where it has none.
     BaseSepolia,
 }
 

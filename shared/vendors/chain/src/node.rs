@@ -17,16 +17,16 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
-/// One call of a node.
+/// The time-out of one call.
 const CALL: Duration = Duration::from_secs(3);
 
 /// `authorizationState(address,bytes32)`
 const AUTHORIZATION_STATE: [u8; 4] = hex!("e94a0102");
 
-/// Events are looked for in this many blocks at once, which common providers allow,
+/// Events are searched in this many blocks per call, which common providers allow.
 const BLOCKS_AT_ONCE: u64 = 9_000;
 
-/// and so often, back from the head: two days of Base.
+/// The number of such calls, back from the head: together they cover two days of Base.
 const LOOKS_BACK: u64 = 10;
 
 /// A node.
@@ -38,20 +38,20 @@ pub struct NodeClient {
 }
 
 impl NodeClient {
-    /// The node at this address, for payments to us on this network; `None` when it is no http or https address.
+    /// The node at this address, for payments to us on this network; `None` when it is not an http or https address.
     #[must_use]
     pub fn new(url: &str, network: Network, pay_to: Address, clock: Arc<dyn Clock>) -> Option<Self> {
         Some(Self { endpoint: Endpoint::new(url, CALL)?, network, pay_to, clock })
     }
 
-    /// Asks, and reads `result`; JSON null is nothing.
+    /// Makes a call, and parses `result`; `None` for JSON null.
     async fn ask<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<Option<T>, StorageError> {
         let failed = |why: String| StorageError { operation: "node call", source: format!("{method}: {why}").into() };
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (status, mut reply) =
             self.endpoint.post("", &request, None).await.map_err(|error| failed(error.to_string()))?;
         if status != 200 || reply.get("result").is_none() {
-            // The provider's own words may quote the address, and with it a key.
+            // The provider's text may quote the address, and with it a key.
             return Err(failed(format!("status {status}, error {}", reply["error"]["code"])));
         }
         serde_json::from_value(reply["result"].take()).map_err(|error| failed(error.to_string()))
@@ -78,7 +78,7 @@ impl NodeClient {
         Price { network: self.network, amount, pay_to: self.pay_to, timeout: CALL }
     }
 
-    /// The newest block that has as many others after it as we ask of a payment.
+    /// The newest block with as many blocks after it as we require for a payment.
     async fn settled_head(&self) -> Result<Block, StorageError> {
         let other_chain = || StorageError { operation: "node call", source: "the node follows another chain".into() };
         if self.chain_id().await? != U64::from(self.network.chain_id()) {
@@ -140,7 +140,7 @@ impl Node for NodeClient {
             return Ok(Whereabouts::Unused { head: time(&head) });
         }
         let Some(transaction) = self.used_in(payer, nonce, &head).await? else {
-            // Cancelled by the payer, or used before all that we look at: no transfer of it reached us since.
+            // The payer cancelled it, or it was used before the searched blocks: it has made no transfer to us since.
             return Ok(Whereabouts::Used { transaction: String::new(), is_ours: false });
         };
         let Some(receipt) = self.receipt(&transaction).await? else { return Ok(Whereabouts::Unconfirmed) };

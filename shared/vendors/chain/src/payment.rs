@@ -1,4 +1,4 @@
-//! Whether a payment pays what we asked. Nothing that the payer or a facilitator says is believed.
+//! Checks that a payment pays what we asked for. It trusts no claim of the payer or a facilitator.
 
 use crate::{
     authorization::{Authorization, SignatureError},
@@ -9,30 +9,30 @@ use alloy_primitives::{Address, U256};
 use domain::Timestamp;
 use std::{fmt, time::Duration};
 
-/// The only scheme we take: exactly the amount that is asked for.
+/// The only scheme that we accept: exactly the requested amount.
 pub const SCHEME: &str = "exact";
 
-/// How long a payment must stay valid: the answer is made before it is settled.
+/// How long a payment must stay valid, because the answer is made before it is settled.
 pub const MARGIN: Duration = Duration::from_secs(30);
 
-/// A payment that could be settled for longer is refused: until its time is over nobody can say that it never will be.
+/// A payment that is valid for longer is refused, because only after its expiry is it certain that it is not settled.
 pub const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What we ask for one answer.
+/// Our price for one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// Where it is paid.
+    /// The network to pay on.
     pub network: Network,
-    /// Millionths of a dollar.
+    /// The amount in millionths of a dollar.
     pub amount: u64,
-    /// Who is paid.
+    /// The recipient.
     pub pay_to: Address,
-    /// How long the payer may have to wait, in whole seconds.
+    /// The longest time that the payer may have to wait, in whole seconds.
     pub timeout: Duration,
 }
 
 impl Price {
-    /// The price as version 2 states it.
+    /// The price in the form of version 2.
     #[must_use]
     pub fn requirements(&self) -> Requirements {
         Requirements {
@@ -47,7 +47,7 @@ impl Price {
     }
 }
 
-/// A payment that pays a price: only [`check`] makes one.
+/// A payment that pays a price. Only [`check`] and [`identify`] create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
     network: Network,
@@ -55,20 +55,38 @@ pub struct Payment {
 }
 
 impl Payment {
-    /// What was signed.
+    /// The signed authorization.
     #[must_use]
     pub const fn authorization(&self) -> &Authorization {
         &self.authorization
     }
 
-    /// When it cannot be settled any more.
+    /// The time from which it cannot be settled.
     #[must_use]
     pub fn valid_before(&self) -> Timestamp {
         let seconds = i64::try_from(self.authorization.valid_before).unwrap_or(i64::MAX / 1000);
         Timestamp::from_seconds(seconds.min(i64::MAX / 1000))
     }
 
-    /// What can be spent once on the chain, and so may be claimed once by us.
+    /// Checks that it is valid now, for long enough to settle it, and for no longer than an hour.
+    ///
+    /// # Errors
+    /// [`PaymentError`], which the payer may see.
+    pub fn check_time(&self, now: Timestamp) -> Result<(), PaymentError> {
+        let now = u64::try_from(now.as_seconds()).unwrap_or(0);
+        if U256::from(now) <= self.authorization.valid_after {
+            return Err(PaymentError::NotYetValid);
+        }
+        if !self.authorization.is_valid_for(now, MARGIN) {
+            return Err(PaymentError::Expired);
+        }
+        if self.authorization.valid_before > U256::from(now.saturating_add(LONGEST.as_secs())) {
+            return Err(PaymentError::TooLong);
+        }
+        Ok(())
+    }
+
+    /// The key of what can be spent only once on the chain, and so may be claimed only once by us.
     #[must_use]
     pub fn claim(&self) -> ClaimKey {
         ClaimKey(format!(
@@ -81,7 +99,7 @@ impl Payment {
     }
 }
 
-/// Network, asset, payer and nonce: the same for every way of writing the same payment.
+/// Network, asset, payer and nonce: equal for all forms of the same payment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey(String);
 
@@ -94,37 +112,40 @@ impl fmt::Display for ClaimKey {
 /// Why a payment does not pay the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PaymentError {
-    /// Another scheme than `exact`.
+    /// It uses another scheme than `exact`.
     #[error("the scheme is not `exact`")]
     Scheme,
-    /// Another network.
+    /// It is for another network.
     #[error("the payment is for another network")]
     Network,
-    /// Another asset than USDC.
+    /// It is in another asset than USDC.
     #[error("the payment is in another asset")]
     Asset,
-    /// To somebody else.
+    /// It is to another recipient.
     #[error("the payment is to another address")]
     Recipient,
-    /// More or less than the price.
+    /// It is more or less than the price.
     #[error("the payment is not the amount that is asked for")]
     Amount,
-    /// What it accepts is not what we offer.
-    #[error("the accepted requirements are not ours")]
-    Accepted,
+    /// Its `accepted.maxTimeoutSeconds` is not ours.
+    #[error("accepted.maxTimeoutSeconds is not the one that is asked for")]
+    Timeout,
+    /// Its `accepted.extra` does not name the token as its contract does.
+    #[error("accepted.extra is not the name and version that are asked for")]
+    Token,
     /// A number is not written in decimal digits.
     #[error("{0} is not a number")]
     Number(&'static str),
-    /// Its time has not begun.
+    /// It is not valid yet.
     #[error("the payment is not valid yet")]
     NotYetValid,
-    /// Its time is over, or would be before it could be settled.
+    /// It has expired, or would expire before it could be settled.
     #[error("the payment expires too soon")]
     Expired,
-    /// Its time would be over too late.
+    /// It is valid for too long.
     #[error("the payment is valid for more than an hour")]
     TooLong,
-    /// It is from nobody.
+    /// It is from the zero address.
     #[error("the payment is from the zero address")]
     Nobody,
     /// The payer did not sign it.
@@ -132,35 +153,28 @@ pub enum PaymentError {
     Signature(#[from] SignatureError),
 }
 
-/// Decides whether this payment pays this price now.
+/// Checks that this payment pays this price now.
 ///
 /// # Errors
-/// [`PaymentError`], of which the payer may hear.
+/// [`PaymentError`], which the payer may see.
 pub fn check(payload: &PaymentPayload, price: &Price, now: Timestamp) -> Result<Payment, PaymentError> {
-    let authorization = read(payload, price)?;
-    let now = u64::try_from(now.as_seconds()).unwrap_or(0);
-    if U256::from(now) <= authorization.valid_after {
-        return Err(PaymentError::NotYetValid);
-    }
-    if !authorization.is_valid_for(now, MARGIN) {
-        return Err(PaymentError::Expired);
-    }
-    if authorization.valid_before > U256::from(now.saturating_add(LONGEST.as_secs())) {
-        return Err(PaymentError::TooLong);
-    }
-    sealed(payload, price, authorization)
+    let payment = identify(payload, price)?;
+    payment.check_time(now)?;
+    Ok(payment)
 }
 
-/// Decides whether the payer signed this payment of this price, whether or not its time has come or is over: for one
-/// that was shown before.
+/// Checks that the payer signed this payment of this price, regardless of its validity period: for a payment that was
+/// used before.
 ///
 /// # Errors
-/// [`PaymentError`], of which the payer may hear.
+/// [`PaymentError`], which the payer may see.
 pub fn identify(payload: &PaymentPayload, price: &Price) -> Result<Payment, PaymentError> {
-    sealed(payload, price, read(payload, price)?)
+    let authorization = read(payload, price)?;
+    authorization.check(price.network, &payload.signed().signature)?;
+    Ok(Payment { network: price.network, authorization })
 }
 
-/// The authorization of a payment that says what we ask.
+/// The authorization of a payment that agrees with our requirements.
 fn read(payload: &PaymentPayload, price: &Price) -> Result<Authorization, PaymentError> {
     check_terms(payload, price)?;
     let authorization = parse(&payload.signed().authorization)?;
@@ -176,12 +190,7 @@ fn read(payload: &PaymentPayload, price: &Price) -> Result<Authorization, Paymen
     Ok(authorization)
 }
 
-fn sealed(payload: &PaymentPayload, price: &Price, authorization: Authorization) -> Result<Payment, PaymentError> {
-    authorization.check(price.network, &payload.signed().signature)?;
-    Ok(Payment { network: price.network, authorization })
-}
-
-/// Compares what the payment says about itself with what we offer.
+/// Compares the payment's own fields with our offer.
 fn check_terms(payload: &PaymentPayload, price: &Price) -> Result<(), PaymentError> {
     let (scheme, network) = match payload {
         PaymentPayload::V1(payload) => (&payload.scheme, &payload.network),
@@ -204,8 +213,11 @@ fn check_terms(payload: &PaymentPayload, price: &Price) -> Result<(), PaymentErr
     if accepted.amount != ours.amount {
         return Err(PaymentError::Amount);
     }
-    if *accepted != ours {
-        return Err(PaymentError::Accepted);
+    if accepted.max_timeout_seconds != ours.max_timeout_seconds {
+        return Err(PaymentError::Timeout);
+    }
+    if accepted.extra != ours.extra {
+        return Err(PaymentError::Token);
     }
     Ok(())
 }

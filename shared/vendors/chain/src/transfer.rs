@@ -1,4 +1,4 @@
-//! Whether a transaction that is already on the chain paid us: the direct way, by its hash.
+//! Checks that a transaction on the chain paid us: the direct way of paying, by its hash.
 
 use crate::{network::Network, payment::Price};
 use alloy_primitives::{Address, B256, U64, U256, b256};
@@ -9,17 +9,17 @@ use std::time::Duration;
 /// The event of an ERC-20 transfer: `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// The event of a signed transfer that was submitted (EIP-3009): `AuthorizationUsed(address,bytes32)`. The contract
-/// emits it just before the transfer's own.
+/// The event of a submitted signed transfer (EIP-3009): `AuthorizationUsed(address,bytes32)`. The contract emits it
+/// just before the event of the transfer.
 pub(crate) const AUTHORIZATION_USED: B256 = b256!("98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5");
 
-/// So many blocks must have followed, the transaction's own among them.
+/// The number of blocks that must have followed, including the transaction's own.
 pub const CONFIRMATIONS: u64 = 10;
 
-/// An older transfer buys nothing: its sender can no longer be identified by habit.
+/// An older transfer buys nothing: who sent it can no longer be established with confidence.
 pub const OLDEST: Duration = Duration::from_secs(3600);
 
-/// A transaction's receipt, as `eth_getTransactionReceipt` gives it.
+/// A transaction's receipt, as `eth_getTransactionReceipt` returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "named as the node names them")]
@@ -27,7 +27,7 @@ pub struct Receipt {
     pub transaction_hash: B256,
     pub block_hash: B256,
     pub block_number: U64,
-    /// 1 for a transaction that did what it was to do.
+    /// 1 for a transaction that succeeded.
     pub status: U64,
     pub logs: Vec<Log>,
 }
@@ -39,12 +39,12 @@ pub struct Log {
     pub address: Address,
     pub topics: Vec<B256>,
     pub data: alloy_primitives::Bytes,
-    /// Whether a reorganisation took it out.
+    /// Whether a reorganisation removed it.
     #[serde(default)]
     pub removed: bool,
 }
 
-/// A block, as `eth_getBlockByNumber` gives it.
+/// A block, as `eth_getBlockByNumber` returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[allow(missing_docs, reason = "named as the node names them")]
 pub struct Block {
@@ -53,20 +53,20 @@ pub struct Block {
     pub timestamp: U64,
 }
 
-/// What the node said, in one look.
+/// The node's replies about a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The number of the chain that the node follows.
+    /// The id of the chain that the node follows.
     pub chain_id: U64,
     /// The newest block.
     pub head: Block,
-    /// The transaction's receipt; `None` where the node knows none.
+    /// The transaction's receipt; `None` if the node has none.
     pub receipt: Option<Receipt>,
-    /// The block that the chain has at the receipt's number.
+    /// The chain's block at the receipt's number.
     pub block: Option<Block>,
 }
 
-/// A transfer that pays a price: only [`check`] makes one.
+/// A transfer that pays a price. Only [`check`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     transaction: B256,
@@ -80,16 +80,10 @@ impl Transfer {
         self.transaction
     }
 
-    /// Who paid.
+    /// The payer.
     #[must_use]
     pub const fn from(&self) -> Address {
         self.from
-    }
-
-    /// The transaction as the audit log has it: its first 12 characters (Audit Trail, x402 events).
-    #[must_use]
-    pub fn cut(transaction: &B256) -> String {
-        format!("{transaction:#x}").chars().take(12).collect()
     }
 }
 
@@ -99,10 +93,10 @@ pub enum TransferError {
     /// The node follows another chain.
     #[error("the node follows another chain")]
     Chain,
-    /// The node does not know it, or the chain has dropped its block.
+    /// The node does not have it, or the chain has dropped its block.
     #[error("the transaction is not on the chain")]
     Unknown,
-    /// Too few blocks have followed; it may be asked for again.
+    /// Too few blocks have followed; a later request may succeed.
     #[error("the transaction has {0} of {CONFIRMATIONS} confirmations")]
     Unconfirmed(u64),
     /// It failed.
@@ -119,23 +113,23 @@ pub enum TransferError {
     TooOld,
 }
 
-/// Decides whether this transaction paid this price. One transfer of exactly the price counts, not a sum of several.
+/// Checks that this transaction paid this price. One transfer of exactly the price counts, not a sum of several.
 ///
 /// # Errors
-/// [`TransferError`], of which the payer may hear.
+/// [`TransferError`], which the payer may see.
 pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> Result<Transfer, TransferError> {
     if look.chain_id != U64::from(price.network.chain_id()) {
         return Err(TransferError::Chain);
     }
     let receipt = look.receipt.as_ref().filter(|receipt| receipt.transaction_hash == *transaction);
     let receipt = receipt.ok_or(TransferError::Unknown)?;
-    // The receipt may be of a block that a reorganisation dropped a moment ago.
+    // The receipt may belong to a block that a reorganisation has just dropped.
     let block = look.block.filter(|block| block.hash == receipt.block_hash && block.number == receipt.block_number);
     let block = block.ok_or(TransferError::Unknown)?;
     if receipt.status != U64::from(1) {
         return Err(TransferError::Failed);
     }
-    // A signed transfer was sold for by its signature: its transaction does not buy a second answer.
+    // A signed transfer buys an answer by its signature: its transaction does not buy a second one.
     let is_signed = |at: usize| {
         let before = at.checked_sub(1).and_then(|before| receipt.logs.get(before));
         before.is_some_and(|log| log.address == price.network.usdc() && log.topics.first() == Some(&AUTHORIZATION_USED))
@@ -160,7 +154,7 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
     Ok(Transfer { transaction: *transaction, from })
 }
 
-/// Whether this transaction submitted the payer's signed transfer with this nonce as one of the price to us: the
+/// Whether this transaction submitted the payer's signed transfer with this nonce as a payment of the price to us: the
 /// contract emits the transfer right after the nonce.
 #[must_use]
 pub fn submitted(receipt: &Receipt, price: &Price, payer: Address, nonce: B256) -> bool {
@@ -175,7 +169,7 @@ pub fn submitted(receipt: &Receipt, price: &Price, payer: Address, nonce: B256) 
     receipt.status == U64::from(1) && followed.into_iter().any(|paid| paid == (payer, U256::from(price.amount)))
 }
 
-/// Payer and value, where this event is a transfer of USDC to `pay_to`.
+/// The payer and the value, if this event is a transfer of USDC to `pay_to`.
 fn transfer(log: &Log, network: Network, pay_to: Address) -> Option<(Address, U256)> {
     let [event, from, to] = log.topics.as_slice() else { return None };
     let is_ours = log.address == network.usdc() && *event == TRANSFER && !log.removed;

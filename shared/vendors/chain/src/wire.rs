@@ -1,4 +1,5 @@
-//! What travels: requirements, payments and settlements, as JSON and as base64 of JSON in headers.
+//! The contents of headers and bodies: requirements, payments and settlements, as JSON and as base64 of JSON in
+//! headers.
 
 mod header;
 
@@ -12,13 +13,13 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is for sale.
+/// The resource that is for sale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
-    /// Where.
+    /// Its address.
     pub url: String,
-    /// What, for people.
+    /// Its description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type of the answer.
@@ -30,24 +31,24 @@ pub struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requirements {
-    /// How the amount is meant: we take `exact` only.
+    /// The scheme: we accept `exact` only.
     pub scheme: String,
-    /// CAIP-2.
+    /// The network (CAIP-2).
     pub network: String,
-    /// In the asset's smallest unit, in decimal digits.
+    /// The amount in the asset's smallest unit, in decimal digits.
     pub amount: String,
     /// The asset's contract.
     pub asset: Address,
-    /// Who is paid.
+    /// The recipient.
     pub pay_to: Address,
-    /// How long the payer may have to wait.
+    /// The longest time that the payer may have to wait.
     pub max_timeout_seconds: u64,
-    /// What the payer needs for the signature.
+    /// The data that the payer needs for the signature.
     #[serde(default)]
     pub extra: Extra,
 }
 
-/// The name and version under which the asset's contract checks signatures (EIP-712).
+/// The name and version for which the asset's contract checks signatures (EIP-712).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extra {
     /// The name.
@@ -64,10 +65,10 @@ pub struct Extra {
 pub struct PaymentRequired {
     /// 2.
     pub x402_version: u8,
-    /// Why it is asked for.
+    /// The reason for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What is for sale.
+    /// The resource that is for sale.
     pub resource: Resource,
     /// The ways to pay.
     pub accepts: Vec<Requirements>,
@@ -82,7 +83,7 @@ pub struct PaymentRequired {
 pub struct PaymentRequiredV1 {
     /// 1.
     pub x402_version: u8,
-    /// Why it is asked for.
+    /// The reason for the request.
     pub error: String,
     /// The ways to pay.
     pub accepts: Vec<RequirementsV1>,
@@ -94,28 +95,28 @@ pub struct PaymentRequiredV1 {
 pub struct RequirementsV1 {
     /// `exact`.
     pub scheme: String,
-    /// A name, as in `base-sepolia`.
+    /// The network's name, such as `base-sepolia`.
     pub network: String,
-    /// In the asset's smallest unit, in decimal digits.
+    /// The amount in the asset's smallest unit, in decimal digits.
     pub max_amount_required: String,
-    /// Where.
+    /// The address of the resource.
     pub resource: String,
-    /// What, for people.
+    /// Its description for people.
     pub description: String,
     /// The media type of the answer.
     pub mime_type: String,
-    /// Who is paid.
+    /// The recipient.
     pub pay_to: Address,
-    /// How long the payer may have to wait.
+    /// The longest time that the payer may have to wait.
     pub max_timeout_seconds: u64,
     /// The asset's contract.
     pub asset: Address,
-    /// What the payer needs for the signature.
+    /// The data that the payer needs for the signature.
     pub extra: Extra,
 }
 
 impl RequirementsV1 {
-    /// The same way to pay in the words of version 1; `None` for a network that has no name there.
+    /// The same way to pay in the form of version 1; `None` for a network without a name in it.
     #[must_use]
     pub fn of(requirements: &Requirements, resource: &Resource) -> Option<Self> {
         Some(Self {
@@ -150,9 +151,9 @@ pub struct PayloadV1 {
     pub x402_version: u8,
     /// `exact`.
     pub scheme: String,
-    /// A name, as in `base-sepolia`.
+    /// The network's name, such as `base-sepolia`.
     pub network: String,
-    /// What was signed.
+    /// The signature with the signed fields.
     pub payload: SignedAuthorization,
 }
 
@@ -162,28 +163,28 @@ pub struct PayloadV1 {
 pub struct PayloadV2 {
     /// 2.
     pub x402_version: u8,
-    /// What the payer believes to buy.
+    /// The resource that the payer wants to buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<Resource>,
-    /// The way of paying that the payer chose.
+    /// The way to pay that the payer chose.
     pub accepted: Requirements,
-    /// What was signed.
+    /// The signature with the signed fields.
     pub payload: SignedAuthorization,
     /// Protocol extensions, by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extensions: Map<String, Value>,
 }
 
-/// A signature, and what it was made for.
+/// A signature with the signed fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedAuthorization {
     /// 65 bytes.
     pub signature: Bytes,
-    /// What was signed.
+    /// The signed fields.
     pub authorization: AuthorizationFields,
 }
 
-/// An authorization as it travels: numbers are decimal digits.
+/// The fields of an authorization; numbers are decimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "named as EIP-3009 names them")]
@@ -196,26 +197,26 @@ pub struct AuthorizationFields {
     pub nonce: B256,
 }
 
-/// How a payment ended, as the payer learns it.
+/// The result of a payment, for the payer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettlementResponse {
     /// Whether the transfer was made.
     pub success: bool,
-    /// Why not.
+    /// The reason for a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
     /// The transaction; empty without one.
     pub transaction: String,
-    /// The network, in the words of the payment's version.
+    /// The network, by its name in the payment's version.
     pub network: String,
-    /// Who paid.
+    /// The payer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer: Option<Address>,
 }
 
 impl PaymentPayload {
-    /// What was signed.
+    /// The signature with the signed fields.
     #[must_use]
     pub const fn signed(&self) -> &SignedAuthorization {
         match self {
@@ -225,7 +226,7 @@ impl PaymentPayload {
     }
 }
 
-/// A number of decimal digits, without sign, space or leading zero: one text for each number.
+/// Parses a number of decimal digits, without sign, space or leading zero, so that each number has only one form.
 pub(crate) fn number(digits: &str) -> Option<U256> {
     let is_canonical = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
     (is_canonical && !digits.is_empty()).then(|| digits.parse().ok())?

@@ -1,4 +1,5 @@
-//! Payments against prices: the specification's own example, every single field changed, and 10^5 random changes.
+//! Checks payments against prices: the specification's own example, a change of every single field, and 10^5 random
+//! changes.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use alloy_primitives::{Address, U256, address, b256, hex};
@@ -15,7 +16,8 @@ use std::time::Duration;
 /// A time at which every payment of this file is valid.
 const NOW: i64 = 1_740_672_100;
 const PAY_TO: Address = address!("209693Bc6afc0C5328bA36FaF03C514EF312287C");
-/// The key of the first account of every development chain, so that addresses can be compared with other tools'.
+/// The key of the first account of every development chain, so that addresses can be compared with those of other
+/// tools.
 const KEY: [u8; 32] = hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
 const PAYER: Address = address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
 
@@ -47,7 +49,7 @@ fn sign(authorization: &Authorization, network: Network) -> [u8; 65] {
     bytes
 }
 
-/// The payment as it travels in version 2.
+/// The payment in the form of version 2.
 fn payment(authorization: &Authorization, signature: &[u8], price: &Price) -> Value {
     json!({
         "x402Version": 2,
@@ -121,7 +123,7 @@ fn addresses_are_written_with_their_checksum() {
     }
 }
 
-/// One payment has one claim, however it is written.
+/// One payment has one claim, in all its forms.
 #[test]
 fn a_claim_is_of_network_asset_payer_and_nonce() {
     let network = Network::Base;
@@ -137,7 +139,7 @@ fn a_claim_is_of_network_asset_payer_and_nonce() {
     assert_eq!(claim(&good(network)), expected);
 }
 
-/// Every way in which a payment can differ from what is asked for, by name.
+/// Every way in which a payment can differ from the requirements, with its error.
 #[test]
 fn what_does_not_pay_is_refused_by_name() {
     let network = Network::Base;
@@ -161,8 +163,8 @@ fn what_does_not_pay_is_refused_by_name() {
         (changed("/accepted/payTo", json!(other)), PaymentError::Recipient),
         (changed("/accepted/amount", json!("49999")), PaymentError::Amount),
         (changed("/accepted/amount", json!("050000")), PaymentError::Amount),
-        (changed("/accepted/maxTimeoutSeconds", json!(86_400)), PaymentError::Accepted),
-        (changed("/accepted/extra/name", json!("USDC")), PaymentError::Accepted),
+        (changed("/accepted/maxTimeoutSeconds", json!(86_400)), PaymentError::Timeout),
+        (changed("/accepted/extra/name", json!("USDC")), PaymentError::Token),
         (changed("/payload/authorization/value", json!("5e4")), PaymentError::Number("value")),
         (changed("/payload/authorization/validAfter", json!("-1")), PaymentError::Number("validAfter")),
         (changed("/payload/authorization/validBefore", json!("soon")), PaymentError::Number("validBefore")),
@@ -201,13 +203,13 @@ fn a_signature_that_is_not_the_payers_is_refused_by_name() {
     for signature in [&[][..], &good[..64], &[&good[..], &[0]].concat(), &with(64, 0), &with(64, 29), &with(64, 35)] {
         assert_eq!(error(signature), malformed);
     }
-    // The twin: the order less s, and the other parity. It is as valid on the curve.
+    // The twin: the order minus s, and the other parity. It is equally valid on the curve.
     let order = U256::from_be_bytes(hex!("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141"));
     let mut twin = good;
     twin[32..64].copy_from_slice(&(order - U256::from_be_slice(&good[32..64])).to_be_bytes::<32>());
     twin[64] = 27 + 28 - good[64];
     assert_eq!(error(&twin), "the signature's s is in the upper half of the order");
-    // Low again, but with the other parity: another key's.
+    // In the lower half again, but with the other parity: this is another key's signature.
     assert_eq!(error(&with(64, 27 + 28 - good[64])), "the signature is not the payer's");
     let mut zero = [0; 65];
     zero[64] = 27;
@@ -218,7 +220,7 @@ fn a_signature_that_is_not_the_payers_is_refused_by_name() {
     );
 }
 
-/// 10^5 payments with one thing changed at random: none is taken for the payer's.
+/// 10^5 payments with one random change: none counts as the payer's.
 #[test]
 fn no_changed_payment_is_accepted() {
     let network = Network::Base;

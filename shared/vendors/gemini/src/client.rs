@@ -1,14 +1,16 @@
-//! The model behind [`Model`].
+//! The Gemini client behind [`Model`].
 
 use crate::{
+    events::Events,
     model_list::ModelName,
     profile::{InvalidProfiles, Profiles},
-    reply, request,
+    reply::{self, Streamed},
+    request,
 };
 use async_trait::async_trait;
 use domain::{
     Secret,
-    ports::{Model, ModelError, ModelReply, Prompt},
+    ports::{Listener, Model, ModelError, ModelReply, Prompt},
 };
 use reqwest::{
     Url,
@@ -16,35 +18,35 @@ use reqwest::{
 };
 use std::time::Duration;
 
-/// Where the real Gemini is.
+/// The address of the real Gemini.
 pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
 
-/// How long a call may take by default (Gemini Timeout, invariant 1).
+/// The default time-out of a call (Gemini Timeout, invariant 1).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-/// A verdict is a few kB.
+/// The longest reply: a verdict has a few kB.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// What a client needs to know.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the API is, without `/v1beta`.
+    /// The address of the API, without `/v1beta`.
     pub base_url: String,
     /// The API key.
     pub key: Secret,
-    /// How long one call may take, from the connection to the last byte of the reply.
+    /// The time-out of one call, from the connection to the last byte of the reply.
     pub timeout: Duration,
 }
 
 /// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The base URL is no http or https URL.
+    /// The base URL is not an http or https URL.
     #[error("the base URL of Gemini is not an http or https URL")]
     BaseUrl,
-    /// The key is empty or holds characters that no header can.
+    /// The key is empty or has characters that a header cannot contain.
     #[error("the API key of Gemini is empty or malformed")]
     Key,
     /// The model profiles are broken.
@@ -65,27 +67,27 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that uses `http`, whose connection settings are the caller's.
+    /// A client that uses `http` with the connection settings of the caller.
     ///
     /// # Errors
-    /// [`ConfigError`], which names what is wrong.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(config: Config, http: reqwest::ClientBuilder) -> Result<Self, ConfigError> {
         let base_url = web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
         let key = Some(config.key.expose()).filter(|key| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic()));
         let mut key = key.and_then(|key| HeaderValue::from_str(key).ok()).ok_or(ConfigError::Key)?;
         key.set_sensitive(true);
         let http = http
-            // Headers of our own, the key among them, would follow a redirect to any host.
+            // Our own headers, including the key, would follow a redirect to any host.
             .redirect(reqwest::redirect::Policy::none())
-            // A function sleeps for minutes between calls: a kept connection is dead by then, and finding that
-            // out would cost one of the three attempts.
+            // A function sleeps for minutes between calls: by then a pooled connection is dead, and finding that out
+            // would cost one of the three attempts.
             .pool_max_idle_per_host(0)
             .build()
             .map_err(ConfigError::Http)?;
         Ok(Self { http, base_url, key, timeout: config.timeout, profiles: Profiles::built_in()? })
     }
 
-    /// Whether the key is accepted and the model is served; it costs nothing to ask (Gemini Timeout, GAP-02D).
+    /// Checks that the key is accepted and the model is served; this costs nothing (Gemini Timeout, GAP-02D).
     ///
     /// # Errors
     /// [`ModelError`], as for a question.
@@ -98,35 +100,68 @@ impl Client {
         let body = read(response).await.map_err(lost)?.unwrap_or_default();
         if status.is_success() { Ok(()) } else { Err(reply::refusal(status.as_u16(), &body)) }
     }
+
+    /// Sends the question to a method of the model. A reply with a status other than 2xx is an error.
+    async fn send(&self, model: &ModelName, method: &str, prompt: &Prompt) -> Result<reqwest::Response, ModelError> {
+        let model = model.as_str();
+        let url = format!("{}/v1beta/models/{model}:{method}", self.base_url);
+        let body = request::body(prompt, self.profiles.generation_config(model)).to_string();
+        let request = self.http.post(url).header(API_KEY, &self.key).header(CONTENT_TYPE, "application/json");
+        let response = request.body(body).timeout(self.timeout).send().await.map_err(lost)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = read(response).await.map_err(lost)?;
+        let error = reply::refusal(status.as_u16(), &body.unwrap_or_default());
+        tracing::warn!(model, status = status.as_u16(), %error, "the call to Gemini was refused");
+        Err(error)
+    }
 }
 
 #[async_trait]
 impl Model for Client {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
         let name = ModelName::parse(model).ok_or(ModelError::UnknownModel)?;
-        let model = name.as_str();
-        let url = format!("{}/v1beta/models/{model}:generateContent", self.base_url);
-        let body = request::body(prompt, self.profiles.generation_config(model)).to_string();
-        let request = self.http.post(url).header(API_KEY, &self.key).header(CONTENT_TYPE, "application/json");
-        let response = request.body(body).timeout(self.timeout).send().await.map_err(lost)?;
-        let status = response.status();
-        let body = read(response).await.map_err(lost)?;
-        if !status.is_success() {
-            let error = reply::refusal(status.as_u16(), &body.unwrap_or_default());
-            tracing::warn!(model, status = status.as_u16(), %error, "the call to Gemini was refused");
-            return Err(error);
-        }
-        // The same question would make the same reply, so this is not worth another attempt.
-        let body = body.ok_or_else(|| reply::no_verdict("REPLY_TOO_LONG"))?;
-        reply::parse(&body, model)
+        let body = read(self.send(&name, "generateContent", prompt).await?).await.map_err(lost)?;
+        // The same question would get the same reply, so another attempt is useless.
+        let body = body.ok_or_else(too_long)?;
+        reply::parse(&body, name.as_str())
     }
+
+    async fn stream(
+        &self,
+        model: &str,
+        prompt: &Prompt,
+        listener: &mut dyn Listener,
+    ) -> Result<ModelReply, ModelError> {
+        let name = ModelName::parse(model).ok_or(ModelError::UnknownModel)?;
+        let mut response = self.send(&name, "streamGenerateContent?alt=sse", prompt).await?;
+        let (mut events, mut streamed, mut length) = (Events::default(), Streamed::default(), 0);
+        while let Some(chunk) = response.chunk().await.map_err(lost)? {
+            length += chunk.len();
+            if length > MAX_REPLY_BYTES {
+                return Err(too_long());
+            }
+            for event in events.feed(&chunk) {
+                if streamed.take(&event)? {
+                    listener.hear(streamed.text()).await;
+                }
+            }
+        }
+        streamed.end(name.as_str())
+    }
+}
+
+fn too_long() -> ModelError {
+    reply::no_verdict("REPLY_TOO_LONG")
 }
 
 fn lost(error: reqwest::Error) -> ModelError {
     if error.is_timeout() { ModelError::Timeout } else { ModelError::Network(Box::new(error.without_url())) }
 }
 
-/// The whole body, or `None` when it is longer than any reply should be.
+/// The whole body, or `None` when it is longer than any valid reply.
 async fn read(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -138,7 +173,7 @@ async fn read(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwes
     Ok(Some(body))
 }
 
-/// The address without the slashes at its end.
+/// The address without trailing slashes.
 fn web_address(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     let plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();

@@ -1,12 +1,12 @@
-//! Gemini with its key fetched at the first call: a function that starts asks for nothing it may not need. A key that
-//! is refused is looked up again, so that a rotated one works without a restart (Gemini Timeout, failure mode 6).
+//! Gemini with its key read at the first call, so that a starting function reads nothing that it may not need. A
+//! refused key is read again, so that a rotated one works without a restart (Gemini Timeout, failure mode 6).
 
 use crate::{Client, Config};
 use async_trait::async_trait;
 use domain::{
     MadeFromSecret, RenewableSecret, Secret,
-    ports::{Model, ModelError, ModelReply, Prompt},
-    renewable::NotMade,
+    ports::{Listener, Model, ModelError, ModelReply, Prompt},
+    renewable::{Made, NotMade},
 };
 use serde::Deserialize;
 use std::{sync::Arc, time::Duration};
@@ -17,7 +17,7 @@ struct Document {
     api_key: Secret,
 }
 
-/// Gemini, made at its first use.
+/// A Gemini client that is built at its first use.
 pub struct LazyClient {
     base_url: String,
     timeout: Duration,
@@ -31,13 +31,12 @@ impl LazyClient {
         Self { base_url, timeout, client: MadeFromSecret::new(secret) }
     }
 
-    /// Whether the key is accepted and the model is served; it costs nothing to ask.
+    /// Checks that the key is accepted and the model is served; this costs nothing.
     ///
     /// # Errors
     /// [`ModelError`], as for a question.
     pub async fn knows(&self, model: &str) -> Result<(), ModelError> {
-        let client = self.client.get(|document| self.make(document)).await.map_err(ModelError::NotReady)?;
-        client.knows(model).await
+        self.client().await?.knows(model).await
     }
 
     fn make(&self, document: &Secret) -> Result<Client, NotMade> {
@@ -46,19 +45,40 @@ impl LazyClient {
         let config = Config { base_url: self.base_url.clone(), key: api_key, timeout: self.timeout };
         Ok(Client::new(config, reqwest::Client::builder())?)
     }
+
+    /// The client with the key as it was read last.
+    async fn client(&self) -> Result<Made<Client>, ModelError> {
+        self.client.get(|document| self.make(document)).await.map_err(ModelError::NotReady)
+    }
+
+    /// A client with another key, if this outcome is a refusal of the key and the secret has another one.
+    async fn renewed(&self, client: &Made<Client>, outcome: &Result<ModelReply, ModelError>) -> Option<Made<Client>> {
+        let is_refused = matches!(outcome, Err(ModelError::Unauthorized(_)));
+        if is_refused { self.client.other_than(client, |document| self.make(document)).await } else { None }
+    }
 }
 
 #[async_trait]
 impl Model for LazyClient {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
-        let make = |document: &Secret| self.make(document);
-        let client = self.client.get(make).await.map_err(ModelError::NotReady)?;
+        let client = self.client().await?;
         let outcome = client.ask(model, prompt).await;
-        if !matches!(outcome, Err(ModelError::Unauthorized(_))) {
-            return outcome;
-        }
-        match self.client.other_than(&client, make).await {
+        match self.renewed(&client, &outcome).await {
             Some(client) => client.ask(model, prompt).await,
+            None => outcome,
+        }
+    }
+
+    async fn stream(
+        &self,
+        model: &str,
+        prompt: &Prompt,
+        listener: &mut dyn Listener,
+    ) -> Result<ModelReply, ModelError> {
+        let client = self.client().await?;
+        let outcome = client.stream(model, prompt, listener).await;
+        match self.renewed(&client, &outcome).await {
+            Some(client) => client.stream(model, prompt, listener).await,
             None => outcome,
         }
     }

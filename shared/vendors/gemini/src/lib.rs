@@ -1,7 +1,8 @@
-//! Gemini as the model behind [`domain::ports::Model`]: one call, one answer, one time-out. Retries, the circuit
-//! breaker and the order of models are the caller's decision.
+//! Gemini as the model behind [`domain::ports::Model`]: one call, one reply (whole, or streamed), one time-out. The caller decides about
+//! retries, the circuit breaker and the order of models.
 
 pub mod client;
+mod events;
 mod lazy;
 pub mod model_list;
 pub mod profile;

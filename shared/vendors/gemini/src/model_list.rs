@@ -1,6 +1,6 @@
-//! The models to ask, in order.
+//! The list of models, in order of preference.
 
-/// The name of a model: letters in lower case, digits, dots and dashes, so that it can stand in a path.
+/// The name of a model: letters in lower case, digits, dots and dashes, so that it is valid in a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelName(String);
 
@@ -17,10 +17,10 @@ pub enum InvalidModelList {
     /// It names no model.
     #[error("the list of models is empty")]
     Empty,
-    /// The name at this place, counted from 1, is not one.
+    /// The name at this position, counted from 1, is not valid.
     #[error("name {0} in the list of models is not made of a-z, 0-9, dots and dashes")]
     Name(usize),
-    /// The name at this place has been named before.
+    /// The name at this position appears twice.
     #[error("name {0} in the list of models is there twice")]
     Duplicate(usize),
 }
@@ -42,10 +42,10 @@ impl ModelName {
 }
 
 impl ModelList {
-    /// Reads names that are separated by commas; white space around them is dropped.
+    /// Parses names separated by commas, and trims them.
     ///
     /// # Errors
-    /// [`InvalidModelList`], which says at which place.
+    /// [`InvalidModelList`] names the position.
     pub fn parse(text: &str) -> Result<Self, InvalidModelList> {
         if text.trim().is_empty() {
             return Err(InvalidModelList::Empty);

@@ -1,6 +1,6 @@
-//! What a family of models understands, as data: `profiles.json`. The 2.5 family gets the settings that Regen
-//! Consistency (invariant 1) asks for; newer ones ignore or refuse them. A model of no known family gets nothing
-//! but the schema and the bound, which all of them understand.
+//! The settings that each family of models supports, as data: `profiles.json`. The 2.5 family gets the settings that
+//! Regen Consistency (invariant 1) requires; newer ones ignore or refuse them. A model of an unknown family gets only
+//! the schema and the limit, which all of them support.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What people call it.
+    /// The name of the family.
     pub family: String,
-    /// How the names of its models begin.
+    /// The prefixes of its models' names.
     pub prefixes: Vec<String>,
     /// Its part of `generationConfig`, verbatim.
     pub generation_config: Map<String, Value>,
@@ -24,16 +24,16 @@ pub struct Profiles(Vec<Profile>);
 /// Why the data cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidProfiles {
-    /// Not the JSON of profiles.
+    /// The text is not the JSON of profiles.
     #[error("the profiles are malformed")]
     Malformed(#[from] serde_json::Error),
-    /// A family without a name's beginning would never, or always, be chosen.
+    /// A family without a prefix would never, or always, be selected.
     #[error("the profile of {0} has an empty prefix or none")]
     Prefix(String),
-    /// A sampling setting in a profile of the families from 3 on.
+    /// A profile of a family from version 3 on has a sampling setting.
     #[error("the profile of {0} sets {1}, which these models do not take")]
     Sampling(String, &'static str),
-    /// A setting that every call sets itself.
+    /// A profile has a setting that every call sets itself.
     #[error("the profile of {0} sets {1}, which the prompt decides")]
     Reserved(String, &'static str),
 }
@@ -41,22 +41,22 @@ pub enum InvalidProfiles {
 /// Sampling settings, which the families from 3 on ignore or refuse.
 const SAMPLING: [&str; 4] = ["temperature", "topP", "topK", "candidateCount"];
 
-/// The settings that come with the prompt.
+/// The settings that the prompt decides.
 const RESERVED: [&str; 3] = ["responseMimeType", "responseJsonSchema", "maxOutputTokens"];
 
 impl Profiles {
-    /// The profiles this crate comes with.
+    /// The profiles in this crate.
     ///
     /// # Errors
-    /// [`InvalidProfiles`] when the file is broken.
+    /// [`InvalidProfiles`] when the file is invalid.
     pub fn built_in() -> Result<Self, InvalidProfiles> {
         Self::parse(include_str!("profiles.json"))
     }
 
-    /// Reads profiles.
+    /// Parses profiles.
     ///
     /// # Errors
-    /// [`InvalidProfiles`], which names the family.
+    /// [`InvalidProfiles`] names the family.
     pub fn parse(json: &str) -> Result<Self, InvalidProfiles> {
         let profiles: Vec<Profile> = serde_json::from_str(json)?;
         for profile in &profiles {
@@ -76,7 +76,7 @@ impl Profiles {
         Ok(Self(profiles))
     }
 
-    /// The settings for a model; none for one of an unknown family.
+    /// The settings for a model; empty for an unknown family.
     #[must_use]
     pub fn generation_config(&self, model: &str) -> Map<String, Value> {
         let profile = self.0.iter().find(|profile| profile.prefixes.iter().any(|prefix| model.starts_with(prefix)));
@@ -84,7 +84,7 @@ impl Profiles {
     }
 }
 
-/// Whether names that begin so are of a family before 3.
+/// Whether names with this prefix belong to a family before version 3.
 fn takes_sampling(prefix: &str) -> bool {
     let version = prefix.strip_prefix("gemini-").and_then(|rest| rest.split(['.', '-']).next());
     version.and_then(|version| version.parse::<u32>().ok()).is_some_and(|version| version < 3)

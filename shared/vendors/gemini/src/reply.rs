@@ -1,19 +1,19 @@
-//! What an answer of Gemini's means: plain functions of status and body.
+//! Interprets Gemini's replies: plain functions of status and body.
 
 use domain::ports::{ModelError, ModelReply};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A reply that broke on its way; for operators, without its text.
+/// A damaged reply; for operators, without its text.
 #[derive(Debug, thiserror::Error)]
 #[error("the reply is not JSON")]
 pub(crate) struct NotJson;
 
-/// Stages that are no reason to move on.
+/// Stages of a model that need no warning.
 const QUIET_STAGES: [&str; 5] =
     ["MODEL_STAGE_UNSPECIFIED", "STABLE", "PREVIEW", "EXPERIMENTAL", "UNSTABLE_EXPERIMENTAL"];
 
-/// Finish reasons that tell of a call that failed, not of a question that was refused.
+/// Finish reasons of a failed call, as opposed to a refused question.
 const FAILED_CALLS: [&str; 6] = [
     "FINISH_REASON_UNSPECIFIED",
     "MALFORMED_FUNCTION_CALL",
@@ -23,12 +23,19 @@ const FAILED_CALLS: [&str; 6] = [
     "UNEXPECTED_TOOL_CALL",
 ];
 
-/// The longest delay that a vendor may ask for; a longer one is cut to it.
+/// The longest delay that a vendor may ask for; a longer one is shortened to it.
 const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
 
-/// Reads a reply with status 200. `model` is the one that was asked, in case the reply does not say.
+/// Parses a reply with status 200. `model` is the requested one, used if the reply does not name its model.
 pub(crate) fn parse(body: &[u8], model: &str) -> Result<ModelReply, ModelError> {
-    let body: Value = serde_json::from_slice(body).map_err(|_| ModelError::Network(Box::new(NotJson)))?;
+    interpret(&json(body)?, model)
+}
+
+fn json(body: &[u8]) -> Result<Value, ModelError> {
+    serde_json::from_slice(body).map_err(|_| ModelError::Network(Box::new(NotJson)))
+}
+
+fn interpret(body: &Value, model: &str) -> Result<ModelReply, ModelError> {
     let block_reason = &body["promptFeedback"]["blockReason"];
     if !block_reason.is_null() {
         return Err(no_verdict(block_reason.as_str().unwrap_or_default()));
@@ -55,7 +62,59 @@ pub(crate) fn parse(body: &[u8], model: &str) -> Result<ModelReply, ModelError> 
     })
 }
 
-/// The text of the candidate without the model's thoughts.
+/// A reply that arrives in events. Each event is a reply of its own, with the next part of the text.
+#[derive(Default)]
+pub(crate) struct Streamed {
+    text: String,
+    /// The reply without its text: of each field the latest value.
+    rest: Value,
+    has_candidate: bool,
+    finish_reason: Value,
+}
+
+impl Streamed {
+    /// Adds an event. Returns whether it has more text.
+    ///
+    /// # Errors
+    /// [`ModelError`] when the event is not JSON, or reports that the call failed after it had begun: the status of the
+    /// reply is 200 then.
+    pub(crate) fn take(&mut self, event: &[u8]) -> Result<bool, ModelError> {
+        let event = json(event)?;
+        if let Some(error) = event.get("error") {
+            let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+            return Err(refusal(status, event.to_string().as_bytes()));
+        }
+        for field in ["promptFeedback", "modelVersion", "modelStatus"] {
+            if !event[field].is_null() {
+                self.rest[field] = event[field].clone();
+            }
+        }
+        let candidate = &event["candidates"][0];
+        self.has_candidate |= !candidate.is_null();
+        if !candidate["finishReason"].is_null() {
+            self.finish_reason = candidate["finishReason"].clone();
+        }
+        let text = text(candidate);
+        self.text.push_str(&text);
+        Ok(!text.is_empty())
+    }
+
+    /// The text so far.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Interprets the events as one reply.
+    pub(crate) fn end(mut self, model: &str) -> Result<ModelReply, ModelError> {
+        if self.has_candidate {
+            let content = json!({ "parts": [{ "text": self.text }] });
+            self.rest["candidates"] = json!([{ "content": content, "finishReason": self.finish_reason }]);
+        }
+        interpret(&self.rest, model)
+    }
+}
+
+/// The text of the candidate, without the model's thinking.
 fn text(candidate: &Value) -> String {
     let parts = candidate["content"]["parts"].as_array().into_iter().flatten();
     parts.filter(|part| part["thought"] != true).filter_map(|part| part["text"].as_str()).collect()
@@ -82,13 +141,13 @@ fn retry_delay(detail: &Value) -> Option<Duration> {
     (!delay.is_zero()).then(|| delay.min(LONGEST_DELAY))
 }
 
-/// The version goes into the audit log: only what a version is made of.
+/// The version for the audit log, reduced to valid characters.
 fn version(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/')).take(100).collect()
 }
 
-/// The stage of a model that is not there to stay, and when it retires: the two words of the status that say so, and
-/// none of its sentences, which are somebody else's text.
+/// The stage and retirement time of a model that will be retired: only these two fields of the status, because its
+/// sentences are foreign text.
 fn warning(status: &Value) -> Option<String> {
     let quiet = match status {
         Value::Null => true,
@@ -106,7 +165,7 @@ fn warning(status: &Value) -> Option<String> {
     (!quiet).then(|| if reported.is_empty() { "UNKNOWN_STAGE".to_owned() } else { reported })
 }
 
-/// Judges a status other than 2xx (Gemini Timeout, invariant 4).
+/// Interprets a status other than 2xx (Gemini Timeout, invariant 4).
 pub(crate) fn refusal(status: u16, body: &[u8]) -> ModelError {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let details = || body["error"]["details"].as_array().into_iter().flatten();
@@ -121,7 +180,7 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> ModelError {
         }
         408 | 429 | 500..=599 => ModelError::Unavailable(status),
         401 | 403 => ModelError::Unauthorized(status),
-        // Gemini answers 400 to a key that is wrong or has expired.
+        // Gemini replies 400 to a wrong or expired key.
         400 if details().any(|detail| detail["reason"] == "API_KEY_INVALID") => ModelError::Unauthorized(status),
         404 => ModelError::UnknownModel,
         _ => ModelError::BadRequest(status),
@@ -131,7 +190,6 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> ModelError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn parsed(body: &Value) -> Result<ModelReply, ModelError> {
         parse(body.to_string().as_bytes(), "asked-model")
@@ -185,6 +243,46 @@ mod tests {
         {
             assert_eq!(reason(candidate(&parts)), failed("NO_TEXT"));
         }
+    }
+
+    fn streamed(events: &[Value]) -> Result<ModelReply, ModelError> {
+        let mut streamed = Streamed::default();
+        for event in events {
+            streamed.take(event.to_string().as_bytes())?;
+        }
+        streamed.end("asked-model")
+    }
+
+    #[test]
+    fn events_make_the_reply_that_one_call_would_get() {
+        let part = |text: &str| json!({"candidates": [{"content": {"parts": [{"text": text}]}, "index": 0}]});
+        let mut first = part("{\"reply\":\"A");
+        first["modelVersion"] = json!("m-1");
+        first["modelStatus"] = json!({"modelStage": "LEGACY"});
+        let thought = json!({"candidates": [{"content": {"parts": [{"text": "Hm.", "thought": true}]}}]});
+        let last = json!({"candidates": [{"content": {"parts": [{"text": "\"}"}]}, "finishReason": "STOP"}]});
+        let usage = json!({"usageMetadata": {"totalTokenCount": 3}});
+        let reply = streamed(&[first.clone(), thought, usage.clone(), part("."), last.clone()]).unwrap();
+        let expected = ModelReply {
+            text: "{\"reply\":\"A.\"}".into(),
+            model_version: "m-1".into(),
+            status_warning: Some("LEGACY".into()),
+        };
+        assert_eq!(reply, expected);
+        let problem = |events: &[Value]| streamed(events).unwrap_err().to_string();
+        assert_eq!(problem(&[first.clone()]), "the reply is incomplete: NO_FINISH_REASON");
+        assert_eq!(problem(&[]), "the reply is incomplete: NO_CANDIDATES");
+        assert_eq!(problem(&[usage]), "the reply is incomplete: NO_CANDIDATES");
+        let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+        assert_eq!(problem(&[blocked]), "no verdict in the reply: SAFETY");
+        let cut = json!({"candidates": [{"finishReason": "MAX_TOKENS"}]});
+        assert_eq!(problem(&[first.clone(), cut]), "the reply is incomplete: MAX_TOKENS");
+        for (code, error) in [(503, "the model answered 503"), (429, "the model answered 429")] {
+            let failed = json!({"error": {"code": code, "status": "X"}});
+            assert_eq!(problem(&[first.clone(), failed, last.clone()]), error, "a part is not a reply");
+        }
+        assert_eq!(problem(&[first, json!({"error": {}})]), "the model answered 500");
+        assert!(Streamed::default().take(b"[{").unwrap_err().is_retriable());
     }
 
     #[test]

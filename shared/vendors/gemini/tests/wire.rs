@@ -1,4 +1,4 @@
-//! The client against a server on a real connection: what it sends, and what it makes of the answers.
+//! The client against a server over a real connection: its requests, and its handling of the replies.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ mod server;
 
 use domain::{
     Secret,
-    ports::{Model, ModelError, Prompt},
+    ports::{Listener, Model, ModelError, ModelReply, Prompt},
 };
 use gemini::{Client, Config, ConfigError};
 use serde_json::{Value, json as object};
@@ -66,7 +66,7 @@ async fn a_rotated_key_works_without_a_restart() {
     assert_eq!(keys, ["old", "new", "new", "new"]);
 }
 
-/// Gemini Timeout, GAP-02D: a look at the key that asks the model nothing.
+/// Gemini Timeout, GAP-02D: checks the key without a question to the model.
 #[tokio::test]
 async fn whether_a_model_is_served_is_asked_without_a_question() {
     let server = Server::start([json(200, "{}"), json(404, "{}"), json(403, "{}")]).await;
@@ -168,7 +168,7 @@ async fn the_time_out_covers_head_and_body() {
     for reply in [Reply::Hang, Reply::HangAfter(head)] {
         let before = tokio::time::Instant::now();
         assert!(matches!(outcome(reply).await, Err(ModelError::Timeout)));
-        // Virtual seconds: nothing but the time-out can have let them pass.
+        // Virtual seconds: only the time-out can have let them pass.
         assert!((45..120).contains(&before.elapsed().as_secs()));
         tokio::time::resume();
     }
@@ -195,4 +195,82 @@ fn a_bad_configuration_is_named() {
     for key in ["", "a\nb", "é"] {
         assert!(matches!(build(Config { key: Secret::new(key), ..good.clone() }), Err(ConfigError::Key)));
     }
+}
+
+/// Notes each text that it hears.
+#[derive(Default)]
+struct Heard(Vec<String>);
+
+#[async_trait::async_trait]
+impl Listener for Heard {
+    async fn hear(&mut self, text: &str) {
+        self.0.push(text.to_owned());
+    }
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+
+fn event(body: &Value) -> String {
+    format!("data: {body}\r\n\r\n")
+}
+
+fn part(text: &str) -> Value {
+    object!({"candidates": [{"content": {"parts": [{"text": text}]}}], "modelVersion": "m-1"})
+}
+
+async fn streamed(reply: Reply) -> (Result<ModelReply, ModelError>, Vec<String>) {
+    let server = Server::start([reply]).await;
+    let mut heard = Heard::default();
+    let outcome = client(&server.url).stream("gemini-2.5-flash", &prompt(), &mut heard).await;
+    let request = &server.seen()[0];
+    assert_eq!(request.line, "POST /v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse HTTP/1.1");
+    assert_eq!((server.seen().len(), request.header("x-goog-api-key")), (1, Some("AIza-key")));
+    (outcome, heard.0)
+}
+
+#[tokio::test]
+async fn a_stream_is_heard_part_by_part_and_only_its_end_is_a_reply() {
+    let mut last = part(".\"}");
+    last["candidates"][0]["finishReason"] = object!("STOP");
+    let begun = format!("{STREAM}{}", event(&part("{\"reply\":\"A")));
+    let (whole, heard) = streamed(Reply::Bytes(format!("{begun}{}", event(&last)))).await;
+    assert_eq!(whole.unwrap().text, "{\"reply\":\"A.\"}");
+    assert_eq!(heard, ["{\"reply\":\"A", "{\"reply\":\"A.\"}"]);
+
+    let first = ["{\"reply\":\"A"];
+    let (cut, heard) = streamed(Reply::Bytes(begun.clone())).await;
+    assert!(matches!(&cut, Err(error @ ModelError::Incomplete(_)) if error.is_retriable()), "{cut:?}");
+    assert_eq!(heard, first);
+    let failed = event(&object!({"error": {"code": 503, "status": "UNAVAILABLE"}}));
+    let (failed, heard) = streamed(Reply::Bytes(format!("{begun}{failed}"))).await;
+    assert!(matches!(failed, Err(ModelError::Unavailable(503))), "{failed:?}");
+    assert_eq!(heard, first);
+    let (damaged, _) = streamed(Reply::Bytes(format!("{begun}data: {{\r\n\r\n"))).await;
+    assert!(matches!(damaged, Err(ModelError::Network(_))), "{damaged:?}");
+    let (lost, heard) = streamed(Reply::Bytes(begun.replace("Connection: close", "Content-Length: 99999"))).await;
+    assert!(matches!(lost, Err(ModelError::Network(_))), "{lost:?}");
+    assert_eq!(heard, first);
+    let (endless, _) = streamed(Reply::Bytes(format!("{STREAM}{}", "x".repeat(1024 * 1024 + 1)))).await;
+    assert!(matches!(endless, Err(ModelError::NoVerdict(_))), "{endless:?}");
+    let (refused, heard) = streamed(json(429, "{}")).await;
+    assert!(matches!(refused, Err(ModelError::Unavailable(429))) && heard.is_empty(), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_stream_that_hangs_times_out() {
+    let (hung, heard) = streamed(Reply::HangAfter(format!("{STREAM}{}", event(&part("{\"reply\":\"A"))))).await;
+    assert!(matches!(hung, Err(ModelError::Timeout)), "{hung:?}");
+    assert_eq!(heard.len(), 1);
+}
+
+#[tokio::test]
+async fn a_rotated_key_streams_without_a_restart() {
+    let mut last = part("{}");
+    last["candidates"][0]["finishReason"] = object!("STOP");
+    let whole = Reply::Bytes(format!("{STREAM}{}", event(&last)));
+    let server = Server::start([json(401, "{}"), whole]).await;
+    let client = gemini::LazyClient::new(server.url.clone(), gemini::client::DEFAULT_TIMEOUT, Arc::new(Rotated));
+    let mut heard = Heard::default();
+    assert!(client.stream("gemini-2.5-flash", &prompt(), &mut heard).await.is_ok());
+    assert_eq!(heard.0, ["{}"]);
 }

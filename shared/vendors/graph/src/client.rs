@@ -1,4 +1,4 @@
-//! The mailbox behind [`Mailbox`].
+//! The Graph client behind [`Mailbox`].
 
 use crate::{
     encode, inbox, message,
@@ -18,47 +18,47 @@ use reqwest::{
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// Where the real Graph is.
+/// The address of the real Graph.
 pub const GRAPH_URL: &str = "https://graph.microsoft.com";
 
-/// Where the real login service is.
+/// The address of the real login service.
 pub const LOGIN_URL: &str = "https://login.microsoftonline.com";
 
-/// How long one call may take by default.
+/// The default time-out of one call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shorter than any call, so that a host that does not answer differs from a request that got lost.
+/// Shorter than any call, so that an unreachable host differs from a lost request.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a client needs to know.
+/// The settings of a client.
 #[derive(Clone)]
 pub struct Config {
-    /// Where Graph is, without `/v1.0`.
+    /// The address of Graph, without `/v1.0`.
     pub graph_url: String,
-    /// Where the login service is, without the tenant.
+    /// The address of the login service, without the tenant.
     pub login_url: String,
     /// The tenant, by id or domain.
     pub tenant: String,
     /// The application's id.
     pub client_id: String,
-    /// How access is granted.
+    /// The grant of access.
     pub grant: Grant,
     /// The mailbox.
     pub sender: EmailAddress,
-    /// How long one HTTP call may take; an operation makes up to four (token, call, token, call).
+    /// The time-out of one HTTP call; an operation makes up to four (token, call, token, call).
     pub timeout: Duration,
 }
 
 /// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The address of Graph is no http or https URL.
+    /// The address of Graph is not an http or https URL.
     #[error("the base URL of Graph is not an http or https URL")]
     GraphUrl,
-    /// The address of the login service is no http or https URL.
+    /// The address of the login service is not an http or https URL.
     #[error("the base URL of the login service is not an http or https URL")]
     LoginUrl,
-    /// The tenant is empty or more than one step of a path.
+    /// The tenant is empty or not a single path segment.
     #[error("the tenant is empty or malformed")]
     Tenant,
     /// The client id is empty.
@@ -76,32 +76,32 @@ pub enum ConfigError {
 pub struct Client {
     http: reqwest::Client,
     tokens: Tokens,
-    /// `{graph}/v1.0/`: what every address begins with that an access token may be sent to.
+    /// `{graph}/v1.0/`: the prefix of every address that an access token may be sent to.
     service: String,
     /// `{graph}/v1.0/users/{sender}`.
     mailbox: String,
     timeout: Duration,
 }
 
-/// One call, ready to be made once or twice.
+/// One call, which is made once or twice.
 struct Call<'a> {
     /// For logs.
     operation: &'static str,
     method: Method,
     /// The whole address.
     url: String,
-    /// How Graph is to write its answer.
+    /// The required form of Graph's reply.
     prefer: Option<&'static str>,
     body: Option<&'a str>,
-    /// Whether a lost reply leaves open what happened.
+    /// Whether a lost reply leaves the effect unknown.
     changes: bool,
 }
 
 impl Client {
-    /// A client that uses `http`, whose connection settings are the caller's.
+    /// A client that uses `http` with the connection settings of the caller.
     ///
     /// # Errors
-    /// [`ConfigError`], which names what is wrong.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(config: Config, http: reqwest::ClientBuilder, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
         let Config { tenant, client_id, grant, sender, timeout, .. } = config;
         let graph_url = web_address(&config.graph_url).ok_or(ConfigError::GraphUrl)?;
@@ -120,8 +120,7 @@ impl Client {
         let http = http
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            // A kept connection may be dead without our knowing, and a mail sent into it is a mail of which
-            // nobody knows whether it was sent.
+            // A pooled connection may be dead without our knowledge, and then it is unknown whether a mail was sent.
             .pool_max_idle_per_host(0)
             .build()
             .map_err(ConfigError::Http)?;
@@ -132,8 +131,8 @@ impl Client {
         Ok(Self { http, tokens, service, mailbox, timeout })
     }
 
-    /// Makes the call, with a fresh token once more if Graph refuses the one we had: 401 means that nothing was
-    /// done.
+    /// Makes the call, and repeats it once with a fresh token if Graph refuses the token: 401 means that the call had
+    /// no effect.
     async fn call(&self, call: &Call<'_>) -> Result<reqwest::Response, MailError> {
         let authorization = self.tokens.authorization().await?;
         let response = self.attempt(call, &authorization).await?;
@@ -155,14 +154,14 @@ impl Client {
         };
         let request = match call.body {
             Some(body) => request.header(CONTENT_TYPE, "application/json").body(body.to_owned()),
-            // The HTTP library says nothing about an empty body, and Graph answers 411 to that.
+            // The HTTP library sends no length for an empty body, and Graph replies 411 to that.
             None if call.method == Method::POST => request.header(CONTENT_LENGTH, 0),
             None => request,
         };
         request.timeout(self.timeout).send().await.map_err(|error| lost(call, error))
     }
 
-    /// A call that changes nothing, about what follows the mailbox in its address.
+    /// A call that changes nothing; `path` follows the mailbox's address.
     fn asking(&self, operation: &'static str, path: &str) -> Call<'static> {
         Call { operation, method: Method::GET, url: self.at(path), prefer: None, body: None, changes: false }
     }
@@ -171,12 +170,12 @@ impl Client {
         format!("{}{path}", self.mailbox)
     }
 
-    /// The address of a next page. The token goes along, so it must be of the service we were configured with.
+    /// The address of a next page. The token is sent to it, so it must belong to the configured service.
     fn ours(&self, next: String) -> Result<String, MailError> {
         if next.starts_with(&self.service) { Ok(next) } else { Err(MailError::Unavailable(200)) }
     }
 
-    /// The sale of the latest mail that has one in a list of sent items, all its pages together.
+    /// The sale of the latest mail that has one in a list of sent mails, over all its pages.
     async fn sale_at(&self, first: String) -> Result<Option<SessionId>, MailError> {
         let (mut url, mut mails) = (first, Vec::new());
         for _ in 0..inbox::MOST_PAGES {
@@ -199,7 +198,7 @@ impl Client {
         Ok(None)
     }
 
-    /// The ids of a list of messages, and their conversations, all its pages together.
+    /// The ids of a list of messages, and their conversations, over all its pages.
     async fn belonging(&self, path: &str) -> Result<(BTreeSet<String>, BTreeSet<String>), MailError> {
         let (mut url, mut ids, mut conversations) = (self.at(path), BTreeSet::new(), BTreeSet::new());
         for _ in 0..inbox::MOST_PAGES {
@@ -220,7 +219,7 @@ impl Client {
         let (method, url) = (Method::POST, self.at("/messages"));
         let call = Call { operation: "create_draft", method, url, prefer: None, body: Some(body), changes: true };
         let response = self.call(&call).await.map_err(|error| match error {
-            // There is no draft to miss yet: it is the mailbox that is not there.
+            // A draft that is still to be created cannot be missing: the mailbox itself is.
             MailError::NoSuchDraft => MailError::Forbidden(404),
             error => error,
         })?;
@@ -228,7 +227,7 @@ impl Client {
         message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
     }
 
-    /// One message's facts; `None` where it does not exist.
+    /// The facts about one message; `None` if it does not exist.
     async fn about<T>(
         &self,
         id: &str,
@@ -247,7 +246,7 @@ impl Client {
         }
     }
 
-    /// The body of a reply that only tells something.
+    /// The parsed body of the reply to a call that changes nothing.
     async fn fetch<T>(&self, call: &Call<'_>, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, MailError> {
         let response = self.call(call).await?;
         let status = response.status().as_u16();
@@ -256,10 +255,10 @@ impl Client {
     }
 }
 
-/// Ids that stay the same when a message is moved to another folder: they are remembered for days.
+/// Requests ids that stay the same when a message is moved to another folder, because they are stored for days.
 const LASTING_IDS: &str = r#"IdType="ImmutableId""#;
 
-/// The same, and bodies without markup.
+/// Requests the same ids, and bodies without markup.
 const LASTING_IDS_AND_TEXT: &str = r#"IdType="ImmutableId", outlook.body-content-type="text""#;
 
 #[async_trait]
@@ -322,7 +321,7 @@ impl SaleMails for Client {
         Ok(ids.into_iter().collect())
     }
 
-    /// Not a deletion, which moves a message into a folder where it can be read for weeks.
+    /// Deletes permanently: an ordinary deletion moves a message to a folder where it can be read for weeks.
     async fn remove(&self, id: &str) -> Result<(), MailError> {
         let Some(id) = encode::segment(id) else { return Ok(()) };
         let (method, url) = (Method::POST, self.at(&format!("/messages/{id}/permanentDelete")));
@@ -335,7 +334,7 @@ impl SaleMails for Client {
     }
 }
 
-/// A list of a folder is never missing: it is the mailbox that is not there.
+/// The list of a folder cannot be missing: the mailbox itself is.
 fn no_mailbox(error: MailError) -> MailError {
     match error {
         MailError::NoSuchDraft => MailError::Forbidden(404),
@@ -347,7 +346,7 @@ impl Client {
     /// The permissions that were consented to, such as `Mail.Send`.
     ///
     /// # Errors
-    /// [`MailError`] when no token can be had.
+    /// [`MailError`] when no token can be obtained.
     pub async fn permissions(&self) -> Result<BTreeSet<String>, MailError> {
         self.tokens.permissions().await
     }
@@ -363,7 +362,7 @@ impl Mailbox for Client {
         let id = encode::segment(&draft.id).ok_or(MailError::NoSuchDraft)?;
         let (method, url) = (Method::POST, self.at(&format!("/messages/{id}/send")));
         let call = Call { operation: "send_draft", method, url, prefer: None, body: None, changes: true };
-        // The status says all; a body that breaks off afterwards changes nothing.
+        // The status is sufficient; a body that is cut off afterwards does not matter.
         self.call(&call).await.map(drop)
     }
 
@@ -399,7 +398,8 @@ impl Mailbox for Client {
     }
 }
 
-/// What a failed connection means. Before it stood, nothing was sent; afterwards, a change may have been made.
+/// Interprets a failed connection. Before it was established, nothing was sent; afterwards, a change may have been
+/// made.
 fn lost(call: &Call<'_>, error: reqwest::Error) -> MailError {
     let never_sent = error.is_connect() || error.is_builder();
     let lost = Lost::from(error);
@@ -410,13 +410,13 @@ fn lost(call: &Call<'_>, error: reqwest::Error) -> MailError {
 async fn refused(operation: &'static str, response: reqwest::Response) -> MailError {
     let status = response.status().as_u16();
     let wait = reply::retry_after_of(response.headers());
-    // The status says what happened, whether or not the body arrives.
+    // The status shows the effect, whether or not the body arrives.
     let code = reply::code(&reply::read(response).await.unwrap_or_default());
     tracing::warn!(operation, status, code, "the mailbox refused");
     reply::refusal(status, wait)
 }
 
-/// The address without the slashes at its end.
+/// The address without trailing slashes.
 fn web_address(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     let plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();

@@ -1,19 +1,16 @@
-//! Texts as parts of an address.
+//! Encodes texts as parts of an address.
 
-/// Every byte but letters, digits, `-`, `_`, `~` and `.` as `%XX`.
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Everything except letters, digits, `-`, `_`, `~` and `.`.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~').remove(b'.');
+
+/// Encodes every reserved byte as `%XX`.
 pub(crate) fn percent(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~' | b'.') {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// A text as one segment of a path. `None` when it would be no segment: dots are steps however they are encoded.
+/// A text as one segment of a path. `None` for dots, which are path steps in any encoding, and for an empty text.
 pub(crate) fn segment(text: &str) -> Option<String> {
     (!matches!(text, "" | "." | "..")).then(|| percent(text))
 }

@@ -1,4 +1,4 @@
-//! The inbox as Graph writes it: addresses of calls, and what their replies say.
+//! The inbox in Graph's form: the addresses of calls, and the parsing of their replies.
 
 use crate::{encode, message::SESSION_PROPERTY};
 use domain::{
@@ -7,18 +7,19 @@ use domain::{
 };
 use serde_json::Value;
 
-/// Messages a page.
+/// Messages per page.
 const PAGE: usize = 50;
 
 /// A page of messages.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) messages: Vec<Arrival>,
-    /// The address of the next one.
+    /// The address of the next page.
     pub(crate) next: Option<String>,
 }
 
-/// The first page of messages. What is sorted by has to be filtered by first: Graph refuses the call otherwise.
+/// The address of the first page of messages. The sort field must also be the first filter, otherwise Graph refuses the
+/// call.
 pub(crate) fn arrived(since: &ReceivedAt, order: Order, most: usize) -> String {
     let direction = match order {
         Order::OldestFirst => "asc",
@@ -32,23 +33,23 @@ pub(crate) fn arrived(since: &ReceivedAt, order: Order, most: usize) -> String {
     )
 }
 
-/// How many pages of a conversation are read: 1,000 mails of ours, which no correspondence has.
+/// The most pages of a conversation that are read: 1,000 of our mails, more than any correspondence has.
 pub(crate) const MOST_PAGES: usize = 20;
 
-/// Of so many mails of ours, the latest first, it is asked which sale they are about. Acknowledgements are about none.
+/// The most mails, the latest first, whose sale is looked up. Acknowledgements have none.
 pub(crate) const MOST_ASKED: usize = 25;
 
-/// Where the mail that a message answers may be among those sent: in its conversation, and then by the id that the
-/// message names. A conversation is Exchange's guess, and it opens a new one where a mail program leaves out what it
-/// guesses by; In-Reply-To is what the sender's program says.
+/// The addresses at which the mail that a message replies to may be found among the sent ones: by its conversation, and
+/// then by the id that the message names. A conversation is Exchange's guess, and Exchange starts a new one if a mail
+/// program leaves out the data for it; In-Reply-To comes from the sender's program.
 pub(crate) fn answered(message: &Incoming) -> Vec<String> {
     let conversation = message.conversation.as_deref().map(|conversation| sent_where("conversationId", conversation));
     let named = in_reply_to(message).map(|id| sent_where("internetMessageId", id));
     conversation.into_iter().chain(named).collect()
 }
 
-/// Messages of the whole mailbox that bear a sale's id, and all of a conversation. The property is documented as a
-/// filter of lists, not as something that lists tell.
+/// The address of all messages in the mailbox that have a sale's id, or are in its conversation. The property is
+/// documented as a filter for lists, not as a field in lists.
 pub(crate) fn of_sale(session: &SessionId) -> String {
     let (property, value) = (encode::literal(SESSION_PROPERTY), encode::literal(session.as_str()));
     format!(
@@ -57,13 +58,13 @@ pub(crate) fn of_sale(session: &SessionId) -> String {
     )
 }
 
-/// Messages of the whole mailbox that belong to a conversation.
+/// The address of all messages in the mailbox that belong to a conversation.
 pub(crate) fn of_conversation(conversation: &str) -> String {
     let conversation = encode::literal(conversation);
     format!("/messages?$filter=conversationId%20eq%20{conversation}&$select=id,conversationId&$top={PAGE}")
 }
 
-/// Messages in Graph's reply: their ids and conversations.
+/// The messages in Graph's reply: their ids and conversations.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Belonging {
     pub(crate) ids: Vec<String>,
@@ -89,29 +90,29 @@ fn sent_where(property: &str, value: &str) -> String {
     )
 }
 
-/// What follows a mail's address where its sale is asked for. Graph documents the expansion of extended properties for
-/// one message, and not for a list that is filtered by something else.
+/// The query that follows a mail's address when its sale is looked up. Graph documents the expansion of extended
+/// properties for one message, but not for a list that is filtered by another field.
 pub(crate) fn with_sale() -> String {
     format!("$select=id&$expand=singleValueExtendedProperties($filter=id%20eq%20{})", encode::literal(SESSION_PROPERTY))
 }
 
-/// The first id in the header In-Reply-To, with its brackets.
+/// The first id in the In-Reply-To header, with its brackets.
 fn in_reply_to(message: &Incoming) -> Option<&str> {
     let (_, value) = message.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("in-reply-to"))?;
     let from = &value[value.find('<')?..];
     Some(&from[..=from.find('>')?])
 }
 
-/// Mails of ours in Graph's reply.
+/// Our sent mails in Graph's reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// When each was sent, and its id.
+    /// The time when each was sent, and its id.
     pub(crate) mails: Vec<(String, String)>,
     /// The address of the next page.
     pub(crate) next: Option<String>,
 }
 
-/// A page in Graph's reply. A message without an id could not be distinguished from another: it is left out.
+/// Parses a page. A message without an id cannot be distinguished from others and is left out.
 pub(crate) fn page(reply: &[u8]) -> Option<Page> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     let messages = reply["value"].as_array()?.iter().filter_map(|message| {
@@ -121,7 +122,7 @@ pub(crate) fn page(reply: &[u8]) -> Option<Page> {
     Some(Page { messages: messages.collect(), next: text(&reply, "@odata.nextLink") })
 }
 
-/// A message without its body.
+/// Parses a message without its body.
 pub(crate) fn incoming(reply: &[u8]) -> Option<Incoming> {
     let message: Value = serde_json::from_slice(reply).ok()?;
     message.is_object().then(|| Incoming {
@@ -132,7 +133,7 @@ pub(crate) fn incoming(reply: &[u8]) -> Option<Incoming> {
     })
 }
 
-/// A message with its text.
+/// Parses a message with its text.
 pub(crate) fn correspondence(reply: &[u8]) -> Option<Correspondence> {
     let message: Value = serde_json::from_slice(reply).ok()?;
     Some(Correspondence {
@@ -142,16 +143,16 @@ pub(crate) fn correspondence(reply: &[u8]) -> Option<Correspondence> {
     })
 }
 
-/// The new text of a message: what it says without what it quotes.
+/// The new text of a message, without quotations.
 pub(crate) fn new_text(reply: &[u8]) -> Option<String> {
     let message: Value = serde_json::from_slice(reply).ok()?;
-    // Only plain text was asked for: markup would be taken for the customer's words.
+    // Only plain text was requested: markup would be taken for the customer's words.
     let body = message["uniqueBody"].as_object()?;
     let is_text = body.get("contentType").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("text"));
     Some(body.get("content").and_then(Value::as_str).filter(|_| is_text).unwrap_or_default().to_owned())
 }
 
-/// A page of mails that were sent.
+/// Parses a page of sent mails.
 pub(crate) fn sent(reply: &[u8]) -> Option<Sent> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     let mail = |mail: &Value| Some((text(mail, "sentDateTime").unwrap_or_default(), text(mail, "id")?));
@@ -159,10 +160,10 @@ pub(crate) fn sent(reply: &[u8]) -> Option<Sent> {
     Some(Sent { mails, next: text(&reply, "@odata.nextLink") })
 }
 
-/// The sale that a mail of ours is about; `Some(None)` where it names none.
+/// The sale of one of our mails; `Some(None)` if it names none.
 pub(crate) fn sale(reply: &[u8]) -> Option<Option<SessionId>> {
     let mail: Value = serde_json::from_slice(reply).ok()?;
-    // Graph writes the GUID in letters of its own choice.
+    // Graph may write the GUID in upper or lower case.
     let ours = |property: &&Value| property["id"].as_str().is_some_and(|id| id.eq_ignore_ascii_case(SESSION_PROPERTY));
     let properties = mail.as_object()?.get("singleValueExtendedProperties").and_then(Value::as_array);
     let mut named = properties.into_iter().flatten().filter(ours).filter_map(|property| property["value"].as_str());

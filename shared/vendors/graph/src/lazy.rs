@@ -1,31 +1,22 @@
-//! The mailbox with its credentials fetched at the first call: a function that starts asks for nothing it may not
-//! need. Credentials that are refused are looked up again: a person may have consented anew.
+//! The mailbox with its credentials read at the first call, so that a starting function reads nothing that it may not
+//! need. Refused credentials are read again, because a person may have consented again.
 
-use crate::{Client, Config, Grant, RefreshTokenStore, client::DEFAULT_TIMEOUT};
+use crate::{
+    Client, Config, Credentials, Grant, RefreshTokenStore,
+    client::DEFAULT_TIMEOUT,
+    credentials::{Access, Consent},
+};
 use async_trait::async_trait;
 use domain::{
-    EmailAddress, MadeFromSecret, RenewableSecret, Secret, SessionId,
+    EmailAddress, MadeFromSecret, Secret, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
     ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails},
     renewable::{Made, NotMade},
     sale::Draft,
 };
-use serde::Deserialize;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// The stored form of the credentials. With a refresh token a person has consented, without one an administrator
-/// has consented for the application.
-#[derive(Deserialize)]
-struct Document {
-    tenant_id: String,
-    client_id: String,
-    #[serde(default)]
-    client_secret: Option<Secret>,
-    #[serde(default)]
-    refresh_token: Option<Secret>,
-}
-
-/// The mailbox, made at its first use.
+/// A mailbox client that is built at its first use.
 pub struct LazyClient {
     graph_url: String,
     login_url: String,
@@ -36,36 +27,32 @@ pub struct LazyClient {
 }
 
 impl LazyClient {
-    /// A client whose credentials are in `secret`: a document with `tenant_id`, `client_id`, and `refresh_token`
-    /// or `client_secret` or both.
+    /// A client with these credentials; `tokens` keeps the refresh tokens that replace the stored one.
     #[must_use]
     pub fn new(
         graph_url: String,
         login_url: String,
         sender: EmailAddress,
-        secret: Arc<dyn RenewableSecret>,
+        credentials: Credentials,
         tokens: Arc<dyn RefreshTokenStore>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { graph_url, login_url, sender, tokens, clock, client: MadeFromSecret::new(secret) }
+        Self { graph_url, login_url, sender, tokens, clock, client: MadeFromSecret::new(Arc::new(credentials)) }
     }
 
-    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
-        let stored: Document = serde_json::from_str(document.expose())
-            .map_err(|_| "the mailbox's secret has no tenant_id or client_id")?;
-        let grant = match (stored.refresh_token.filter(|token| !token.expose().is_empty()), stored.client_secret) {
-            (Some(refresh_token), client_secret) => {
+    fn make(&self, documents: &Secret) -> Result<Client, NotMade> {
+        let access = Access::parse(documents)?;
+        let grant = match access.consent {
+            Consent::Person { refresh_token, client_secret } => {
                 Grant::RefreshToken { refresh_token, client_secret, store: Arc::clone(&self.tokens) }
             }
-            (None, client_secret) => {
-                Grant::ClientCredentials { client_secret: client_secret.unwrap_or_else(|| Secret::new("")) }
-            }
+            Consent::Administrator { client_secret } => Grant::ClientCredentials { client_secret },
         };
         let config = Config {
             graph_url: self.graph_url.clone(),
             login_url: self.login_url.clone(),
-            tenant: stored.tenant_id,
-            client_id: stored.client_id,
+            tenant: access.tenant,
+            client_id: access.client_id,
             grant,
             sender: self.sender.clone(),
             timeout: DEFAULT_TIMEOUT,
@@ -73,15 +60,15 @@ impl LazyClient {
         Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&self.clock))?)
     }
 
-    /// The permissions that were consented to, such as `Mail.Send`: asked of the login service each time.
+    /// The permissions that were consented to, such as `Mail.Send`; asks the login service each time.
     ///
     /// # Errors
-    /// [`MailError`] when no token can be had.
+    /// [`MailError`] when no token can be obtained.
     pub async fn permissions(&self) -> Result<BTreeSet<String>, MailError> {
         self.client().await?.permissions().await
     }
 
-    /// Nothing was sent yet when this fails, so trying again later is safe.
+    /// The client. If this fails, nothing has been sent, so a later retry is safe.
     async fn client(&self) -> Result<Made<Client>, MailError> {
         self.client.get(|document| self.make(document)).await.map_err(|error| {
             tracing::error!(error, "the mailbox cannot be used");
@@ -89,8 +76,8 @@ impl LazyClient {
         })
     }
 
-    /// Another client, when access was refused (`invalid_grant` is such a refusal) and somebody has consented anew.
-    /// A refused call has done nothing.
+    /// Another client, if access was refused (`invalid_grant` is such a refusal) and a person has consented again. A
+    /// refused call has had no effect.
     async fn other_than(&self, client: &Made<Client>, refused: bool) -> Option<Made<Client>> {
         if !refused {
             return None;

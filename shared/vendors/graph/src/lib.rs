@@ -1,10 +1,11 @@
 //! Microsoft Graph as the mailbox behind [`domain::ports::Mailbox`] and [`domain::ports::Inbox`].
 //!
-//! Mails are made as drafts and sent by the draft's id. Ids are Graph's ordinary ones, not the immutable kind
-//! (no `Prefer: IdType`): such an id dies when the draft leaves its folder, so sending it twice cannot work.
-//! Messages of the inbox are named by immutable ids: one that is moved must not look like a new one.
+//! Mails are created as drafts and sent by the draft's id. Drafts have Graph's ordinary ids, not the immutable kind (no
+//! `Prefer: IdType`): such an id becomes invalid when the draft leaves its folder, so sending it twice is not possible.
+//! Messages of the inbox are identified by immutable ids, so that a moved message does not look like a new one.
 
 pub mod client;
+mod credentials;
 mod encode;
 mod inbox;
 mod lazy;
@@ -13,5 +14,6 @@ mod reply;
 pub mod token;
 
 pub use client::{Client, Config, ConfigError, GRAPH_URL, LOGIN_URL};
+pub use credentials::Credentials;
 pub use lazy::LazyClient;
 pub use token::{Grant, NotKept, RefreshTokenStore};

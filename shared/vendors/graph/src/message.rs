@@ -1,17 +1,17 @@
-//! A mail as Graph reads and writes it.
+//! A mail in Graph's form.
 
 use domain::{inbox::Acknowledgement, ports::OutgoingMail, sale::Draft};
 use serde_json::{Value, json};
 
-/// The header that names a mail's sale to its receivers, a bounce included; Graph takes headers of one's own that
-/// begin with `x-`. On the copy in Sent Items it is not to be found: Graph leaves internet headers out there.
+/// The header that names a mail's sale to its receivers, including in a bounce; Graph accepts custom headers that begin
+/// with `x-`. The copy in Sent Items does not have it, because Graph leaves internet headers out there.
 const SESSION_HEADER: &str = "x-oracle-session";
 
-/// The extended property that names a mail's sale to ourselves: it goes along when a draft becomes a sent item. The
-/// GUID is the namespace of our properties; a mailbox knows the pair forever, so neither part ever changes.
+/// The extended property that names a mail's sale to us: it is kept when a draft becomes a sent mail. The GUID is the
+/// namespace of our properties; a mailbox stores the pair permanently, so neither part must ever change.
 pub(crate) const SESSION_PROPERTY: &str = "String {7d2c5b0e-3f64-4a51-9c0d-42a5c1e7b042} Name x-oracle-session";
 
-/// The body of the call that makes a draft.
+/// The body of the call that creates a draft.
 pub(crate) fn draft(mail: &OutgoingMail) -> Value {
     json!({
         "subject": one_line(&mail.subject),
@@ -22,13 +22,14 @@ pub(crate) fn draft(mail: &OutgoingMail) -> Value {
     })
 }
 
-/// A line break in a subject would begin a header of its own.
+/// Replaces line breaks, because one in a subject would begin another header.
 fn one_line(subject: &str) -> String {
     subject.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The body of the call that makes the draft of an acknowledgement. RFC 3834 asks for `Auto-Submitted`, which Graph does
-/// not let us write: only names that begin with `x-`. This one keeps Exchange and what follows it from answering.
+/// The body of the call that creates the draft of an acknowledgement. RFC 3834 requires `Auto-Submitted`, but Graph
+/// allows only names that begin with `x-`. The header used here keeps Exchange and compatible servers from replying
+/// automatically.
 pub(crate) fn acknowledgement(mail: &Acknowledgement) -> Value {
     json!({
         "subject": one_line(&mail.subject),
@@ -38,7 +39,7 @@ pub(crate) fn acknowledgement(mail: &Acknowledgement) -> Value {
     })
 }
 
-/// The draft in Graph's reply: without both ids it could be neither sent nor found.
+/// Parses the created draft. It needs both ids, otherwise it could be neither sent nor found.
 pub(crate) fn created(reply: &[u8]) -> Option<Draft> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     let text = |name: &str| reply[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -50,7 +51,7 @@ pub(crate) fn is_draft(reply: &[u8]) -> Option<bool> {
     serde_json::from_slice::<Value>(reply).ok()?["isDraft"].as_bool()
 }
 
-/// Whether a list of messages holds this one. The filter is Graph's work; believing it blindly is not ours.
+/// Whether a list of messages contains this one. Graph filters the list, but its filter is not trusted.
 pub(crate) fn lists(reply: &[u8], internet_message_id: &str) -> Option<bool> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     Some(reply["value"].as_array()?.iter().any(|message| message["internetMessageId"] == internet_message_id))

@@ -1,14 +1,14 @@
-//! What a refusal means, of Graph's and of the login service's: plain functions (Email Retry, INV-05).
+//! Interprets refusals of Graph and of the login service: plain functions (Email Retry, INV-05).
 
 use domain::ports::MailError;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The shortest wait after 429, whatever the reply says.
+/// The shortest wait after 429, even if the reply asks for less.
 const MIN_THROTTLE: Duration = Duration::from_secs(60);
 
-/// The longest wait that is believed.
+/// The longest wait that is accepted.
 const MAX_THROTTLE: Duration = Duration::from_secs(24 * 3600);
 
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
@@ -25,7 +25,7 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
-    /// The failure with everything below it, for a log line: the port's errors have no room for it.
+    /// The error with all its causes, for a log line: the port's errors have no room for them.
     pub(crate) fn chain(&self) -> String {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);
@@ -39,13 +39,13 @@ impl Lost {
 }
 
 impl From<reqwest::Error> for Lost {
-    /// The address of a call holds the mailbox's own and the draft's id.
+    /// Removes the address, because it contains the mailbox's address and the draft's id.
     fn from(error: reqwest::Error) -> Self {
         if error.is_timeout() { Self::OutOfTime } else { Self::Connection(error.without_url()) }
     }
 }
 
-/// The body, cut at 1 MiB: what is longer is no reply of these services, and will not parse.
+/// The body, cut at 1 MiB: a longer one is not a reply of these services and does not parse.
 pub(crate) async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -58,12 +58,12 @@ pub(crate) async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, req
     Ok(body)
 }
 
-/// The wait a reply asks for.
+/// The wait that a reply asks for.
 pub(crate) fn retry_after_of(headers: &HeaderMap) -> Option<Duration> {
     retry_after(headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()))
 }
 
-/// The `Retry-After` header in seconds; Graph writes no dates.
+/// Parses the `Retry-After` header in seconds; Graph sends no dates.
 fn retry_after(value: Option<&str>) -> Option<Duration> {
     let seconds = value?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_THROTTLE))
@@ -77,7 +77,7 @@ fn throttled(status: u16, retry_after: Option<Duration>) -> Option<MailError> {
     }
 }
 
-/// Judges a status of Graph's other than 2xx.
+/// Interprets a status of Graph other than 2xx.
 pub(crate) fn refusal(status: u16, retry_after: Option<Duration>) -> MailError {
     throttled(status, retry_after).unwrap_or(match status {
         403 => MailError::Forbidden(status),
@@ -89,8 +89,8 @@ pub(crate) fn refusal(status: u16, retry_after: Option<Duration>) -> MailError {
     })
 }
 
-/// Judges a status of the login service's other than 2xx. All it refuses, a human must put right: a consent that
-/// has gone (`invalid_grant`), a wrong or expired client secret, a scope that was never granted.
+/// Interprets a status of the login service other than 2xx. Every refusal needs a human: a lost consent
+/// (`invalid_grant`), a wrong or expired client secret, a scope that was never granted.
 pub(crate) fn login_refusal(status: u16, retry_after: Option<Duration>, code: &str) -> MailError {
     throttled(status, retry_after).unwrap_or(match status {
         408 => MailError::Unavailable(status),
@@ -99,7 +99,7 @@ pub(crate) fn login_refusal(status: u16, retry_after: Option<Duration>, code: &s
     })
 }
 
-/// The vendor's own word for a failure, cut down to the alphabet of such words; messages may hold addresses.
+/// The vendor's code for a failure, reduced to the characters of such codes; its messages may contain addresses.
 pub(crate) fn code(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     // Graph: {"error":{"code":…}}; login: {"error":…}.

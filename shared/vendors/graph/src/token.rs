@@ -1,4 +1,4 @@
-//! Access tokens: fetched when needed, kept until shortly before they expire.
+//! Access tokens: fetched when needed, and cached until shortly before they expire.
 
 use crate::reply::{self, Lost};
 use async_trait::async_trait;
@@ -15,25 +15,25 @@ use std::{
     time::Duration,
 };
 
-/// A token is not used in the last five minutes of its life.
+/// A token is not used in the last five minutes before it expires.
 const MARGIN: Duration = Duration::from_secs(300);
 
 const DELEGATED_SCOPE: &str =
     "offline_access https://graph.microsoft.com/Mail.ReadWrite https://graph.microsoft.com/Mail.Send";
-/// Everything that was consented to, whether we ask for it or not.
+/// All scopes that were consented to, whether we request them or not.
 const CONSENTED_SCOPE: &str = "offline_access https://graph.microsoft.com/.default";
 const APP_ONLY_SCOPE: &str = "https://graph.microsoft.com/.default";
 
-/// Keeps the refresh token that replaced the one we came with.
+/// Stores a refresh token that replaces the current one.
 #[async_trait]
 pub trait RefreshTokenStore: Send + Sync {
-    /// The login service has issued `new`. It is called before anything is done with the access token that came
-    /// with it. A failure to store is not the caller's: the old token stays valid for up to 90 days, and every
-    /// refresh brings another new one.
+    /// Called when the login service has issued `new`, before the access token that came with it is used. A failure to
+    /// store it does not concern the caller: the old token stays valid for up to 90 days, and every refresh issues
+    /// another one.
     async fn rotated(&self, new: Secret);
 }
 
-/// Keeps no new refresh token: the stored one stays valid, and email-sender rotates it.
+/// Stores no new refresh token: the stored one stays valid, and other functions store new ones.
 pub struct NotKept;
 
 #[async_trait]
@@ -41,16 +41,16 @@ impl RefreshTokenStore for NotKept {
     async fn rotated(&self, _new: Secret) {}
 }
 
-/// How access is granted.
+/// The grant of access.
 #[derive(Clone)]
 pub enum Grant {
-    /// A person has consented; the refresh token stands for that person.
+    /// A person has consented; the refresh token represents that person.
     RefreshToken {
         /// The refresh token.
         refresh_token: Secret,
         /// The secret of a confidential client; a public one has none.
         client_secret: Option<Secret>,
-        /// Where new refresh tokens go.
+        /// Stores new refresh tokens.
         store: Arc<dyn RefreshTokenStore>,
     },
     /// An administrator has consented for the application itself.
@@ -62,7 +62,7 @@ pub enum Grant {
 
 #[derive(Default)]
 struct Cache {
-    /// The whole header, and until when it may be used.
+    /// The whole header, and its expiry.
     access: Option<(HeaderValue, Timestamp)>,
     /// The refresh token that replaced the grant's.
     rotated: Option<Secret>,
@@ -100,7 +100,7 @@ impl Tokens {
         }
     }
 
-    /// The permissions that were consented to, without the resource's name; those of an application stand in its access
+    /// The permissions that were consented to, without the resource's name; those of an application are in its access
     /// token.
     pub(crate) async fn permissions(&self) -> Result<BTreeSet<String>, MailError> {
         let mut form = self.form();
@@ -114,12 +114,12 @@ impl Tokens {
         Ok(permissions(&body))
     }
 
-    /// Graph refused this header: the next call fetches another. A newer one is left alone.
+    /// Drops a header that Graph refused, so that the next call fetches another. A newer one is kept.
     pub(crate) fn forget(&self, refused: &HeaderValue) {
         self.with_cache(|cache| cache.access.take_if(|(header, _)| header == refused));
     }
 
-    /// Two calls at once may both come here. Both get a token, and both new refresh tokens are valid.
+    /// Fetches a token. Two concurrent calls may both do this: both get a token, and both new refresh tokens are valid.
     async fn fetch(&self, now: Timestamp) -> Result<HeaderValue, MailError> {
         let body = self.token_reply(self.form()).await?;
         let token = parse(&body).ok_or(MailError::Unavailable(200))?;
@@ -131,7 +131,7 @@ impl Tokens {
 
     async fn token_reply(&self, form: Vec<(&'static str, String)>) -> Result<Vec<u8>, MailError> {
         let request = self.http.post(&self.url).form(&form).timeout(self.timeout);
-        // Whatever happens to this call, nothing has happened to the mail.
+        // A failure of this call has no effect on the mail.
         let lost = |error: reqwest::Error| {
             tracing::warn!(error = Lost::from(error).chain(), "no access token");
             MailError::Unavailable(0)
@@ -177,14 +177,14 @@ impl Tokens {
         form
     }
 
-    /// Never held while waiting for anything.
+    /// Runs `work` under the lock, which is never held across an await.
     fn with_cache<T>(&self, work: impl FnOnce(&mut Cache) -> T) -> T {
         work(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Scopes of a delegated grant stand beside the token, roles of an application in it. The token is Microsoft's to read; its
-/// middle part is looked at here to tell an operator what it holds, and decides nothing.
+/// The scopes of a delegated grant are beside the token, the roles of an application in it. The token is meant for
+/// Microsoft only; its middle part is read here to show its roles to an operator, and decides nothing.
 fn permissions(body: &[u8]) -> BTreeSet<String> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let short = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
@@ -209,7 +209,7 @@ fn parse(body: &[u8]) -> Option<Token> {
     let mut header = HeaderValue::from_str(&format!("Bearer {access}")).ok()?;
     header.set_sensitive(true);
     let lifetime = &body["expires_in"];
-    // Some endpoints write the number as text; without one the token serves this call only.
+    // Some endpoints write the number as text; without a number the token is used for this call only.
     let seconds = lifetime.as_u64().or_else(|| lifetime.as_str()?.parse().ok()).unwrap_or(0).min(24 * 3600);
     let refresh = body["refresh_token"].as_str().filter(|token| !token.is_empty()).map(Secret::new);
     Some(Token { header, lifetime: Duration::from_secs(seconds), refresh })

@@ -1,5 +1,5 @@
-//! The inbox against a server on a real connection: what is asked, and what is made of the answers. That pages are
-//! followed is tried against the sandbox, on the deployed stack.
+//! The inbox against a server over a real connection: the requests, and the handling of the replies. A test on the
+//! deployed stack, against the sandbox, covers following pages.
 
 #![allow(clippy::unwrap_used)]
 
@@ -76,13 +76,13 @@ async fn every_question_is_asked_as_graph_reads_it() {
     assert_eq!(draft["internetMessageHeaders"][0]["name"], "X-Auto-Response-Suppress");
 }
 
-/// A message in a conversation that answers a mail.
+/// A message in a conversation that replies to a mail.
 fn reply() -> Incoming {
     let headers = vec![("In-Reply-To".to_owned(), "<1@x>".to_owned())];
     Incoming { sender: String::new(), subject: String::new(), conversation: Some("c".to_owned()), headers }
 }
 
-/// What a mail's properties hold: the sale that it is about.
+/// The properties of a mail that is about this sale.
 fn about(session: &str) -> String {
     let id = "String {7D2C5B0E-3F64-4A51-9C0D-42A5C1E7B042} Name x-oracle-session";
     serde_json::json!({ "id": "S", "singleValueExtendedProperties": [{"id": id, "value": session}] }).to_string()
@@ -94,8 +94,8 @@ fn sent(ids: &[&str], next: Option<&str>) -> String {
     serde_json::json!({ "value": mails, "@odata.nextLink": next }).to_string()
 }
 
-/// Of a conversation's mails the latest that names a sale counts, and a conversation that names none is not the last
-/// word.
+/// In a conversation, the latest mail that names a sale counts; if none does, the search continues with the id in
+/// In-Reply-To.
 #[tokio::test]
 async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers() {
     let replies = [
@@ -122,7 +122,7 @@ async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers()
     assert!(matches!(found, Err(MailError::Unavailable(200))), "an older page is not the whole answer");
 }
 
-/// The access token goes along with the address of the next page.
+/// The access token is sent to the address of the next page, so that address must be Graph's.
 #[tokio::test]
 async fn a_next_page_elsewhere_is_not_asked_for() {
     let page = r#"{"value":[],"@odata.nextLink":"https://evil.example/v1.0/users/x/messages"}"#;

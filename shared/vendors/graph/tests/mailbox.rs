@@ -1,4 +1,4 @@
-//! The mailbox against a server on a real connection: what is sent, and what is made of the answers.
+//! The mailbox against a server over a real connection: the requests, and the handling of the replies.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,14 +17,14 @@ use support::{TOKEN, build, config, draft, mail, parts, refresh_grant};
 
 const CREATED: &str = r#"{"id":"AAMk1","internetMessageId":"<1@x>","isDraft":true}"#;
 
-/// A token first, then this reply.
+/// A server that sends a token first, then this reply.
 async fn after_token(reply: Reply) -> (Server, Client) {
     let server = Server::start([json(200, TOKEN), reply]).await;
     let client = parts(&server.url).client;
     (server, client)
 }
 
-/// What the client makes of this reply to each of its operations, in the order of the port.
+/// The client's result for this reply in each of its operations, in the order of the port.
 async fn outcomes(reply: impl Fn() -> Reply) -> [Result<String, MailError>; 5] {
     let show = |_| "done".to_owned();
     let (_server, client) = after_token(reply()).await;
@@ -152,7 +152,7 @@ async fn a_hanging_call_is_given_up_after_ten_seconds() {
             }
             other => assert_eq!(format!("{other:?}"), expected),
         }
-        // Virtual seconds: nothing but the time-out can have let them pass.
+        // Virtual seconds: only the time-out can have let them pass.
         assert!((10..60).contains(&before.elapsed().as_secs()));
         assert_eq!(server.seen().len(), 2);
         tokio::time::resume();

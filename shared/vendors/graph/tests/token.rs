@@ -1,4 +1,4 @@
-//! Access tokens against a server on a real connection: when one is fetched, kept, refused and replaced.
+//! Access tokens against a server over a real connection: when one is fetched, cached, refused and replaced.
 
 #![allow(clippy::unwrap_used)]
 
@@ -78,7 +78,7 @@ async fn a_token_is_kept_until_five_minutes_before_its_end() {
 
 #[tokio::test]
 async fn a_new_refresh_token_is_stored_before_the_access_token_is_used_and_used_from_then_on() {
-    /// Stores like a database that is seen by the server: it notes how many requests had come by then.
+    /// A store that records how many requests the server had received at each write.
     struct Watching(Mutex<Vec<(String, usize)>>, Arc<Server>);
     #[async_trait::async_trait]
     impl graph::RefreshTokenStore for Watching {

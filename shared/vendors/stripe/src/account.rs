@@ -1,4 +1,4 @@
-//! How the Stripe account is set up, as far as sales depend on it: webhook endpoints and payment links.
+//! The settings of the Stripe account that sales depend on: webhook endpoints and payment links.
 
 use crate::{
     Client,
@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 /// A webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookEndpoint {
-    /// Where Stripe delivers to.
+    /// The address that Stripe delivers to.
     pub url: String,
-    /// Whether it does.
+    /// Whether it is enabled.
     pub is_enabled: bool,
-    /// The version of the events; `None` where it is the account's default.
+    /// The version of the events; `None` if it is the account's default.
     pub api_version: Option<String>,
-    /// The types that are delivered; `*` is every one.
+    /// The types of events that are delivered; `*` means all.
     pub events: BTreeSet<String>,
 }
 
@@ -27,11 +27,11 @@ pub struct WebhookEndpoint {
 pub struct PaymentLink {
     /// Its id.
     pub id: String,
-    /// The value of `tier` in its metadata, which its sessions take over.
+    /// The value of `tier` in its metadata, which its sessions inherit.
     pub tier: Option<String>,
-    /// Whether it asks for the question in the custom field that we read, and insists on an answer.
+    /// Whether it asks for the question in the custom field that we read, and requires an answer.
     pub asks_for_question: bool,
-    /// Where the customer is sent after the payment.
+    /// The address that the customer is sent to after the payment.
     pub returns_to: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Client {
         Ok(self.whole_list("/v1/webhook_endpoints", &[]).await?.iter().map(endpoint).collect())
     }
 
-    /// Every payment link that can be paid.
+    /// Every active payment link.
     ///
     /// # Errors
     /// As [`Self::webhook_endpoints`].

@@ -1,4 +1,4 @@
-//! Subscriptions and invoices as Stripe writes them, in an event or in a list, to the domain's reports.
+//! Converts Stripe's subscriptions and invoices, from an event or a list, to the domain's reports.
 
 use crate::payment_objects;
 use domain::{
@@ -11,14 +11,14 @@ use domain::{
 };
 use serde_json::Value;
 
-/// The metadata of a subscription that says whose it is, and what is subscribed to.
+/// The metadata keys of a subscription for its subscriber and its plan.
 pub(crate) const SUBSCRIBER: &str = "subscriber";
 pub(crate) const PLAN: &str = "plan";
 
-/// Why an object says nothing that we can keep.
+/// Why an object cannot be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BillingError {
-    /// It is of no subscription that our checkout made.
+    /// It does not belong to a subscription of our checkout.
     #[error("the object is of no subscription of ours")]
     Foreign,
     /// A field that decides about money is missing or unknown.
@@ -26,7 +26,7 @@ pub enum BillingError {
     Unreadable(&'static str),
 }
 
-/// Whose object it is, and what is subscribed to.
+/// The subscriber and the plan of an object.
 fn owner(metadata: &Value) -> Result<(SubscriberId, PaidPlan), BillingError> {
     let subscriber = metadata[SUBSCRIBER].as_str().ok_or(BillingError::Foreign)?;
     let subscriber = SubscriberId::parse(subscriber).map_err(|_| BillingError::Unreadable("subscriber"))?;
@@ -34,7 +34,7 @@ fn owner(metadata: &Value) -> Result<(SubscriberId, PaidPlan), BillingError> {
     Ok((subscriber, plan.ok_or(BillingError::Unreadable("plan"))?))
 }
 
-/// An id, by itself or of an expanded object.
+/// The id of an object, which may be expanded.
 fn named(value: &Value, what: &'static str) -> Result<ObjectId, BillingError> {
     let id = value.as_str().or_else(|| value["id"].as_str());
     id.and_then(|id| ObjectId::parse(id).ok()).ok_or(BillingError::Unreadable(what))
@@ -44,7 +44,7 @@ fn time(value: &Value) -> Option<Timestamp> {
     value.as_i64().map(Timestamp::from_seconds)
 }
 
-/// A subscription as it stood at a moment.
+/// A subscription in its state at this time.
 pub(crate) fn subscription(object: &Value, at: Timestamp) -> Result<(SubscriberId, BillingReport), BillingError> {
     let (subscriber, plan) = owner(&object["metadata"])?;
     let status = object["status"].as_str().and_then(SubscriptionStatus::parse);
@@ -52,7 +52,7 @@ pub(crate) fn subscription(object: &Value, at: Timestamp) -> Result<(SubscriberI
     let item = || object["items"]["data"].get(0);
     let with_period = || {
         let ends = object["cancel_at_period_end"] == true;
-        // Since 2025 the period is the item's; before, it was the subscription's.
+        // Since 2025 the period is a field of the item; before, it was a field of the subscription.
         let end = item().and_then(|item| time(&item["current_period_end"]));
         ends.then(|| end.or_else(|| time(&object["current_period_end"]))).flatten()
     };
@@ -62,14 +62,14 @@ pub(crate) fn subscription(object: &Value, at: Timestamp) -> Result<(SubscriberI
     Ok((subscriber, BillingReport::Subscription { id: named(&object["id"], "subscription")?, state }))
 }
 
-/// How an invoice stands: paid, or not yet.
+/// Whether an invoice was paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
     Paid,
     Failed,
 }
 
-/// An invoice of a subscription. One of something else is foreign.
+/// An invoice of a subscription. Any other invoice is foreign.
 pub(crate) fn invoice(
     object: &Value,
     collected: Collected,
@@ -78,7 +78,7 @@ pub(crate) fn invoice(
     let details = &object["parent"]["subscription_details"];
     let (subscriber, plan) = owner(&details["metadata"])?;
     let subscription = named(&details["subscription"], "subscription")?;
-    // The invoice's own period is the one before; what is billed is the lines' period.
+    // The invoice's own period is the previous one; its lines have the billed period.
     let lines = object["lines"]["data"].as_array().into_iter().flatten();
     let until = lines.filter_map(|line| time(&line["period"]["end"])).max();
     let until = until.ok_or(BillingError::Unreadable("period"))?;
@@ -95,7 +95,7 @@ pub(crate) fn invoice(
     Ok((subscriber, report))
 }
 
-/// The paid invoice of an invoice payment, and what was paid.
+/// The paid invoice of an invoice payment, with its amount.
 pub(crate) fn paid_invoice(object: &Value, at: Timestamp) -> Result<(SubscriberId, BillingReport), BillingError> {
     let paid = &object["invoice"];
     if paid["status"] != "paid" {

@@ -1,4 +1,4 @@
-//! The payment provider behind [`Payments`].
+//! The Stripe client behind [`Payments`].
 
 use crate::{
     form,
@@ -16,28 +16,28 @@ use reqwest::{Url, header::HeaderValue};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
-/// Where the real Stripe is.
+/// The address of the real Stripe.
 pub const BASE_URL: &str = "https://api.stripe.com";
 
-/// What a client needs to know.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the API is, without `/v1`.
+    /// The address of the API, without `/v1`.
     pub base_url: String,
     /// The secret key.
     pub key: Secret,
-    /// The public address of our site, to which Stripe sends customers back.
+    /// The public address of our site, to which Stripe returns customers.
     pub site: String,
-    /// How long one attempt may take.
+    /// The time-out of one attempt.
     pub attempt_timeout: Duration,
-    /// How long one call may take with all its attempts and waits.
+    /// The time-out of one call with all its attempts and waits.
     pub budget: Duration,
-    /// How many attempts, and how long to wait between them.
+    /// The number of attempts, and the waits between them.
     pub backoff: Backoff,
 }
 
 impl Config {
-    /// With the time-outs a customer at the checkout can bear: 8 s in all, 4 s an attempt, 3 attempts.
+    /// Settings with time-outs that a customer at the checkout accepts: 8 s in all, 4 s per attempt, 3 attempts.
     #[must_use]
     pub fn new(base_url: impl Into<String>, key: Secret, site: impl Into<String>) -> Self {
         Self {
@@ -54,13 +54,13 @@ impl Config {
 /// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The base URL is no http or https URL.
+    /// The base URL is not an http or https URL.
     #[error("the base URL of Stripe is not an http or https URL")]
     BaseUrl,
-    /// The site is no http or https URL.
+    /// The site is not an http or https URL.
     #[error("the site's address is not an http or https URL")]
     Site,
-    /// The key is empty or holds characters that no header can.
+    /// The key is empty or has characters that a header cannot contain.
     #[error("the secret key of Stripe is empty or malformed")]
     Key,
     /// The HTTP client cannot be built.
@@ -72,15 +72,15 @@ pub enum ConfigError {
 pub struct Client {
     pub(crate) transport: Transport,
     pub(crate) site: String,
-    /// Whether the key is of the live mode; `None` for one that does not say.
+    /// Whether the key belongs to the live mode; `None` if its form does not show the mode.
     live: Option<bool>,
 }
 
 impl Client {
-    /// A client that uses `http`, whose connection settings are the caller's.
+    /// A client that uses `http` with the connection settings of the caller.
     ///
     /// # Errors
-    /// [`ConfigError`], which names what is wrong.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(
         config: Config,
         http: reqwest::ClientBuilder,
@@ -92,7 +92,7 @@ impl Client {
         let key = Some(config.key.expose()).filter(|key| is_header_word(key)).ok_or(ConfigError::Key)?;
         let mut authorization = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ConfigError::Key)?;
         authorization.set_sensitive(true);
-        // The API never redirects; following one would take the question to somebody else.
+        // The API never redirects; following a redirect would send the question to another host.
         let http = http.redirect(reqwest::redirect::Policy::none()).build().map_err(ConfigError::Http)?;
         let Config { attempt_timeout, budget, backoff, .. } = config;
         let transport =
@@ -100,20 +100,20 @@ impl Client {
         Ok(Self { transport, site, live: mode_of(key) })
     }
 
-    /// A session, and Stripe's whole reply.
+    /// Retrieves a session, with Stripe's whole reply.
     pub(crate) async fn retrieve(&self, id: &SessionId) -> Result<(CheckoutSession, Value), PaymentError> {
-        // A session id has no character that means anything in a path.
+        // A session id has no characters with a meaning in a path.
         let path = format!("/v1/checkout/sessions/{}", id.as_str());
         let reply = self.transport.call(&Call::Get { path, query: &[], most_bytes: MAX_REPLY_BYTES }).await?;
         let session = match session::parse(&reply) {
-            // It sells something else, and is nobody's question.
+            // This session sells something else and has no question.
             Err(SessionError::OtherMode) => return Err(PaymentError::NotFound),
             read => read.map_err(CallError::from)?,
         };
         if session.id == *id { Ok((session, reply)) } else { Err(CallError::Unexpected("another session").into()) }
     }
 
-    /// Creates the smoke test's session: the object as Stripe answers it, with its id.
+    /// Creates the smoke test's session. Returns its id and Stripe's whole reply.
     pub(crate) async fn create_smoke(&self, key: &str) -> Result<(SessionId, Value), PaymentError> {
         let (path, form) = ("/v1/checkout/sessions", form::smoke(&self.site));
         let reply =
@@ -141,7 +141,7 @@ impl Payments for Client {
     }
 
     async fn promotion_code(&self, code: &str) -> Result<Option<String>, PaymentError> {
-        // Stripe's codes know only these characters, and it calls a request with others malformed.
+        // Stripe's codes contain only these characters, and it calls a request with others malformed.
         let possible = (1..=500).contains(&code.len())
             && code.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
         if !possible {
@@ -155,7 +155,7 @@ impl Payments for Client {
     }
 }
 
-/// The key as a header. One that no header can hold is refused before anything is sent.
+/// The idempotency key as a header. An invalid key is refused before anything is sent.
 pub(crate) fn idempotency_key(key: &str) -> Result<HeaderValue, PaymentError> {
     let key = Some(key).filter(|key| key.len() <= 255 && is_header_word(key));
     key.and_then(|key| HeaderValue::from_str(key).ok())
@@ -170,8 +170,8 @@ pub(crate) fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError
     Ok(CreatedCheckoutSession { id, url: url.into(), amount_total: reply["amount_total"].as_i64() })
 }
 
-/// The id of a promotion code that anybody may use: Stripe compares codes regardless of case, and lists those
-/// that belong to one customer too.
+/// The id of a promotion code that every customer may use. Stripe compares codes regardless of case, and also lists
+/// codes that belong to one customer.
 fn usable(found: &Value, code: &str) -> Option<String> {
     let same = found["code"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(code));
     let id = found["id"].as_str().filter(|id| id.starts_with("promo_"))?;
@@ -179,7 +179,7 @@ fn usable(found: &Value, code: &str) -> Option<String> {
     (same && found["active"] == true && for_everybody).then(|| id.to_owned())
 }
 
-/// Whether a key is of the live mode: `sk_live_…`, `rk_test_…`.
+/// Whether a key belongs to the live mode: `sk_live_…`, `rk_test_…`.
 fn mode_of(key: &str) -> Option<bool> {
     match key.split_once('_')?.1.split_once('_')?.0 {
         "live" => Some(true),
@@ -192,7 +192,7 @@ fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
 }
 
-/// The address without the slashes at its end.
+/// The address without trailing slashes.
 fn web_address(text: &str) -> Option<String> {
     let plain = Url::parse(text).is_ok_and(|url| is_web(&url) && url.query().is_none() && url.fragment().is_none());
     plain.then(|| text.trim_end_matches('/').to_owned())

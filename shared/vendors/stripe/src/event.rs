@@ -1,4 +1,4 @@
-//! Webhook events. Delivery is at least once and unordered, so nothing here depends on what came before.
+//! Parses webhook events. They are delivered at least once and in any order, so nothing here depends on earlier events.
 
 use crate::{
     billing_objects::{self, BillingError, Collected},
@@ -12,34 +12,34 @@ use domain::{
 };
 use serde_json::Value;
 
-/// What an event says.
+/// The content of an event.
 #[derive(Clone, Debug)]
 pub enum EventKind {
-    /// `checkout.session.completed`: paid at once, or yet to be paid by a slow method.
+    /// `checkout.session.completed`: paid at once, or to be paid later by a slow method.
     SessionCompleted(CheckoutSession),
     /// `checkout.session.async_payment_succeeded`: the slow method paid.
     AsyncPaymentSucceeded(CheckoutSession),
-    /// `checkout.session.async_payment_failed`: it did not.
+    /// `checkout.session.async_payment_failed`: the slow method failed.
     AsyncPaymentFailed,
-    /// `checkout.session.expired`: nobody paid.
+    /// `checkout.session.expired`: the session was not paid.
     SessionExpired,
-    /// `charge.refunded`, `refund.…` and `charge.dispute.…`: what became of a payment.
+    /// `charge.refunded`, `refund.…` and `charge.dispute.…`: a change of a payment.
     PaymentReported {
-        /// Which.
+        /// The payment.
         payment: PaymentId,
-        /// What Stripe reports.
+        /// Stripe's report.
         report: PaymentReport,
     },
     /// `customer.subscription.…` and `invoice.…` of a subscription to the chat.
     BillingReported {
-        /// Whose.
+        /// The subscriber.
         subscriber: SubscriberId,
-        /// What is told of it.
+        /// Stripe's report.
         report: BillingReport,
     },
-    /// The same of a subscription or an invoice that our checkout did not make: somebody may pay for nothing.
+    /// The same for a subscription or an invoice that our checkout did not make: its payer may get nothing for it.
     ForeignSubscription,
-    /// Any other type, and a change of what is no payment of a checkout, by name, cut to [`MAX_TYPE_CHARACTERS`].
+    /// Any other type, or a change that concerns no payment of a checkout; by name, cut to [`MAX_TYPE_CHARACTERS`].
     Other(String),
 }
 
@@ -48,11 +48,11 @@ pub enum EventKind {
 pub struct Event {
     /// Stripe's id of the event, for logs. Fulfilment is keyed by the session: two events may report one payment.
     pub id: Option<String>,
-    /// What it says.
+    /// Its content.
     pub kind: EventKind,
 }
 
-/// The types of events that are handled: what a webhook endpoint has to deliver, and nothing else.
+/// The types of events that are handled: a webhook endpoint has to deliver exactly these.
 pub const HANDLED: [&str; 17] = [
     "charge.dispute.closed",
     "charge.dispute.created",
@@ -96,13 +96,13 @@ pub enum EventError {
     Billing(#[source] BillingError),
 }
 
-/// Reads an event whose signature has been verified.
+/// Parses an event whose signature has been verified.
 ///
 /// # Errors
 /// [`EventError`]; never because of a field that is not needed.
 pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
     let body: Value = serde_json::from_slice(raw_body).map_err(|error| {
-        // serde_json has no other way to tell this error from a syntax error; a test holds the wording.
+        // serde_json offers no other way to distinguish this error from a syntax error; a test pins the wording.
         if error.to_string().starts_with("recursion limit exceeded") {
             EventError::TooDeep
         } else {
@@ -112,7 +112,7 @@ pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
     let object = &body["data"]["object"];
     let name = body["type"].as_str().ok_or(EventError::NotAnEvent)?;
     let kind = match name {
-        // Of a session that sells a subscription, the subscription's own events and its invoices tell.
+        // A session that sells a subscription is ignored, because the subscription's own events and invoices are read.
         _ if is_of_other_mode(name, object) => EventKind::Other(cut(name)),
         "checkout.session.completed" => EventKind::SessionCompleted(session::parse(object)?),
         "checkout.session.async_payment_succeeded" => EventKind::AsyncPaymentSucceeded(session::parse(object)?),
@@ -131,7 +131,7 @@ pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
     Ok(Event { id: body["id"].as_str().map(str::to_owned), kind })
 }
 
-/// A type as it may be logged.
+/// A type in a form that may be logged.
 fn cut(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(MAX_TYPE_CHARACTERS).collect()
 }
@@ -141,7 +141,7 @@ fn is_of_other_mode(name: &str, object: &Value) -> bool {
     is_sold && matches!(session::parse(object), Err(SessionError::OtherMode))
 }
 
-/// What a subscription's event says.
+/// The content of a subscription's event.
 fn billing(read: Result<(SubscriberId, BillingReport), BillingError>) -> Result<EventKind, EventError> {
     match read {
         Ok((subscriber, report)) => Ok(EventKind::BillingReported { subscriber, report }),
@@ -150,13 +150,13 @@ fn billing(read: Result<(SubscriberId, BillingReport), BillingError>) -> Result<
     }
 }
 
-/// When Stripe made the event: its objects are as they were then.
+/// When Stripe created the event: its objects have their state of that time.
 fn created(body: &Value) -> Timestamp {
     let seconds = body["created"].as_i64().or_else(|| body["data"]["object"]["created"].as_i64());
     Timestamp::from_seconds(seconds.unwrap_or_default())
 }
 
-/// What an event says of its payment, if it is one of those that do.
+/// The report in an event about a payment; `None` for other events.
 fn report(name: &str, object: &Value, at: Timestamp) -> Option<PaymentReport> {
     match name {
         "charge.refunded" => payment_objects::charge(object, at),
@@ -181,7 +181,7 @@ mod tests {
         parse(event.to_string().as_bytes()).unwrap()
     }
 
-    /// Every type that the code names is on the list, and every one of the list is understood.
+    /// Every type that the code names is in the list, and every type in the list is parsed.
     #[test]
     fn the_handled_types_are_those_that_are_read() {
         for name in HANDLED {

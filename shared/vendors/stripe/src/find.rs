@@ -1,5 +1,5 @@
-//! Paid sessions by what a customer knows of them: an address, the last digits of a card, an amount, a day. For
-//! operators; nothing of it is kept.
+//! Finds paid sessions by a customer's data: an address, the last digits of a card, an amount, a day. For operators;
+//! nothing of it is stored.
 
 use crate::{
     Client, LazyClient,
@@ -14,7 +14,7 @@ use domain::{
 };
 use serde_json::Value;
 
-/// The most pages of a hundred that one question reads.
+/// The most pages of a hundred sessions that one search reads.
 const MOST_PAGES: usize = 50;
 
 /// The last four digits of a card.
@@ -30,30 +30,30 @@ impl LastDigits {
     }
 }
 
-/// What is known of a purchase. All of it must be true of what is found.
+/// The search criteria. A session has to meet all of them.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The address that was typed at the till.
+    /// The address that the customer entered at the checkout.
     pub email: Option<EmailAddress>,
     /// The last digits of the card.
     pub last4: Option<LastDigits>,
-    /// What was charged, in the currency's smallest unit.
+    /// The amount charged, in the currency's smallest unit.
     pub amount: Option<i64>,
-    /// When it was created at the earliest.
+    /// The earliest time of its creation.
     pub since: Timestamp,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Paid sessions, newest first.
     pub sessions: Vec<CheckoutSession>,
-    /// Whether there are more than one question reads.
+    /// Whether there are more sessions than one search reads.
     pub more: bool,
 }
 
 impl Wanted {
-    /// Whether this is a session that is looked for. Addresses differ in case between a till and a letter.
+    /// Whether a session meets the criteria. Addresses are compared regardless of case.
     fn is_met_by(&self, session: &CheckoutSession) -> bool {
         let same_address = |email: &EmailAddress| {
             session.email.as_ref().is_some_and(|found| found.expose().eq_ignore_ascii_case(email.expose()))
@@ -65,7 +65,7 @@ impl Wanted {
 }
 
 impl LazyClient {
-    /// The paid sessions that are looked for.
+    /// The paid sessions that meet the criteria.
     ///
     /// # Errors
     /// [`PaymentError`].
@@ -76,7 +76,7 @@ impl LazyClient {
 }
 
 impl Client {
-    /// The paid sessions that are looked for.
+    /// The paid sessions that meet the criteria.
     ///
     /// # Errors
     /// [`PaymentError`].
@@ -90,7 +90,7 @@ impl Client {
                 return Ok(found);
             }
         }
-        // Stripe compares addresses letter by letter: what it does not find may have been typed in capitals.
+        // Stripe compares addresses by case: one that it does not find may have been entered in capitals.
         self.listed(wanted, &[]).await
     }
 
@@ -114,7 +114,7 @@ impl Client {
         Ok(Found { more: true, ..found })
     }
 
-    /// Stripe's search knows cards; each payment that it finds leads to its session.
+    /// Finds sessions by card with Stripe's search; each payment that it finds leads to its session.
     async fn by_card(&self, digits: &LastDigits, wanted: &Wanted) -> Result<Found, PaymentError> {
         let (since, last4) = (wanted.since.as_seconds(), &digits.0);
         let mut search =
@@ -141,7 +141,7 @@ impl Client {
     }
 }
 
-/// The payments of found charges; one without a payment intent is not ours.
+/// The payments of found charges; a charge without a payment intent is not ours.
 fn payments(reply: &Value) -> Result<Vec<PaymentId>, CallError> {
     let charges = reply["data"].as_array().ok_or(CallError::Unexpected("no list of charges"))?;
     Ok(charges.iter().filter_map(|charge| PaymentId::parse(charge["payment_intent"].as_str()?).ok()).collect())

@@ -2,7 +2,7 @@
 
 use domain::{Tier, ports::NewCheckoutSession, smoke, tier::CURRENCY};
 
-/// The pairs, in a fixed order: with the same idempotency key, Stripe refuses other parameters.
+/// The pairs, in a fixed order: Stripe refuses other parameters with the same idempotency key.
 pub(crate) fn checkout(new: &NewCheckoutSession, site: &str) -> Vec<(String, String)> {
     let mut pairs = one_item(new.tier, site);
     let chunks = new.query.to_metadata().into_iter();
@@ -28,11 +28,11 @@ pub(crate) fn smoke(site: &str) -> Vec<(String, String)> {
     pairs
 }
 
-/// What every session has: one item at its tier's price, and where the customer goes afterwards.
+/// The pairs of every session: one item at its tier's price, and the addresses for the customer's return.
 fn one_item(tier: Tier, site: &str) -> Vec<(String, String)> {
     [
         ("mode", "payment".to_owned()),
-        // Stripe replaces the braces and what they hold by the id.
+        // Stripe replaces the braces and their content by the id.
         ("success_url", format!("{site}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}")),
         ("cancel_url", format!("{site}/?canceled=1")),
         ("line_items[0][price_data][currency]", CURRENCY.to_owned()),
@@ -40,7 +40,7 @@ fn one_item(tier: Tier, site: &str) -> Vec<(String, String)> {
         ("line_items[0][price_data][product_data][name]", tier.name().to_owned()),
         ("line_items[0][quantity]", "1".to_owned()),
         ("metadata[tier]", tier.key().to_owned()),
-        // Session metadata is not copied to the payment, where refunds and disputes are looked at.
+        // Session metadata is not copied to the payment, where refunds and disputes are handled.
         ("payment_intent_data[metadata][tier]", tier.key().to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
@@ -64,7 +64,7 @@ mod tests {
         checkout(&new, "https://oracle.example")
     }
 
-    /// Encodes as the client does, decodes with a reader of its own.
+    /// Encodes like the client, and decodes with an independent parser.
     fn through_the_wire(pairs: &[(String, String)]) -> BTreeMap<String, String> {
         let request = reqwest::Client::new().post("http://localhost/").form(pairs).build().unwrap();
         let body = std::str::from_utf8(request.body().unwrap().as_bytes().unwrap()).unwrap().to_owned();
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// No question can put on the smoke test's mark.
+    /// No question can set the smoke test's mark.
     #[test]
     fn a_customers_form_never_bears_the_mark() {
         let text = format!("metadata[smoke]=true&smoke=true {}", "smoke=true&".repeat(200));

@@ -1,5 +1,5 @@
-//! Stripe with its key fetched at the first call: a function that starts asks for nothing it may not need. A key that
-//! is refused is looked up again, so that a rotated one works without a restart.
+//! Stripe with its key read at the first call, so that a starting function reads nothing that it may not need. A
+//! refused key is read again, so that a rotated one works without a restart.
 
 use crate::{Client, PaymentLink, WebhookEndpoint, maker::Maker, reply::is_unauthorized};
 use async_trait::async_trait;
@@ -8,7 +8,7 @@ use domain::{
     money::PaymentId,
     ports::{
         CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, Pause,
-        PaymentError, PaymentReports, Payments, Randomness,
+        PaymentError, PaymentReports, Payments, Randomness, ReportsSince,
     },
     renewable::{Made, NotMade},
 };
@@ -21,7 +21,7 @@ struct Document {
     secret_key: Secret,
 }
 
-/// Stripe, made at its first use.
+/// A Stripe client that is built at its first use.
 pub struct LazyClient {
     maker: Maker,
     client: MadeFromSecret<Client>,
@@ -66,7 +66,7 @@ impl LazyClient {
         self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
     }
 
-    /// Another client, when Stripe refused this one's key and there is another key. Nothing was done by then.
+    /// Another client, if Stripe refused this one's key and there is another key. The refused call had no effect.
     pub(crate) async fn other_than(&self, client: &Made<Client>, error: Option<&PaymentError>) -> Option<Made<Client>> {
         if !error.is_some_and(is_unauthorized) {
             return None;
@@ -78,7 +78,7 @@ impl LazyClient {
 #[async_trait]
 impl Payments for LazyClient {
     async fn is_of_other_mode(&self, id: &SessionId) -> bool {
-        // An unreadable key shows at the call that follows.
+        // The call that follows reports an unreadable key.
         match self.client().await {
             Ok(client) => client.is_of_other_mode(id).await,
             Err(_) => false,
@@ -153,7 +153,7 @@ impl Ledger for LazyClient {
 
     async fn reports_since(
         &self,
-        since: Timestamp,
+        since: ReportsSince,
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<PaymentReports, PaymentError> {

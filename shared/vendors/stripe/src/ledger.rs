@@ -1,4 +1,4 @@
-//! Stripe's books behind [`Ledger`]: refunds, the session a payment belongs to, and lists of paid sessions.
+//! Stripe's books behind [`Ledger`]: refunds, the session of a payment, and lists of paid sessions.
 
 use crate::{
     Client,
@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use domain::{
     CheckoutSession, SessionId, Timestamp,
     money::PaymentId,
-    ports::{CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentReports},
+    ports::{CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentReports, ReportsSince},
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -21,14 +21,14 @@ pub(crate) const SESSIONS: &str = "/v1/checkout/sessions";
 const REFUNDS: &str = "/v1/refunds";
 const DISPUTES: &str = "/v1/disputes";
 
-/// The metadata of a refund that holds the key it was asked for with, so that it is found again.
+/// The metadata key of a refund for the idempotency key of its request, by which it is found again.
 const KEY: &str = "attempt";
 
 #[async_trait]
 impl Ledger for Client {
     async fn refund(&self, payment: &PaymentId, key: &str) -> Result<NewRefund, PaymentError> {
-        // Without an amount Stripe gives back what is left of the payment, so that no number of calls can ever
-        // give back more than was paid, also after the day for which it keeps the key.
+        // Without an amount Stripe refunds what is left of the payment, so that no number of calls can refund more than
+        // was paid, even after the day for which Stripe stores the key.
         let form =
             [("payment_intent".to_owned(), payment.as_str().to_owned()), (format!("metadata[{KEY}]"), key.to_owned())];
         let call = Call::Post { path: REFUNDS, form: &form, idempotency_key: idempotency_key(key)? };
@@ -72,16 +72,16 @@ impl Ledger for Client {
 
     async fn reports_since(
         &self,
-        since: Timestamp,
+        since: ReportsSince,
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<PaymentReports, PaymentError> {
-        // The refunds first, and then the disputes: `from` names the list and the last object of it that was read.
+        // Reads the refunds, and then the disputes: `from` names the list and the last object that was read.
         let (path, last) = match from.unwrap_or(REFUNDS).split_once(' ') {
             Some((path, last)) => (path, Some(last)),
             None => (from.unwrap_or(REFUNDS), None),
         };
-        let since = since.as_seconds().to_string();
+        let since = if path == REFUNDS { since.refunds } else { since.disputes }.as_seconds().to_string();
         let mut query = vec![("created[gte]", since.as_str()), ("limit", "100")];
         query.extend(last.map(|last| ("starting_after", last)));
         let call = Call::Get { path: path.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
@@ -106,7 +106,7 @@ fn made_refund(object: &Value) -> Result<MadeRefund, CallError> {
     Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key })
 }
 
-/// What a page of refunds or disputes reports. What is of no payment, or of no known status, is nobody's.
+/// The reports in a page of refunds or disputes. Objects without a payment, or with an unknown status, are skipped.
 fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentReports, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds or disputes"))?;
     let report = |object: &Value| {
@@ -114,7 +114,8 @@ fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentRepor
         let report = if path == REFUNDS {
             payment_objects::refund(object, now)
         } else {
-            // Its creation says less than an event's time, so that no event is taken for older than it is.
+            // The time of its creation, which is earlier than any event's, so that no event counts as older than this
+            // report.
             let created = Timestamp::from_seconds(object["created"].as_i64().unwrap_or_default());
             payment_objects::dispute(object, created)
         };
@@ -129,13 +130,13 @@ fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentRepor
     Ok(PaymentReports { reports: objects.iter().filter_map(report).collect(), next })
 }
 
-/// The completed sessions of a page. A paid one that cannot be read makes the page unreadable: a comparison that
-/// leaves out what somebody paid would be worse than none. Of those that are not paid yet nothing is read.
+/// The completed sessions of a page. A paid session that cannot be read makes the page unreadable, because a comparison
+/// that leaves out a payment would be worse than none. Unpaid sessions are not read.
 pub(crate) fn completed_page(reply: &Value) -> Result<CompletedSessions, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of sessions"))?;
     let paid = objects.iter().filter(|object| object["payment_status"] != "unpaid");
     let sessions = paid.filter_map(|object| match session::parse(object) {
-        // What sells subscriptions is compared by its subscriptions.
+        // Sessions that sell subscriptions are compared by their subscriptions.
         Err(SessionError::OtherMode) => None,
         read => Some(read),
     });
@@ -174,7 +175,7 @@ mod tests {
         assert!(made_refund(&json!({ "status": "succeeded" })).is_err(), "a refund that nobody can name");
     }
 
-    /// Refunds come first and lead to the disputes; what no checkout made is nobody's.
+    /// The refunds come first and are followed by the disputes; objects without a checkout are skipped.
     #[test]
     fn reports_are_read_from_both_lists_to_their_ends() {
         let now = Timestamp::from_seconds(1_000);

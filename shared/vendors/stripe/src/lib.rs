@@ -1,7 +1,7 @@
-//! Stripe as far as Oracle uses it: webhook signatures and events, and the calls of its HTTP API that it needs.
+//! The parts of Stripe that Oracle uses: webhook signatures and events, and some calls of its HTTP API.
 //!
-//! Replies and events hold customers' questions and addresses, so no error here carries text that a vendor or a
-//! customer wrote: only codes cut down to a known alphabet.
+//! Replies and events contain customers' questions and addresses, so no error here contains text that a vendor or a
+//! customer wrote: only codes, reduced to known characters.
 
 mod account;
 mod billing_objects;

@@ -1,4 +1,4 @@
-//! Makes clients from keys that are fetched at their first use.
+//! Builds clients from keys that are read at their first use.
 
 use crate::{Client, Config};
 use domain::{
@@ -8,7 +8,7 @@ use domain::{
 };
 use std::sync::Arc;
 
-/// All that a client needs apart from its key.
+/// The settings of a client, except its key.
 pub(crate) struct Maker {
     pub(crate) base_url: String,
     pub(crate) site: String,

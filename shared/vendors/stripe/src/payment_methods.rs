@@ -1,10 +1,10 @@
-//! How late a payment method can pay: what the daily comparison has to reach back for.
+//! How late a payment method can pay, which decides how far back the daily comparison reaches.
 
 use serde_json::Value;
 use std::time::Duration;
 
-/// The methods that confirm a payment days after the purchase, with the most days that Stripe names for each: until the
-/// money has come or it is certain that it will not.
+/// The methods that confirm a payment days after the purchase, with Stripe's longest time in days for each: until the
+/// payment has certainly succeeded or failed.
 const DAYS: [(&str, u64); 12] = [
     ("acss_debit", 15),
     ("au_becs_debit", 7),
@@ -20,10 +20,10 @@ const DAYS: [(&str, u64); 12] = [
     ("us_bank_account", 10),
 ];
 
-/// A session can be paid for a day after it was made, with every method.
+/// The days after its creation in which a session can be paid with any method.
 const SESSION_DAYS: u64 = 1;
 
-/// The longest time of the methods that one of these configurations has switched on.
+/// The longest time of the methods that one of these configurations has enabled.
 pub(crate) fn slowest(configurations: &[Value]) -> Duration {
     let on = |method: &str| {
         let is_on = |configuration: &&Value| {

@@ -1,4 +1,4 @@
-//! Charges, refunds and disputes as Stripe writes them, in an event or in a list, to the domain's reports.
+//! Converts Stripe's charges, refunds and disputes, from an event or a list, to the domain's reports.
 
 use domain::{
     Timestamp,
@@ -6,13 +6,13 @@ use domain::{
 };
 use serde_json::Value;
 
-/// The payment of a charge, a refund or a dispute, by id or expanded. Charges that no checkout made may have none.
+/// The payment of a charge, a refund or a dispute, by id or expanded. Charges without a checkout may have none.
 pub(crate) fn payment(object: &Value) -> Option<PaymentId> {
     let payment = &object["payment_intent"];
     payment.as_str().or_else(|| payment["id"].as_str()).and_then(|id| PaymentId::parse(id).ok())
 }
 
-/// How much of a charge has gone back; `None` when it does not say.
+/// The refunded part of a charge; `None` when the object does not contain it.
 pub(crate) fn charge(object: &Value, at: Timestamp) -> Option<PaymentReport> {
     let (returned, amount) = (object["amount_refunded"].as_i64(), object["amount"].as_i64());
     let whole = object["refunded"].as_bool().or_else(|| Some(returned? >= amount?))?;
@@ -20,13 +20,13 @@ pub(crate) fn charge(object: &Value, at: Timestamp) -> Option<PaymentReport> {
     Some(PaymentReport::Charge { returned, whole, at })
 }
 
-/// A refund; `None` when its id or its status is not known.
+/// A refund; `None` when its id or its status is unknown.
 pub(crate) fn refund(object: &Value, at: Timestamp) -> Option<PaymentReport> {
     let (id, status) = (id(object)?, refund_status(object)?);
     Some(PaymentReport::Refund { id, amount: object["amount"].as_i64(), status, at })
 }
 
-/// A dispute; `None` when its id or its status is not known.
+/// A dispute; `None` when its id or its status is unknown.
 pub(crate) fn dispute(object: &Value, at: Timestamp) -> Option<PaymentReport> {
     let status = match object["status"].as_str()? {
         "warning_needs_response" => DisputeStatus::WarningNeedsResponse,

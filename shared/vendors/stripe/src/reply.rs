@@ -1,9 +1,10 @@
-//! What a reply of Stripe's means: a plain function of status, header and body.
+//! Interprets Stripe's replies: a plain function of status, header and body.
 
 use domain::ports::PaymentError;
 use serde_json::Value;
 
-/// Why a call failed, for operators. No text of Stripe's: its messages quote parameters, and ours hold questions.
+/// Why a call failed, for operators. It contains no text of Stripe, because Stripe's messages quote parameters, which
+/// contain questions.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     #[error("the connection failed")]
@@ -34,10 +35,10 @@ pub(crate) struct Failure {
     pub(crate) retriable: bool,
 }
 
-/// Judges a status other than 2xx. `should_retry` is the `Stripe-Should-Retry` header, which knows better than
-/// the status; without it 409 (the key's first request is still running) and 5xx are worth another attempt.
+/// Interprets a status other than 2xx. `should_retry` is the `Stripe-Should-Retry` header, which takes precedence over
+/// the status; without it 409 (the key's first request is still running) and 5xx are retriable.
 ///
-/// A failure of Stripe's own that it replays under the key is no answer, now or later.
+/// A failure of Stripe itself that it replays for the key is not an answer, now or later.
 pub(crate) fn refusal(status: u16, should_retry: Option<&str>, replayed: bool, body: &[u8]) -> Failure {
     if replayed && status >= 500 {
         return Failure { error: PaymentError::Replayed, retriable: false };
@@ -50,21 +51,21 @@ pub(crate) fn refusal(status: u16, should_retry: Option<&str>, replayed: bool, b
     let code = code(body);
     let error = match status {
         404 => PaymentError::NotFound,
-        // 409 and 429 pass, and so does 401: it is our key that is refused, not the request. What is no 4xx at all is
-        // nothing that the request could be blamed for.
+        // 409 and 429 are temporary, and so is 401: Stripe refuses our key, not the request. A status outside 4xx is
+        // not the request's fault.
         400..=499 if !matches!(status, 401 | 408 | 409 | 429) => PaymentError::Refused(code),
         _ => CallError::Status { status, code }.into(),
     };
     Failure { error, retriable }
 }
 
-/// Whether Stripe did not accept our key.
+/// Whether Stripe refused our key.
 pub(crate) fn is_unauthorized(error: &PaymentError) -> bool {
     let PaymentError::Unavailable(source) = error else { return false };
     matches!(source.downcast_ref(), Some(CallError::Status { status: 401, .. }))
 }
 
-/// `error.code`, else `error.type`, cut down to the alphabet of Stripe's codes.
+/// `error.code`, or else `error.type`, reduced to the characters of Stripe's codes.
 fn code(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let error = &body["error"];

@@ -1,24 +1,24 @@
-//! A Checkout Session as Stripe writes it, in an event or in a reply, to the domain's.
+//! Converts Stripe's Checkout Session, from an event or a reply, to the domain's.
 
 use crate::payment_objects;
 use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The key of the Payment Link's custom field that holds the question (Product Tiers, invariant 8).
+/// The key of the Payment Link's custom field with the question (Product Tiers, invariant 8).
 pub(crate) const QUESTION_FIELD: &str = "idea";
 
-/// Why an object is not a Checkout Session. Only what decides about money is required; the rest may be absent
+/// Why an object is not a Checkout Session. Only fields that decide about money are required; the others may be absent
 /// or of any type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// It is not a JSON object.
     #[error("the checkout session is not an object")]
     NotAnObject,
-    /// It sells a subscription, or sets up a payment method: it is no sale of a verdict.
+    /// It sells a subscription, or sets up a payment method: it is not the sale of a verdict.
     #[error("the checkout session is no single payment")]
     OtherMode,
-    /// `id` is missing or no session id.
+    /// `id` is missing or not a session id.
     #[error("the checkout session has no valid id")]
     Id,
     /// `payment_status` is missing or unknown.
@@ -26,7 +26,7 @@ pub enum SessionError {
     PaymentStatus,
 }
 
-/// Reads a session.
+/// Parses a session.
 ///
 /// # Errors
 /// [`SessionError`].
@@ -59,7 +59,7 @@ pub fn parse(object: &Value) -> Result<CheckoutSession, SessionError> {
     })
 }
 
-/// Stripe's metadata values are strings; anything else is not metadata.
+/// The metadata. Stripe's values are strings; other values are skipped.
 fn metadata(value: &Value) -> BTreeMap<String, String> {
     let pairs = value.as_object().into_iter().flatten();
     pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
@@ -70,14 +70,14 @@ fn idea(custom_fields: &Value) -> Option<String> {
     field["text"]["value"].as_str().map(str::to_owned)
 }
 
-/// What the customer typed at the till comes first; `customer_email` only prefilled it.
+/// The address. The one that the customer entered at the checkout takes precedence; `customer_email` only prefilled it.
 fn email(object: &Value) -> Option<EmailAddress> {
     [&object["customer_details"]["email"], &object["customer_email"]]
         .into_iter()
         .find_map(|value| EmailAddress::parse(value.as_str()?).ok())
 }
 
-/// Where the session can be paid: a web address, which it has while it is open.
+/// The address where the session can be paid, which it has while it is open.
 fn pay_address(object: &Value) -> Option<String> {
     let address = object["url"].as_str().filter(|_| object["status"] == "open")?;
     let url = reqwest::Url::parse(address).ok()?;

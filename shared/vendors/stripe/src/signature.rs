@@ -4,20 +4,21 @@ use domain::{Secret, Timestamp};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// How far the signature's time may lie from ours, in seconds, in either direction. Stripe's own libraries accept
-/// any time in the future; a replay with a far-off clock is no better than an old one, so we do not.
+/// The largest difference between the signature's time and ours, in seconds, in either direction. Stripe's own
+/// libraries accept any time in the future; we do not, because a replay with a wrong clock is no better than an old
+/// one.
 pub const TOLERANCE_SECONDS: u64 = 300;
 
-/// The longest header that is looked at, in bytes: room for fifty signatures where Stripe sends one or two.
+/// The longest header that is parsed, in bytes: room for fifty signatures; Stripe sends one or two.
 pub const MAX_HEADER_BYTES: usize = 4096;
 
-/// Why a webhook is not believed to come from Stripe.
+/// Why a webhook does not count as Stripe's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// There is no secret to check with; nothing can be believed.
+    /// There is no secret to check with.
     #[error("no webhook secret is configured")]
     NoSecret,
-    /// Longer than [`MAX_HEADER_BYTES`].
+    /// It is longer than [`MAX_HEADER_BYTES`].
     #[error("the signature header is too long")]
     TooLong,
     /// An item of the header is not `name=value`.
@@ -41,13 +42,13 @@ pub enum SignatureError {
     /// No `v1` is the body's signature under any secret.
     #[error("no signature matches")]
     Mismatch,
-    /// The signature is right, and more than [`TOLERANCE_SECONDS`] old or early.
+    /// The signature is valid, but more than [`TOLERANCE_SECONDS`] too old or too new.
     #[error("the signature's timestamp is outside the tolerance")]
     OutsideTolerance,
 }
 
 struct Header<'a> {
-    /// As written: the text is part of what was signed.
+    /// The text of the timestamp, because the text is part of the signed bytes.
     timestamp: &'a str,
     seconds: i64,
     signatures: Vec<[u8; 32]>,
@@ -68,7 +69,7 @@ fn parse(header: &str) -> Result<Header<'_>, SignatureError> {
                 hex::decode_to_slice(value, &mut signature).map_err(|_| SignatureError::NotHexadecimal)?;
                 signatures.push(signature);
             }
-            // v0 is Stripe's scheme for test events, and others may come: none of them proves anything.
+            // v0 is Stripe's scheme for test events, and other schemes may follow: none of them proves anything.
             _ => {}
         }
     }
@@ -81,7 +82,7 @@ fn parse(header: &str) -> Result<Header<'_>, SignatureError> {
     Ok(Header { timestamp, seconds, signatures })
 }
 
-/// The keyed hash of `{timestamp}.{body}`; `None` for an empty secret, which anybody could sign with.
+/// The keyed hash of `{timestamp}.{body}`; `None` for an empty secret, with which anyone could sign.
 fn mac(secret: &Secret, timestamp: &str, raw_body: &[u8]) -> Option<Hmac<Sha256>> {
     let key = Some(secret.expose().as_bytes()).filter(|key| !key.is_empty())?;
     let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
@@ -91,9 +92,8 @@ fn mac(secret: &Secret, timestamp: &str, raw_body: &[u8]) -> Option<Hmac<Sha256>
     Some(mac)
 }
 
-/// Whether `raw_body`, byte for byte as it arrived, was signed by Stripe at about `now`. While a secret is being
-/// rolled there are several signatures and several secrets: any pair that matches is enough. Signatures are
-/// compared in constant time.
+/// Verifies that Stripe signed `raw_body`, byte for byte, at about `now`. While a secret is being rotated there are
+/// several signatures and several secrets: any matching pair is enough. Signatures are compared in constant time.
 ///
 /// # Errors
 /// [`SignatureError`], one variant per reason.
@@ -115,7 +115,7 @@ pub fn verify(header: &str, raw_body: &[u8], secrets: &[Secret], now: Timestamp)
     Ok(())
 }
 
-/// The header Stripe would send with `raw_body`: for tests and look-alikes. An empty secret signs nothing.
+/// The header that Stripe would send with `raw_body`; for tests and simulated vendors. An empty secret signs nothing.
 #[doc(hidden)]
 #[must_use]
 pub fn sign(secret: &Secret, raw_body: &[u8], at: Timestamp) -> String {

@@ -1,4 +1,4 @@
-//! Stripe's test mode, for the smoke test: created and read with a key of its own, which must be one of the test mode.
+//! Stripe's test mode, for the smoke test: it has its own key, which must be a key of the test mode.
 
 use crate::{Client, maker::Maker, reply::is_unauthorized};
 use async_trait::async_trait;
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The stored form: what the smoke test needs of Stripe. Both are missing or empty where no smoke test is set up.
+/// The stored secrets of the smoke test. Both are missing or empty if no smoke test is set up.
 #[derive(Clone, Deserialize)]
 pub struct SmokeSecret {
     /// The secret key of the test mode.
     #[serde(default = "blank")]
     pub secret_key: Secret,
-    /// What signs the smoke test's own event. Stripe need not know it.
+    /// The secret that signs the smoke test's own event. Stripe need not have it.
     #[serde(default = "blank")]
     pub signing_secret: Secret,
 }
@@ -33,7 +33,7 @@ fn blank() -> Secret {
 pub struct InvalidSmokeSecret;
 
 impl SmokeSecret {
-    /// Reads the stored document.
+    /// Parses the stored document.
     ///
     /// # Errors
     /// [`InvalidSmokeSecret`].
@@ -50,19 +50,19 @@ impl SmokeSecret {
 pub struct Created {
     /// Its id.
     pub id: SessionId,
-    /// The session as Stripe answers it.
+    /// The session, as Stripe returned it.
     pub object: Value,
 }
 
-/// Stripe's test mode, made at its first use.
+/// A client for Stripe's test mode that is built at its first use.
 pub struct SmokeClient {
     maker: Maker,
     client: MadeFromSecret<Client>,
 }
 
 impl SmokeClient {
-    /// A client whose key is in `secret`: a document as of [`SmokeSecret`]. With a key that is not one of the test
-    /// mode nothing is ever called.
+    /// A client whose key is in `secret`, a [`SmokeSecret`] document. With a key of another mode, nothing is ever
+    /// called.
     #[must_use]
     pub fn new(
         base_url: String,
@@ -77,7 +77,7 @@ impl SmokeClient {
     /// Creates the smoke test's session; everything in it is fixed.
     ///
     /// # Errors
-    /// [`PaymentError`], also where the key is not one of the test mode.
+    /// [`PaymentError`], including when the key does not belong to the test mode.
     pub async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError> {
         let client = self.client().await?;
         let outcome = client.create_smoke(idempotency_key).await;
@@ -92,7 +92,7 @@ impl SmokeClient {
         self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
     }
 
-    /// Another client, when Stripe refused this one's key and there is another key. Nothing was done by then.
+    /// Another client, if Stripe refused this one's key and there is another key. The refused call had no effect.
     async fn other_than(&self, client: &Made<Client>, error: Option<&PaymentError>) -> Option<Made<Client>> {
         if !error.is_some_and(is_unauthorized) {
             return None;

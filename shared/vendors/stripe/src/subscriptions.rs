@@ -1,4 +1,4 @@
-//! Subscriptions: sold by a Checkout Session, managed by the customer in the portal, compared by us.
+//! Subscriptions: sold in a Checkout Session, managed by the customer in the portal, and compared daily.
 
 use crate::{
     Client, LazyClient,
@@ -21,7 +21,7 @@ use serde_json::Value;
 const SUBSCRIPTIONS: &str = "/v1/subscriptions";
 const INVOICES: &str = "/v1/invoices";
 
-/// The pairs, in a fixed order: with the same idempotency key, Stripe refuses other parameters.
+/// The pairs, in a fixed order: Stripe refuses other parameters with the same idempotency key.
 fn form(new: &NewSubscription, site: &str) -> Vec<(String, String)> {
     let mut pairs: Vec<(String, String)> = [
         ("mode", "subscription".to_owned()),
@@ -36,16 +36,15 @@ fn form(new: &NewSubscription, site: &str) -> Vec<(String, String)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    // The session's metadata is not copied to the subscription, whose events and invoices say whose they are by it.
+    // The session's metadata is not copied to the subscription, whose events and invoices need the subscriber and the
+    // plan.
     for holder in ["metadata", "subscription_data[metadata]"] {
         pairs.push((format!("{holder}[{SUBSCRIBER}]"), new.subscriber.as_str().to_owned()));
         pairs.push((format!("{holder}[{PLAN}]"), new.plan.key().to_owned()));
     }
-    match (&new.customer, &new.email) {
-        // Stripe takes one of the two.
-        (Some(customer), _) => pairs.push(("customer".to_owned(), customer.as_str().to_owned())),
-        (None, Some(email)) => pairs.push(("customer_email".to_owned(), email.expose().to_owned())),
-        (None, None) => {}
+    // Stripe's page asks a new customer for an address, because no store of ours holds one.
+    if let Some(customer) = &new.customer {
+        pairs.push(("customer".to_owned(), customer.as_str().to_owned()));
     }
     pairs
 }
@@ -80,7 +79,7 @@ impl SubscriptionLedger for Client {
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<BillingReports, PaymentError> {
-        // All subscriptions first, and then the invoices: `from` names the list and the last object that was read.
+        // Reads the subscriptions, and then the invoices: `from` names the list and the last object that was read.
         let (path, last) = match from.unwrap_or(SUBSCRIPTIONS).split_once(' ') {
             Some((path, last)) => (path, Some(last)),
             None => (from.unwrap_or(SUBSCRIPTIONS), None),
@@ -123,7 +122,7 @@ impl SubscriptionLedger for Client {
     }
 }
 
-/// What a page tells. Objects that are not ours are nobody's; one of ours that cannot be read makes the page unreadable.
+/// The reports in a page. Foreign objects are skipped; an object of ours that cannot be read makes the page unreadable.
 fn page(reply: &Value, path: &str, now: Timestamp) -> Result<BillingReports, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of subscriptions or invoices"))?;
     let mut reports = Vec::new();
@@ -202,14 +201,13 @@ impl SubscriptionLedger for LazyClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{EmailAddress, chat::PaidPlan};
+    use domain::chat::PaidPlan;
     use serde_json::json;
 
     fn new(customer: Option<&str>) -> NewSubscription {
         NewSubscription {
             subscriber: SubscriberId::parse("b".repeat(64)).unwrap(),
             plan: PaidPlan::Chat,
-            email: EmailAddress::parse("a@example.com").ok(),
             customer: customer.map(|id| ObjectId::parse(id).unwrap()),
             idempotency_key: "key".to_owned(),
         }
@@ -232,14 +230,13 @@ mod tests {
             ("metadata[plan]", "chat"),
             ("subscription_data[metadata][subscriber]", &id),
             ("subscription_data[metadata][plan]", "chat"),
-            ("customer_email", "a@example.com"),
         ];
         assert_eq!(
             form(&new(None), "https://oracle.example"),
             expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
         );
         let known = form(&new(Some("cus_1")), "https://oracle.example");
-        assert_eq!(known.last(), Some(&("customer".to_owned(), "cus_1".to_owned())), "and no address beside it");
+        assert_eq!(known.last(), Some(&("customer".to_owned(), "cus_1".to_owned())), "a known customer is named");
         assert!(known.iter().all(|(name, _)| name != "metadata[tier]"));
     }
 

@@ -1,4 +1,4 @@
-//! One call of Stripe's API: attempts, waits between them, and the time they may take together.
+//! Makes one call of Stripe's API: its attempts, the waits between them, and their time limit.
 
 use crate::reply::{self, CallError, Failure};
 use domain::{
@@ -9,17 +9,17 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
-/// The version whose documentation this crate was written from. Without the header a call means whatever the
-/// account's default version is.
+/// The API version that this crate was written for. Without the header, the account's default version decides what a
+/// call means.
 pub const API_VERSION: &str = "2026-07-29.dahlia";
 const VERSION: HeaderValue = HeaderValue::from_static(API_VERSION);
 const STRIPE_VERSION: HeaderName = HeaderName::from_static("stripe-version");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A session with the longest question is under 200 kB.
+/// The longest reply: a session with the longest question is under 200 kB.
 pub(crate) const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// A page of a list holds a hundred of them.
+/// The longest page of a list, which has a hundred of them.
 pub(crate) const MAX_PAGE_BYTES: usize = 24 * 1024 * 1024;
 
 pub(crate) enum Call<'a> {
@@ -39,8 +39,8 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// Calls until there is an answer, no further attempt is worth it, or the budget is spent. Every attempt
-    /// bears the same idempotency key, so that a lost reply does not sell twice.
+    /// Calls until there is a reply, another attempt is useless, or the time limit is reached. Every attempt has the
+    /// same idempotency key, so that a lost reply does not lead to a second sale.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value, PaymentError> {
         let attempts = tokio::time::timeout(self.budget, self.attempts(call)).await;
         attempts.unwrap_or_else(|_| Err(CallError::OutOfTime.into()))
@@ -102,12 +102,12 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// The address of the call holds the session id or a customer's code.
+/// Removes the address of the call, because it contains the session id or a customer's code.
 fn connection(error: reqwest::Error) -> CallError {
     if error.is_timeout() { CallError::OutOfTime } else { CallError::Connection(error.without_url()) }
 }
 
-/// The whole body, or `None` when it is longer than any reply should be.
+/// The whole body, or `None` when it is longer than any valid reply.
 async fn read(mut response: reqwest::Response, most_bytes: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {

@@ -1,4 +1,4 @@
-//! Looking for purchases, against a server on a real connection: what is asked, and what is taken of the answers.
+//! Searches for purchases against a server over a real connection: the requests, and the handling of the replies.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Stripe's test mode under the smoke test's key, on a real connection: which keys are ever used.
+//! Stripe's test mode with the smoke test's key, over a real connection: which keys are used.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ const CREATED: &str = r#"{"id":"cs_test_1","url":"https://checkout.stripe.com/c/
 const FACTS: &str = r#"{"id":"cs_test_1","payment_status":"unpaid","status":"open","livemode":false}"#;
 const REFUSED: &str = r#"{"error":{"type":"invalid_request_error","message":"Invalid API Key provided"}}"#;
 
-/// No wait, no chance.
+/// Waits for nothing, and draws fixed numbers.
 struct Certain;
 
 #[async_trait]
@@ -35,7 +35,7 @@ impl Randomness for Certain {
     }
 }
 
-/// The stored document as it was read, and what a second look finds.
+/// The stored document, and the document that a second read returns.
 struct Stored(String, Option<String>);
 
 fn document(key: &str) -> String {
@@ -70,8 +70,8 @@ fn keys(server: &Server) -> Vec<String> {
     server.seen().iter().map(|request| request.header("authorization").unwrap_or_default().to_owned()).collect()
 }
 
-/// The door's third condition, on both of its sides: with a key that is not one of the test mode nobody is asked, not
-/// even where a second look finds another such key.
+/// The third condition of accepting a smoke test, on both sides: with a key of another mode nothing is called, even if
+/// a second read returns another such key.
 #[tokio::test]
 async fn no_other_key_than_one_of_the_test_mode_is_ever_used() {
     let server = Server::start([]).await;
@@ -85,7 +85,7 @@ async fn no_other_key_than_one_of_the_test_mode_is_ever_used() {
     assert!(server.seen().is_empty());
 }
 
-/// A customer's session is never asked about under this key.
+/// A customer's session is never retrieved with this key.
 #[tokio::test]
 async fn only_sessions_of_the_test_mode_are_asked_about() {
     let server = Server::start([json(200, FACTS)]).await;
@@ -106,7 +106,7 @@ async fn a_rotated_key_works_without_a_restart() {
     assert_eq!(keys(&server), used);
 }
 
-/// Refused, and replaced by a key of the live mode: that one is not used.
+/// A refused key was replaced by a key of the live mode: that one is not used.
 #[tokio::test]
 async fn a_refused_key_is_not_replaced_by_a_live_one() {
     let server = Server::start([json(401, REFUSED), json(401, REFUSED)]).await;

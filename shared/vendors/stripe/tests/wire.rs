@@ -1,4 +1,4 @@
-//! The client against a server on a real connection: what it sends, and what it makes of the answers.
+//! The client against a server over a real connection: its requests, and its handling of the replies.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use domain::{
     PaymentStatus, Query, Secret, SessionId, Tier, Timestamp,
     money::{PaymentId, RefundStatus},
-    ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness},
+    ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness, ReportsSince},
 };
 use server::{Reply, Server, json, json_with};
 use std::{
@@ -20,7 +20,7 @@ use stripe::{Client, Config, ConfigError};
 const CREATED: &str = r#"{"id":"cs_test_1","url":"https://checkout.stripe.com/c/pay/cs_test_1"}"#;
 const SESSION: &str = r#"{"id":"cs_test_1","payment_status":"paid","status":"complete"}"#;
 
-/// Remembers the waits and does not wait. Lets time pass again after a hang.
+/// Records the waits without waiting. Lets time pass again after a hang.
 #[derive(Default)]
 struct Waits {
     taken: Mutex<Vec<Duration>>,
@@ -75,7 +75,7 @@ fn new_session() -> NewCheckoutSession {
     }
 }
 
-/// Everything an operator would see of an error.
+/// All texts of an error that an operator could see.
 fn chain(error: &PaymentError) -> String {
     let mut text = format!("{error} {error:?}");
     let mut source = std::error::Error::source(error);
@@ -185,7 +185,7 @@ async fn the_refunds_of_a_payment_are_listed_with_the_keys_they_were_asked_for_w
     assert_eq!(server.seen()[0].line, "GET /v1/refunds?payment_intent=pi_1&limit=100 HTTP/1.1");
 }
 
-/// Stripe keeps a failure of its own under the key, and repeats it for a day.
+/// Stripe stores its own failure for the key, and replays it for a day.
 #[tokio::test]
 async fn a_replayed_failure_is_no_answer_and_is_not_asked_for_again() {
     let replay = json_with(500, "Idempotent-Replayed: true\r\nStripe-Should-Retry: true\r\n", "{}");
@@ -201,14 +201,15 @@ async fn refunds_and_disputes_are_read_from_list_to_list() {
     let methods = r#"{"data":[{"active":true,"acss_debit":{"available":true,"display_preference":{"value":"on"}}}]}"#;
     let server = Server::start([empty(), empty(), json(200, methods)]).await;
     let client = client(&server.url);
-    let since = Timestamp::from_seconds(7);
-    let first = client.reports_since(since, since, None).await.unwrap();
-    let second = client.reports_since(since, since, first.next.as_deref()).await.unwrap();
+    let (refunds, disputes) = (Timestamp::from_seconds(7), Timestamp::from_seconds(5));
+    let since = ReportsSince { refunds, disputes };
+    let first = client.reports_since(since, refunds, None).await.unwrap();
+    let second = client.reports_since(since, refunds, first.next.as_deref()).await.unwrap();
     assert_eq!((first.next.as_deref(), second.next), (Some("/v1/disputes"), None));
     assert_eq!(client.slowest_method().await.unwrap(), Duration::from_secs(16 * 24 * 3600));
     let lines: Vec<_> = server.seen().into_iter().map(|request| request.line).collect();
     assert_eq!(lines[0], "GET /v1/refunds?created%5Bgte%5D=7&limit=100 HTTP/1.1");
-    assert_eq!(lines[1], "GET /v1/disputes?created%5Bgte%5D=7&limit=100 HTTP/1.1");
+    assert_eq!(lines[1], "GET /v1/disputes?created%5Bgte%5D=5&limit=100 HTTP/1.1");
     assert_eq!(lines[2], "GET /v1/payment_method_configurations?limit=100 HTTP/1.1");
 }
 
@@ -370,7 +371,7 @@ async fn the_budget_ends_everything() {
         let before = tokio::time::Instant::now();
         let error = client_with(config, &Arc::default()).unwrap().session(&id()).await.unwrap_err();
         assert!(chain(&error).contains("no answer within the time allowed"), "{}", chain(&error));
-        // Virtual seconds: nothing but the budget can have let them pass.
+        // Virtual seconds: only the time limit can have let them pass.
         assert!((8..60).contains(&before.elapsed().as_secs()));
         assert_eq!(server.seen().len(), 1);
         tokio::time::resume();

@@ -7,15 +7,15 @@ use base64::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// The header with which version 2 asks for a payment.
+/// The header in which version 2 requests a payment.
 pub const PAYMENT_REQUIRED: &str = "PAYMENT-REQUIRED";
-/// The header with which version 2 pays.
+/// The header in which version 2 pays.
 pub const PAYMENT_SIGNATURE: &str = "PAYMENT-SIGNATURE";
-/// The header with which version 2 confirms.
+/// The header in which version 2 confirms.
 pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
-/// The header with which version 1 pays.
+/// The header in which version 1 pays.
 pub const X_PAYMENT: &str = "X-PAYMENT";
-/// The header with which version 1 confirms.
+/// The header in which version 1 confirms.
 pub const X_PAYMENT_RESPONSE: &str = "X-PAYMENT-RESPONSE";
 
 /// The longest header that is read, in bytes. A payment has about 1,200.
@@ -30,29 +30,29 @@ pub enum HeaderError {
     /// It is not base64.
     #[error("the header is not base64")]
     Base64(#[from] base64::DecodeError),
-    /// It is not what belongs there.
+    /// Its JSON is not the expected content.
     #[error("the header's JSON is not a payment: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is a version that we do not speak.
+    /// We do not support its version.
     #[error("x402 version {0} is not spoken here: 1 and 2 are")]
     Version(u64),
 }
 
-/// Clients differ in whether they pad.
+/// Accepts base64 with and without padding, because clients differ.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A header's value of this content.
+/// Encodes the content as a header's value.
 ///
 /// # Errors
-/// Where the content has no JSON, which none of this module's types is without.
+/// When the content cannot be written as JSON, which all of this module's types can.
 pub fn encode(content: &impl Serialize) -> Result<String, serde_json::Error> {
     Ok(STANDARD.encode(serde_json::to_vec(content)?))
 }
 
-/// The content of a header.
+/// Decodes the content of a header.
 ///
 /// # Errors
 /// [`HeaderError`]
@@ -64,7 +64,7 @@ pub fn decode<T: DeserializeOwned>(header: &str) -> Result<T, HeaderError> {
 }
 
 impl PaymentPayload {
-    /// The payment in a header, whichever version it is.
+    /// Decodes the payment in a header, in either version.
     ///
     /// # Errors
     /// [`HeaderError`]

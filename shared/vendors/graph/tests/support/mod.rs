@@ -1,4 +1,4 @@
-//! A client under test: a clock that tests set, a store that remembers, a mail and a draft.
+//! A client under test, with a clock that tests set, a store that remembers, a mail and a draft.
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-/// The reply of the login service to everybody.
+/// The reply of the login service to every request.
 pub const TOKEN: &str = r#"{"access_token":"access-1","expires_in":3600}"#;
 
 #[derive(Default)]

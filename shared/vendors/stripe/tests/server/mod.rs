@@ -1,5 +1,5 @@
-//! A vendor at the other end of a real connection: it answers with what the test wrote, byte for byte, keeps
-//! what it was sent, and can hang or hang up. One connection at a time, one request a connection.
+//! A vendor's server over a real connection: it sends the test's replies byte for byte, records the requests, and can
+//! hang or hang up. One connection at a time, one request per connection.
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::missing_panics_doc)]
 
@@ -9,15 +9,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What the server does with one request.
+/// The server's reply to one request.
 pub enum Reply {
     /// Writes this and closes the connection.
     Bytes(String),
-    /// Closes the connection without a word.
+    /// Closes the connection without a reply.
     HangUp,
-    /// Never answers. From here on time is paused, so it passes as soon as everybody waits: nobody sleeps.
+    /// Never replies. From here on time is paused, so it advances when all tasks wait: no real waiting.
     Hang,
-    /// Writes this and never goes on, with time paused.
+    /// Writes this and then hangs, with time paused.
     HangAfter(String),
 }
 
@@ -35,7 +35,7 @@ pub fn json_with(status: u16, headers: &str, body: impl std::fmt::Display) -> Re
     ))
 }
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Method, target and version.
@@ -64,7 +64,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers the first request with the first reply, and so on; further ones with 599.
+    /// Sends the first reply to the first request, and so on; 599 to further ones.
     pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -83,13 +83,13 @@ impl Server {
         Self { url, seen }
     }
 
-    /// What has arrived so far.
+    /// The requests so far.
     pub fn seen(&self) -> Vec<Request> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-/// An address at which nobody listens.
+/// An address that accepts no connection.
 pub async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
@@ -126,7 +126,7 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
 async fn answer(mut stream: TcpStream, reply: Reply) {
     match reply {
         Reply::Bytes(bytes) => {
-            // A client that has read enough may be gone before everything is written.
+            // A client that has read enough may have closed the connection before everything is written.
             let _ = stream.write_all(bytes.as_bytes()).await;
             let _ = stream.shutdown().await;
         }
@@ -139,7 +139,7 @@ async fn answer(mut stream: TcpStream, reply: Reply) {
     }
 }
 
-/// Until the client gives up.
+/// Waits until the client closes the connection.
 async fn hang(mut stream: TcpStream) {
     tokio::time::pause();
     let _ = stream.read_u8().await;
