@@ -1,8 +1,8 @@
-//! The line that every alert has in its function's own log.
+//! Writes every alert to its function's own log.
 
 use domain::{Alert, Channel};
 
-/// The line in the function's own log, which nothing else has to be up for.
+/// Writes the alert to the function's own log, which depends on no other service.
 pub(crate) fn log(alert: &Alert) {
     let line = alert.logged();
     match alert.channel {

@@ -1,12 +1,12 @@
-//! Alerts on SNS, with a fallback chain that never ends in silence (Cache Alert, failure mode 5).
+//! Alerts on SNS, with a fallback chain so that no alert is lost silently (Cache Alert, failure mode 5).
 //!
-//! The line goes to the function's log first. A critical alert then goes to both topics (severity levels), every other
-//! to ops, and where ops does not take it to critical; when no topic took it, an error line and a metric with an alarm
-//! of its own say so. An alert that another process sent a moment ago is logged only (invariant 6).
+//! The line goes to the function's log first. A critical alert then goes to both topics (severity levels); any other
+//! goes to ops, and to critical if ops does not accept it. If no topic accepts it, an error line and a metric with its
+//! own alarm report that. An alert that another process has just sent is only logged (invariant 6).
 //!
-//! An alert is the last work of a function that is about to be frozen: it is waited for, but not for longer than five
-//! seconds (invariant 3). One goes to asking what other processes have sent, 3.6 to two attempts at each topic, 0.4 to
-//! recording that it was sent.
+//! An alert is the last work of a function before it is frozen, so it is awaited, but for five seconds at most
+//! (invariant 3): one second for asking whether other processes have sent it, 3.6 for two attempts at each topic, and
+//! 0.4 for recording that it was sent.
 
 use crate::{
     Connection, Patience, alert_log, announcement,
@@ -27,10 +27,10 @@ use std::{
     time::Duration,
 };
 
-/// The message attribute of the ops topic's copy of what the critical topic has taken.
+/// The message attribute of the ops topic's copy of an alert that the critical topic has accepted.
 const COPY: &str = "copy";
 
-/// How long other processes' rows are asked.
+/// The time limit for reading other processes' rows.
 const ASKING: Duration = Duration::from_secs(1);
 
 /// One topic gets two attempts within 1.8 seconds. The wait between them is at most this.
@@ -42,11 +42,11 @@ const PATIENCE: Patience =
 pub struct SnsAlerts(Arc<Topics>);
 
 impl SnsAlerts {
-    /// Alerts to these topics. From here on the stores of the same connection tell of their failures there too.
+    /// Alerts to these topics. From here on the stores of the same connection also report their failures there.
     #[must_use]
     pub fn new(connection: Connection, ops_topic: String, critical_topic: String) -> Self {
         let patience = Patience { delay: PATIENCE.delay.min(connection.patience.delay), ..PATIENCE };
-        // With a window of zero nothing is ever held back.
+        // With a window of zero no alert is ever held back.
         let shared = connection.shared_table.clone().filter(|_| !connection.suppression.is_zero());
         let topics = Arc::new(Topics {
             shared: shared.map(|table| Announcements::new(&connection, table, connection.suppression)),
@@ -67,7 +67,7 @@ impl Alerts for SnsAlerts {
     }
 }
 
-/// The topics, and what went to them lately.
+/// The topics, and the alerts that were sent recently.
 #[derive(Debug)]
 pub(crate) struct Topics {
     connection: Connection,
@@ -75,11 +75,11 @@ pub(crate) struct Topics {
     critical: String,
     client: OnceLock<aws_sdk_sns::Client>,
     suppression: Mutex<Suppression>,
-    /// What other processes have sent; `None` without a table.
+    /// The alerts that other processes have sent; `None` without a table.
     shared: Option<Announcements>,
 }
 
-/// What became of an alert that this process has not sent before.
+/// The result of sending an alert that this process has not sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Sent,
@@ -131,7 +131,8 @@ impl Topics {
         self.suppression.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the copy of what the other topic has taken, for readers of both topics who sort by it.
+    /// Publishes an alert. A copy of an alert that the other topic has accepted is marked, so that readers of both
+    /// topics can filter it.
     async fn publish(&self, topic: &str, alert: &Alert, is_copy: bool) -> bool {
         let client = self.client.get_or_init(|| self.connection.sns());
         let is_all_clear = alert.matter().is_some_and(|matter| matter.severity < Severity::Critical);
@@ -164,7 +165,7 @@ mod tests {
         static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// What this thread has logged and measured.
+    /// The log lines and metrics of this thread.
     struct Output;
 
     impl Write for Output {
@@ -181,7 +182,7 @@ mod tests {
         let _ = writeln!(Output, "{line}");
     }
 
-    /// Cache Alert, invariant 3 and failure mode 5: table and topics take every connection and never answer.
+    /// Cache Alert, invariant 3 and failure mode 5: the table and the topics accept every connection and never reply.
     #[tokio::test(start_paused = true)]
     async fn an_alert_that_nobody_takes_delays_no_longer_than_five_seconds_and_does_not_end_in_silence() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! Every sale of the table, for operators.
+//! Reads every sale in the table, for operators.
 
 use crate::{
     DynamoSales,
@@ -12,7 +12,7 @@ use domain::ports::{AllSales, SalesPage, StorageError};
 
 #[async_trait]
 impl AllSales for DynamoSales {
-    /// An unreadable row is an error: a list of all sales must not be shorter than they are.
+    /// An unreadable row is an error, because a list of all sales must be complete.
     async fn all(&self, from: Option<&str>) -> Result<SalesPage, StorageError> {
         let step = Step { name: "sales read", operation: "CACHE_READ", subject: "-" };
         let start = from.map(start_key).transpose()?;

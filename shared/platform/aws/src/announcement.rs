@@ -1,10 +1,10 @@
-//! The row that all processes share of an alert: a storm that several of them see is sent once (Cache Alert,
-//! invariant 6).
+//! The row of an alert that all processes share: repetitions of one alert in several processes are sent once (Cache
+//! Alert, invariant 6).
 //!
-//! Each process first asks its own memory ([`domain::suppression`]), then the shared row. The process that writes the
-//! row first sends the alert, and then notes in the row that it was sent. A process that finds the row without that
-//! note waits a moment for it and then sends anyway: the writer may have died before it sent anything, and an alert too
-//! many is better than one too few.
+//! Each process first checks its own memory ([`domain::suppression`]), then the shared row. The process that writes the
+//! row first sends the alert, and then records in the row that it was sent. A process that finds the row without that
+//! record waits a moment for it and then sends the alert anyway: the first process may have crashed before it sent
+//! anything, and one alert too many is better than one too few.
 
 use domain::{Alert, Timestamp, alert::Severity};
 use std::time::Duration;
@@ -17,20 +17,20 @@ pub(crate) const UNDER_WAY: Duration = Duration::from_secs(5);
 pub(crate) struct Announcement {
     /// The severity that was sent, or is being sent.
     pub(crate) severity: Severity,
-    /// Whether a topic has taken it.
+    /// Whether a topic has accepted it.
     pub(crate) sent: bool,
-    /// Until when the row counts.
+    /// When the row expires.
     pub(crate) ends: Timestamp,
 }
 
-/// What a row says about an alert.
+/// The state of an alert by its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nothing: send it.
+    /// Not sent: send it.
     Open,
-    /// Somebody is sending it.
+    /// Another process is sending it.
     UnderWay,
-    /// It went out within the window: log it only.
+    /// Sent within the window: log it only.
     Sent,
 }
 
@@ -41,14 +41,14 @@ impl Announcement {
         Self { severity, sent: false, ends: now.plus(UNDER_WAY) }
     }
 
-    /// The row of an alert that a topic has taken.
+    /// The row of an alert that a topic has accepted.
     #[must_use]
     pub(crate) fn sent(severity: Severity, now: Timestamp, window: Duration) -> Self {
         Self { severity, sent: true, ends: now.plus(window) }
     }
 
-    /// Whether an alert of this severity need not be sent. A row that ends later than any that could be written now
-    /// is one of a clock that was wrong: it hides nothing.
+    /// Whether an alert of this severity has to be sent. A row that ends later than any row that could be written now
+    /// comes from a wrong clock and is ignored.
     #[must_use]
     pub(crate) fn standing(self, severity: Severity, now: Timestamp, window: Duration) -> Standing {
         let counts = now < self.ends && self.ends <= latest_end(now, window);
@@ -66,8 +66,8 @@ pub(crate) fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
     now.plus(window.max(UNDER_WAY))
 }
 
-/// Which row an alert has; nothing for lines that name no operation, which are always sent. Critical ones have one
-/// for each detail, as in [`domain::suppression`]: two sales may share twelve characters of their ids.
+/// The key of an alert's row; `None` for lines without an operation, which are always sent. Critical alerts have one
+/// row per detail, as in [`domain::suppression`]: two sales may have the same first twelve characters in their ids.
 #[must_use]
 pub(crate) fn key(alert: &Alert) -> Option<(String, Severity)> {
     let matter = alert.matter()?;

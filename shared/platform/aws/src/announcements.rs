@@ -1,5 +1,5 @@
-//! The rows by which all processes know which alerts were sent lately. Never in the way of an alert: one short attempt at
-//! each call, and whatever fails means that the alert is sent.
+//! The rows that tell all processes which alerts were sent recently. They never block an alert: each call gets one
+//! short attempt, and after any failure the alert is sent.
 
 use crate::{
     Connection, Patience,
@@ -19,10 +19,10 @@ use std::{sync::OnceLock, time::Duration};
 /// The longest time for recording that an alert was sent.
 pub(crate) const NOTING: Duration = Duration::from_millis(400);
 
-/// One attempt: a table that does not answer must not delay what it is asked about.
+/// One attempt: a table that does not reply must not delay the alert.
 const PATIENCE: Patience = Patience { timeout: NOTING, retries: 0, delay: Duration::ZERO };
 
-/// How often, and how far apart, the row is looked at while another process is sending.
+/// How often, and at which intervals, the row is read while another process is sending.
 const LOOKS: u32 = 3;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
@@ -42,7 +42,7 @@ impl Announcements {
         Self { connection: connection.untold(PATIENCE), table, window, pause, client: OnceLock::new() }
     }
 
-    /// Whether another process has sent this alert within the window. If not, this one has begun to.
+    /// Whether another process has sent this alert within the window. If not, this process has begun to send it.
     pub(crate) async fn is_told(&self, key: &str, severity: Severity) -> bool {
         for look in 1..=LOOKS {
             match self.begin(key, severity).await {
@@ -58,13 +58,13 @@ impl Announcements {
         false
     }
 
-    /// Writes that somebody begins to send an alert, unless the row says that it need not be sent.
+    /// Writes that this process begins to send an alert, unless the row shows that it need not be sent.
     async fn begin(&self, key: &str, severity: Severity) -> Result<Standing, Failure> {
         let now = now();
         let row = item(key, Announcement::begun(severity, now));
         let put = || async {
             let put = self.client().put_item().table_name(&self.table).set_item(Some(row.clone()));
-            // The same as [`Announcement::standing`] being open.
+            // Equivalent to an open [`Announcement::standing`].
             let put = put
                 .condition_expression(
                     "attribute_not_exists(pk) OR #ends <= :now OR #ends > :latest OR #severity < :severity",
@@ -89,8 +89,8 @@ impl Announcements {
         attempts(self.connection.patience, put).await.0
     }
 
-    /// Writes that a topic has taken an alert, unless one that is worse was sent meanwhile. Should this fail, the
-    /// next process sends it again.
+    /// Writes that a topic has accepted an alert, unless a more severe one was sent meanwhile. If this fails, the next
+    /// process sends the alert again.
     pub(crate) async fn record_sent(&self, key: &str, severity: Severity) {
         let row = item(key, Announcement::sent(severity, now(), self.window));
         let put = || async {
@@ -121,7 +121,7 @@ fn millis(at: domain::Timestamp) -> AttributeValue {
     AttributeValue::N(at.as_millis().to_string())
 }
 
-/// The table forgets the row some time after its end: `expires_at` is in seconds.
+/// The table deletes the row some time after its end: `expires_at` is in seconds.
 fn item(key: &str, row: Announcement) -> Item {
     [
         ("pk", string(format!("ALERT#{key}"))),

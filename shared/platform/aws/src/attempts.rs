@@ -1,14 +1,14 @@
-//! Every call of a store: a few attempts, evenly spaced, and the alerts about them (Cache Alert).
+//! Every call of a store: a few attempts at equal intervals, and the alerts about them (Cache Alert).
 //!
-//! No alert before the last attempt (invariant 2). A call that succeeded after all is a WARN; one that did
-//! not is an ERROR, or CRITICAL when the store could not even be reached (failure mode 1).
+//! There is no alert before the last attempt (invariant 2). A call that finally succeeded is a WARN; one that failed is
+//! an ERROR, or CRITICAL if the store could not even be reached (failure mode 1).
 
 use crate::{Connection, Patience, now};
 use aws_sdk_sqs::error::SdkError;
 use domain::{Alert, alert::Severity, ports::StorageError};
 use std::{error::Error, future::Future};
 
-/// What a call is about.
+/// The description of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step<'a> {
     /// In words, for errors: `sale read`.
@@ -20,7 +20,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Cache and archive hold verdicts: theirs are the spec's alerts. The others have the same form.
+    /// The alert's tag. Cache and archive contain verdicts: their alerts are the spec's. The others have the same form.
     fn tag(&self) -> &'static str {
         match self.operation {
             "CACHE_READ" | "CACHE_WRITE" | "ARCHIVE_READ" | "ARCHIVE_WRITE" => "ORACLE-CACHE-ALERT",
@@ -32,11 +32,11 @@ impl Step<'_> {
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// No connection: refused, or the name is not known.
+    /// No connection: it was refused, or the host name is unknown.
     Unreachable,
-    /// No answer in time.
+    /// No reply in time.
     TimedOut,
-    /// An answer that was none of the expected ones, with its status where there was one.
+    /// An unexpected reply, with its status if there was one.
     Refused(Option<u16>),
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Display for Cause {
     }
 }
 
-/// A failed attempt. What the store itself said stays in the chain of causes: it may quote keys.
+/// A failed attempt. The store's own text stays in the chain of causes, because it may quote keys.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) cause: Cause,
@@ -68,7 +68,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure that is not a service's: its body could not be read, or our own side failed.
+    /// A failure without a service's status: a body could not be read, or our own side failed.
     pub(crate) fn other<E: Error + Send + Sync + 'static>(error: E) -> Self {
         Self { cause: Cause::Refused(None), source: Box::new(error) }
     }
@@ -105,7 +105,7 @@ impl Status for aws_sdk_sqs::config::http::HttpResponse {
     }
 }
 
-/// Makes up to `1 + retries` attempts. Answers what came of the last, and how many failed before it.
+/// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it.
 pub(crate) async fn attempts<T, F>(patience: Patience, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
 where
     F: Future<Output = Result<T, Failure>>,
@@ -133,8 +133,8 @@ fn alert_of(step: Step<'_>, patience: Patience, cause: Option<Cause>, failed: u3
 }
 
 impl Connection {
-    /// Calls a store until it answers or the attempts are used up, and tells operators what is worth telling. The
-    /// telling is bounded in time (see [`crate::SnsAlerts`]) and never fails.
+    /// Calls a store until it replies or the attempts are used up, and raises the alert about it. Raising the alert is
+    /// limited in time (see [`crate::SnsAlerts`]) and never fails.
     pub(crate) async fn call<T, F>(&self, step: Step<'_>, attempt: impl Fn() -> F) -> Result<T, StorageError>
     where
         F: Future<Output = Result<T, Failure>>,
@@ -147,7 +147,7 @@ impl Connection {
         outcome.map_err(|failure| StorageError { operation: step.name, source: failure.source })
     }
 
-    /// Raises an alert about a store; where there are no topics, the log has it.
+    /// Raises an alert about a store; without topics it is only logged.
     pub(crate) async fn tell(&self, step: Step<'_>, severity: Severity, detail: &str) {
         let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
         match self.alert_topics.get() {
@@ -174,7 +174,7 @@ mod tests {
         Failure { cause: Cause::Refused(Some(500)), source: "down".into() }
     }
 
-    /// When each attempt began, in milliseconds, when `fails` of them fail.
+    /// When each attempt began, in milliseconds, if `fails` of them fail.
     async fn begun(fails: usize) -> (Vec<u128>, bool) {
         let start = Instant::now();
         let begun = RefCell::new(Vec::new());
@@ -205,7 +205,7 @@ mod tests {
         };
         let (outcome, failed) = attempts(PATIENCE, hang).await;
         assert_eq!((outcome.unwrap_err().cause, failed, made.get()), (Cause::TimedOut, 3, 4));
-        // Cache Alert, verification criterion 5 (with its 500 ms of grace): the whole call is bounded.
+        // Cache Alert, verification criterion 5 (with its 500 ms of tolerance): the time of the whole call is limited.
         assert_eq!(start.elapsed(), Duration::from_millis(4 * 2000 + 3 * 500));
     }
 

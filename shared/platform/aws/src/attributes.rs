@@ -1,4 +1,4 @@
-//! Items and their attributes: how they are made and read, whatever they hold.
+//! Creates and reads items and their attributes, of any kind.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::SessionId;

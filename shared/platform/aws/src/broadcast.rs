@@ -1,5 +1,5 @@
-//! Lines for the ops topic that may name a sender. An alert is logged first, so that it cannot get lost; these are not
-//! logged at all, and the sender keeps what it takes to send it again.
+//! Lines for the ops topic that may name a sender. An alert is logged first, so that it is not lost; these lines are
+//! not logged at all, and the caller keeps the data to send them again.
 
 use crate::{Connection, attempts::Step};
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ pub struct SnsBroadcast {
 }
 
 impl SnsBroadcast {
-    /// Lines to this topic.
+    /// Publishes to this topic.
     #[must_use]
     pub const fn new(connection: Connection, topic: String) -> Self {
         Self { connection, topic, client: OnceLock::new() }

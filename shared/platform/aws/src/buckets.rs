@@ -1,4 +1,4 @@
-//! The audit log, the archive of first verdicts and the quarantine, each in a bucket of its own.
+//! The buckets of the audit log, of the archive of first verdicts and of the quarantine.
 
 use crate::{
     Connection,
@@ -23,7 +23,10 @@ pub(crate) struct Bucket {
     client: OnceLock<Client>,
 }
 
-/// What came of writing an object that must not exist.
+/// The version of an object in a bucket that never had versioning.
+const UNVERSIONED: &str = "null";
+
+/// The result of writing an object that must not exist.
 pub(crate) enum Put {
     Written,
     Exists,
@@ -38,9 +41,9 @@ impl Bucket {
         self.client.get_or_init(|| self.connection.s3())
     }
 
-    /// Writes an object on condition that its key is free. 412 says that it is not, 409 that somebody is writing
-    /// it at this moment; a retry after a lost reply meets its own 412 too, so `Exists` says nothing about who
-    /// wrote it: the caller compares.
+    /// Writes an object on condition that its key is free. 412 means that the key is taken, 409 that another write is
+    /// in progress. A retry after a lost reply also gets 412 for its own write, so `Exists` does not show who wrote the
+    /// object: the caller compares.
     pub(crate) async fn put_new(&self, step: Step<'_>, key: &str, body: &str) -> Result<Put, StorageError> {
         let put = || async {
             let put = self.client().put_object().bucket(&self.name).key(key).if_none_match("*");
@@ -56,7 +59,7 @@ impl Bucket {
         self.connection.call(step, put).await
     }
 
-    /// The keys that begin so, in order.
+    /// The keys with this prefix, in order.
     async fn keys(&self, step: Step<'_>, prefix: &str) -> Result<Vec<String>, StorageError> {
         let mut keys = Vec::new();
         let mut from: Option<String> = None;
@@ -74,20 +77,33 @@ impl Bucket {
         }
     }
 
-    /// Removes every version of the objects whose keys begin so. Returns how many there were.
+    /// Deletes every version of the objects with this prefix. Returns their number. In a bucket with versioning, each
+    /// object gets a delete marker first, and keeps it: S3 copies a delete marker to another region, but not the removal
+    /// of a version.
     pub(crate) async fn remove_versions(&self, step: Step<'_>, prefix: &str) -> Result<u64, StorageError> {
-        let history = self.history(step, prefix).await?;
-        for (key, version, _) in &history {
+        let versions = self.versions(step, prefix).await?;
+        for (key, version) in &versions {
+            if version != UNVERSIONED {
+                Bucket::mark_deleted(self, step, key).await?;
+            }
             let delete = || async {
                 self.client().delete_object().bucket(&self.name).key(key).version_id(version).send().await?;
                 Ok(())
             };
             self.connection.call(step, delete).await?;
         }
-        Ok(history.len() as u64)
+        Ok(versions.len() as u64)
     }
 
-    /// One page of the objects whose keys begin so and come after `after`, in order.
+    async fn mark_deleted(&self, step: Step<'_>, key: &str) -> Result<(), StorageError> {
+        let delete = || async {
+            self.client().delete_object().bucket(&self.name).key(key).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, delete).await
+    }
+
+    /// One page of the objects with this prefix after `after`, in order.
     pub(crate) async fn page(
         &self,
         step: Step<'_>,
@@ -106,22 +122,10 @@ impl Bucket {
         Ok(page.contents.unwrap_or_default().into_iter().filter_map(listed).collect())
     }
 
-    /// The versions of the objects whose keys begin so, newest first, as key and id. Deletions are none.
-    async fn versions(&self, step: Step<'_>, prefix: &str) -> Result<Vec<(String, String)>, StorageError> {
-        let versions = self.history(step, prefix).await?.into_iter();
-        Ok(versions.filter(|(.., is_deletion)| !is_deletion).map(|(key, id, _)| (key, id)).collect())
-    }
-
-    /// The versions and deletions of the objects whose keys begin so, as key and id, and whether it is a deletion.
-    pub(crate) async fn history(
-        &self,
-        step: Step<'_>,
-        prefix: &str,
-    ) -> Result<Vec<(String, String, bool)>, StorageError> {
-        let mut history = Vec::new();
+    /// The versions of the objects with this prefix, newest first, as key and id, without delete markers.
+    pub(crate) async fn versions(&self, step: Step<'_>, prefix: &str) -> Result<Vec<(String, String)>, StorageError> {
+        let mut versions = Vec::new();
         let mut from: Option<(Option<String>, Option<String>)> = None;
-        // A bucket that never had versions names each object's only one "null".
-        let id = |id: Option<String>| id.unwrap_or_else(|| "null".to_owned());
         loop {
             let list = || async {
                 let list = self.client().list_object_versions().bucket(&self.name).prefix(prefix);
@@ -129,12 +133,11 @@ impl Bucket {
                 Ok(list.set_key_marker(key).set_version_id_marker(version).send().await?)
             };
             let page = self.connection.call(step, list).await?;
-            let versions = page.versions.unwrap_or_default().into_iter();
-            history.extend(versions.filter_map(|version| Some((version.key?, id(version.version_id), false))));
-            let deletions = page.delete_markers.unwrap_or_default().into_iter();
-            history.extend(deletions.filter_map(|marker| Some((marker.key?, id(marker.version_id), true))));
+            let found = page.versions.unwrap_or_default().into_iter();
+            let id = |id: Option<String>| id.unwrap_or_else(|| UNVERSIONED.to_owned());
+            versions.extend(found.filter_map(|version| Some((version.key?, id(version.version_id)))));
             if page.is_truncated != Some(true) {
-                return Ok(history);
+                return Ok(versions);
             }
             from = Some((page.next_key_marker, page.next_version_id_marker));
         }
@@ -149,7 +152,7 @@ impl Bucket {
         self.connection.call(step, get).await
     }
 
-    /// The texts of the objects whose keys begin so, in the order of their keys.
+    /// The texts of the objects with this prefix, ordered by key.
     async fn texts(&self, step: Step<'_>, prefix: &str) -> Result<Vec<String>, StorageError> {
         let mut texts = Vec::new();
         for key in self.keys(step, prefix).await? {
@@ -172,7 +175,7 @@ impl Bucket {
     }
 }
 
-/// The append-only log: one immutable object a record.
+/// The append-only log: one immutable object per record.
 #[derive(Debug)]
 pub struct S3AuditLog(Bucket);
 
@@ -199,7 +202,7 @@ impl S3AuditLog {
 impl AuditLog for S3AuditLog {
     async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
         let line = format!("{}\n", entry.line);
-        // `{day}/{kind}/{subject}/{number}.json`: of a session, the alert tells its prefix.
+        // `{day}/{kind}/{subject}/{number}.json`: for a session, the alert contains its prefix.
         let subject = entry.key.split('/').nth(2).unwrap_or("-");
         let step = Step { name: "audit write", operation: "AUDIT_WRITE", subject };
         let published = self.write(step, &entry.key, &line).await;
@@ -219,7 +222,8 @@ impl AuditRecords for S3AuditLog {
     }
 }
 
-/// Objects of a stream that are asked for at once: the time goes into waiting, and most streams have fewer.
+/// The number of a stream's objects that are read concurrently, because the time is spent waiting; most streams have
+/// fewer.
 const AT_ONCE: usize = 16;
 
 #[async_trait]
@@ -235,7 +239,7 @@ impl AuditObjects for S3AuditLog {
     async fn originals(&self, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
         let step = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
         let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        // The newest comes first.
+        // Versions are listed with the newest first.
         for (key, version) in self.0.versions(step, prefix).await? {
             versions.entry(key).or_default().push(version);
         }
@@ -281,8 +285,8 @@ impl VerdictArchive for S3Archive {
         self.0.put_new(step, &Self::key(session), &body).await.map(drop)
     }
 
-    /// An archived verdict that cannot be read counts as none, so that the customer is served another way. It stays
-    /// where it is: nothing ever replaces an archived object.
+    /// An archived verdict that cannot be read counts as missing, so that the customer is served by other means. It
+    /// stays in place: an archived object is never replaced.
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
         let step = Step { name: "archive read", operation: "ARCHIVE_READ", subject: session.prefix() };
         let Some(body) = self.0.get(step, &Self::key(session)).await? else { return Ok(None) };
@@ -317,7 +321,7 @@ impl S3Quarantine {
 #[async_trait]
 impl Quarantine for S3Quarantine {
     async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
-        // A second hold of one sale at the same millisecond can only be the same hold again.
+        // A second hold of one sale in the same millisecond can only be a repetition of the first.
         let key = format!("held/{}/{}.json", session.as_str(), held_at.as_millis());
         let step = Step { name: "quarantine write", operation: "QUARANTINE_WRITE", subject: session.prefix() };
         self.0.put_new(step, &key, payload).await.map(drop)

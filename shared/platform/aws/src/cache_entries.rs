@@ -1,4 +1,4 @@
-//! The cache as a whole, on the table.
+//! The cache as a whole, in the table.
 
 use crate::{
     DynamoSales,
@@ -16,10 +16,10 @@ use domain::{
 };
 use std::collections::{BTreeMap, HashMap};
 
-/// How often an entry that changes meanwhile is looked at again before it is taken out.
+/// How often an entry that changes concurrently is read again before it is removed.
 const MOST_LOOKS: u32 = 4;
 
-/// What DynamoDB reads in one batch.
+/// The most items in one batch read of DynamoDB.
 const MOST_IN_A_BATCH: usize = 100;
 
 const fn step(name: &'static str, operation: &'static str) -> Step<'static> {
@@ -39,7 +39,7 @@ impl DynamoSales {
                 .scan_index_forward(!newest_first)
                 .limit(i32::try_from(most).unwrap_or(i32::MAX));
             let page = query.send().await?;
-            // Where the table stopped, whatever of it can be read.
+            // The page ends where the table stopped, even if that row cannot be parsed.
             let next = page.last_evaluated_key.as_ref().and_then(|last| text(last, PLACE)).map(str::to_owned);
             Ok(ListedPage { entries: page.items.iter().flatten().filter_map(parse_listed).collect(), next })
         };
@@ -101,7 +101,8 @@ impl CacheEntries for DynamoSales {
         let empty = removed(session, now());
         for look in 0..MOST_LOOKS {
             let found = self.get(step, &key(session, VERDICT)).await?;
-            // Met by an earlier look and no longer there: somebody took it out, perhaps we did and the reply got lost.
+            // An earlier look found it and it is gone now: another process removed it, or our own call did and its
+            // reply was lost.
             let Some(entry) = found.filter(holds_something) else { return Ok(look > 0) };
             if self.put_removed(step, &empty, counted(Some(&entry)), text(&entry, PLACE)).await? {
                 return Ok(true);
@@ -125,12 +126,12 @@ impl CacheEntries for DynamoSales {
     }
 }
 
-/// Whether a verdict's item has anything that could be taken out.
+/// Whether a verdict's item has content that could be removed.
 pub(crate) fn holds_something(item: &Item) -> bool {
     item.contains_key("document") || item.contains_key(BYTES)
 }
 
-/// The document of a verdict's item; an item that ought to have one and has none is an empty document.
+/// The document of a verdict's item; an item that should have one but does not counts as an empty document.
 fn entry(item: &HashMap<String, AttributeValue>) -> Option<(SessionId, String)> {
     let session = SessionId::parse(text(item, "pk")?.strip_prefix("SESSION#")?).ok()?;
     holds_something(item).then(|| (session, text(item, "document").unwrap_or_default().to_owned()))

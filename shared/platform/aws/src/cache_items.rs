@@ -1,10 +1,10 @@
-//! How the cache as a whole lies in the table: the attributes that list a verdict's item in the index of ages, and the
+//! The items of the cache in the table: the attributes that list a verdict's item in the index of ages, and the
 //! counters.
 //!
-//! A verdict's item that counts has `bytes`, the length of its document, and `cached` and `place`, which the index of
-//! ages is divided by and ordered by. What is set aside or taken out has none of them. The counters are sixteen items
-//! at `CACHE`, `TOTALS#{0..f}`, so that sales which end at the same moment rarely meet at one of them; one Query reads
-//! them all.
+//! A verdict's item that is counted has `bytes` (the length of its document), and `cached` and `place`, the partition
+//! and sort key of the index of ages. An item that was set aside or removed has none of them. The counters are sixteen
+//! items at `CACHE`, `TOTALS#{0..f}`, so that sales that end at the same moment rarely write to the same one; one Query
+//! reads them all.
 
 use crate::attributes::{Item, VERDICT, item, key, string, text};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -16,19 +16,19 @@ use domain::{
 /// The index of ages.
 pub(crate) const AGES: &str = "ages";
 
-/// It is divided by this attribute, which has one value,
+/// The partition key of the index, with a single value.
 pub(crate) const CACHED: &str = "cached";
 
-/// and ordered by this one.
+/// The sort key of the index.
 pub(crate) const PLACE: &str = "place";
 
-/// The length of the document, which the index tells too.
+/// The length of the document, which the index also contains.
 pub(crate) const BYTES: &str = "bytes";
 
 /// The partition of the counters.
 pub(crate) const TOTALS: &str = "CACHE";
 
-/// Lists an item in the index, with the length of its document. Without a document there is nothing to list.
+/// Lists an item in the index, with the length of its document. An item without a document is not listed.
 pub(crate) fn list(verdict: &mut Item, session: &SessionId, stored_at: Timestamp) -> u64 {
     let bytes = text(verdict, "document").map_or(0, |document| u64::try_from(document.len()).unwrap_or(u64::MAX));
     verdict.extend(item([
@@ -39,26 +39,26 @@ pub(crate) fn list(verdict: &mut Item, session: &SessionId, stored_at: Timestamp
     bytes
 }
 
-/// Takes an item out of the index.
+/// Removes an item from the index.
 pub(crate) fn unlist(verdict: &mut Item) {
     for name in [CACHED, PLACE, BYTES] {
         verdict.remove(name);
     }
 }
 
-/// The bytes that the counters know an item by; nothing where it does not count.
+/// The bytes with which an item is counted; `None` if it is not counted.
 pub(crate) fn counted(verdict: Option<&Item>) -> Option<u64> {
     verdict?.get(BYTES)?.as_n().ok()?.parse().ok()
 }
 
-/// What stands where a verdict was taken out.
+/// The item that replaces a removed verdict.
 pub(crate) fn removed(session: &SessionId, now: Timestamp) -> Item {
     let mut empty = key(session, VERDICT);
     empty.insert("removed_at".to_owned(), string(now.to_iso()));
     empty
 }
 
-/// The key of one of the counters, chosen by a random token.
+/// The key of the counter that a random token selects.
 pub(crate) fn totals_key(token: &str) -> Item {
     item([("pk", string(TOTALS)), ("sk", string(format!("TOTALS#{}", token.get(..1).unwrap_or("0"))))])
 }
@@ -76,7 +76,7 @@ pub(crate) fn sum(counters: &[Item]) -> CacheTotals {
     }
 }
 
-/// An entry as the index has it. One without a place of ours is not listed by us.
+/// An entry in the index. A row whose key is not ours is skipped.
 pub(crate) fn parse_listed(found: &Item) -> Option<ListedEntry> {
     let (stored_at, session) = parse_place(text(found, PLACE)?)?;
     Some(ListedEntry { stored_at, session, bytes: counted(Some(found))? })

@@ -1,11 +1,13 @@
-//! The chat in the table of sales: an account at `pk` CHAT#{subscriber}, `sk` ACCOUNT; a link at CHATLOGIN#{digest}, a
-//! session at CHATSESSION#{digest}, what is counted against abuse at CHATLIMIT#{name}, each with the `sk` of its name's
-//! first part. All but the account expire.
+//! The chat in the table of sales: an account at `pk` CHAT#{subscriber}, `sk` ACCOUNT; the beginning of a reply that is
+//! being made beside it, at `sk` REPLY#{exchange}; a sign-in link at
+//! CHATLOGIN#{digest}, a session at CHATSESSION#{digest}, a counter against abuse at CHATLIMIT#{name}, each with the
+//! first part of its `pk` as `sk`. All but the account expire.
 
 use crate::{
     DynamoSales,
     attempts::{Failure, Step},
-    items::{Item, expects, item, string, text, version, with_document},
+    audited::{Kept, Part, parse},
+    items::{Item, expects, item, string, text, with_document},
     sales::Conditional,
     storage,
 };
@@ -13,19 +15,25 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::{operation::update_item::UpdateItemError, types::AttributeValue};
 use domain::{
     Timestamp,
-    chat::{Account, ChatSession, Login, SubscriberId},
-    ports::{ChatAccounts, SaveError, SignIns, StorageError, Versioned},
+    chat::{Account, ChatSession, ExchangeId, Login, SubscriberId},
+    ports::{ChatAccounts, ReplyBeginnings, SaveError, SignIns, StorageError, Versioned},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 const EXPIRES: &str = "expires_at";
+
+/// Where the index of open work lists the accounts whose erasure has not ended.
+const ERASURES: &str = "CHAT_ERASURE";
+
+/// Erasures that one look lists.
+const PAGE: i32 = 100;
 
 fn key(partition: &str, id: &str, sort: &str) -> Item {
     item([("pk", string(format!("{partition}#{id}"))), ("sk", string(sort))])
 }
 
-fn account_key(id: &SubscriberId) -> Item {
-    key("CHAT", id.as_str(), "ACCOUNT")
+fn beginning_key(who: &SubscriberId, exchange: &ExchangeId) -> Item {
+    key("CHAT", who.as_str(), &format!("REPLY#{}", exchange.as_str()))
 }
 
 fn login_key(digest: &str) -> Item {
@@ -55,28 +63,51 @@ fn stored<T: Serialize>(
     Ok(with_document(key, version, token, document))
 }
 
-fn parse<T: DeserializeOwned>(found: &Item, name: &'static str) -> Result<Versioned<T>, StorageError> {
-    let incomplete = || storage(name, std::io::Error::other("the item has no document or version"));
-    let document = text(found, "document").ok_or_else(incomplete)?;
-    let value = serde_json::from_str(document).map_err(|error| storage(name, error))?;
-    Ok(Versioned { value, version: version(found).ok_or_else(incomplete)? })
+impl Kept for Account {
+    const PARTITION: &str = "CHAT#";
+    const SORT: &str = "ACCOUNT";
+    const READ: &str = "chat account read";
+    const WRITE: &str = "chat account write";
+    const LIST: &str = "chat erasures read";
+    const OPERATION: &str = "CHAT";
+
+    /// An account is listed while its memory is being erased.
+    fn open(&self) -> Option<(&'static str, Timestamp)> {
+        self.erasure().map(|erasure| (ERASURES, erasure.due()))
+    }
 }
 
 #[async_trait]
 impl ChatAccounts for DynamoSales {
-    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Account>>, StorageError> {
-        let step = Step { subject: id.prefix(), ..step("chat account read") };
-        // One that cannot be read is left where it is: a new one would give three free exchanges again.
-        self.get(step, &account_key(id)).await?.as_ref().map(|found| parse(found, step.name)).transpose()
+    async fn erasures_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        self.open::<Account>(ERASURES, Part::Until(until), PAGE).await
+    }
+}
+
+#[async_trait]
+impl ReplyBeginnings for DynamoSales {
+    async fn put(
+        &self,
+        who: &SubscriberId,
+        exchange: &ExchangeId,
+        sealed: &str,
+        until: Timestamp,
+    ) -> Result<(), StorageError> {
+        let step = Step { subject: who.prefix(), ..step("chat beginning write") };
+        let mut item = beginning_key(who, exchange);
+        item.insert("sealed".to_owned(), string(sealed));
+        item.insert(EXPIRES.to_owned(), number(until.as_seconds()));
+        let put = || async {
+            self.client().put_item().table_name(self.table()).set_item(Some(item.clone())).send().await?;
+            Ok(())
+        };
+        self.connection().call(step, put).await
     }
 
-    async fn save(&self, account: &Account, expected: u64) -> Result<u64, SaveError> {
-        let step = Step { subject: account.id().prefix(), ..step("chat account write") };
-        let (token, version) = (self.token(), expected + 1);
-        let (condition, values) = expects(expected);
-        let item = stored(account_key(account.id()), account, version, &token, step.name)?;
-        self.put(step, &Conditional { item, condition, values, token: &token }).await?;
-        Ok(version)
+    async fn find(&self, who: &SubscriberId, exchange: &ExchangeId) -> Result<Option<String>, StorageError> {
+        let step = Step { subject: who.prefix(), ..step("chat beginning read") };
+        let found = self.get(step, &beginning_key(who, exchange)).await?;
+        Ok(found.as_ref().and_then(|item| text(item, "sealed")).map(str::to_owned))
     }
 }
 
@@ -122,7 +153,7 @@ impl SignIns for DynamoSales {
         self.connection().call(step("chat session end"), delete).await
     }
 
-    /// A count whose reply got lost may count twice: it is against abuse, and errs on the safe side.
+    /// A count whose reply was lost may count twice, which is safe for a counter against abuse.
     async fn take(&self, name: &str, most: u32, until: Timestamp) -> Result<bool, StorageError> {
         let update = || async {
             let update = self.client().update_item().table_name(self.table());
@@ -150,12 +181,19 @@ impl SignIns for DynamoSales {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        audited::stored as stored_state,
+        items::{DUE, WORK},
+    };
 
     #[test]
     fn what_is_stored_is_read_again_and_what_is_malformed_is_an_error() {
         let id = SubscriberId::parse("d".repeat(64)).unwrap();
-        let account = Account::new(id.clone());
-        let mut item = stored(account_key(&id), &account, 4, "token", "test").unwrap();
+        let mut account = Account::new(id.clone());
+        assert!(!stored_state(&account, 3, "token").unwrap().contains_key(WORK));
+        account.begin_erasure(Timestamp::from_seconds(10));
+        let mut item = stored_state(&account, 4, "token").unwrap();
+        assert_eq!((text(&item, WORK), &item[DUE]), (Some("CHAT_ERASURE"), &number(130_000)));
         assert_eq!(text(&item, "pk").unwrap(), format!("CHAT#{}", "d".repeat(64)));
         assert_eq!(parse::<Account>(&item, "test").unwrap(), Versioned { value: account, version: 4 });
         item.remove("version");

@@ -1,4 +1,4 @@
-//! How to reach AWS: region, endpoint, credentials, and how patient to be.
+//! The access to AWS: region, endpoint, credentials, time-outs and retries.
 
 use crate::{alerts::Topics, now};
 use aws_credential_types::{
@@ -17,8 +17,8 @@ use std::{
     time::Duration,
 };
 
-/// The same settings on every service's own configuration type. The SDK makes one attempt: [`crate::attempts`] makes
-/// the others, with the spec's fixed spacing, and tells of them.
+/// Builds the same settings for each service's own configuration type. The SDK makes one attempt; [`crate::attempts`]
+/// makes the others, with the spec's fixed intervals, and raises alerts.
 macro_rules! client_config {
     ($connection:expr, $sdk:ident) => {{
         let timeout = $connection.patience.timeout;
@@ -39,7 +39,7 @@ macro_rules! client_config {
 /// Why the settings cannot be used. The message names the variable and never shows its value.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidSetting {
-    /// One that the Lambda environment always has is not there.
+    /// A variable that every Lambda environment has is missing.
     #[error("environment variable {0} is not set")]
     Missing(&'static str),
     /// A number is malformed, or out of its range.
@@ -47,18 +47,18 @@ pub enum InvalidSetting {
     Number {
         /// The variable.
         name: &'static str,
-        /// The least it may be.
+        /// The least value.
         least: u64,
-        /// The most it may be.
+        /// The greatest value.
         most: u64,
     },
 }
 
-/// How often and how long a store is tried (Cache Alert, inputs 4).
+/// The time-out and retries of a store's calls (Cache Alert, inputs 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How long one attempt may take, from the connection to the last byte (`CACHE_CONNECT_TIMEOUT_MS`, 100 to
-    /// 10,000, 2000 when unset).
+    /// The time-out of one attempt, from the connection to the last byte (`CACHE_CONNECT_TIMEOUT_MS`, 100 to 10,000,
+    /// 2000 when unset).
     pub timeout: Duration,
     /// Attempts after the first (`CACHE_RETRY_COUNT`, 0 to 10, 3 when unset).
     pub retries: u32,
@@ -89,7 +89,7 @@ fn number(
     value.ok_or(InvalidSetting::Number { name, least, most })
 }
 
-/// The settings of one process. Cheap to clone; nothing is opened before the first call.
+/// The settings of one process. Cheap to clone; no connection is opened before the first call.
 #[derive(Clone, Debug)]
 pub struct Connection {
     region: String,
@@ -97,14 +97,15 @@ pub struct Connection {
     credentials: SharedCredentialsProvider,
     http: Arc<OnceLock<SharedHttpClient>>,
     pub(crate) patience: Patience,
-    /// Within this time the same alert is sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600,
-    /// 60 when unset).
+    /// The time in which equal alerts are sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600, 60
+    /// when unset).
     pub(crate) suppression: Duration,
-    /// The table in which all processes record the alerts they sent (`TABLE_NAME`); without one each knows only its own.
+    /// The table in which all processes record their alerts (`TABLE_NAME`); without one each process knows only its
+    /// own.
     pub(crate) shared_table: Option<String>,
-    /// Whether standard output is a function's log, from which CloudWatch makes metrics.
+    /// Whether standard output is a function's log, from which CloudWatch extracts metrics.
     pub(crate) is_function: bool,
-    /// Where lines with measurements go: standard output, except in tests.
+    /// Prints lines with measurements: to standard output, except in tests.
     pub(crate) meter: fn(&str),
     /// The namespace of this stack's metrics (`METRICS_NAMESPACE`).
     namespace: String,
@@ -112,8 +113,8 @@ pub struct Connection {
     pub(crate) alert_topics: Arc<OnceLock<Arc<Topics>>>,
 }
 
-/// The keys of the execution role. The environment holds them for the life of the process, so the AWS
-/// configuration crate with its chain of providers would only be weight here.
+/// The keys of the execution role. The environment holds them for the life of the process, so the AWS configuration
+/// crate with its chain of providers would be useless weight.
 #[derive(Debug)]
 struct ExecutionRole(Credentials);
 
@@ -131,7 +132,7 @@ impl ProvideCredentials for ExecutionRole {
 }
 
 impl Connection {
-    /// Reads the variables that Lambda sets in every environment, and those of [`Patience`], through `lookup`.
+    /// Reads the variables that Lambda sets in every environment, and those of [`Patience`], with `lookup`.
     ///
     /// # Errors
     /// [`InvalidSetting`] names the first that is missing or malformed.
@@ -159,27 +160,27 @@ impl Connection {
         })
     }
 
-    /// The same way to AWS with another patience, telling nobody of its failures: for the alerts themselves, and for
-    /// whoever tells in another way.
+    /// The same connection with other time-outs and retries, without alerts on failures: for the alerts themselves, and
+    /// for callers that alert in another way.
     #[must_use]
     pub fn untold(&self, patience: Patience) -> Self {
         Self { patience, alert_topics: Arc::default(), ..self.clone() }
     }
 
-    /// The same way to AWS with the same patience, without alerts on failures: for callers that alert in another way.
+    /// The same connection, without alerts on failures: for callers that alert in another way.
     #[must_use]
     pub fn silent(&self) -> Self {
         self.untold(self.patience)
     }
 
-    /// Tells measurements to CloudWatch, from a function; elsewhere standard output is for people.
+    /// Prints measurements for CloudWatch if this is a function; elsewhere standard output is for people.
     pub(crate) fn measure(&self, measurements: &[Measurement]) {
         if self.is_function && !measurements.is_empty() {
             (self.meter)(&metric::line(&self.namespace, measurements, now()));
         }
     }
 
-    /// One pool of connections for all services of the process.
+    /// One connection pool for all services of the process.
     fn http(&self) -> SharedHttpClient {
         self.http.get_or_init(https).clone()
     }

@@ -1,4 +1,4 @@
-//! CodeDeploy: what a hook's function answers the deployment that waits for it.
+//! CodeDeploy: sends a hook's answer to the deployment that waits for it.
 
 use crate::{Connection, attempts::Step};
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! Signed digests of the log: their bucket, the key they are signed with, and the queue that tells what is new.
+//! Signed digests of the log: their bucket, their signing key, and the queue with messages about new objects.
 
 use crate::{
     Connection,
@@ -68,10 +68,10 @@ impl KmsKey {
         self.client.get_or_init(|| self.connection.kms())
     }
 
-    /// Its public half: a SubjectPublicKeyInfo in DER.
+    /// Its public key: a SubjectPublicKeyInfo in DER.
     ///
     /// # Errors
-    /// [`StorageError`] when the key service did not answer.
+    /// [`StorageError`] when the key service did not reply.
     pub async fn public_key(&self) -> Result<Vec<u8>, StorageError> {
         let step = Step { name: "public key read", operation: "DIGEST_KEY", subject: "-" };
         let get = || async {
@@ -100,7 +100,7 @@ impl DigestSigner for KmsKey {
     }
 }
 
-/// The queue that the log's bucket tells of new objects.
+/// The queue with the bucket's messages about new objects of the log.
 #[derive(Debug)]
 pub struct SqsLogNotices {
     connection: Connection,
@@ -108,7 +108,7 @@ pub struct SqsLogNotices {
     client: OnceLock<aws_sdk_sqs::Client>,
 }
 
-/// SQS hands out at most so many messages at a time.
+/// The most messages in one reply of SQS.
 const MESSAGES: i32 = 10;
 
 impl SqsLogNotices {
@@ -122,11 +122,11 @@ impl SqsLogNotices {
         self.client.get_or_init(|| self.connection.sqs())
     }
 
-    /// Says what the bucket would say of new objects, of which it never did, in one message: it holds a thousand keys of
-    /// the log's own, and fifty of the longest that there can be.
+    /// Sends the message that the bucket would have sent about new objects, but did not. One message can hold a
+    /// thousand of the log's keys, or fifty of the longest possible ones.
     ///
     /// # Errors
-    /// [`StorageError`] when the queue did not take it.
+    /// [`StorageError`] when the queue did not accept it.
     pub async fn announce(&self, bucket: &str, keys: &[String]) -> Result<(), StorageError> {
         let step = Step { name: "log notice", operation: "LOG_NOTICES", subject: "-" };
         let record = |key: &String| {
@@ -145,8 +145,8 @@ impl SqsLogNotices {
 
 #[async_trait]
 impl LogNotices for SqsLogNotices {
-    /// Waits up to a second, so that all of SQS's servers are asked: without that an answer may be empty although
-    /// messages wait.
+    /// Waits up to a second, so that all of SQS's servers are asked: otherwise a reply may be empty although messages
+    /// wait.
     async fn receive(&self) -> Result<Vec<LogNotice>, StorageError> {
         let step = Step { name: "log notice read", operation: "LOG_NOTICES", subject: "-" };
         let receive = || async {
@@ -160,7 +160,7 @@ impl LogNotices for SqsLogNotices {
         Ok(answer.messages.unwrap_or_default().into_iter().filter_map(notice).collect())
     }
 
-    /// One that could not be removed comes again, which harms nobody.
+    /// A message that could not be deleted is delivered again, which does no harm.
     async fn remove(&self, handle: &str) -> Result<(), StorageError> {
         let step = Step { name: "log notice removal", operation: "LOG_NOTICES", subject: "-" };
         let remove = || async {

@@ -1,8 +1,8 @@
-//! Items of the table: how records become attributes, and back.
+//! The items of the table: converts records to attributes, and back.
 //!
-//! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict, so one Query reads
-//! both and one transaction writes both. The record is a JSON document beside the attributes that conditions and
-//! operators need. A model's breaker is at `BREAKER#{model}`, `BREAKER`.
+//! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict, so one Query reads both
+//!   and one transaction writes both. The record is a JSON document beside the attributes that conditions and operators
+//!   need. A model's breaker is at `BREAKER#{model}`, `BREAKER`.
 
 pub(crate) use crate::attributes::{Item, SALE, SUBMISSION, VERDICT, item, key, number, partition, string, text};
 use crate::{
@@ -18,13 +18,13 @@ use domain::{
 };
 use std::time::Duration;
 
-/// The index of open sales is divided by this attribute and bears its name,
+/// The partition key of the index of open sales, which is also the index's name.
 pub(crate) const WORK: &str = "open";
 
-/// and ordered by this one: milliseconds.
+/// The sort key of that index, in milliseconds.
 pub(crate) const DUE: &str = "due";
 
-/// A corrupt entry that was set aside may quote a customer, so it expires as quarantined payloads do.
+/// A corrupt entry that was set aside may contain customer text, so it expires like quarantined payloads.
 const CORRUPT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 
 pub(crate) fn breaker_key(model: &str) -> Item {
@@ -40,7 +40,7 @@ pub(crate) fn note_item(name: &str, document: &str, version: u64, token: &str) -
     with_document(note_key(name), version, token, document.to_owned())
 }
 
-/// The document of such a note, as found.
+/// The document of a note.
 pub(crate) fn parse_note(found: Option<&Item>) -> Versioned<Option<String>> {
     let value = found.and_then(|item| text(item, "document")).map(str::to_owned);
     Versioned { value, version: found.and_then(version).unwrap_or(0) }
@@ -69,7 +69,7 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
             (DUE, AttributeValue::N(open.due.as_millis().to_string())),
         ]));
     }
-    // The smoke test makes one a day; a customer's sale never expires.
+    // The smoke test makes one sale a day; a customer's sale never expires.
     if sale.smoke() {
         let expires = sale.received_at().plus(smoke::KEPT_FOR).as_seconds();
         stored.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
@@ -77,7 +77,7 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
     Ok(stored)
 }
 
-/// The text that stands in for what Stripe has of a sale.
+/// The item of a submission that replaces Stripe's data of a sale.
 pub(crate) fn submission_item(session: &SessionId, submission: &Submission) -> Item {
     let mut stored = key(session, SUBMISSION);
     stored.insert("tier".to_owned(), string(submission.tier.key()));
@@ -85,7 +85,7 @@ pub(crate) fn submission_item(session: &SessionId, submission: &Submission) -> I
     stored
 }
 
-/// A verdict that is put into the cache at this moment.
+/// The item of a verdict that is cached at this moment.
 pub(crate) fn verdict_item(
     session: &SessionId,
     verdict: &CachedVerdict,
@@ -103,7 +103,7 @@ pub(crate) fn breaker_item(model: &str, breaker: &Breaker, version: u64, token: 
     Ok(with_document(breaker_key(model), version, token, document))
 }
 
-/// A sale's item that is no sale.
+/// Why a sale's item cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("the item has no document or version")]
@@ -117,8 +117,8 @@ pub(crate) fn parse_sale(item: &Item) -> Result<Versioned<Sale>, Unreadable> {
     Ok(Versioned { value, version: version(item).ok_or(Unreadable::Incomplete)? })
 }
 
-/// A corrupt entry that was set aside has left its place empty: from then on it is a miss. So has one that was taken
-/// out, which is no finding.
+/// The cache entry in an item. A corrupt entry that was set aside leaves an empty item, which counts as a miss. So does
+/// a removed one, which is no fault.
 pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
     match text(item, "document") {
         None if text(item, "set_aside_at").is_some() => CacheEntry::Miss,
@@ -130,8 +130,8 @@ pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
     }
 }
 
-/// A breaker as found. A row that cannot be read must not stop every sale: it counts as closed and is written anew
-/// (`false`: it could not be read).
+/// The breaker in an item. An unreadable row must not stop every sale: it counts as closed and is overwritten (`false`:
+/// it could not be read).
 pub(crate) fn parse_breaker(item: &Item) -> (Versioned<Breaker>, bool) {
     let value = text(item, "document").and_then(|document| serde_json::from_str(document).ok());
     let readable = value.is_some();
@@ -146,19 +146,19 @@ pub(crate) fn expects(version: u64) -> (&'static str, Option<Item>) {
     ("version = :expected", Some(item([(":expected", AttributeValue::N(version.to_string()))])))
 }
 
-/// The item that a failed condition found, if this very write had put it there before its reply got lost.
+/// Whether the item that a failed condition found was written by this same write, whose reply was lost.
 pub(crate) fn is_own_write(found: Option<&Item>, token: &str) -> bool {
     found.and_then(|item| text(item, "written_by")) == Some(token)
 }
 
-/// What setting a corrupt entry aside writes: a copy under a key of its own, and an empty place where it was.
+/// The writes that set a corrupt entry aside: a copy under another key, and an empty item in its place.
 pub(crate) struct SetAside {
     pub(crate) copy: Item,
     pub(crate) emptied: Item,
-    /// The entry must still be what was found.
+    /// The condition: the entry is still the one that was found.
     pub(crate) condition: &'static str,
     pub(crate) values: Option<Item>,
-    /// The bytes that the counters know it by.
+    /// The bytes with which it is counted.
     pub(crate) counted: Option<u64>,
 }
 

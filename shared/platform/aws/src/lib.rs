@@ -1,7 +1,7 @@
-//! The ports on AWS: sales in DynamoDB, messages in SQS, the log, the archive and the quarantine in S3, alerts on
-//! SNS, secrets in Secrets Manager.
+//! The ports on AWS: sales in DynamoDB, messages in SQS, the log, the archive and the quarantine in S3, alerts on SNS,
+//! secrets in Secrets Manager.
 //!
-//! Clients are made at their first use: a function that only sends a message loads nothing else.
+//! Clients are created at their first use: a function that only sends a message loads nothing else.
 
 mod alert_log;
 mod alerts;
@@ -10,15 +10,19 @@ mod announcement;
 mod announcements;
 mod attempts;
 mod attributes;
+mod audited;
+mod bridges;
 mod broadcast;
 mod buckets;
 mod cache_entries;
 mod cache_items;
 mod chat;
 mod connection;
+mod corpora;
 mod dead_letters;
 mod deployments;
 mod digests;
+mod guesses;
 mod items;
 mod memory_logs;
 mod open_sales;
@@ -41,6 +45,7 @@ pub use alerts::SnsAlerts;
 pub use broadcast::SnsBroadcast;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, InvalidSetting, Patience};
+pub use corpora::S3Corpora;
 pub use dead_letters::S3DeadLetters;
 pub use deployments::CodeDeploy;
 pub use digests::{KmsKey, S3Digests, SqsLogNotices};
@@ -60,7 +65,7 @@ pub use submissions::DynamoSubmissions;
 use domain::{Timestamp, ports::StorageError};
 use std::time::SystemTime;
 
-/// A storage error for operators: the service's own words stay in the chain of causes.
+/// A storage error for operators: the service's own text stays in the chain of causes.
 fn storage<E>(operation: &'static str, error: E) -> StorageError
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -68,13 +73,13 @@ where
     StorageError { operation, source: Box::new(error) }
 }
 
-/// The client for HTTPS that all services use, for callers with an AWS client of their own.
+/// The HTTPS client of all services, for callers with an AWS client of their own.
 #[must_use]
 pub fn https() -> aws_sdk_sqs::config::SharedHttpClient {
     connection::https()
 }
 
-/// The time of an alert and of what is set aside; nothing is decided by it that a test would have to steer.
+/// The time for alerts and for entries that are set aside; it decides nothing that a test would have to control.
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

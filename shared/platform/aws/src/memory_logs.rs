@@ -1,5 +1,5 @@
 //! Logs of the memory in the table: `pk` MEMORY#{log}; `sk` R#{number} for a record, HEAD for the number and hash of
-//! the last. One transaction writes both, so a log never has a record that its head does not know.
+//! the last. One transaction writes both, so every record of a log is in its head.
 
 use crate::{
     DynamoSales,
@@ -15,7 +15,7 @@ use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError};
 
 const HEAD: &str = "HEAD";
 
-/// DynamoDB takes items of 400 KB; the rest is for the other attributes.
+/// DynamoDB accepts items of 400 KB; the rest is for the other attributes.
 const LARGEST_BODY: usize = 380_000;
 
 /// Logs of the memory, in the table of sales.
@@ -46,7 +46,7 @@ fn record(item: &Item) -> Option<MemoryRecord> {
     Some(MemoryRecord { seq, prev: hash(item, "prev")?, hash: hash(item, "hash")?, body: blob(item, "body")?.to_vec() })
 }
 
-/// The same append has the same token, so that DynamoDB itself makes it once within its ten minutes.
+/// The same append has the same token, so that DynamoDB itself carries it out once within ten minutes.
 fn token(hash: &[u8; 32]) -> String {
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! The index of open sales: what is left to do, and when it is due.
+//! The index of open sales: the kind of open work, and its due time.
 
 use crate::{
     DynamoSales,
@@ -15,7 +15,7 @@ use domain::{
 };
 use std::collections::HashMap;
 
-/// Sales a page.
+/// Sales per page.
 const PAGE: i32 = 100;
 
 #[async_trait]
@@ -43,7 +43,7 @@ impl OpenSales for DynamoSales {
     }
 }
 
-/// A page's last key as plain text, a number marked by its name.
+/// A page's last key as plain text; numbers are marked by their name.
 fn plain(key: &Item) -> HashMap<&str, &str> {
     key.iter().filter_map(|(name, found)| Some((name.as_str(), plain_value(found)?))).collect()
 }

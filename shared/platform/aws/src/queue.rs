@@ -9,7 +9,8 @@ use domain::{
 };
 use std::{sync::OnceLock, time::Duration};
 
-/// The longest a message may be hidden: SQS allows twelve hours from its delivery, the time at work included.
+/// The longest time that a message may be hidden: SQS allows twelve hours from its delivery, including the time at
+/// work.
 const MAX_HIDDEN: Duration = Duration::from_secs(12 * 3600 - 300);
 
 /// One queue.
@@ -35,7 +36,7 @@ impl Queue for SqsQueue {
         let client = self.client.get_or_init(|| self.connection.sqs());
         let subject = message.session_id().map_or("-", SessionId::prefix);
         let step = Step { name: "queue send", operation: "QUEUE_SEND", subject };
-        // A lost reply makes a second message of it, which the claim makes one sale of.
+        // A lost reply leads to a second message, and the claim turns both into one sale.
         let seconds = i32::try_from(delay.min(MAX_QUEUE_DELAY).as_secs()).ok().filter(|seconds| *seconds > 0);
         let send = || async {
             let send = client.send_message().queue_url(&self.url).message_body(&body);

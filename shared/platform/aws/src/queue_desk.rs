@@ -1,4 +1,4 @@
-//! Queues as an operator sees them: how full they are, and putting dead letters back.
+//! Queues for operators: their sizes, and the redrive of dead letters.
 
 use crate::{
     Connection,
@@ -14,49 +14,49 @@ use aws_sdk_sqs::{
 use domain::{Timestamp, ports::StorageError};
 use std::{collections::BTreeMap, sync::OnceLock};
 
-/// The most that SQS takes or gives at a time.
+/// The most messages in one call of SQS.
 const BATCH: i32 = 10;
 
-/// For how long messages that are being put back are hidden from others, in seconds.
+/// How long messages are hidden while they are moved, in seconds.
 const HIDDEN: i32 = 120;
 
-/// Any queues of one account.
+/// The queues of one account.
 #[derive(Debug)]
 pub struct QueueDesk {
     connection: Connection,
     client: OnceLock<Client>,
 }
 
-/// How many messages a queue holds, about.
+/// The approximate number of messages in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
     /// Waiting.
     pub waiting: u64,
-    /// Being worked on, or hidden until they are due.
+    /// In work, or hidden until they are due.
     pub in_flight: u64,
-    /// Sent and not to be delivered yet.
+    /// Sent with a delay that has not passed yet.
     pub delayed: u64,
 }
 
-/// One message that a queue gave up.
+/// One message in a dead-letter queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadMessage {
-    /// SQS's id of it.
+    /// Its id in SQS.
     pub id: String,
-    /// What it says.
+    /// Its body.
     pub body: String,
     /// When it was sent.
     pub sent_at: Option<Timestamp>,
 }
 
-/// How a move of dead letters by SQS itself stands.
+/// The state of a move of dead letters by SQS itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// RUNNING, COMPLETED, FAILED, …: SQS's own word.
+    /// RUNNING, COMPLETED, FAILED, …: the word that SQS uses.
     pub status: String,
-    /// Moved so far, about.
+    /// The approximate number of messages moved so far.
     pub moved: u64,
-    /// Why it failed.
+    /// The reason, if it failed.
     pub failure: Option<String>,
 }
 
@@ -65,7 +65,7 @@ const fn step(name: &'static str) -> Step<'static> {
 }
 
 impl QueueDesk {
-    /// The queues behind this connection.
+    /// The queues that this connection reaches.
     #[must_use]
     pub const fn new(connection: Connection) -> Self {
         Self { connection, client: OnceLock::new() }
@@ -75,7 +75,7 @@ impl QueueDesk {
         self.client.get_or_init(|| self.connection.sqs())
     }
 
-    /// How full a queue is.
+    /// The size of a queue.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -95,7 +95,7 @@ impl QueueDesk {
     }
 
     /// When the oldest of some messages was sent. Only for queues whose messages may be received any number of times:
-    /// those of dead letters.
+    /// dead-letter queues.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -104,8 +104,8 @@ impl QueueDesk {
         Ok(messages.iter().filter_map(sent_at).min())
     }
 
-    /// Has SQS move all messages of a queue of dead letters back to the queue they came from. Answers the queue's ARN,
-    /// for [`Self::latest_move`]; nothing where the service has no such call.
+    /// Makes SQS move all messages of a dead-letter queue back to their original queue. Returns the queue's ARN, for
+    /// [`Self::latest_move`]; `None` if the service does not have this call.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -115,7 +115,7 @@ impl QueueDesk {
             match self.client().start_message_move_task().source_arn(&arn).send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match Failure::from(error) {
-                    // The service refuses what it does not know, or cannot do with this queue.
+                    // The service refuses a call that it does not know, or cannot do with this queue.
                     Failure { cause: crate::attempts::Cause::Refused(Some(400)), .. } => Ok(false),
                     failure => Err(failure),
                 },
@@ -125,7 +125,7 @@ impl QueueDesk {
         Ok(started.then_some(arn))
     }
 
-    /// How the latest move out of a queue of dead letters, by its ARN, stands.
+    /// The state of the latest move out of the dead-letter queue with this ARN.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -142,12 +142,12 @@ impl QueueDesk {
         }))
     }
 
-    /// Moves up to ten messages from one queue to another: sent first and deleted after, so that none is lost; one
-    /// whose deletion fails is there twice, which the claims make one of. Answers how many were moved; 0 when there
-    /// was nothing to move.
+    /// Moves up to ten messages from one queue to another. They are sent first and deleted afterwards, so that none is
+    /// lost; a message whose deletion fails exists twice, which the claims make harmless. Returns the number of moved
+    /// messages; 0 if there were none.
     ///
     /// # Errors
-    /// [`StorageError`]: what was not moved is where it was, hidden for at most two minutes.
+    /// [`StorageError`]: messages that were not moved stay in the queue, hidden for at most two minutes.
     pub async fn move_some(&self, from: &str, to: &str) -> Result<u64, StorageError> {
         let messages = self.receive(step("dead letters receive"), from, HIDDEN).await?;
         let entry = |(index, message): (usize, &Message)| {
@@ -181,8 +181,8 @@ impl QueueDesk {
         Ok(moved().count() as u64)
     }
 
-    /// Up to about `most` messages of a queue of dead letters, oldest first. SQS gives some of what is there at a time, so
-    /// it is asked until nothing new comes.
+    /// Up to about `most` messages of a dead-letter queue, oldest first. SQS returns a part of the messages at a time,
+    /// so it is asked until no new ones come.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -203,8 +203,8 @@ impl QueueDesk {
         Ok(found)
     }
 
-    /// Deletes one message of a queue of dead letters; `false` where it is not there, or hidden at the moment. Others that
-    /// are met on the way stay hidden for two minutes.
+    /// Deletes one message of a dead-letter queue; `false` if it does not exist, or is hidden at the moment. Other
+    /// messages that are received in the search stay hidden for two minutes.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -231,7 +231,7 @@ impl QueueDesk {
         let receive = || async {
             let receive = self.client().receive_message().queue_url(url).max_number_of_messages(BATCH);
             let receive = receive.message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
-            // A wait, however short, asks all of SQS's servers; it is within the patience of one attempt.
+            // Any wait makes SQS ask all its servers; this one is shorter than the time-out of one attempt.
             Ok(receive.visibility_timeout(hidden).wait_time_seconds(1).send().await?.messages.unwrap_or_default())
         };
         self.connection.call(step, receive).await

@@ -1,4 +1,4 @@
-//! Whether what the configuration names is there and may be used: read-only looks that change nothing.
+//! Checks that configured resources exist and may be used, with read-only calls.
 
 use crate::{Connection, attempts::Step, storage};
 use domain::ports::StorageError;
@@ -6,13 +6,13 @@ use domain::ports::StorageError;
 /// The subscriptions of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subscriptions {
-    /// Those that get what is published.
+    /// Confirmed subscriptions, which get the messages.
     pub confirmed: u64,
-    /// Those that somebody has yet to confirm.
+    /// Subscriptions that are not confirmed yet.
     pub pending: u64,
 }
 
-/// Looks at buckets, queues and topics.
+/// Checks buckets, queues and topics.
 #[derive(Debug)]
 pub struct Reach(Connection);
 
@@ -27,10 +27,10 @@ impl Reach {
         Self(connection)
     }
 
-    /// Whether there is such a bucket.
+    /// Checks that a bucket exists.
     ///
     /// # Errors
-    /// [`StorageError`] when it does not exist, or we may not look.
+    /// [`StorageError`] when it does not exist, or we have no access.
     pub async fn bucket(&self, name: &str) -> Result<(), StorageError> {
         let client = self.0.s3();
         let head = || async {
@@ -40,7 +40,7 @@ impl Reach {
         self.0.call(step("bucket look-up"), head).await
     }
 
-    /// Whether there is such a queue.
+    /// Checks that a queue exists.
     ///
     /// # Errors
     /// As [`Self::bucket`].
@@ -53,7 +53,7 @@ impl Reach {
         self.0.call(step("queue look-up"), get).await
     }
 
-    /// Whether there is such a topic, and somebody hears it: it takes every alert, whether or not.
+    /// Checks that a topic exists and has a confirmed subscription: it would accept alerts even without one.
     ///
     /// # Errors
     /// As [`Self::bucket`].
@@ -64,7 +64,7 @@ impl Reach {
         }
     }
 
-    /// How many hear a topic.
+    /// The number of subscriptions to a topic.
     ///
     /// # Errors
     /// As [`Self::bucket`].
@@ -77,7 +77,7 @@ impl Reach {
             Ok((count("SubscriptionsConfirmed"), count("SubscriptionsPending")))
         };
         let (confirmed, pending) = self.0.call(step("topic look-up"), get).await?;
-        // One that does not say is not held to have none.
+        // A topic whose reply has no number does not count as one without subscriptions.
         Ok(Subscriptions { confirmed: confirmed.unwrap_or(1), pending: pending.unwrap_or(0) })
     }
 }

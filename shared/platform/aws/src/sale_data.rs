@@ -1,4 +1,4 @@
-//! What the table and the buckets keep of one sale, counted and removed.
+//! Counts and removes the data of one sale in the table and the buckets.
 
 use crate::{
     DynamoSales,
@@ -14,18 +14,18 @@ use domain::{
     ports::{CacheEntries, SaleData, StorageError},
 };
 
-/// The stores of a stack that erasure empties.
+/// The stores of a stack from which erasure removes a sale's data.
 pub struct StoredSaleData {
     sales: DynamoSales,
     archive: Bucket,
     quarantine: Bucket,
 }
 
-/// Where a store keeps a sale.
+/// The place of a sale's data in a store.
 enum Lies<'a> {
     Table,
     Bucket(&'a Bucket, String),
-    /// Not here.
+    /// Not in the table or these buckets.
     Elsewhere,
 }
 
@@ -48,7 +48,7 @@ impl StoredSaleData {
         }
     }
 
-    /// Every item of the sale other than its own record, without places that are empty already.
+    /// Every item of the sale except its own record, without items that are empty already.
     async fn items(&self, session: &SessionId) -> Result<Vec<Item>, StorageError> {
         let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
         let (mut items, mut from): (Vec<Item>, Option<Item>) = (Vec::new(), None);
@@ -79,7 +79,7 @@ impl StoredSaleData {
         let items = self.items(session).await?;
         for sort in items.iter().filter_map(|item| text(item, "sk")) {
             if sort == VERDICT {
-                // The counters of the cache move with it; an empty place stays, by which nobody is alerted.
+                // This also updates the counters of the cache, and leaves an empty item, which causes no alert.
                 CacheEntries::remove(&self.sales, session).await?;
                 continue;
             }
@@ -100,7 +100,7 @@ impl SaleData for StoredSaleData {
         let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
         match self.find(store, session) {
             Lies::Table => Ok(self.items(session).await?.len() as u64),
-            Lies::Bucket(bucket, prefix) => Ok(bucket.history(step, &prefix).await?.len() as u64),
+            Lies::Bucket(bucket, prefix) => Ok(bucket.versions(step, &prefix).await?.len() as u64),
             Lies::Elsewhere => Ok(0),
         }
     }

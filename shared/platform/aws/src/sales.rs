@@ -1,7 +1,7 @@
-//! Sales, cached verdicts and breakers in one DynamoDB table; [`crate::items`] says how they lie there.
+//! Sales, cached verdicts and breakers in one DynamoDB table; [`crate::items`] has the form of the items.
 //!
-//! A write is its own confirmation: it is conditional on the version that was read, the reply says that it is on
-//! three disks, and reads are consistent. A write whose reply got lost is recognised by its token.
+//! A write needs no separate confirmation: it is conditional on the version that was read, its reply means that it is
+//! stored on three disks, and reads are consistent. A write whose reply was lost is recognised by its token.
 
 use crate::{
     Connection,
@@ -30,13 +30,13 @@ pub struct DynamoSales {
     client: OnceLock<Client>,
 }
 
-/// What came of a conditional write.
+/// The result of a conditional write.
 enum Write {
     Done,
     Conflict,
 }
 
-/// A conditional write: what, if what holds, and who writes.
+/// A conditional write: the item, its condition, and the token of the writer.
 pub(crate) struct Conditional<'a> {
     pub(crate) item: Item,
     pub(crate) condition: &'static str,
@@ -45,7 +45,7 @@ pub(crate) struct Conditional<'a> {
 }
 
 impl DynamoSales {
-    /// Sales in this table. Random tokens mark each write, so that a write whose reply got lost is recognised.
+    /// Sales in this table. A random token marks each write, so that a write whose reply was lost is recognised.
     #[must_use]
     pub const fn new(connection: Connection, table: String, randomness: Arc<dyn Randomness>) -> Self {
         Self { connection, table, randomness, client: OnceLock::new() }
@@ -102,8 +102,8 @@ impl DynamoSales {
         saved(self.connection.call(step, put).await)
     }
 
-    /// Reads the sale of an item. One that cannot be read is left where it is: what it guards against (a second
-    /// verdict, a second mail) is worse than a sale that waits for a human.
+    /// Parses the sale in an item. An unreadable one is not replaced: the errors that it prevents (a second verdict, a
+    /// second mail) are worse than a sale that waits for a human.
     async fn sale_of(&self, session: &SessionId, item: &Item) -> Result<Versioned<Sale>, StorageError> {
         match parse_sale(item) {
             Ok(sale) => Ok(sale),
@@ -115,8 +115,8 @@ impl DynamoSales {
         }
     }
 
-    /// Moves a corrupt entry to a key of its own, so that nothing overwrites the evidence and no later read meets it
-    /// again (Cache Alert, invariant 7 and failure mode 4), and tells of it.
+    /// Moves a corrupt entry to another key, so that the evidence is not overwritten and no later read finds it again
+    /// (Cache Alert, invariant 7 and failure mode 4), and alerts.
     async fn quarantine(&self, session: &SessionId, corrupt: &Item) {
         let step = Step { name: "verdict read", operation: "CACHE_READ", subject: session.prefix() };
         let aside = set_aside(session, corrupt, now());
@@ -124,7 +124,7 @@ impl DynamoSales {
         match self.put_aside(moving, &aside).await {
             Ok(()) => tracing::error!(session = step.subject, key = text(&aside.copy, "sk"), "corrupt, set aside"),
             Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "corrupt, and somebody moved it"),
-            // The call itself alerts. The entry stays where it is, to be met and alerted on again.
+            // The call itself alerts. The entry stays in place, where the next read finds it and alerts again.
             Err(SaveError::Storage(_)) => {}
         }
         self.connection.tell(step, Severity::Critical, "corrupt entry").await;
@@ -180,7 +180,7 @@ impl SaleStore for DynamoSales {
         match verdict {
             None => self.put(step, &write).await?,
             Some(verdict) => {
-                // Stored when the sale was changed: what is restored is as young as its restoration.
+                // The time of storage is that of the sale's change: a restored entry counts as new.
                 let entry = verdict_item(sale.session_id(), verdict, sale.changed_at())?;
                 self.put_with_verdict(step, &write, &entry).await?;
             }
@@ -231,7 +231,7 @@ impl Notes for DynamoSales {
     async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError> {
         let step = Step { name: "note write", operation: "NOTE", subject: "-" };
         let (token, version) = (self.randomness.token(), expected + 1);
-        // A note that was once kept without a version counts as one that is not there yet.
+        // A note that was stored by an earlier version without a version number counts as missing.
         let (condition, values) =
             if expected == 0 { ("attribute_not_exists(version)", None) } else { expects(expected) };
         let item = note_item(name, document, version, &token);

@@ -15,19 +15,19 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// A secret that was refused, and one that nobody has filled in, is looked up again no more often than this: a caller who
-/// sends us what makes us look must not decide how often we do.
+/// A secret that was refused, or has no value yet, is read again at most once in this time: callers must not be able to
+/// control how often we read it.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// One secret. Its value is fetched at the first use and kept, white space around its values removed. A failure is
-/// not kept, and a document that somebody has yet to fill in only for a minute.
+/// One secret. Its value is read at the first use and cached, with its fields trimmed. A failure is not cached, and a
+/// document without values is cached for a minute only.
 #[derive(Debug)]
 pub struct SecretDocument {
     connection: Connection,
     id: String,
     client: OnceLock<aws_sdk_secretsmanager::Client>,
     pub(crate) kept: Kept,
-    /// The version that was read last: what a rotation replaces, and nothing newer.
+    /// The version that was read last, which is the only one that a rotation replaces.
     version: std::sync::Mutex<Option<Version>>,
 }
 
@@ -60,7 +60,7 @@ impl SecretDocument {
         self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// When the version that was read last was written: how old a rotating token is.
+    /// When the version that was read last was written, which is the age of a rotating token.
     #[must_use]
     pub fn written_at(&self) -> Option<Timestamp> {
         self.version()?.written_at
@@ -70,10 +70,10 @@ impl SecretDocument {
         self.client.get_or_init(|| self.connection.secrets())
     }
 
-    /// Makes this the current document. Secrets Manager keeps the one before it under the label AWSPREVIOUS.
+    /// Stores a new current document. Secrets Manager keeps the previous one under the label AWSPREVIOUS.
     ///
     /// # Errors
-    /// [`StorageError`] when it could not be written; the old document is then still the current one.
+    /// [`StorageError`] when it could not be written; then the old document is still the current one.
     pub async fn store(&self, document: &Value) -> Result<(), StorageError> {
         let text = document.to_string();
         let step = Step { name: "secret write", operation: "SECRET_WRITE", subject: "-" };
@@ -90,7 +90,7 @@ impl SecretDocument {
         let step = Step { name: "secret read", operation: "SECRET_READ", subject: "-" };
         let read = || async {
             let output = match self.client().get_secret_value().secret_id(&self.id).send().await {
-                // A deployment creates the secrets without a value, which is no fault of the store.
+                // A deployment creates the secrets without a value, which is not a fault of the store.
                 Err(error) if is_without_value(&error) => return Ok((EMPTY.to_owned(), None)),
                 output => output?,
             };
@@ -104,10 +104,10 @@ impl SecretDocument {
     }
 }
 
-/// The document of a secret without a value: its reader refuses it and names what is missing.
+/// The document of a secret without a value: its reader refuses it and names the missing field.
 const EMPTY: &str = "{}";
 
-/// The secret has no current version, or is not there at all.
+/// Whether the secret has no current version, or does not exist.
 fn is_without_value<R>(error: &SdkError<GetSecretValueError, R>) -> bool {
     error.as_service_error().is_some_and(GetSecretValueError::is_resource_not_found_exception)
 }
@@ -126,17 +126,17 @@ impl RenewableSecret for SecretDocument {
     }
 }
 
-/// What is kept of a secret: when it was last looked up, and the document.
+/// The cached state of a secret: the document, and when it was last read.
 #[derive(Debug)]
 pub(crate) struct Kept(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     document: Option<Secret>,
-    /// Whether somebody has filled it in.
+    /// Whether the document is filled in.
     is_complete: bool,
     looked_up: Option<Instant>,
-    /// Whether the document was written by this process: nobody has looked since whether it still stands.
+    /// Whether this process wrote the document: then it has not been checked since whether it is still current.
     own: bool,
 }
 
@@ -167,7 +167,8 @@ impl Kept {
     {
         let mut state = self.0.lock().await;
         let is_other = |document: &Secret| document.expose() != refused.expose();
-        // One that this process wrote itself may be refused as the one before it: a human may have replaced both.
+        // A document that this process wrote itself may be refused like the previous one: a human may have replaced
+        // both.
         let believed = state.is_complete && !state.own;
         if let Some(document) = state.document.as_ref().filter(|document| is_other(document) && believed) {
             return Ok(Some(document.clone()));
@@ -188,7 +189,7 @@ impl Kept {
 }
 
 impl State {
-    /// Whether it was looked up so shortly before that it is not looked up again.
+    /// Whether it was read so recently that it is not read again.
     fn was_looked_up_before(&self, now: Instant) -> bool {
         self.looked_up.is_some_and(|at| now.saturating_duration_since(at) < RENEWAL_INTERVAL)
     }
@@ -200,7 +201,7 @@ impl State {
         self.looked_up = Some(now);
         self.own = false;
         let (document, is_complete) = read(&fetch().await?);
-        // What was complete is kept rather than what is not: it is refused if it is wrong.
+        // A complete document is kept rather than an incomplete one: if it is wrong, it is refused.
         if is_complete || !self.is_complete {
             self.document = Some(document.clone());
             self.is_complete = is_complete;
@@ -209,8 +210,8 @@ impl State {
     }
 }
 
-/// The document without white space around its values, and whether somebody has filled it in: an object with fields,
-/// none of them blank. What is no JSON is left to its reader to refuse.
+/// The document with trimmed values, and whether it is filled in: an object with fields, none of them blank. Text that
+/// is not JSON is left for its reader to refuse.
 fn read(text: &str) -> (Secret, bool) {
     match serde_json::from_str::<Value>(text) {
         Ok(mut document) => {
@@ -246,7 +247,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// Answers as configured and counts how often it was asked.
+    /// Replies as configured and counts the reads.
     struct Source(std::sync::Mutex<(Option<String>, usize)>);
 
     impl Source {
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(source.asked(), 3);
     }
 
-    /// Two calls with the old secret are in the air; the first to fail has renewed it.
+    /// Two calls with the old secret are in progress; the first one that failed has renewed it.
     #[tokio::test]
     async fn what_was_renewed_already_is_not_looked_up_again() {
         let source = Source::of(FIRST);
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!(source.asked(), 2);
     }
 
-    /// A human replaced a token that this process had rotated: the rotated one is refused as the one before it.
+    /// A human replaced a token that this process had rotated: the rotated one is refused like the previous one.
     #[tokio::test]
     async fn what_we_wrote_ourselves_is_looked_up_when_its_predecessor_is_refused() {
         let source = Source::of(FIRST);

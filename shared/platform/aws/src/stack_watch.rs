@@ -1,4 +1,4 @@
-//! What CloudWatch and CloudFormation know of a stack while it is deployed.
+//! Reads from CloudWatch and CloudFormation about a stack while it is deployed.
 
 use crate::{
     Connection,
@@ -12,11 +12,11 @@ use aws_sdk_cloudwatch::{
 use domain::{Timestamp, ports::StorageError};
 use std::{collections::BTreeSet, time::Duration};
 
-/// Resources that hold what nobody can make again.
+/// Resources with data that cannot be recreated.
 const HOLDS_DATA: [&str; 5] =
     ["AWS::DynamoDB::Table", "AWS::KMS::Key", "AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret"];
 
-/// CloudWatch's figures come in minutes.
+/// The period of CloudWatch's figures: a minute.
 const PERIOD: i32 = 60;
 
 /// Calls of functions, and how many of them failed.
@@ -36,16 +36,16 @@ pub struct StackWatch {
 }
 
 impl StackWatch {
-    /// Of the stack of this name.
+    /// A watch of the stack with this name.
     #[must_use]
     pub const fn new(connection: Connection, stack: String) -> Self {
         Self { connection, stack }
     }
 
-    /// What the alarms say that are in ALARM now.
+    /// The descriptions of the alarms that are in state ALARM now.
     ///
     /// # Errors
-    /// [`StorageError`] when they could not be asked; likewise below.
+    /// [`StorageError`] when they could not be read; likewise below.
     pub async fn ringing(&self) -> Result<Vec<String>, StorageError> {
         let client = self.connection.cloudwatch();
         let ask = || async {
@@ -61,7 +61,7 @@ impl StackWatch {
         self.connection.call(step("alarms"), ask).await
     }
 
-    /// Resources with data that the update under way, or the last one, has replaced or deleted.
+    /// Resources with data that the current or last update has replaced or deleted.
     ///
     /// # Errors
     /// As [`Self::ringing`].
@@ -83,7 +83,7 @@ impl StackWatch {
         self.connection.call(step("stack events"), ask).await
     }
 
-    /// Calls of these functions within the time before `now`.
+    /// Calls of these functions in this time before `now`.
     ///
     /// # Errors
     /// As [`Self::ringing`].
@@ -129,7 +129,7 @@ fn begins(event: &StackEvent, stack: &str) -> bool {
         && matches!(event.resource_status, Some(ResourceStatus::UpdateInProgress | ResourceStatus::CreateInProgress))
 }
 
-/// The resource with data that an event deletes or replaces. CloudFormation says of a replacement that the update
+/// The resource with data that an event deletes or replaces. In a replacement, CloudFormation's reason contains
 /// "requires the creation of a new physical resource".
 fn loss(event: &StackEvent) -> Option<String> {
     let kind = event.resource_type.as_deref().filter(|kind| HOLDS_DATA.contains(kind))?;
@@ -142,7 +142,7 @@ fn loss(event: &StackEvent) -> Option<String> {
     is_lost.then(|| format!("{} ({kind})", event.logical_resource_id.as_deref().unwrap_or("a resource")))
 }
 
-/// A figure that is a count.
+/// Converts a figure to a count.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, and is never negative.
 fn count(figure: f64) -> u64 {
     figure as u64

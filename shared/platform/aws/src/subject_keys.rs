@@ -1,5 +1,5 @@
-//! Keys of the memory's subjects: made and wrapped by the key service, kept wrapped in the table, and the seal that
-//! uses them. `pk` MEMORYKEY#{subject}, `sk` KEY.
+//! Keys of the memory's subjects: created and wrapped by the key service, stored wrapped in the table; and the seal
+//! that uses them. `pk` MEMORYKEY#{subject}, `sk` KEY.
 
 use crate::{
     Connection, DynamoSales,
@@ -15,8 +15,8 @@ use domain::ports::{SaveError, Seal, StorageError, SubjectKey, SubjectKeys};
 use ring::{aead, hmac};
 use std::sync::OnceLock;
 
-/// Keys wrapped under a symmetric key of the key service. The subject's id is the encryption context: a wrapped key
-/// that is moved to another subject does not open.
+/// Keys wrapped with a symmetric key of the key service. The subject's id is the encryption context, so a wrapped key
+/// that is moved to another subject cannot be opened.
 pub struct KmsSubjectKeys<'a> {
     sales: &'a DynamoSales,
     connection: Connection,
@@ -86,7 +86,7 @@ impl SubjectKeys for KmsSubjectKeys<'_> {
         let first = Conditional { item: stored, condition: "attribute_not_exists(pk)", values: None, token: "" };
         match self.sales.put(WRITE, &first).await {
             Ok(()) => subject_key(plain.into_inner()),
-            // Another call made one first, or the reply to our own write was lost: what is stored is the key.
+            // Another call created one first, or the reply to our own write was lost: the stored key is the right one.
             Err(SaveError::Conflict) => {
                 let found = self.find(subject).await?;
                 found.ok_or_else(|| storage(WRITE.name, std::io::Error::other("the key was destroyed meanwhile")))
@@ -105,8 +105,8 @@ impl SubjectKeys for KmsSubjectKeys<'_> {
     }
 }
 
-/// Seals with AES-256-GCM. The nonce is a keyed hash of place and content: the same content at the same place gives
-/// the same bytes, so that a retry is recognised, and two contents never share a nonce.
+/// Seals with AES-256-GCM. The nonce is a keyed hash of place and content: the same content at the same place gives the
+/// same bytes, so that a retry is recognised, and two contents never share a nonce.
 pub struct SubjectSeal {
     sealing: aead::LessSafeKey,
     nonces: hmac::Key,
@@ -145,7 +145,7 @@ impl Seal for SubjectSeal {
         );
         match tag {
             Ok(tag) => [&nonce, &sealed[..], tag.as_ref()].concat(),
-            // Only a content of 64 GB is refused, which no record has.
+            // Only a content of 64 GB is refused, and no record is that large.
             Err(_) => Vec::new(),
         }
     }

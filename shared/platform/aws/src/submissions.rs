@@ -1,4 +1,4 @@
-//! What operators submit in a customer's stead, and the texts of follow-ups: `sk` SUBMISSION beside the sale.
+//! Operators' submissions for customers, and the texts of follow-ups: `sk` SUBMISSION beside the sale.
 
 use crate::{
     DynamoSales,

@@ -1,9 +1,8 @@
-//! Changes of cached verdicts: each is one transaction that moves the counters with it.
+//! Changes of cached verdicts: each is one transaction that also updates the counters.
 //!
-//! By how much the counters move depends on what the verdict's item was before, so the item's part of the transaction
-//! is conditional on that. Nearly always nothing was there: that is tried first, unread; where it is refused, the
-//! refusal says what is there, and the next try knows. So a sale's verdict costs no request more than it did without
-//! counters.
+//! The change of the counters depends on the previous state of the verdict's item, so the transaction is conditional on
+//! that state. Nearly always there was no item: that is tried first, without a read. If the transaction is refused, the
+//! refusal contains the item for the next attempt. So counting costs a sale's verdict no additional request.
 
 use crate::{
     DynamoSales,
@@ -27,21 +26,21 @@ use domain::{
 };
 use std::collections::HashMap;
 
-/// How often a transaction is tried that another one met.
+/// The number of attempts at a transaction that conflicts with others.
 const MOST_MEETINGS: u32 = 8;
 const MET_TOO_OFTEN: &str = "others kept writing the counters";
 
-/// What came of a transaction that could be made.
+/// The result of a transaction call.
 pub(crate) enum Transacted {
     Done,
     /// Nothing was written, for these reasons, one for each of its items.
     Cancelled(Vec<CancellationReason>),
 }
 
-/// Why an item of a transaction stood in its way.
+/// Why an item prevented a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// Its condition does not hold.
+    /// Its condition is not met.
     Condition,
     /// Another transaction is writing it.
     Met,
@@ -59,16 +58,16 @@ fn found(reasons: &[CancellationReason], index: usize) -> Option<&Item> {
     reasons.get(index)?.item.as_ref()
 }
 
-/// What else must hold of a verdict's item.
+/// A further condition on a verdict's item.
 pub(crate) enum Also<'a> {
-    /// It stands at this place in the index of ages.
+    /// It has this key in the index of ages.
     Place(&'a str),
     /// This condition, with its values.
     Holds(&'static str, Item),
 }
 
 impl DynamoSales {
-    /// Writes all or nothing. The token makes it once, should a reply get lost.
+    /// Writes all or nothing. The token makes it happen once, even if a reply is lost.
     pub(crate) async fn transact(
         &self,
         step: Step<'_>,
@@ -101,7 +100,7 @@ impl DynamoSales {
         Ok(TransactWriteItem::builder().put(put.build()?).build())
     }
 
-    /// Puts a verdict's item where the counters know `before`. `also` must hold besides.
+    /// The write of a verdict's item that is counted with `before`. `also` is a further condition.
     pub(crate) fn entry_put(
         &self,
         entry: &Item,
@@ -135,7 +134,7 @@ impl DynamoSales {
         Ok(TransactWriteItem::builder().put(put.build()?).build())
     }
 
-    /// Moves the counters.
+    /// The update of the counters.
     pub(crate) fn totals_move(&self, token: &str, delta: CacheDelta) -> Result<TransactWriteItem, BuildError> {
         let number = |number: i64| AttributeValue::N(number.to_string());
         let update = Update::builder()
@@ -151,7 +150,7 @@ impl DynamoSales {
         Ok(TransactWriteItem::builder().update(update.build()?).build())
     }
 
-    /// Writes a sale on its condition, its verdict with it, and moves the counters by what that changes.
+    /// Writes a sale on its condition, together with its verdict, and updates the counters accordingly.
     pub(crate) async fn put_with_verdict(
         &self,
         step: Step<'_>,
@@ -177,13 +176,13 @@ impl DynamoSales {
             if obstacle(&reasons, 1) == Some(Obstacle::Condition) {
                 before = counted(found(&reasons, 1));
             }
-            // Otherwise somebody was at the same counter; the next token chooses another.
+            // Otherwise another transaction wrote to the same counter; the next token selects another one.
         }
         Err(SaveError::Conflict)
     }
 
-    /// Opens a follow-up's sale on its condition, its text with it, while the sale that includes it (at the key `first`)
-    /// has this version.
+    /// Creates a follow-up's sale on its condition, together with its text, while the sale that includes it (at the key
+    /// `first`) has this version.
     pub(crate) async fn put_followup(
         &self,
         step: Step<'_>,
@@ -213,7 +212,7 @@ impl DynamoSales {
         }
     }
 
-    /// Moves a corrupt entry aside and out of the counters, if it still is what was found.
+    /// Sets a corrupt entry aside and out of the counters, if it is still the one that was found.
     pub(crate) async fn put_aside(&self, step: Step<'_>, aside: &SetAside) -> Result<(), SaveError> {
         let built = |error| storage(step.name, error);
         let copy = Put::builder().table_name(self.table()).set_item(Some(aside.copy.clone())).build().map_err(built)?;
@@ -236,8 +235,8 @@ impl DynamoSales {
         Err(SaveError::Conflict)
     }
 
-    /// Puts an empty place where an entry is, if it is still the one at `place` (where given) that the counters know
-    /// by `before`. `false`: it is another one by now.
+    /// Replaces an entry by an empty item, if it is still the one at `place` (if given) that is counted with `before`.
+    /// `false`: it is another one by now.
     pub(crate) async fn put_removed(
         &self,
         step: Step<'_>,
@@ -257,15 +256,15 @@ impl DynamoSales {
                 Transacted::Cancelled(reasons) if obstacle(&reasons, 0) == Some(Obstacle::Condition) => {
                     return Ok(false);
                 }
-                // Somebody was at the same counter, and the next token chooses another; or at the entry itself, and
-                // whether that changed it is seen by the next try.
+                // Another transaction wrote to the same counter, and the next token selects another one; or it wrote to
+                // the entry itself, and the next attempt sees whether that changed it.
                 Transacted::Cancelled(_) => {}
             }
         }
         Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
     }
 
-    /// Moves the counters alone: with one token once, however many callers ask.
+    /// Updates only the counters: once per token, with any number of callers.
     pub(crate) async fn put_totals(&self, step: Step<'_>, delta: CacheDelta, token: &str) -> Result<(), StorageError> {
         let items = [self.totals_move(token, delta).map_err(|error| storage(step.name, error))?];
         for _ in 0..MOST_MEETINGS {

@@ -1,4 +1,5 @@
-//! The memory's logs and keys on the wire: what is asked of DynamoDB and the key service, and what their refusals mean.
+//! The memory's logs and keys over the network: the requests to DynamoDB and the key service, and the handling of
+//! refusals.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,16 +1,18 @@
-//! The stores against a server that fails in ways a service does: what is tried again, and which alerts follow.
+//! The stores against a server that fails as a real service does: the retries, and the alerts that follow.
 
 #![allow(clippy::unwrap_used)]
 
 mod server;
 
-use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts};
+use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts, StoredSaleData};
 use domain::{
     Alert, CachedVerdict, SessionId, Timestamp,
     alert::Severity,
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
-    ports::{Alerts, CacheEntries, CacheEntry, Deployments, Randomness, SaleStore, VerdictArchive},
+    erasure::Store,
+    guesses::Guess,
+    ports::{Alerts, CacheEntries, CacheEntry, Deployments, Guesses, Randomness, SaleData, SaleStore, VerdictArchive},
 };
 use serde_json::{Value, json};
 use server::{Reply, Server, nobody};
@@ -119,6 +121,50 @@ async fn what_the_service_refuses_for_a_reason_is_no_failure() {
 }
 
 #[tokio::test]
+async fn a_guess_is_counted_in_total_and_for_its_group_until_either_limit() {
+    let full = "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException\"}";
+    let server = Server::start([nothing(), (400, full.to_owned()), nothing(), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let guess = Guess { window: "session/7".to_owned(), group: 9, until: Timestamp::from_seconds(540) };
+    assert!(sales.take(&guess).await.unwrap());
+    assert!(!sales.take(&guess).await.unwrap());
+    sales.settle(&guess, true).await.unwrap();
+    sales.settle(&guess, false).await.unwrap();
+    let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!(seen.len(), 4, "a limit is an answer: it is neither repeated nor told");
+    assert_eq!(seen[0]["Key"]["pk"]["S"], "GUESS#session/7");
+    assert_eq!(
+        seen[0]["ExpressionAttributeNames"],
+        json!({ "#total": "total", "#group": "group_9", "#expires": "expires_at" })
+    );
+    let values = &seen[0]["ExpressionAttributeValues"];
+    assert_eq!((&values[":most"]["N"], &values[":few"]["N"]), (&json!("90"), &json!("9")));
+    assert_eq!(seen[2]["ExpressionAttributeValues"], json!({ ":add": { "N": "-1" }, ":until": { "N": "540" } }));
+    assert_eq!(seen[3]["ExpressionAttributeValues"], json!({ ":add": { "N": "2" }, ":until": { "N": "540" } }));
+}
+
+/// S3 copies a delete marker to another region, but not the removal of a version.
+#[tokio::test]
+async fn an_archived_verdict_gets_a_delete_marker_before_its_version_is_removed() {
+    let version = |id: &str| {
+        let key = format!("verdicts/{}.json", session().as_str());
+        let version = format!("<Version><Key>{key}</Key>{id}</Version>");
+        (200, format!("<ListVersionsResult><IsTruncated>false</IsTruncated>{version}</ListVersionsResult>"))
+    };
+    let id = "<VersionId>v1</VersionId>";
+    let server = Server::start([version(id), (204, String::new()), (204, String::new()), version("")]).await;
+    let (sales, _alerts) = table(&server.url);
+    let data = StoredSaleData::new(sales, "archive".to_owned(), "quarantine".to_owned());
+    assert_eq!(data.remove(Store::Archive, &session()).await.unwrap(), 1);
+    let seen = server.seen();
+    assert!(seen[1].starts_with("DELETE ") && !seen[1].contains("versionId"), "{}", seen[1]);
+    assert!(seen[2].starts_with("DELETE ") && seen[2].contains("versionId=v1"), "{}", seen[2]);
+    // A bucket without versions has no use for a marker: a deletion there removes the object.
+    drop(data.remove(Store::Quarantine, &session()).await);
+    assert!(server.seen()[4].contains("versionId=null"), "{:?}", server.seen());
+}
+
+#[tokio::test]
 async fn a_corrupt_entry_is_set_aside_and_critical() {
     let items = r#"{"Items":[{"pk":{"S":"SESSION#cs_live_abcdefghijkl"},"sk":{"S":"VERDICT"},"document":{"S":"{}"}}]}"#;
     let server = Server::start([(200, items.to_owned()), nothing(), published(), published()]).await;
@@ -139,7 +185,7 @@ fn cancelled(reasons: &str) -> Reply {
     (400, format!("{{\"__type\":\"{kind}\",\"CancellationReasons\":[{reasons}]}}"))
 }
 
-/// Saves a sale with its verdict at a server that replies so; what came of it, and what the server was asked.
+/// Saves a sale with its verdict with a server that sends these replies; returns the result, and the requests.
 async fn cached(replies: impl IntoIterator<Item = Reply>) -> (Result<u64, domain::ports::SaveError>, Vec<Value>) {
     let server = Server::start(replies).await;
     let (sales, _alerts) = table(&server.url);
@@ -152,7 +198,7 @@ async fn cached(replies: impl IntoIterator<Item = Reply>) -> (Result<u64, domain
     (saved, server.seen().iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect())
 }
 
-/// By how many entries and bytes a transaction moves the counters.
+/// The change of entries and bytes in a transaction.
 fn moves(transaction: &Value) -> (String, i64) {
     let values = &transaction["TransactItems"][2]["Update"]["ExpressionAttributeValues"];
     let bytes = values[":bytes"]["N"].as_str().unwrap().parse().unwrap();
@@ -221,7 +267,7 @@ async fn an_entry_that_is_taken_out_is_taken_off_the_counters_and_one_that_is_no
     }
 }
 
-/// Cache Health, invariant 4: an entry is taken out only if it is still the one that was listed.
+/// Cache Health, invariant 4: an entry is removed only if it is still the one that was listed.
 #[tokio::test]
 async fn an_entry_that_was_listed_is_taken_out_if_it_is_still_the_same() {
     let refused = r#"{"Code":"ConditionalCheckFailed"},{"Code":"None"}"#;
@@ -233,7 +279,7 @@ async fn an_entry_that_was_listed_is_taken_out_if_it_is_still_the_same() {
         (&[cancelled(refused), (200, restored.to_owned())], Removal::Renewed),
         (&[cancelled(refused), (200, removed.to_owned())], Removal::Gone),
         (&[cancelled(refused), nothing()], Removal::Gone),
-        // Somebody was writing it at that moment: that alone does not make it another.
+        // A concurrent write at that moment does not make it another entry.
         (&[cancelled(met), nothing()], Removal::Gone),
     ];
     for (replies, expected) in cases {
@@ -251,7 +297,7 @@ async fn an_entry_that_was_listed_is_taken_out_if_it_is_still_the_same() {
     }
 }
 
-/// The last row of a page may be one that is not ours to read: the next page begins after it all the same.
+/// The last row of a page may be one that we cannot parse: the next page begins after it all the same.
 #[tokio::test]
 async fn a_page_of_the_index_goes_on_where_the_table_stopped() {
     let ours = r#"{"place":{"S":"0000000000000007#cs_live_abcdefghijkl"},"bytes":{"N":"2"}}"#;
@@ -266,7 +312,7 @@ async fn a_page_of_the_index_goes_on_where_the_table_stopped() {
     assert!(server.seen()[1].contains("0000000000000008#strange row"));
 }
 
-/// After a crash behind a correction the next run asks for the same one, which the service makes once.
+/// After a crash following a correction, the next run requests the same one, which the service carries out once.
 #[tokio::test]
 async fn a_correction_is_asked_for_with_its_own_token() {
     let met = r#"{"Code":"TransactionConflict"}"#;
@@ -319,7 +365,8 @@ async fn an_alert_that_its_topic_refuses_goes_to_the_other() {
     }
 }
 
-/// Cache Alert, severity levels: all of them to the crew, critical ones elsewhere besides; and so their end.
+/// Cache Alert, severity levels: all alerts go to the crew, critical ones to the other topic too; so do their
+/// recoveries.
 #[tokio::test]
 async fn what_is_critical_and_its_end_go_to_both_topics_and_the_rest_to_one() {
     let all_clear = Alert::all_clear("T", Timestamp::from_millis(1), "CACHE_READ", "cache", "works again");
@@ -342,7 +389,7 @@ async fn what_is_critical_and_its_end_go_to_both_topics_and_the_rest_to_one() {
     }
 }
 
-/// With nobody at the other end of anything, the caller still gets its answer, within the budget.
+/// When every service is unreachable, the caller still gets its reply within the time limit.
 #[tokio::test]
 async fn an_outage_of_everything_ends_in_the_log_and_blocks_nobody() {
     let (sales, alerts) = table(&nobody().await);
@@ -350,7 +397,7 @@ async fn an_outage_of_everything_ends_in_the_log_and_blocks_nobody() {
     alerts.raise(alert(Severity::Critical)).await;
 }
 
-/// Smoke Test, invariant 8: a deployment is answered, also where the first attempts get lost.
+/// Smoke Test, invariant 8: a deployment is answered, even if the first attempts are lost.
 #[tokio::test]
 async fn a_deployment_hears_how_its_hook_has_ended() {
     let execution = Execution { deployment: "d-1".to_owned(), hook: "e-1".to_owned() };
@@ -372,7 +419,7 @@ async fn a_deployment_hears_how_its_hook_has_ended() {
     assert!(deployments.answer(&execution, Answer::Succeeded).await.is_err(), "nobody took the answer");
 }
 
-/// A process of its own, with the table that all processes share.
+/// A separate process with the table that all processes share.
 fn process(url: &str) -> SnsAlerts {
     let connection = Connection::from_environment(|name| match name {
         "AWS_ENDPOINT_URL" => Some(url.to_owned()),
@@ -414,12 +461,12 @@ async fn two_processes_that_see_one_storm_tell_it_once() {
 
 #[tokio::test]
 async fn the_process_that_was_sending_it_may_have_died() {
-    // The row is there, and nobody ever notes that the alert went out.
+    // The row exists, but the alert is never recorded as sent.
     let under_way = || found(1, false, 4);
     let server = Server::start([under_way(), under_way(), under_way(), published(), nothing()]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
     is_alert(&server.seen()[3], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
-    // Somebody notes it after a moment.
+    // It is recorded as sent after a moment.
     let server = Server::start([under_way(), found(1, true, 60)]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
     assert_eq!(server.seen().len(), 2, "it went out, so it is not sent again");

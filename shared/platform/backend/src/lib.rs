@@ -1,8 +1,8 @@
-//! The clients of a function, built from its environment.
+//! Builds the clients of a function from its environment.
 //!
-//! A function's `main` asks the [`Backend`] for each client it uses before it takes the first event. So a missing or
-//! malformed variable stops the start with a message that names it, no client that is not asked for is linked into
-//! the binary, and none opens a connection before its first call.
+//! A function's `main` asks the [`Backend`] for each client that it uses before it takes the first event. So a missing
+//! or malformed variable stops the start with a message that names it, a client that is not requested is not linked
+//! into the binary, and no client opens a connection before its first call.
 
 mod names;
 mod stores;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Why a client cannot be built. The message names the variable and never shows its value.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// A variable of ours is missing or malformed.
+    /// A variable of our own is missing or malformed.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// A variable of the Lambda environment is missing, or one of the settings for AWS calls is malformed.
@@ -44,7 +44,7 @@ impl Backend {
     /// Reads the environment of the process.
     ///
     /// # Errors
-    /// [`BackendError`] when AWS cannot be reached with it.
+    /// [`BackendError`] when AWS cannot be accessed with it.
     pub fn of_process() -> Result<Self, BackendError> {
         Self::new(Environment::of_process())
     }
@@ -58,7 +58,7 @@ impl Backend {
         Ok(Self { environment: Arc::new(environment), connection })
     }
 
-    /// Another environment, where AWS is reached with this connection.
+    /// A backend with another environment that uses this connection to AWS.
     #[must_use]
     pub fn with_connection(connection: Connection, environment: Environment) -> Self {
         Self { environment: Arc::new(environment), connection }
@@ -70,7 +70,7 @@ impl Backend {
         &self.environment
     }
 
-    /// How AWS is reached, for what only one function uses.
+    /// The connection to AWS, for clients that only one function uses.
     #[must_use]
     pub const fn connection(&self) -> &Connection {
         &self.connection
@@ -88,7 +88,7 @@ impl Backend {
         Self { connection: self.connection.untold(patience), ..self.clone() }
     }
 
-    /// The address of the site, without a slash at the end.
+    /// The address of the site, without a trailing slash.
     ///
     /// # Errors
     /// [`BackendError`] when it is missing or not an address.

@@ -1,4 +1,4 @@
-//! The resources that the template names to functions, each in a variable of its own.
+//! The resources that the template passes to functions, each in a variable of its own.
 
 use crate::{Backend, BackendError};
 
@@ -24,7 +24,7 @@ pub enum Bucket {
     Audit,
     /// First verdicts and dead letters.
     Archive,
-    /// Payloads that the content filter held.
+    /// Payloads that the content filter holds.
     Quarantine,
     /// Digests of the audit log.
     Digests,
@@ -33,20 +33,22 @@ pub enum Bucket {
 /// A secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretName {
-    /// Stripe's key of a function: one that may do what the function does.
+    /// A function's Stripe key, with the permissions of that function.
     Stripe,
-    /// The key that creates sessions, to see that it is there.
+    /// The key that creates sessions, to check that it exists.
     StripeCheckout,
-    /// The key that gives money back, likewise.
+    /// The key that makes refunds, to check that it exists.
     StripeRefund,
-    /// What Stripe signs its events with.
+    /// The secrets that Stripe signs its events with.
     StripeWebhook,
-    /// The smoke test's key of Stripe's test mode, and what signs its event.
+    /// The smoke test's key for Stripe's test mode, and the secret that signs its event.
     StripeSmoke,
     /// Gemini's key.
     Gemini,
-    /// The mailbox's credentials.
+    /// The mailbox's application.
     Graph,
+    /// The mailbox's refresh token.
+    GraphToken,
     /// The keys of address tags in the audit log.
     Audit,
     /// The key of subscribers' ids.
@@ -58,7 +60,7 @@ pub enum SecretName {
 pub enum Topic {
     /// Alerts that can wait for working hours.
     Ops,
-    /// Alerts that cannot.
+    /// Alerts that cannot wait.
     Critical,
 }
 
@@ -95,6 +97,7 @@ impl SecretName {
             Self::StripeSmoke => "STRIPE_SMOKE_SECRET_ID",
             Self::Gemini => "GEMINI_SECRET_ID",
             Self::Graph => "GRAPH_SECRET_ID",
+            Self::GraphToken => "GRAPH_TOKEN_SECRET_ID",
             Self::Audit => "AUDIT_SECRET_ID",
             Self::Chat => "CHAT_SECRET_ID",
         }
@@ -114,7 +117,7 @@ impl Backend {
     /// The address of a queue.
     ///
     /// # Errors
-    /// [`BackendError`] when its variable is missing; likewise for the three below.
+    /// [`BackendError`] when its variable is missing; likewise for the three functions below.
     pub fn queue_url(&self, queue: QueueName) -> Result<String, BackendError> {
         self.required(queue.variable())
     }

@@ -1,16 +1,15 @@
 //! Clients of AWS.
 
 use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
-use audit::{ChatJournal, FunctionJournal, Journal, SubscriberJournal, TollJournal};
+use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal, TollJournal};
 use aws::{
-    DynamoSales, KmsKey, S3Archive, S3AuditLog, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument, SnsAlerts,
-    SqsLogNotices, SqsQueue, StoredSaleData,
+    DynamoSales, KmsKey, S3Archive, S3AuditLog, S3Corpora, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument,
+    SnsAlerts, SqsLogNotices, SqsQueue, StoredSaleData,
 };
 use runtime::System;
 use std::sync::Arc;
 
-/// What a journal is kept in. Once these alerts are built, the other stores of the backend raise alerts there when a
-/// call fails.
+/// The stores of a journal. Once these alerts are built, the backend's other stores use them when a call fails.
 pub struct JournalStores {
     /// The table: sales, cached verdicts, notes.
     pub sales: DynamoSales,
@@ -37,6 +36,12 @@ impl JournalStores {
     #[must_use]
     pub const fn chat_journal(&self) -> ChatJournal<'_> {
         ChatJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// The journal of Bridges.
+    #[must_use]
+    pub const fn bridge_journal(&self) -> BridgeJournal<'_> {
+        BridgeJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
     /// The journal of subscribers.
@@ -94,7 +99,7 @@ impl Backend {
         Ok(S3Archive::new(self.connection.clone(), self.bucket(Bucket::Archive)?))
     }
 
-    /// Mails that could not be sent.
+    /// Dead-lettered mails.
     ///
     /// # Errors
     /// As [`Self::journal`].
@@ -102,7 +107,15 @@ impl Backend {
         Ok(S3DeadLetters::new(self.connection.clone(), self.bucket(Bucket::Archive)?))
     }
 
-    /// Payloads that the content filter held.
+    /// Indexes of corpora.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn corpora(&self) -> Result<S3Corpora, BackendError> {
+        Ok(S3Corpora::new(self.connection.clone(), self.bucket(Bucket::Archive)?))
+    }
+
+    /// Payloads that the content filter holds.
     ///
     /// # Errors
     /// As [`Self::journal`].
@@ -110,7 +123,7 @@ impl Backend {
         Ok(S3Quarantine::new(self.connection.clone(), self.bucket(Bucket::Quarantine)?))
     }
 
-    /// What the stores keep of a sale.
+    /// The data of sales in the stores.
     ///
     /// # Errors
     /// As [`Self::journal`].

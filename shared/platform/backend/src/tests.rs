@@ -1,6 +1,6 @@
 use super::*;
 
-const COMPLETE: [(&str, &str); 25] = [
+const COMPLETE: [(&str, &str); 26] = [
     ("AWS_ACCESS_KEY_ID", "a"),
     ("AWS_SECRET_ACCESS_KEY", "b"),
     ("AWS_REGION", "us-east-1"),
@@ -21,6 +21,7 @@ const COMPLETE: [(&str, &str); 25] = [
     ("STRIPE_SMOKE_SECRET_ID", "s"),
     ("GEMINI_SECRET_ID", "s"),
     ("GRAPH_SECRET_ID", "s"),
+    ("GRAPH_TOKEN_SECRET_ID", "s"),
     ("AUDIT_SECRET_ID", "s"),
     ("SITE_URL", "https://oracle.example/"),
     ("GEMINI_MODEL", "gemini-2.5-flash"),
@@ -37,7 +38,7 @@ fn backend(without: &'static str) -> Backend {
 
 type Build = fn(&Backend) -> Result<(), BackendError>;
 
-/// Every client with the variables it cannot do without.
+/// Every client with the variables that it requires.
 const CLIENTS: [(&str, &[&str], Build); 13] = [
     ("journal", &["TABLE_NAME", "AUDIT_BUCKET", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"], |backend| {
         backend.journal().map(drop)
@@ -53,9 +54,11 @@ const CLIENTS: [(&str, &[&str], Build); 13] = [
     ("stripe's test mode", &["STRIPE_SMOKE_SECRET_ID", "SITE_URL"], |backend| backend.stripe_test_mode().map(drop)),
     ("gemini", &["GEMINI_SECRET_ID"], |backend| backend.gemini().map(drop)),
     ("models", &["GEMINI_MODEL"], |backend| backend.models().map(drop)),
-    ("mailbox", &["GRAPH_SECRET_ID", "GRAPH_SENDER", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"], |backend| {
-        backend.mailbox_storing_tokens(backend.alerts()?).map(drop)
-    }),
+    (
+        "mailbox",
+        &["GRAPH_SECRET_ID", "GRAPH_TOKEN_SECRET_ID", "GRAPH_SENDER", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"],
+        |backend| backend.mailbox_storing_tokens(backend.alerts()?).map(drop),
+    ),
 ];
 
 #[test]

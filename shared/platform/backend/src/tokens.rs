@@ -1,4 +1,4 @@
-//! Refresh tokens of the mailbox, stored in the secret they came from (Email Retry, INV-07).
+//! The mailbox's refresh tokens, stored in a secret of their own (Email Retry, INV-07).
 
 use async_trait::async_trait;
 use aws::{Rotation, SecretDocument, SnsAlerts};
@@ -9,16 +9,16 @@ use domain::{
 use runtime::{System, telemetry};
 use std::{sync::Arc, time::Duration};
 
-/// Every cold start of a mail function brings a new token, and Secrets Manager keeps a hundred versions that are younger than a
-/// day. The stored token is valid for 90 days, so one that is younger than this is as good as the new one.
+/// Every cold start of a mail function gets a new token, but Secrets Manager keeps only a hundred versions younger than
+/// a day. The stored token is valid for 90 days, so one that is younger than this need not be replaced.
 const YOUNG: Duration = Duration::from_secs(12 * 3600);
 
-/// Whether the stored token is to be replaced. One of unknown age is.
+/// Whether the stored token has to be replaced. A token of unknown age has to.
 fn is_due(written_at: Option<Timestamp>, now: Timestamp) -> bool {
     written_at.is_none_or(|written_at| now.since(written_at) >= YOUNG)
 }
 
-/// Stores a new token in the mailbox's secret where the stored one is no longer young.
+/// Stores a new token in the tokens' secret if the secret is empty or its token is old enough.
 pub(crate) struct StoredTokens {
     pub(crate) secret: Arc<SecretDocument>,
     pub(crate) alerts: SnsAlerts,
@@ -33,7 +33,7 @@ impl graph::RefreshTokenStore for StoredTokens {
         }
         match self.secret.rotate_field("refresh_token", &new).await {
             Ok(Rotation::Stored) => tracing::info!("a new refresh token is stored"),
-            // Each token is valid for 90 days, so the one that another process stored is as good.
+            // Each token is valid for 90 days, so the one that another process stored is equally good.
             Ok(Rotation::Overtaken) => tracing::info!("another process stored a newer refresh token"),
             Err(error) => {
                 let now = System.now();

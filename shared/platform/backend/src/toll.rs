@@ -5,20 +5,20 @@ use chain::{Address, FacilitatorClient, Network, NodeClient};
 use runtime::{ConfigurationError, System};
 use std::sync::Arc;
 
-/// Where USDC is taken, and whom to ask about it.
+/// The network on which USDC is accepted, with the clients for it.
 pub struct Till {
     /// The network.
     pub network: Network,
-    /// Who is paid.
+    /// The recipient of payments.
     pub pay_to: Address,
-    /// Who submits payments.
+    /// The facilitator, which submits payments.
     pub facilitator: FacilitatorClient,
     /// A node of the network.
     pub node: NodeClient,
 }
 
 impl Backend {
-    /// What the toll needs; `None` where it has no address to be paid at, and so sells nothing.
+    /// The toll's clients; `None` if no address for payments is configured: then nothing is sold.
     ///
     /// # Errors
     /// [`BackendError`] when a variable is missing or malformed.

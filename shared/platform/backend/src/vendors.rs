@@ -1,4 +1,4 @@
-//! Clients of Stripe, Gemini and Microsoft Graph. Each fetches its secret at its first call.
+//! Clients of Stripe, Gemini and Microsoft Graph. Each reads its secret at its first call.
 
 use crate::{Backend, BackendError, SecretName, tokens::StoredTokens};
 use aws::{SecretDocument, SnsAlerts};
@@ -7,10 +7,10 @@ use runtime::System;
 use std::{sync::Arc, time::Duration};
 
 impl Backend {
-    /// Stripe, with the key that customers pay with.
+    /// Stripe, with the key for customers' payments.
     ///
     /// # Errors
-    /// [`BackendError`] when a variable is missing or malformed; likewise for everything below.
+    /// [`BackendError`] when a variable is missing or malformed; likewise for all functions below.
     pub fn stripe(&self) -> Result<stripe::LazyClient, BackendError> {
         let secret = Arc::new(self.secret(SecretName::Stripe)?);
         let system = Arc::new(System);
@@ -57,12 +57,12 @@ impl Backend {
         Ok(ModelList::parse(&self.required("GEMINI_MODEL")?)?)
     }
 
-    /// The mailbox, whose replaced refresh tokens are stored in its secret (Email Retry, INV-07).
+    /// The mailbox, whose replaced refresh tokens are stored in their secret (Email Retry, INV-07).
     ///
     /// # Errors
     /// As [`Self::stripe`].
     pub fn mailbox_storing_tokens(&self, alerts: SnsAlerts) -> Result<graph::LazyClient, BackendError> {
-        self.mailbox_with(Arc::new(self.secret(SecretName::Graph)?), alerts)
+        self.mailbox_with(Arc::new(self.secret(SecretName::GraphToken)?), alerts)
     }
 
     /// The address of the mailbox's service.
@@ -73,36 +73,38 @@ impl Backend {
         Ok(self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?)
     }
 
-    /// The mailbox on a secret that the caller keeps as well.
+    /// The mailbox with a refresh token's secret that the caller uses too.
     ///
     /// # Errors
     /// As [`Self::stripe`].
     pub fn mailbox_with(
         &self,
-        secret: Arc<SecretDocument>,
+        token: Arc<SecretDocument>,
         alerts: SnsAlerts,
     ) -> Result<graph::LazyClient, BackendError> {
-        let tokens = Arc::new(StoredTokens { secret: Arc::clone(&secret), alerts });
-        self.mailbox_of(secret, tokens)
+        let tokens = Arc::new(StoredTokens { secret: Arc::clone(&token), alerts });
+        self.mailbox_of(token, tokens)
     }
 
-    /// The mailbox, for functions that use it rarely and may not write its secret: a refresh token that the login service
-    /// replaces is used until the process ends. Those that look into the mailbox all day store one.
+    /// The mailbox, for functions that use it rarely and may not write the token's secret: a refresh token that the login
+    /// service replaces is used until the process ends. The functions that use the mailbox all day store their tokens.
     ///
     /// # Errors
     /// As [`Self::stripe`].
     pub fn mailbox(&self) -> Result<graph::LazyClient, BackendError> {
-        self.mailbox_of(Arc::new(self.secret(SecretName::Graph)?), Arc::new(graph::NotKept))
+        self.mailbox_of(Arc::new(self.secret(SecretName::GraphToken)?), Arc::new(graph::NotKept))
     }
 
     fn mailbox_of(
         &self,
-        secret: Arc<SecretDocument>,
+        token: Arc<SecretDocument>,
         tokens: Arc<dyn graph::RefreshTokenStore>,
     ) -> Result<graph::LazyClient, BackendError> {
         let graph_url = self.graph_url()?;
         let login_url = self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?;
         let sender = self.environment.address("GRAPH_SENDER")?;
-        Ok(graph::LazyClient::new(graph_url, login_url, sender, secret, tokens, Arc::new(System)))
+        let application = Arc::new(self.secret(SecretName::Graph)?);
+        let credentials = graph::Credentials { application, token };
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, credentials, tokens, Arc::new(System)))
     }
 }

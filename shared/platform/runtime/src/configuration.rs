@@ -6,20 +6,20 @@ use std::{fmt::Display, str::FromStr};
 /// A variable is missing or malformed. The message names it and never shows its value.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigurationError {
-    /// Not set, or empty.
+    /// The variable is not set, or empty.
     #[error("environment variable {0} is not set")]
     Missing(&'static str),
-    /// Set to something else than it must be.
+    /// The variable has an invalid value.
     #[error("environment variable {name} is not {expected}")]
     Malformed {
         /// The variable.
         name: &'static str,
-        /// What it must be.
+        /// The expected form.
         expected: String,
     },
 }
 
-/// Where variables come from: the process's environment, or a table in a test.
+/// The source of variables: the process's environment, or a table in a test.
 pub struct Environment {
     lookup: Lookup,
 }
@@ -40,7 +40,7 @@ impl Environment {
         Self { lookup: Box::new(lookup) }
     }
 
-    /// A fixed table.
+    /// A fixed table of variables.
     #[must_use]
     pub fn of(table: &'static [(&'static str, &'static str)]) -> Self {
         Self::from_lookup(|name| table.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
@@ -52,7 +52,7 @@ impl Environment {
         (self.lookup)(name).filter(|value| !value.trim().is_empty())
     }
 
-    /// A variable that must be there.
+    /// A required variable.
     ///
     /// # Errors
     /// [`ConfigurationError::Missing`].
@@ -60,10 +60,10 @@ impl Environment {
         self.optional(name).ok_or(ConfigurationError::Missing(name))
     }
 
-    /// A variable of some type within bounds, or its default.
+    /// A variable of some type within limits, or its default.
     ///
     /// # Errors
-    /// [`ConfigurationError::Malformed`] when it is set to something else.
+    /// [`ConfigurationError::Malformed`] when it is set to an invalid value.
     pub fn bounded<T: FromStr + PartialOrd + Display>(
         &self,
         name: &'static str,
@@ -93,7 +93,7 @@ impl Environment {
         }
     }
 
-    /// An e-mail address that must be there.
+    /// A required e-mail address.
     ///
     /// # Errors
     /// [`ConfigurationError`].

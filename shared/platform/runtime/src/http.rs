@@ -1,6 +1,9 @@
-//! HTTP requests as every handler gets them, and replies as it gives them.
+//! The HTTP requests and replies of every handler.
 
-use lambda_http::{Body, RequestExt, Response, http::StatusCode, request::RequestContext};
+use lambda_http::{
+    Body, RequestExt, Response, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, http::StatusCode,
+    request::RequestContext,
+};
 use serde_json::Value;
 use std::{collections::HashMap, net::IpAddr};
 
@@ -38,31 +41,39 @@ impl Request {
         Self::new(path, inner)
     }
 
-    /// The same with a query parameter, the only one. For tests and simulations.
+    /// The same request with a query parameter, the only one. For tests and simulations.
     #[must_use]
     pub fn with_query(self, name: &str, value: &str) -> Self {
         let query = HashMap::from([(name.to_owned(), vec![value.to_owned()])]);
         Self { inner: self.inner.with_query_string_parameters(query), ..self }
     }
 
-    /// The same with a header. For tests and simulations; a value that no header can have is left out.
+    /// The same request from a client with this address. For tests and simulations.
+    #[must_use]
+    pub fn with_address(self, address: &str) -> Self {
+        let mut context = ApiGatewayProxyRequestContext::default();
+        context.identity.source_ip = Some(address.to_owned());
+        Self { inner: self.inner.with_request_context(RequestContext::ApiGatewayV1(context)), ..self }
+    }
+
+    /// The same request with a further header. For tests and simulations; an invalid value is left out.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         if let Ok(value) = value.parse() {
-            self.inner.headers_mut().insert(name, value);
+            self.inner.headers_mut().append(name, value);
         }
         self
     }
 
-    /// Reads an event of API Gateway, as the Lambda runtime hands it to a function.
+    /// Parses an event of API Gateway, as the Lambda runtime passes it to a function.
     ///
     /// # Errors
-    /// When the text is no such event.
+    /// When the text is not such an event.
     pub fn from_event(text: &str) -> Result<Self, serde_json::Error> {
         lambda_http::request::from_str(text).map(Self::from_gateway)
     }
 
-    /// Takes what API Gateway delivers. Without a custom domain the stage is the first segment of every path.
+    /// Converts a request from API Gateway. Without a custom domain, the stage is the first segment of every path.
     pub(crate) fn from_gateway(inner: lambda_http::Request) -> Self {
         let stage = match inner.request_context_ref() {
             Some(RequestContext::ApiGatewayV1(context)) => context.stage.clone(),
@@ -87,8 +98,8 @@ impl Request {
         pairs.filter_map(|pair| pair.trim().split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The network that the request comes from: an IPv4 address, or the 64 bits of an IPv6 address that a provider gives
-    /// out as one. As API Gateway saw it, so nobody chooses it.
+    /// The network of the client: an IPv4 address, or the first 64 bits of an IPv6 address, which providers assign as
+    /// one. API Gateway determines it, so clients cannot choose it.
     #[must_use]
     pub fn network(&self) -> Option<String> {
         let Some(RequestContext::ApiGatewayV1(context)) = self.inner.request_context_ref() else { return None };
@@ -113,10 +124,16 @@ impl Request {
         self.inner.query_string_parameters_ref()?.first(name).map(str::to_owned)
     }
 
-    /// The first value of a header; empty when it is no text.
+    /// The first value of a header; empty when it is not text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name).map(|value| value.to_str().unwrap_or_default())
+    }
+
+    /// How many values of this header the client sent.
+    #[must_use]
+    pub fn header_count(&self, name: &str) -> usize {
+        self.inner.headers().get_all(name).iter().count()
     }
 
     /// The body.
@@ -169,7 +186,7 @@ impl Reply {
         Self { status, headers, body: body.to_owned() }
     }
 
-    /// Go there instead. `location` must be made of safe characters.
+    /// A redirect. `location` must consist of safe characters.
     #[must_use]
     pub fn redirect(location: String) -> Self {
         Self { status: 303, headers: vec![("location", location)], body: String::new() }
@@ -194,14 +211,14 @@ impl Reply {
         &self.body
     }
 
-    /// The first value of a header, as set above (without the ones every reply gets).
+    /// The first value of a header that was set above (without the headers of every reply).
     #[must_use]
     pub fn header_value(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
 
-    /// As the runtime wants it. Nothing is stored on the way, no address of a page leaks to another site: a
-    /// session id in a URL is what entitles to read its verdict.
+    /// The reply for the runtime. Its headers forbid storing it, and forbid sending the page's address to other sites:
+    /// a session id in a URL entitles to read its verdict.
     #[must_use]
     pub fn into_response(self) -> Response<Body> {
         let mut response = Response::builder()
@@ -228,7 +245,6 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lambda_http::aws_lambda_events::apigw::ApiGatewayProxyRequestContext;
 
     fn delivered(stage: Option<&str>, path: &'static str) -> Request {
         let mut context = ApiGatewayProxyRequestContext::default();
@@ -253,12 +269,7 @@ mod tests {
             (request.method(), request.cookie("chat_session"), request.cookie("c")),
             ("DELETE", Some("abc"), None)
         );
-        let network = |address: &str| {
-            let mut context = ApiGatewayProxyRequestContext::default();
-            context.identity.source_ip = Some(address.to_owned());
-            let request = lambda_http::Request::new(Body::Empty);
-            Request::from_gateway(request.with_request_context(RequestContext::ApiGatewayV1(context))).network()
-        };
+        let network = |address: &str| Request::get("/").with_address(address).network();
         assert_eq!(network("203.0.113.7").as_deref(), Some("203.0.113.7"));
         assert_eq!(network("2001:db8:1:2:3:4:5:6").as_deref(), Some("2001:db8:1:2::"));
         assert_eq!(network("nonsense"), None);
@@ -272,6 +283,8 @@ mod tests {
             (request.query("other"), request.header("X-Name"), request.header("y")),
             (None, Some("value"), None)
         );
+        assert_eq!([request.header_count("x-NAME"), request.header_count("y")], [1, 0]);
+        assert_eq!(request.with_header("x-name", "value").header_count("x-name"), 2);
         assert_eq!(Request::post("/", "text").body(), b"text");
     }
 }

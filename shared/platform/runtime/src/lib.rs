@@ -1,5 +1,5 @@
-//! What every function does around its decision: configuration, telemetry, the clock, limits of time, the Lambda
-//! runtime's loops, HTTP requests and replies.
+//! The common parts of every function: configuration, telemetry, the clock, time limits, the Lambda runtime's loops,
+//! HTTP requests and replies.
 
 pub mod configuration;
 pub mod http;
@@ -9,7 +9,7 @@ pub mod system;
 pub mod telemetry;
 mod within;
 
-/// What stops a process or fails an invocation.
+/// An error that stops a process or fails an invocation.
 pub use lambda_runtime::Error;
 
 pub use configuration::{ConfigurationError, Environment};

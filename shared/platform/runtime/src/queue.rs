@@ -1,4 +1,5 @@
-//! The SQS batch loop: each record on its own, partial failures reported, and what comes again hidden until it can go on.
+//! The SQS batch loop: handles each record separately, reports partial failures, and hides messages until their next
+//! attempt.
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use domain::{
@@ -9,18 +10,18 @@ use domain::{
 };
 use std::{future::Future, time::Duration};
 
-/// What became of a message.
+/// The result of handling a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// Its work is done: the queue may forget it.
+    /// Its work is done: the queue deletes it.
     Done,
-    /// Its work failed: the queue delivers it again, later the oftener it did so.
+    /// Its work failed: the queue delivers it again, with a wait that grows with the number of deliveries.
     Later,
-    /// Its work cannot go on before this moment: the queue delivers it again then.
+    /// Its work cannot continue before this time: the queue delivers it again then.
     At(Timestamp),
 }
 
-/// What decides when a message comes again.
+/// The ports that decide when a message is delivered again.
 #[derive(Clone, Copy)]
 pub struct Redelivery<'a> {
     /// The queue that the messages come from.
@@ -29,16 +30,16 @@ pub struct Redelivery<'a> {
     pub clock: &'a dyn Clock,
     /// The jitter.
     pub randomness: &'a dyn Randomness,
-    /// What the alarm on messages that keep failing reads.
+    /// The meter for the alarm on messages that keep failing.
     pub meter: &'a dyn Meter,
 }
 
-/// A message whose work failed at this many deliveries, for about ten minutes, is for somebody to look at. SQS
-/// itself stops counting the age of a message that was received three times.
+/// After this many deliveries with failures, which take about ten minutes, an operator should look at the message. SQS
+/// itself no longer reports the age of a message that was received three times.
 const KEEPS_FAILING: u32 = 20;
 
 impl Redelivery<'_> {
-    /// Hides a message that is to come again; `None` when its work is done.
+    /// How long a message stays hidden; `None` when its work is done.
     #[must_use]
     pub fn wait(&self, handled: Handled, receives: u32) -> Option<Duration> {
         match handled {
@@ -48,7 +49,7 @@ impl Redelivery<'_> {
         }
     }
 
-    /// A message that could not be hidden comes back when the queue's visibility time-out ends.
+    /// Hides a message. One that could not be hidden becomes visible when the queue's visibility time-out ends.
     async fn hide(&self, receipt_handle: &str, wait: Duration) {
         if let Err(error) = self.queue.hide(receipt_handle, wait).await {
             tracing::error!(error = %crate::telemetry::chain(&error), "not hidden");
@@ -56,27 +57,27 @@ impl Redelivery<'_> {
     }
 }
 
-/// Rounded up: a message that came back early would only be hidden once more. At least one second: a message cannot be
-/// hidden for less.
+/// Rounds up, because a message that is delivered early would only be hidden once more. The minimum is one second: a
+/// message cannot be hidden for less.
 fn whole_seconds(wait: Duration) -> Duration {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     Duration::from_secs(seconds.max(1))
 }
 
-/// One message with what the queue says about it.
+/// One message with the queue's data about it.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// The queue's id of the message: the owner of claims made for it.
+    /// The queue's id of the message, which owns the claims made for it.
     pub message_id: String,
-    /// How often it was delivered, this time included.
+    /// The number of deliveries, including this one.
     pub receive_count: u32,
     /// The message.
     pub message: Message,
 }
 
-/// Handles the records of a batch one after the other. A record whose body is no message, and one that is to
-/// come again, are hidden and reported as failures; the rest of the batch is not affected. A message that stays
-/// unreadable ends in the dead-letter queue, where an alarm waits.
+/// Handles the records of a batch one by one. A record whose body is not a message, or whose message has to be
+/// delivered again, is hidden and reported as a failure; the rest of the batch is not affected. A message that stays
+/// unreadable ends in the dead-letter queue, which has an alarm.
 pub async fn each_message<F, Fut>(batch: SqsEvent, redelivery: Redelivery<'_>, mut handle: F) -> SqsBatchResponse
 where
     F: FnMut(Delivery) -> Fut,

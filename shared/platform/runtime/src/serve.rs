@@ -1,4 +1,4 @@
-//! The Lambda runtime around a handler: decodes events, calls the handler, encodes what it returns.
+//! The Lambda runtime around a handler: decodes events, calls the handler, encodes its results.
 
 use crate::{
     http::{Reply, Request},
@@ -13,12 +13,13 @@ use serde_json::Value;
 use std::future::Future;
 use tracing::{Instrument, Span, info_span};
 
-/// The span of one invocation: every line that is logged within has the request id, by which AWS finds it.
+/// The span of one invocation: every log line in it has the request id, by which AWS finds it.
 fn invocation(request_id: &str) -> Span {
     info_span!("invocation", request_id)
 }
 
-/// Serves a queue: one call of `handle` for each message of a batch, partial failures reported and hidden in `queue`.
+/// Serves a queue: calls `handle` once for each message of a batch; failed messages are reported, and hidden in
+/// `queue`.
 ///
 /// # Errors
 /// When the Lambda runtime cannot be reached.

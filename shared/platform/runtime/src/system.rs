@@ -32,7 +32,7 @@ impl Randomness for System {
     fn token(&self) -> String {
         let mut bytes = [0; 16];
         if getrandom::fill(&mut bytes).is_err() {
-            // Without a random source, the clock keeps tokens apart; none of them is a secret.
+            // Without a random source, the clock keeps tokens distinct; none of them is a secret.
             let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
             bytes = nanos.to_be_bytes();
         }
@@ -67,11 +67,11 @@ fn namespace() -> &'static str {
     NAMESPACE.get_or_init(|| std::env::var("METRICS_NAMESPACE").unwrap_or_else(|_| metric::NAMESPACE.to_owned()))
 }
 
-/// Runs a function on one thread: a Lambda environment handles one event at a time, and a second thread would
-/// only cost start-up time and memory.
+/// Runs a function on one thread: a Lambda environment handles one event at a time, and a second thread would only cost
+/// start-up time and memory.
 ///
 /// # Errors
-/// Whatever stopped the function; it is logged first, as one line.
+/// The error that stopped the function; it is logged first, as one line.
 pub fn start<F>(function: F) -> Result<(), lambda_runtime::Error>
 where
     F: Future<Output = Result<(), lambda_runtime::Error>>,

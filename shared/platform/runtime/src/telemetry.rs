@@ -1,4 +1,4 @@
-//! Structured logs: one JSON line a step on standard output, where Lambda picks them up.
+//! Structured logs: one JSON line per step on standard output, where Lambda collects them.
 
 use std::error::Error;
 use tracing::Level;
@@ -7,7 +7,7 @@ use tracing::Level;
 #[allow(clippy::disallowed_methods)] // Logging comes before configuration, so that its errors can be logged.
 pub fn start() {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(Level::INFO);
-    // A second start (tests) keeps the first.
+    // A second start (in tests) keeps the first one.
     let _ = tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
@@ -18,7 +18,7 @@ pub fn start() {
         .try_init();
 }
 
-/// An error with everything that caused it, for operators: `outer: middle: inner`.
+/// An error with all its causes, for operators: `outer: middle: inner`.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();

@@ -1,4 +1,4 @@
-//! A limit of time and of damage around one piece of work.
+//! Limits the time of one piece of work, and contains its panics.
 
 use domain::ports::Pause;
 use std::{
@@ -9,26 +9,27 @@ use std::{
     time::Duration,
 };
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broke {
-    /// The time is up.
+    /// The time limit was reached.
     #[error("no answer in time")]
     OutOfTime,
-    /// It panicked.
+    /// The work panicked.
     #[error("it broke")]
     Panicked,
 }
 
-/// Runs `work` for at most `limit`. A panic in it stays in it. What is cut off ends between two of its effects, as it
-/// would had the process died there.
+/// Runs `work` for at most `limit`, and catches a panic in it. Work that is cut off ends between two of its effects, as
+/// if the process had crashed there.
 ///
 /// # Errors
 /// [`Broke`].
 pub async fn within<T>(pause: &dyn Pause, limit: Duration, work: impl Future<Output = T>) -> Result<T, Broke> {
     let (mut work, mut alarm) = (pin!(work), pause.pause(limit));
     poll_fn(move |context| {
-        // The work first: what is ready at once needs no time. It is not polled again once it has panicked.
+        // The work is polled first, so that a result that is ready at once needs no time. It is not polled again after
+        // a panic.
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
             Ok(Poll::Ready(answer)) => return Poll::Ready(Ok(answer)),
             Ok(Poll::Pending) => {}
@@ -48,7 +49,7 @@ mod tests {
         task::{Context, Waker},
     };
 
-    /// Time that passes as soon as somebody waits.
+    /// Time that passes as soon as a task waits.
     #[derive(Default)]
     struct Passing(Mutex<Duration>);
 

@@ -1,5 +1,5 @@
-//! AWS at the other end of a real connection: it answers each request with the next of the test's replies, and keeps
-//! what it was asked. One connection at a time, one request a connection.
+//! An AWS server over a real connection: it sends the test's replies in order, and records the requests. One connection
+//! at a time, one request per connection.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
@@ -20,7 +20,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers the first request with the first reply, and so on; further ones with 500.
+    /// Sends the first reply to the first request, and so on; 500 to further ones.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -42,13 +42,13 @@ impl Server {
         Self { url, seen }
     }
 
-    /// The bodies that have arrived so far, percent-decoded.
+    /// The bodies so far, percent-decoded; of a request without a body its first line.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-/// An address at which nobody listens.
+/// An address that accepts no connection.
 pub(crate) async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
@@ -64,7 +64,9 @@ async fn read(stream: &mut TcpStream) -> Option<String> {
             return None;
         }
     };
-    let text = String::from_utf8(bytes[..head].to_vec()).unwrap().to_ascii_lowercase();
+    let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
+    let asked = text.lines().next().unwrap_or_default().to_owned();
+    let text = text.to_ascii_lowercase();
     let length = text.split("\r\n").find_map(|line| line.strip_prefix("content-length: "));
     let length: usize = length.map_or(0, |length| length.parse().unwrap());
     let mut body = bytes.split_off(head + 4);
@@ -72,6 +74,9 @@ async fn read(stream: &mut TcpStream) -> Option<String> {
         if stream.read_buf(&mut body).await.ok()? == 0 {
             return None;
         }
+    }
+    if body.is_empty() {
+        return Some(asked);
     }
     Some(decoded(&String::from_utf8(body).unwrap()))
 }

@@ -1,0 +1,125 @@
+//! States with an audit trail in the table of sales: chat accounts, subscribers, Bridges and purchases. Each is one item
+//! with a version, and the index of open work lists it under the name of its open work.
+
+use crate::{
+    DynamoSales,
+    attempts::Step,
+    items::{DUE, Item, WORK, expects, item, string, text, version, with_document},
+    sales::Conditional,
+    storage,
+};
+use async_trait::async_trait;
+use aws_sdk_dynamodb::types::AttributeValue;
+use domain::{
+    Timestamp,
+    audit_trail::{Audited, StateId},
+    ports::{SaveError, StorageError, Store, Versioned},
+};
+use serde::de::DeserializeOwned;
+
+/// Where the table keeps a kind of state.
+pub(crate) trait Kept: Audited {
+    /// The prefix of the partition key.
+    const PARTITION: &str;
+    /// The sort key.
+    const SORT: &str;
+    /// In words, for errors.
+    const READ: &str;
+    /// In words, for errors.
+    const WRITE: &str;
+    /// In words, for errors.
+    const LIST: &str;
+    /// In an alert's operation field.
+    const OPERATION: &str;
+
+    /// Where the index of open work lists it, and when it is due.
+    fn open(&self) -> Option<(&'static str, Timestamp)>;
+}
+
+/// The part of a list to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    From(Timestamp),
+    Until(Timestamp),
+}
+
+fn key<S: Kept>(id: &S::Id) -> Item {
+    item([("pk", string(format!("{}{}", S::PARTITION, id.text()))), ("sk", string(S::SORT))])
+}
+
+fn id<S: Kept>(item: &Item) -> Option<S::Id> {
+    S::Id::read(text(item, "pk")?.strip_prefix(S::PARTITION)?)
+}
+
+fn number(time: Timestamp) -> AttributeValue {
+    AttributeValue::N(time.as_millis().to_string())
+}
+
+pub(crate) fn stored<S: Kept>(state: &S, version: u64, token: &str) -> Result<Item, StorageError> {
+    let document = serde_json::to_string(state).map_err(|error| storage(S::WRITE, error))?;
+    let mut stored = with_document(key::<S>(state.id()), version, token, document);
+    if let Some((list, due)) = state.open() {
+        stored.extend(item([(WORK, string(list)), (DUE, number(due))]));
+    }
+    Ok(stored)
+}
+
+/// The document of an item with a version.
+pub(crate) fn parse<T: DeserializeOwned>(found: &Item, name: &'static str) -> Result<Versioned<T>, StorageError> {
+    let incomplete = || storage(name, std::io::Error::other("the item has no document or version"));
+    let document = text(found, "document").ok_or_else(incomplete)?;
+    let value = serde_json::from_str(document).map_err(|error| storage(name, error))?;
+    Ok(Versioned { value, version: version(found).ok_or_else(incomplete)? })
+}
+
+#[async_trait]
+impl<S: Kept> Store<S> for DynamoSales {
+    async fn load(&self, id: &S::Id) -> Result<Option<Versioned<S>>, StorageError> {
+        let step = Step { name: S::READ, operation: S::OPERATION, subject: id.reference() };
+        // An unreadable state is not replaced: a new account would have three free exchanges again, and a new purchase
+        // would let its payment be used again.
+        self.get(step, &key::<S>(id)).await?.as_ref().map(|found| parse(found, S::READ)).transpose()
+    }
+
+    async fn save(&self, state: &S, expected: u64) -> Result<u64, SaveError> {
+        let step = Step { name: S::WRITE, operation: S::OPERATION, subject: state.id().reference() };
+        let (token, version) = (self.token(), expected + 1);
+        let (condition, values) = expects(expected);
+        let item = stored(state, version, &token)?;
+        self.put(step, &Conditional { item, condition, values, token: &token }).await?;
+        Ok(version)
+    }
+}
+
+impl DynamoSales {
+    /// The ids in a list of the index of open work, the first due first; at most `most`.
+    pub(crate) async fn open<S: Kept>(&self, list: &str, part: Part, most: i32) -> Result<Vec<S::Id>, StorageError> {
+        let limit = usize::try_from(most).unwrap_or(0);
+        let mut found = Vec::new();
+        let mut start = None;
+        loop {
+            let query = || async {
+                let query = self.client().query().table_name(self.table()).index_name(WORK).limit(most);
+                let (condition, due) = match part {
+                    Part::From(due) => ("#work = :work AND #due >= :due", due),
+                    Part::Until(due) => ("#work = :work AND #due <= :due", due),
+                };
+                let query = query
+                    .key_condition_expression(condition)
+                    .expression_attribute_names("#work", WORK)
+                    .expression_attribute_names("#due", DUE)
+                    .expression_attribute_values(":work", string(list))
+                    .expression_attribute_values(":due", number(due));
+                Ok(query.set_exclusive_start_key(start.clone()).send().await?)
+            };
+            let step = Step { name: S::LIST, operation: S::OPERATION, subject: "-" };
+            let page = self.connection().call(step, query).await?;
+            found.extend(page.items.unwrap_or_default().iter().filter_map(id::<S>));
+            start = page.last_evaluated_key.filter(|key| !key.is_empty());
+            if start.is_none() || found.len() >= limit {
+                found.truncate(limit);
+                return Ok(found);
+            }
+        }
+    }
+}

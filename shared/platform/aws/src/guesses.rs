@@ -1,0 +1,73 @@
+//! The counter of questions about ids that may be made up: one item per window at `pk` GUESS#{window}, `sk` GUESS, with
+//! the total and a count for each group. It expires.
+
+use crate::{
+    DynamoSales,
+    attempts::{Failure, Step},
+    items::{Item, item, string},
+};
+use async_trait::async_trait;
+use aws_sdk_dynamodb::{
+    operation::update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
+    types::AttributeValue,
+};
+use domain::{
+    guesses::Guess,
+    ports::{Guesses, StorageError},
+};
+
+const STEP: Step<'static> = Step { name: "guess count", operation: "GUESSES", subject: "-" };
+
+fn key(guess: &Guess) -> Item {
+    item([("pk", string(format!("GUESS#{}", guess.window))), ("sk", string("GUESS"))])
+}
+
+fn number(number: impl Into<i64>) -> AttributeValue {
+    AttributeValue::N(number.into().to_string())
+}
+
+impl DynamoSales {
+    /// An update that adds to both counts.
+    fn count(&self, guess: &Guess, add: i64) -> UpdateItemFluentBuilder {
+        let update = self.client().update_item().table_name(self.table()).set_key(Some(key(guess)));
+        update
+            .update_expression("ADD #total :add, #group :add SET #expires = :until")
+            .expression_attribute_names("#total", "total")
+            .expression_attribute_names("#group", format!("group_{}", guess.group))
+            .expression_attribute_names("#expires", "expires_at")
+            .expression_attribute_values(":add", number(add))
+            .expression_attribute_values(":until", number(guess.until.as_seconds()))
+    }
+}
+
+/// A repeated request whose first reply was lost may count twice, which is safe for a limit.
+#[async_trait]
+impl Guesses for DynamoSales {
+    async fn take(&self, guess: &Guess) -> Result<bool, StorageError> {
+        let update = || async {
+            let update = self.count(guess, i64::from(Guess::OPEN)).condition_expression(
+                "(attribute_not_exists(#total) OR #total < :most) AND (attribute_not_exists(#group) OR #group < :few)",
+            );
+            let update = update
+                .expression_attribute_values(":most", number(Guess::MOST))
+                .expression_attribute_values(":few", number(Guess::MOST_OF_GROUP));
+            match update.send().await {
+                Ok(_) => Ok(true),
+                Err(error) => match error.as_service_error() {
+                    Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                    _ => Err(Failure::from(error)),
+                },
+            }
+        };
+        self.connection().call(STEP, update).await
+    }
+
+    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError> {
+        let counted = if known { 0 } else { i64::from(Guess::UNKNOWN) };
+        let update = || async {
+            self.count(guess, counted - i64::from(Guess::OPEN)).send().await?;
+            Ok(())
+        };
+        self.connection().call(STEP, update).await
+    }
+}
