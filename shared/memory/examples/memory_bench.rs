@@ -1,7 +1,7 @@
-//! The figures of the memory, beside weavatrix-memory in the same run. One JSON object a line. Release builds only.
+//! Measures the memory and weavatrix-memory in the same run. Prints one JSON object per line. Release builds only.
 //!
-//! `cargo run --release -p memory --example memory_bench`, or with `-- --trials N` to bound the trials (default 100,000
-//! histories and changes, 1,000,000 renderings and budgets).
+//! Run `cargo run --release -p memory --example memory_bench`; add `-- --trials N` to limit the trials (default:
+//! 100,000 histories and changes, 1,000,000 renderings and budgets).
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark's output and its own fixtures")]
 
 #[path = "../tests/support/mod.rs"]
@@ -33,7 +33,7 @@ fn report(line: &Value) {
     println!("{line}");
 }
 
-/// The best of several rounds, in microseconds per 1,000 events: what else the machine does only adds to it.
+/// The best of several rounds, in microseconds per 1,000 events: other load on the machine can only slow a round down.
 /// `prepare` is not timed.
 fn per_1000<T>(events: u64, mut prepare: impl FnMut() -> T, mut run: impl FnMut(T)) -> f64 {
     (0..ROUNDS)
@@ -87,7 +87,7 @@ fn times() {
     campaigns();
 }
 
-/// The peer's strict replay of as many events into its projection.
+/// The peer's strict replay of the same number of events into its projection.
 fn peer(count: u64) -> (f64, f64) {
     let mut draw = Draw::new(7);
     let (agent, session) = (AgentId::new("agent").unwrap(), SessionId::new("session").unwrap());
@@ -114,7 +114,7 @@ fn peer(count: u64) -> (f64, f64) {
     (borrowed, owned)
 }
 
-/// The cold boot of one campaign of 1,000 events out of a store that holds more and more of them.
+/// Measures the cold boot of one campaign of 1,000 events from a store that holds more and more campaigns.
 fn campaigns() {
     let records = facts(1000).log.records().to_vec();
     let mut first = None;

@@ -1,5 +1,5 @@
-//! Compactions (spec 002, section 4.3): summaries that anyone can make again from the facts. Never canon, deletable,
-//! and gone with what they summarise.
+//! Compactions (spec 002, section 4.3): summaries that can be recomputed from the facts. A summary is never canon, may
+//! be deleted at any time, and is purged when one of its facts is withdrawn.
 
 use crate::state::{Fact, State};
 
@@ -11,18 +11,18 @@ use lens::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A summary.
+/// A summary of facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Compaction {
     /// The hash of inputs and policy.
     pub compaction_id: Digest,
-    /// What it is for.
+    /// The purpose: a recap or a synopsis.
     pub purpose: &'static str,
     /// The facts it summarises.
     pub input_handles: Vec<Digest>,
-    /// One line a fact.
+    /// One line per fact.
     pub lines: Vec<String>,
-    /// The facts of which it says the whole: those without a lock.
+    /// The facts that the summary gives in full: those without a lock.
     pub allowmention_handles: Vec<Digest>,
 }
 
@@ -44,9 +44,9 @@ impl Compaction {
     }
 }
 
-/// Makes a compaction from the facts; `None` when one of them is no longer canon, or the policy is unknown.
+/// Makes a compaction from the facts. `None` when one of them is no longer canon, or the policy is unknown.
 ///
-/// A fact that can be locked is summarised by its gist even while it is unlocked: a summary outlives a scene.
+/// A lockable fact contributes its gist even while it is unlocked, because the summary outlives the scene.
 #[must_use]
 pub fn make(state: &State, recipe: &Recipe) -> Option<Compaction> {
     let purpose = purpose_of(recipe.policy_id.as_str())?;
@@ -83,14 +83,14 @@ fn first_sentence(text: &str) -> &str {
     text.char_indices().find_map(ends).map_or(text, |end| &text[..end])
 }
 
-/// Outputs that were made before. Deleting any or all of it changes nothing but time.
+/// A cache of compactions. Deleting any entry costs time and changes no result.
 #[derive(Debug, Default)]
 pub struct Cache {
     made: BTreeMap<Digest, Compaction>,
 }
 
 impl Cache {
-    /// A compaction of the state, from the cache or made now.
+    /// Returns a compaction of the state from the cache, or makes it.
     pub fn get(&mut self, state: &State, id: &Digest) -> Option<&Compaction> {
         let recipe = state.compactions().get(id)?;
         if !self.made.contains_key(id) {
@@ -99,18 +99,19 @@ impl Cache {
         self.made.get(id)
     }
 
-    /// Drops what the state no longer asks for: its facts were withdrawn, or it was deleted.
+    /// Drops the outputs that the state no longer requests: one of their facts is withdrawn, or the compaction is
+    /// deleted.
     pub fn purge(&mut self, state: &State) {
         self.made.retain(|id, _| state.compactions().contains_key(id));
     }
 
-    /// How many outputs it holds.
+    /// The number of cached outputs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.made.len()
     }
 
-    /// Whether it holds none.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.made.is_empty()

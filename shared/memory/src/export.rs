@@ -1,4 +1,4 @@
-//! A log as one document: what a customer gets of their memory, and what an import makes the same log of.
+//! Exports a log as one document for the customer; importing the document gives the same log.
 
 use crate::{
     event::{Event, EventError},
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The version of this format.
 const SCHEMA: &str = "memory-export/1";
 
-/// A log, opened.
+/// A log with its events in plain text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Export {
@@ -24,29 +24,29 @@ pub struct Export {
     events: Vec<Value>,
 }
 
-/// Why a document was not imported.
+/// The reason why a document is not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It is not canonical JSON, or not followed by its hash.
+    /// The document is not canonical JSON, or its hash does not follow it.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
-    /// It is not an export of this version.
+    /// The document is not an export of this version.
     #[error("not an export of schema {SCHEMA}: {0}")]
     Schema(String),
-    /// One of its events is unknown, or may not follow.
+    /// One of its events is unknown, or may not follow the events before it.
     #[error("event {number} of the export: {problem}")]
     Event {
-        /// Its number, from 1.
+        /// The event's number, from 1.
         number: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// The events fold to another state.
+    /// The events give another state than the document states.
     #[error("the events fold to {found}, and the export says {said}: it was changed")]
     State {
-        /// What the document says.
+        /// The state hash in the document.
         said: Digest,
-        /// What its events say.
+        /// The state hash that the events give.
         found: Digest,
     },
 }
@@ -66,7 +66,7 @@ impl From<(usize, AppendError)> for ImportError {
 /// The document of a log, as canonical bytes.
 ///
 /// # Errors
-/// [`CanonicalError`] when something in it is beyond the profile.
+/// [`CanonicalError`] when an event holds a value that the profile refuses.
 pub fn export(log: &EventLog, seal: &dyn Seal) -> Result<Vec<u8>, CanonicalError> {
     let events = log.events(seal);
     let document = Export {
@@ -84,7 +84,8 @@ pub fn hash(bytes: &[u8]) -> Digest {
     Digest::of(Domain::Export, bytes)
 }
 
-/// Makes a log of a document: every event is checked and appended again, and the state must be the one it says.
+/// Makes a log from a document: checks and appends every event again, and compares the resulting state hash with the
+/// document's.
 ///
 /// # Errors
 /// [`ImportError`]

@@ -1,21 +1,21 @@
-//! Names that artifacts and people are referred to by.
+//! The names of artifacts and people.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::{borrow::Borrow, fmt};
 
-/// A name of 1 to 200 visible ASCII characters, quotation marks and backslashes apart: a campaign, a scene, an
-/// actor, a detail, a rule reference, a policy.
+/// A name of 1 to 200 visible ASCII characters without quotation marks and backslashes: of a campaign, a scene, an
+/// actor, a detail, a rule reference or a policy.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Handle(String);
 
-/// Why a text is not a handle.
+/// The reason why a text is not a handle.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a handle has 1 to 200 visible ASCII characters, no quotation mark and no backslash")]
 pub struct InvalidHandle;
 
 impl Handle {
-    /// The longest handle, in bytes.
+    /// The greatest length of a handle, in bytes.
     pub const LONGEST: usize = 200;
 
     /// Parses a handle.

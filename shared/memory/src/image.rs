@@ -1,5 +1,6 @@
 //! The path of a picture (spec 002, section 9.2): request_spec → engine → quality director → asset store → pool →
-//! binding → weighted delivery. Its events select no fact and unlock nothing; no previews, no choice, no progress.
+//! binding → weighted delivery. Its events select no fact and unlock nothing. Pictures have no previews, no choice of
+//! versions and no progress display.
 
 use crate::{
     event::{AssetPooled, ImageRequested, Payload, PoolBound},
@@ -13,20 +14,20 @@ use lens::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What an engine is asked for. Canonical bytes; their hash names the request.
+/// A request to an image engine, as canonical bytes. Their hash is the id of the request.
 #[derive(Clone, Debug, Serialize)]
 pub struct RequestSpec {
     /// The engine and its version.
     pub engine: Handle,
-    /// The workflow's hash, as pinned.
+    /// The pinned hash of the workflow.
     pub workflow_hash: Option<Digest>,
-    /// Pixels.
+    /// In pixels.
     pub width: u32,
-    /// Pixels.
+    /// In pixels.
     pub height: u32,
     /// The brief's hash.
     pub pvib_hash: Digest,
-    /// What is to be seen.
+    /// The content of the picture.
     pub lines: Vec<String>,
 }
 
@@ -42,15 +43,15 @@ impl RequestSpec {
     }
 }
 
-/// Makes a picture's bytes of a request's canonical bytes.
+/// Makes a picture's bytes from a request's canonical bytes.
 pub trait Engine {
-    /// The bytes; `None` when it made none.
+    /// The bytes; `None` when the engine makes no picture.
     fn render(&self, request_spec: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// Keeps pictures' bytes by their hash.
+/// Stores pictures by the hash of their bytes.
 pub trait AssetStore {
-    /// Keeps bytes. The same bytes twice are kept once.
+    /// Stores bytes. The same bytes are stored once.
     fn keep(&mut self, bytes_hash: Digest, bytes: Vec<u8>);
 }
 
@@ -60,16 +61,16 @@ impl AssetStore for BTreeMap<Digest, Vec<u8>> {
     }
 }
 
-/// Passes or fails a picture. Its score decides about the picture and about nothing else.
+/// Passes or fails a picture. The score decides only about the picture.
 #[derive(Clone, Copy, Debug)]
 pub struct QualityDirector {
-    /// The least score that passes, 0 to 100.
+    /// The lowest score that passes, 0 to 100.
     pub threshold: u8,
 }
 
 impl QualityDirector {
-    /// The score of a picture, 0 to 100: how many of its bytes' values occur, in per cent of all there are. An empty
-    /// or uniform picture scores near 0.
+    /// The score of a picture, 0 to 100: the number of distinct byte values that occur, in per cent of 256. An empty or
+    /// uniform picture scores near 0.
     #[must_use]
     pub fn score(self, bytes: &[u8]) -> u8 {
         let mut seen = [false; 256];
@@ -83,16 +84,16 @@ impl QualityDirector {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Produced {
-    /// The picture passed; these events put it into the pool and bind the pool.
+    /// The picture passed; these events add it to the pool and bind the pool.
     Pooled(Vec<Payload>),
-    /// It was requested, and no picture passed: only the request is recorded, and nothing is delivered.
+    /// No picture passed: the events record only the request, and nothing is delivered.
     Failed(Vec<Payload>),
 }
 
-/// Where a picture goes.
+/// The pool and surface of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
     /// The pool.
@@ -103,7 +104,7 @@ pub struct Destination<'a> {
     pub weight: u32,
 }
 
-/// Makes one picture: engine, quality director, asset store; and says which events record it.
+/// Makes one picture with the engine, the quality director and the asset store. Returns the events that record it.
 ///
 /// # Errors
 /// [`CanonicalError`]
@@ -133,8 +134,8 @@ pub fn produce(
     Ok(Produced::Pooled(events))
 }
 
-/// The picture that a surface shows at its n-th delivery: drawn by weight from the pool that is bound to it, the same
-/// one whenever the same is asked.
+/// The picture that a surface shows at its n-th delivery. Drawn by weight from the pool bound to the surface; the same
+/// arguments always give the same picture.
 #[must_use]
 pub fn deliver<'a>(state: &'a State, surface: &Handle, delivery: u64) -> Option<&'a PooledAsset> {
     let pool = state.images().pool_of(state.images().bound_to(surface.as_str())?.as_str());

@@ -1,8 +1,8 @@
-//! The memory: an append-only event log, the state that it folds to, and working sets built from that state byte for
+//! The memory: an append-only event log, the state computed from it, and working sets built from that state byte for
 //! byte (spec 002, "Oracle subsystem contract").
 //!
-//! Pure: no clock, no randomness, no store. Stores are behind ports in `domain::ports`; what a model may see is in
-//! `lens`, which has nothing that writes.
+//! Pure: no clock, no randomness, no store. Stores are behind ports in `domain::ports`. `lens` holds the types that
+//! models see; nothing in it writes.
 
 pub mod compaction;
 pub mod event;
@@ -31,5 +31,5 @@ pub use state::{
     PooledAsset, Refusal, Revision, RoleplayState, State, StoryState, Unlock, UnlockSource, UnlockState,
 };
 
-/// The JSON schema of the events, with an example of each: what `oracle memory schema` prints.
+/// The JSON schema of the events, with an example of each. `oracle memory schema` prints it.
 pub const EVENTS_SCHEMA: &str = include_str!("../data/events.schema.json");

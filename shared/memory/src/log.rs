@@ -1,7 +1,7 @@
-//! The event log of one campaign: append-only, each record chained to the one before it.
+//! The event log of one campaign: append-only, each record chained to the previous one.
 //!
-//! What is chained is what is stored: where records are sealed under the subject's key, the chain is over the sealed
-//! bytes, so that it still verifies after the key is destroyed.
+//! The chain covers the stored bytes. If records are sealed under the subject's key, it covers the sealed bytes, so
+//! that it still verifies after the key is destroyed.
 
 use crate::{
     event::{Event, EventError, Payload},
@@ -12,25 +12,25 @@ pub use domain::ports::Seal;
 use lens::{Digest, Domain, canonical::CanonicalError};
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// One record, as it is stored.
+/// One stored record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its number in the log, from 1.
     pub seq: u64,
-    /// The hash of the record before it; of the campaign's id for the first.
+    /// The hash of the previous record; for the first record, of the campaign's id.
     pub prev: Digest,
-    /// The hash of this one.
+    /// The hash of this record.
     pub hash: Digest,
-    /// The event: plain after a `P`, sealed after an `S`.
+    /// The event: in plain bytes after a `P`, sealed after an `S`.
     pub body: Vec<u8>,
 }
 
-/// The event follows in plain canonical bytes.
+/// Marks a body whose event is in plain canonical bytes.
 pub const PLAIN: u8 = b'P';
-/// The event follows sealed.
+/// Marks a body whose event is sealed.
 pub const SEALED: u8 = b'S';
 
-/// Keeps events in plain bytes: for tools, and for logs without a person's words.
+/// Stores events in plain bytes: for tools, and for logs without a person's words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unsealed;
 
@@ -44,60 +44,60 @@ impl Seal for Unsealed {
     }
 }
 
-/// Why an event was not appended.
+/// The reason why an event is not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// It may not follow.
+    /// The event may not follow.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It is of another campaign.
+    /// The event belongs to another campaign.
     #[error("the event is of campaign {0}, not of this log's")]
     OtherCampaign(Handle),
-    /// Another event has its key.
+    /// Another event has the same key.
     #[error("the key {0} was used for another event")]
     KeyReused(Handle),
-    /// An erasure was asked for with another event.
+    /// The caller requested an erasure with another event.
     #[error("an erasure is recorded by EV-ORC-012 and by no other event")]
     NotAnErasure,
-    /// It holds what the profile refuses.
+    /// The event holds a value that the profile refuses.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
 }
 
-/// Why a log could not be read back.
+/// The reason why a log cannot be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// A record is missing, doubled, moved or changed.
+    /// A record is missing, duplicated, moved or changed.
     #[error("record {seq} of the log was tampered with: {problem}")]
     Tampered {
         /// The first record that is wrong.
         seq: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// A record is intact and cannot be opened.
+    /// A record is intact but cannot be decrypted.
     #[error("record {0} cannot be opened: the subject's key is gone, and the log does not end with an erasure")]
     KeyGone(u64),
-    /// A record is intact and not an event of this build.
+    /// A record is intact but is not an event that this build knows.
     #[error("record {seq} is not an event")]
     Event {
         /// The record.
         seq: u64,
-        /// Why.
+        /// The cause.
         source: EventError,
     },
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// It is the log's last record.
+    /// The event is now the log's last record, with this number.
     Written(u64),
-    /// The same event was there already.
+    /// The log already has the event, as the record with this number.
     AlreadyThere(u64),
 }
 
-/// A log with the state that it folds to.
+/// A log with the state computed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLog {
     campaign_id: Handle,
@@ -125,7 +125,7 @@ impl EventLog {
         &self.records
     }
 
-    /// What the events say.
+    /// The state computed from the events.
     #[must_use]
     pub const fn state(&self) -> &State {
         &self.state
@@ -137,17 +137,17 @@ impl EventLog {
         self.records.last().map_or_else(|| origin(&self.campaign_id), |record| record.hash)
     }
 
-    /// The events, oldest first; without those that cannot be opened, which are all but the last after an erasure.
+    /// The events, oldest first, without those that cannot be decrypted: after an erasure, all but the last.
     #[must_use]
     pub fn events(&self, seal: &dyn Seal) -> Vec<Event> {
         let event = |record: &Record| Event::parse_canonical(&open(record, seal)?).ok();
         self.records.iter().filter_map(event).collect()
     }
 
-    /// Appends an event if it may follow. The same event with the same key is appended once.
+    /// Appends an event if it may follow. A retry with the same key and event appends nothing.
     ///
     /// # Errors
-    /// [`AppendError`]; nothing is appended then.
+    /// [`AppendError`]; the log is unchanged then.
     pub fn append(&mut self, mut event: Event, seal: &dyn Seal) -> Result<Appended, AppendError> {
         if event.campaign_id != self.campaign_id {
             return Err(AppendError::OtherCampaign(event.campaign_id));
@@ -170,7 +170,7 @@ impl EventLog {
         self.state.check(&event.payload)?;
         let seq = self.records.len() as u64 + 1;
         let prev = self.head();
-        // The erasure must be readable without the key that it destroys, and holds nothing of a person's.
+        // The erasure must be readable without the key that it destroys. It holds no personal data.
         let body = match event.payload {
             Payload::SubjectErased(_) => [&[PLAIN], &plain[..]].concat(),
             _ => [&[SEALED], &seal.seal(seq, &plain)[..]].concat(),
@@ -180,9 +180,9 @@ impl EventLog {
         Ok(Appended::Written(seq))
     }
 
-    /// Reads a log back from its records: checks the chain, opens every record, folds the events.
+    /// Restores a log from its records: checks the chain, opens every record, applies the events.
     ///
-    /// Of a log that ends with an erasure only the chain is checked: its events are gone with the key.
+    /// If the log ends with an erasure, only the chain is checked: its events cannot be decrypted without the key.
     ///
     /// # Errors
     /// [`BootError`]
@@ -216,10 +216,10 @@ impl EventLog {
     }
 }
 
-/// Checks the chain of a log, without opening any record.
+/// Checks the chain of a log without opening any record.
 ///
-/// A log that was cut short at its end is a valid log: what holds its head against that is the store, which keeps
-/// the head apart, and a comparison with an earlier head.
+/// A log without its last records still verifies. The store detects the cut, because it keeps the head separately; so
+/// does a comparison with an earlier head.
 ///
 /// # Errors
 /// [`BootError::Tampered`]
@@ -242,12 +242,26 @@ pub fn verify(campaign_id: &Handle, records: &[Record]) -> Result<(), BootError>
     Ok(())
 }
 
-/// The erasure with which a log ends.
+/// The erasure at the end of a log, if it has one.
 #[must_use]
 pub fn erasure_of(records: &[Record]) -> Option<Event> {
     let plain = records.last()?.body.strip_prefix(&[PLAIN])?;
     let event = Event::parse_canonical(plain).ok()?;
     matches!(event.payload, Payload::SubjectErased(_)).then_some(event)
+}
+
+/// The record of an erasure that follows these records. It is plain, so that it needs no key and can be read without one.
+///
+/// # Errors
+/// [`AppendError::NotAnErasure`]; [`AppendError::Canonical`]
+pub fn erasure_record(records: &[Record], event: &Event) -> Result<Record, AppendError> {
+    if !matches!(event.payload, Payload::SubjectErased(_)) {
+        return Err(AppendError::NotAnErasure);
+    }
+    let seq = records.len() as u64 + 1;
+    let prev = records.last().map_or_else(|| origin(&event.campaign_id), |record| record.hash);
+    let body = [&[PLAIN], &event.to_bytes()?[..]].concat();
+    Ok(Record { seq, prev, hash: link(&prev, seq, &body), body })
 }
 
 fn origin(campaign_id: &Handle) -> Digest {

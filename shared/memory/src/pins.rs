@@ -1,10 +1,10 @@
-//! The pin ledger (spec 002, section 7): what a rebuild must find unchanged.
+//! The pin ledger (spec 002, section 7): the versions that a rebuild must find unchanged.
 
 use crate::handle::Handle;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What may be pinned, by kind. Values are names, versions or `sha256:` hashes.
+/// The kinds of pins. Values are names, versions or `sha256:` hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PinKind {
@@ -29,7 +29,7 @@ pub enum PinKind {
 }
 
 impl PinKind {
-    /// As written.
+    /// The kind as it is written in events.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,22 +51,22 @@ impl PinKind {
 #[serde(transparent)]
 pub struct Pins(pub BTreeMap<PinKind, BTreeMap<Handle, Handle>>);
 
-/// A pin that does not hold.
+/// A pin whose value differs from the running system's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PinMismatch {
     /// Its kind.
     pub kind: PinKind,
     /// Its name.
     pub name: Handle,
-    /// What the ledger has.
+    /// The value in the ledger.
     pub pinned: Option<Handle>,
-    /// What the system runs with.
+    /// The value in the running system.
     pub found: Option<Handle>,
 }
 
 impl Pins {
-    /// Every pin of the ledger that the system does not run with, and everything of a pinned kind that it runs with
-    /// and the ledger has not, in order. A kind that was never pinned is not compared.
+    /// All differences between the ledger and the running system, in order: pins that the system lacks or has with
+    /// another value, and values of a pinned kind that the ledger lacks. A kind without any pin is not compared.
     #[must_use]
     pub fn mismatches(&self, running: &Pins) -> Vec<PinMismatch> {
         let mut found = Vec::new();
@@ -84,7 +84,7 @@ impl Pins {
         found
     }
 
-    /// As a working set shows them.
+    /// The pins in the form of a working set.
     #[must_use]
     pub fn snapshot(&self) -> BTreeMap<String, BTreeMap<String, String>> {
         let named = |pins: &BTreeMap<Handle, Handle>| {

@@ -1,5 +1,5 @@
-//! The rules by which working sets are built, by id. A rule that changes gets another id, and a log that pinned the
-//! old one refuses to be rebuilt under the new one (G6).
+//! The policies that build working sets, by id. A changed policy gets a new id, and a log that pinned the old id
+//! refuses to be rebuilt under the new one (G6).
 
 use crate::{
     handle::Handle,
@@ -8,16 +8,16 @@ use crate::{
 use lens::{Directives, PolicyIds};
 use std::collections::BTreeMap;
 
-/// A fact is shown in the modes that its visibility_mask lists, and in no other.
+/// A fact is visible only in the modes that its visibility_mask lists.
 pub const MASK: &str = "mask-by-mode/1";
-/// Facts named in the query, pointers, facts that share words with the query, other facts, compactions; within each,
-/// more shared words first, then the newer, then by id.
+/// The groups come in this order: facts named in the query, pointers, facts that share words with the query, other
+/// facts, compactions. Within a group, more shared words come first, then newer items, then the order of ids.
 pub const ORDER: &str = "named-shared-newest-id/1";
-/// The longest beginning of the order that fits.
+/// Keeps the longest prefix of the order that fits.
 pub const TRUNCATION: &str = "longest-prefix/1";
-/// The bytes of the whole working set, its fixed part included.
+/// Counts the bytes of the whole working set, including its fixed part.
 pub const BUDGET: &str = "whole-bytes/1";
-/// One line a fact, gist where it can be locked.
+/// One line per fact; the gist if the fact can be locked.
 pub const COMPACTION: &str = "line-per-fact/1";
 
 /// The policies' names among the pins, with their ids.
@@ -29,7 +29,7 @@ const NAMED: [(&str, &str); 5] = [
     ("truncation_policy_id", TRUNCATION),
 ];
 
-/// As a working set names them.
+/// The policies' ids in the form of a working set.
 #[must_use]
 pub fn ids(with_compactions: bool) -> PolicyIds {
     PolicyIds {
@@ -41,7 +41,7 @@ pub fn ids(with_compactions: bool) -> PolicyIds {
     }
 }
 
-/// What this build runs with, before the system adds its models and templates.
+/// The pins of this build, before the system adds its models and templates.
 #[must_use]
 pub fn pins() -> Pins {
     let handle = |text: &str| Handle::parse(text).ok();
@@ -50,7 +50,7 @@ pub fn pins() -> Pins {
     Pins([(PinKind::PolicyIds, ids)].into())
 }
 
-/// What a renderer must keep to (sections 2, 3 and 9).
+/// The renderer's constraints (sections 2, 3 and 9).
 #[must_use]
 pub fn directives() -> Directives {
     let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();

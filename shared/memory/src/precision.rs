@@ -1,5 +1,5 @@
-//! Precision tokens (spec 002, section 5; HL-005, RR-002, PC-006): exact details that are locked by default, and of
-//! which only the gist may be said.
+//! Precision tokens (spec 002, section 5; HL-005, RR-002, PC-006): exact details that are locked by default. Until they
+//! are unlocked, only the gist may be shown.
 
 use crate::{
     event::FactCommitted,
@@ -10,7 +10,7 @@ use filter::Watchlist;
 use lens::canonical::Value;
 use std::collections::BTreeSet;
 
-/// Words for digits, by which a code can be spelled out.
+/// The words for digits, which can spell out a code.
 const DIGIT_WORDS: [(&str, char); 20] = [
     ("zero", '0'),
     ("one", '1'),
@@ -34,7 +34,7 @@ const DIGIT_WORDS: [(&str, char); 20] = [
     ("oh", '0'),
 ];
 
-/// The strings of a fact that are locked with it: those that its author names, or every string and integer of the
+/// The strings that are locked with a fact: those that its author names, or else every string and integer of the
 /// payload.
 #[must_use]
 pub fn tokens(fact: &FactCommitted) -> BTreeSet<String> {
@@ -60,7 +60,7 @@ fn leaves(value: &Value, each: &mut impl FnMut(&str)) {
     }
 }
 
-/// Refuses a locked fact whose visible part holds one of its own tokens, as written or disguised.
+/// Refuses a locked fact whose visible part contains one of its own tokens, as written or disguised.
 pub(crate) fn check_commit(fact: &FactCommitted) -> Result<(), Refusal> {
     if fact.precision_tokens.iter().any(|token| !Watchlist::is_watchable(token)) {
         return Err(Refusal::Fact("a precision token has neither a letter nor a digit"));
@@ -83,22 +83,22 @@ pub(crate) fn check_commit(fact: &FactCommitted) -> Result<(), Refusal> {
     }
 }
 
-/// The tokens that are locked, ready to be looked for.
+/// The locked tokens, indexed for the search.
 #[derive(Debug, Default)]
 pub struct Locked {
     watchlist: Watchlist,
 }
 
 impl Locked {
-    /// These tokens.
+    /// Makes the search index of these tokens.
     #[must_use]
     pub fn new(tokens: impl IntoIterator<Item = String>) -> Self {
         let tokens: Vec<String> = tokens.into_iter().collect();
         Self { watchlist: Watchlist::new(tokens.iter().map(String::as_str)) }
     }
 
-    /// What is locked in a scene: the tokens of every locked fact of the canon, seen or masked, without those that
-    /// an unlocked fact gives away already.
+    /// The locked tokens of a scene: those of every locked fact of the canon, visible or masked, without those that an
+    /// unlocked fact already shows.
     #[must_use]
     pub fn of(state: &State, scene: Option<&Handle>) -> Self {
         let (mut locked, mut unlocked) = (BTreeSet::new(), BTreeSet::new());
@@ -110,7 +110,7 @@ impl Locked {
         Self::new(locked)
     }
 
-    /// Whether a text holds a locked token, as written, disguised, or spelled out digit by digit.
+    /// Whether a text contains a locked token, as written, disguised, or spelled out digit by digit.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         if self.watchlist.is_empty() {
@@ -121,8 +121,8 @@ impl Locked {
     }
 }
 
-/// Whether a fact's exact payload may be shown in a scene: it was never locked, its detail is unlocked, or the rule
-/// that it comes from is open.
+/// Whether a fact's exact payload may be shown in a scene: the fact was never locked, its detail is unlocked, or the
+/// rule that it comes from is open.
 #[must_use]
 pub fn is_unlocked(state: &State, fact: &Fact, scene: Option<&Handle>) -> bool {
     if !fact.content.is_locked_by_default() {
@@ -136,7 +136,7 @@ pub fn is_unlocked(state: &State, fact: &Fact, scene: Option<&Handle>) -> bool {
         || rule.is_some_and(|rule| state.unlocks().rule(rule.as_str(), scene, since).is_some())
 }
 
-/// The text with words for digits as digits; `None` when it has none.
+/// The text with digits instead of words for digits; `None` when it has no such word.
 fn in_digits(text: &str) -> Option<String> {
     let mut found = false;
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! The routing of a request for an exact detail (spec 002, section 5, "Routing").
+//! Routes a request for an exact detail (spec 002, section 5, "Routing").
 
 use crate::{
     event::{Outcome, Payload, RecallAttempt, RecallRequest, RecallResult},
@@ -8,24 +8,24 @@ use crate::{
 };
 use lens::canonical::Value;
 
-/// What is put to a detail's handle to name its exact content.
+/// The suffix of a detail's handle that names its exact content.
 pub const EXACT: &str = "/exact";
 
-/// What is put to a detail's handle to name its gist.
+/// The suffix of a detail's handle that names its gist.
 pub const GIST: &str = "/gist";
 
-/// What happens to a request.
+/// The route of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Route<'a> {
-    /// The detail is unlocked: this is it. No roll, no event.
+    /// The detail is unlocked, and this is its content. No roll and no event.
     Exact(&'a Value),
-    /// It is locked: append this event (EV-001), have the Box roll, and append what [`after_roll`] says.
+    /// The detail is locked: append this event (EV-001), have the Box roll, and append the events of [`after_roll`].
     Roll(RecallRequest),
-    /// There is no such detail, or it may not be seen in this mode.
+    /// The detail does not exist, or is not visible in this mode.
     Unknown,
 }
 
-/// Decides what happens to a request for an exact detail.
+/// Decides the route of a request for an exact detail.
 #[must_use]
 pub fn route<'a>(state: &'a State, detail: &Handle, requester: &Handle, scene: &Handle) -> Route<'a> {
     let Some((_, fact)) = state.facts().by_detail(detail.as_str()) else { return Route::Unknown };
@@ -42,23 +42,23 @@ pub fn route<'a>(state: &'a State, detail: &Handle, requester: &Handle, scene: &
     })
 }
 
-/// A roll as the Box validated it. The Oracle does not roll and does not decide.
+/// A roll that the Box validated. The Oracle neither rolls nor decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roll {
-    /// Who rolled.
+    /// The roller.
     pub roller_id: Handle,
     /// The skill.
     pub skill_id: Handle,
-    /// What the roll had to reach.
+    /// The difficulty class: the least roll that succeeds.
     pub dc: i64,
-    /// What it reached.
+    /// The number rolled.
     pub roll: i64,
 }
 
 /// The events that follow a roll: EV-002 and EV-003. A success names the exact content, a failure the gist.
 ///
 /// # Errors
-/// [`InvalidHandle`] when the detail's handle leaves no room for the ending.
+/// [`InvalidHandle`] when the detail's handle with the suffix is too long.
 pub fn after_roll(detail: &Handle, roll: Roll) -> Result<[Payload; 2], InvalidHandle> {
     let outcome = if roll.roll >= roll.dc { Outcome::Success } else { Outcome::Fail };
     let ending = if outcome == Outcome::Success { EXACT } else { GIST };
@@ -71,16 +71,16 @@ pub fn after_roll(detail: &Handle, roll: Roll) -> Result<[Payload; 2], InvalidHa
     ])
 }
 
-/// What a player learns of a detail.
+/// The content that a player gets.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// The exact content.
     Exact(&'a Value),
-    /// The gist, if there is one: fuzzy or partial, never exact.
+    /// The gist, if the fact has one: fuzzy or partial, never exact.
     Gist(Option<&'a str>),
 }
 
-/// What a player learns of a detail in a scene, after the events of the routing were appended.
+/// The content that a player gets in a scene, after the events of the routing are appended.
 #[must_use]
 pub fn answer<'a>(state: &'a State, detail: &Handle, scene: &Handle) -> Option<Answer<'a>> {
     let (_, fact) = state.facts().by_detail(detail.as_str())?;

@@ -1,17 +1,17 @@
-//! What a compaction is made of (spec 002, section 4.3).
+//! The inputs and policy of a compaction (spec 002, section 4.3).
 
 use crate::handle::Handle;
 use lens::{Digest, Domain, canonical::Value};
 use serde::Serialize;
 
-/// What a compaction is made of. The log has this, never the output.
+/// The inputs and policy of a compaction. The log records these, never the output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recipe {
-    /// How it is made and what for: `recap/1` or `synopsis/1`.
+    /// The policy, which gives method and purpose: `recap/1` or `synopsis/1`.
     pub policy_id: Handle,
-    /// The facts, in the order in which they are summarised.
+    /// The facts, in the order of the summary.
     pub input_handles: Vec<Digest>,
-    /// The event that asked for it; 0 before there is one.
+    /// The event that requested it; 0 before that event exists.
     pub event: u64,
 }
 
@@ -32,7 +32,7 @@ impl Recipe {
     }
 }
 
-/// What a compaction policy is for; `None` for an unknown one.
+/// The purpose of a compaction policy; `None` for an unknown one.
 #[must_use]
 pub fn purpose_of(policy_id: &str) -> Option<&'static str> {
     match policy_id {

@@ -1,4 +1,4 @@
-//! `oracle memory replay`: events in, state hash and working set out.
+//! `oracle memory replay`: computes a state hash and a working set from events.
 
 use crate::{
     event::{Event, EventError},
@@ -16,48 +16,48 @@ use lens::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Why a line was refused.
+/// The reason why a line is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It is not an event.
+    /// The line is not an event.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// It may not follow the lines before it.
+    /// The event may not follow the lines before it.
     #[error(transparent)]
     Append(#[from] AppendError),
 }
 
-/// Why there is no result.
+/// The reason why a replay has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// There is more than one campaign, and none was chosen.
+    /// The events belong to more than one campaign, and the caller chose none.
     #[error("the events are of {0} campaigns; choose one")]
     Campaigns(usize),
     /// The working set cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The state is beyond the profile.
+    /// The state holds a value that the profile refuses.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
 }
 
-/// What is wanted of a replay.
+/// The arguments of a replay.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The campaign; may be left out when the events are of one.
+    /// The campaign. Optional when all events belong to one.
     pub campaign: Option<Handle>,
-    /// The scene; without one, that which is open.
+    /// The scene; by default the open one.
     pub scene: Option<Handle>,
-    /// What is asked.
+    /// The query.
     pub query: String,
-    /// How large the working set may be.
+    /// The greatest size of the working set.
     pub budget: Budget,
 }
 
 /// The result of a replay.
 #[derive(Debug, Serialize)]
 pub struct Replayed {
-    /// How many events of the campaign were folded.
+    /// The number of the campaign's events.
     pub events: u64,
     /// The hash of the state.
     pub state_hash: Digest,
@@ -65,18 +65,18 @@ pub struct Replayed {
     pub working_set_hash: Digest,
     /// The working set.
     pub working_set: Value,
-    /// What was left out of it, and why.
+    /// The items left out of the working set, with reasons.
     pub receipts: Vec<Receipt>,
 }
 
-/// Reads events line by line into a log per campaign.
+/// Reads events line by line into one log per campaign.
 #[derive(Debug, Default)]
 pub struct Replay {
     logs: BTreeMap<Handle, EventLog>,
 }
 
 impl Replay {
-    /// Takes one line.
+    /// Appends the event of one line.
     ///
     /// # Errors
     /// [`LineError`]
@@ -85,7 +85,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Takes one event.
+    /// Appends one event.
     ///
     /// # Errors
     /// [`AppendError`]
@@ -113,8 +113,8 @@ impl Replay {
         }
     }
 
-    /// Builds the result. `running` are the pins that the system runs with; without them only the policies of this
-    /// build are held against the log's pins, because a replay runs no model.
+    /// Builds the result. `running` are the pins of the running system. Without them, only the policies of this build
+    /// are compared with the log's pins, because a replay runs no model.
     ///
     /// # Errors
     /// [`ReplayError`]

@@ -1,26 +1,26 @@
-//! Logs in a store: read and verified, appended to under contention, erased.
+//! Loads logs from a store and verifies them, appends under contention, and erases subjects.
 
 use crate::{
     event::{Event, Payload, SubjectErased},
     handle::Handle,
-    log::{AppendError, Appended, BootError, EventLog, Record, Seal},
+    log::{self, AppendError, Appended, BootError, EventLog, Record, Seal},
 };
 use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError, SubjectKeys};
 use lens::Digest;
 
-/// How often an append is decided again because others appended in between.
+/// The most attempts of an append when other writers append in between.
 const ATTEMPTS: u32 = 20;
 
-/// Why a stored log could not be used.
+/// The reason why a stored log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The store failed; whether it wrote is unknown. Doing it again with the same key is safe.
+    /// The store failed, possibly after the write. A retry with the same key is safe.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The log is not what was written.
+    /// The log differs from what was written.
     #[error(transparent)]
     Boot(#[from] BootError),
-    /// The log's records do not end with the head that the store keeps apart.
+    /// The log's records do not end at the head, which the store keeps separately.
     #[error("the log was cut short: it ends at record {found}, and its head is record {head}")]
     CutShort {
         /// The last record.
@@ -28,15 +28,15 @@ pub enum StoreError {
         /// The head's number.
         head: u64,
     },
-    /// The event may not follow.
+    /// The event is not appended.
     #[error(transparent)]
     Append(#[from] AppendError),
-    /// Others kept appending.
+    /// Other writers were faster in every attempt.
     #[error("others kept appending to the log; the event was not written")]
     Contention,
 }
 
-/// Reads a log: every record, the chain, and the head that the store keeps apart.
+/// Loads a log: checks every record, the chain, and the head, which the store keeps separately.
 ///
 /// # Errors
 /// [`StoreError`]
@@ -46,7 +46,13 @@ pub async fn load(
     campaign_id: &Handle,
     seal: &dyn Seal,
 ) -> Result<EventLog, StoreError> {
-    // The head first: records that are appended while the pages are read come after it.
+    let records = complete(logs, log_id).await?;
+    Ok(EventLog::boot(campaign_id.clone(), records, seal)?)
+}
+
+/// All records of a log, without opening them, compared with the head that the store keeps.
+async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>, StoreError> {
+    // Reads the head first, because other writers may append records while the pages are read.
     let head = logs.head(log_id).await?;
     let records = records(logs, log_id).await?;
     if let Some((head, hash)) = head {
@@ -56,10 +62,10 @@ pub async fn load(
             return Err(StoreError::CutShort { found, head });
         }
     }
-    Ok(EventLog::boot(campaign_id.clone(), records, seal)?)
+    Ok(records)
 }
 
-/// All records of a log, unopened.
+/// All records of a log, without opening them.
 ///
 /// # Errors
 /// [`StorageError`]
@@ -79,12 +85,17 @@ pub async fn records(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>,
     }
 }
 
-/// Appends an event to a loaded log and to its store. Where another writer was faster, the log is read again and the
-/// event is decided again: it may be refused then. With a key, a retry after a lost reply appends nothing.
+fn stored(record: &Record) -> MemoryRecord {
+    let (prev, hash) = (*record.prev.as_bytes(), *record.hash.as_bytes());
+    MemoryRecord { seq: record.seq, prev, hash, body: record.body.clone() }
+}
+
+/// Appends an event to a loaded log and to its store. If another writer was faster, reads the log again and checks the
+/// event again, which may refuse it. With a key, a retry after a lost reply appends nothing.
 ///
 /// # Errors
-/// [`StoreError`]; after [`StoreError::Storage`] the loaded log may have a record that the store has not, and must be
-/// read again.
+/// [`StoreError`]; after [`StoreError::Storage`] the loaded log may have a record that the store lacks, so the caller
+/// must load it again.
 pub async fn append(
     logs: &dyn MemoryLogs,
     log_id: &str,
@@ -96,12 +107,7 @@ pub async fn append(
         let appended = log.append(event.clone(), seal)?;
         let Appended::Written(_) = appended else { return Ok(appended) };
         let Some(record) = log.records().last() else { return Ok(appended) };
-        let record = MemoryRecord {
-            seq: record.seq,
-            prev: *record.prev.as_bytes(),
-            hash: *record.hash.as_bytes(),
-            body: record.body.clone(),
-        };
+        let record = stored(record);
         match logs.append(log_id, &record).await? {
             MemoryAppend::Written | MemoryAppend::AlreadyThere => return Ok(appended),
             MemoryAppend::Taken => *log = load(logs, log_id, log.campaign_id(), seal).await?,
@@ -110,9 +116,9 @@ pub async fn append(
     Err(StoreError::Contention)
 }
 
-/// Erases a subject: the erasure is the log's last event, then the key is destroyed, which shreds everything that was
-/// sealed under it: events, facts, and what anyone kept sealed of compactions and caches. Doing it again finishes what
-/// a crash left.
+/// Erases a subject: appends the erasure as the log's last event, then destroys the key. Without the key, everything
+/// sealed under it is unreadable: events, facts, and sealed copies of compactions and caches. A retry completes an
+/// erasure that a crash interrupted.
 ///
 /// # Errors
 /// [`StoreError`]
@@ -132,4 +138,32 @@ pub async fn erase(
         append(logs, log_id, log, event, seal).await?;
     }
     Ok(keys.destroy(subject.as_str()).await?)
+}
+
+/// Erases a subject as [`erase`] does, without the subject's key: no record is opened, so that the key service need not
+/// answer. Doing it again finishes what a crash left.
+///
+/// # Errors
+/// [`StoreError`]
+pub async fn shred(
+    logs: &dyn MemoryLogs,
+    keys: &dyn SubjectKeys,
+    log_id: &str,
+    event: &Event,
+) -> Result<(), StoreError> {
+    let Payload::SubjectErased(SubjectErased { subject, .. }) = &event.payload else {
+        return Err(AppendError::NotAnErasure.into());
+    };
+    for _ in 0..ATTEMPTS {
+        let records = complete(logs, log_id).await?;
+        log::verify(&event.campaign_id, &records)?;
+        if log::erasure_of(&records).is_none() {
+            let record = log::erasure_record(&records, event)?;
+            if logs.append(log_id, &stored(&record)).await? == MemoryAppend::Taken {
+                continue;
+            }
+        }
+        return Ok(keys.destroy(subject.as_str()).await?);
+    }
+    Err(StoreError::Contention)
 }

@@ -1,5 +1,5 @@
-//! The one truncator (spec 002, section 6 and GAP-007): a budget, a total order, never inside an item, and a receipt
-//! for every cut.
+//! The only truncator (spec 002, section 6 and GAP-007): it has a budget and a total order, never cuts inside an item,
+//! and writes a receipt for every cut.
 
 use lens::{
     Digest, Domain,
@@ -8,21 +8,21 @@ use lens::{
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// How large a working set may be.
+/// The greatest size of a working set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     bytes: u64,
 }
 
 impl Budget {
-    /// At most so many bytes.
+    /// A limit in bytes.
     #[must_use]
     pub const fn of_bytes(bytes: u64) -> Self {
         Self { bytes }
     }
 
-    /// Also at most so many of a model's tokens, for a model that makes at most `per_1000_bytes` tokens of 1,000
-    /// bytes. Without a measurement that is 1,000: no token is less than a byte.
+    /// Adds a limit in a model's tokens, for a model that makes at most `per_1000_bytes` tokens of 1,000 bytes. Without
+    /// a measurement use 1,000: every token has at least one byte.
     #[must_use]
     pub const fn and_tokens(self, tokens: u64, per_1000_bytes: u64) -> Self {
         let rate = if per_1000_bytes == 0 { 1 } else { per_1000_bytes };
@@ -30,21 +30,21 @@ impl Budget {
         Self { bytes: if bytes < self.bytes { bytes } else { self.bytes } }
     }
 
-    /// The limit in bytes, whichever of the two is narrower.
+    /// The stricter limit, in bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.bytes
     }
 }
 
-/// Where an item stands in the order. Compared field by field; the last is the id, so that no two are equal.
+/// An item's place in the order. Compared field by field; the id comes last, so that no two ranks are equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// The group: lower ones first.
+    /// The group: lower groups first.
     pub group: u8,
-    /// Words that it shares with the query: more first.
+    /// The number of words shared with the query: more first.
     pub shared: Reverse<u32>,
-    /// The event that brought it in: newer first.
+    /// The event that added the item: newer first.
     pub event: Reverse<u64>,
     /// The slice.
     pub slice: Slice,
@@ -64,49 +64,49 @@ pub enum Slice {
     CompactionsSlice,
 }
 
-/// Something that may be shown.
+/// An item that may be shown.
 #[derive(Clone, Debug)]
 pub struct Candidate<T> {
-    /// Where it stands.
+    /// Its place in the order.
     pub rank: Rank,
-    /// How many bytes it adds, separators and handles included.
+    /// The bytes that it adds, including separators and handles.
     pub bytes: u64,
-    /// What is shown.
+    /// The content.
     pub item: T,
 }
 
-/// Why an item is not in a working set.
+/// The reason why an item is not in a working set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CutReason {
-    /// It did not fit, or something before it did not.
+    /// The item, or one before it, did not fit.
     Budget,
-    /// It holds a locked precision token.
+    /// The item contains a locked precision token.
     Precision,
 }
 
-/// What was left out, and why. For operators: a receipt may name what a model must not know of.
+/// An item left out, with the reason. For operators only: a receipt may name content that a model must not see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Receipt {
-    /// The slice it would have been in.
+    /// The slice of the item.
     pub slice: Slice,
     /// Its id.
     pub id: String,
-    /// How many bytes it would have added.
+    /// The bytes that it would add.
     pub bytes: u64,
-    /// Why it was left out.
+    /// The reason.
     pub reason: CutReason,
 }
 
 impl<T> Candidate<T> {
-    /// The receipt for leaving it out.
+    /// The receipt for leaving the item out.
     #[must_use]
     pub fn receipt(&self, reason: CutReason) -> Receipt {
         Receipt { slice: self.rank.slice, id: self.rank.id.clone(), bytes: self.bytes, reason }
     }
 }
 
-/// Sorts the candidates and keeps the longest beginning whose bytes are at most `room`.
+/// Sorts the candidates and keeps the longest prefix whose bytes are at most `room`.
 #[must_use]
 pub fn truncate<T>(mut candidates: Vec<Candidate<T>>, room: u64) -> (Vec<Candidate<T>>, Vec<Receipt>) {
     candidates.sort_by(|a, b| a.rank.cmp(&b.rank));
@@ -126,7 +126,7 @@ pub fn truncate<T>(mut candidates: Vec<Candidate<T>>, room: u64) -> (Vec<Candida
 /// The hash of receipts.
 ///
 /// # Errors
-/// [`CanonicalError`] when a size is beyond the profile.
+/// [`CanonicalError`] when a size is outside the profile's range.
 pub fn receipts_hash(receipts: &[Receipt]) -> Result<Digest, CanonicalError> {
     Ok(Digest::of(Domain::Receipts, &canonical::encode(&receipts)?))
 }

@@ -16,65 +16,65 @@ use lens::{
 };
 use std::collections::BTreeSet;
 
-/// What a working set is wanted for.
+/// The arguments for building a working set.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The campaign.
     pub campaign_id: &'a Handle,
-    /// The scene; without one, that which is open.
+    /// The scene; by default the open one.
     pub scene_id: Option<&'a Handle>,
-    /// What is asked. It orders what is shown; it unlocks nothing and is not in the working set.
+    /// The query. It orders the items; it unlocks nothing and is not part of the working set.
     pub query: &'a str,
-    /// How large it may be.
+    /// The greatest size.
     pub budget: Budget,
 }
 
-/// A working set, and what was left out of it.
+/// A working set, and receipts for the items left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// What the model sees.
+    /// The model's input.
     pub set: WorkingSet,
-    /// What it does not see although its mode allows it, for operators.
+    /// The items that the mode allows but that were left out, for operators.
     pub receipts: Vec<Receipt>,
 }
 
-/// Why there is no working set.
+/// The reason why no working set is built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The subject was erased.
     #[error("the subject was erased: there is nothing to build from")]
     Erased,
-    /// The system does not run with what was pinned (ORC-PIN-ASSERT).
+    /// The running system differs from the pins (ORC-PIN-ASSERT).
     #[error("{} pin(s) do not hold without a recorded revision; the first is {} of {}",
         .0.len(), .0.first().map_or("?", |pin| pin.name.as_str()), .0.first().map_or("?", |pin| pin.kind.as_str()))]
     Pins(Vec<PinMismatch>),
-    /// Not even the fixed part fits.
+    /// The fixed part exceeds the budget.
     #[error("a budget of {budget} bytes is too small: without any item this working set has {needed} bytes")]
     Budget {
-        /// What was allowed.
+        /// The budget.
         budget: u64,
-        /// What the fixed part needs.
+        /// The size of the fixed part.
         needed: u64,
     },
-    /// A name that has to be shown holds a locked token.
+    /// A name that every working set shows contains a locked token.
     #[error("the {0} contains a locked precision token; rename it")]
     Leak(&'static str),
-    /// Something in the state is beyond the profile.
+    /// The state holds a value that the profile refuses.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
 }
 
-/// What may be shown, with the handles that it brings along.
+/// An item that may be shown, with its handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     shown: Shown,
-    /// What may then be mentioned precisely.
+    /// The handles that may be mentioned precisely when the item is shown.
     allowed: Vec<String>,
-    /// The detail that is shown as gist.
+    /// The locked detail, if only the gist is shown.
     locked: Option<String>,
-    /// What of it a person wrote, to be searched for locked tokens.
+    /// The words written by a person, which are searched for locked tokens.
     written: String,
-    /// The part of that which a reader reads on from one item to the next.
+    /// The part of those words that continues from one item to the next for a reader.
     body: String,
 }
 
@@ -85,7 +85,7 @@ enum Shown {
     Compaction(CompactionItem),
 }
 
-/// Builds a working set. `running` are the pins that the system runs with.
+/// Builds a working set. `running` are the pins of the running system.
 ///
 /// # Errors
 /// [`BuildError`]
@@ -120,7 +120,7 @@ pub fn build(state: &State, request: &Request<'_>, running: &Pins) -> Result<Bui
     Ok(Built { set: WorkingSet::seal(content)?, receipts })
 }
 
-/// A working set without items, as long as it can get before any is put in.
+/// A working set without items, at its greatest possible length.
 fn fixed_part(state: &State, request: &Request<'_>, scene: Option<&Handle>) -> WorkingSetContent {
     let text = |handle: &Handle| handle.to_string();
     WorkingSetContent {
@@ -135,12 +135,13 @@ fn fixed_part(state: &State, request: &Request<'_>, scene: Option<&Handle>) -> W
         locked_precision_handles: Vec::new(),
         slices: Slices::default(),
         directives: policy::directives(),
-        // The longest count there can be: the real one is put in at the end, and may only be shorter.
+        // The longest possible count. The real one replaces it at the end and is never longer.
         truncation: Truncation { cut: 9_999_999_999, receipts_hash: Digest::of(Domain::Receipts, b"[]") },
     }
 }
 
-/// Names that have to be shown must not hold a locked token. Hashes are nobody's words and are not searched.
+/// Refuses names with a locked token, because every working set shows them. Hashes hold no written words and are not
+/// searched.
 fn check_names(content: &WorkingSetContent, locked: &Locked) -> Result<(), BuildError> {
     let names = [
         ("world_id", content.world_id.as_deref()),
@@ -155,7 +156,7 @@ fn check_names(content: &WorkingSetContent, locked: &Locked) -> Result<(), Build
     }
 }
 
-/// Drops every item that would complete a locked token of which the items before it hold the beginning.
+/// Drops every item that completes a locked token whose beginning is in the items before it.
 fn without_split_tokens(
     kept: Vec<Candidate<Item>>,
     locked: &Locked,

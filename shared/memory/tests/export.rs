@@ -1,4 +1,4 @@
-//! Exports: what comes back is the same log, and what was changed does not come back.
+//! Tests of exports: an import gives the same log, and a changed document is refused.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;

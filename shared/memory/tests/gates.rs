@@ -1,4 +1,4 @@
-//! The gates of spec 002, section 10, by name. G7 is in `ban_scan.rs`, the compile-fail half of G5 in `lens`.
+//! Tests of the gates of spec 002, section 10, by name. G7 is in `ban_scan.rs`, the compile-fail half of G5 in `lens`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;
@@ -26,7 +26,7 @@ fn vault() -> Table {
     table
 }
 
-/// A history with every kind of content, for the goldens.
+/// A history with every kind of content, for the golden files.
 fn campaign() -> Table {
     let mut table = Table::new();
     table.add(WorldCommitted { world_id: handle("world-1"), pins: policy::pins() });
@@ -48,14 +48,14 @@ fn campaign() -> Table {
     table
 }
 
-/// Name, scene, query, budget and golden file of every working set that is pinned.
+/// The name, scene, query, budget and golden file of every pinned working set.
 const GOLDENS: [(&str, Option<&str>, &str, u64, &str); 3] = [
     ("open", None, "When does the ferry leave?", 20_000, include_str!("golden/open.txt")),
     ("earlier_scene", Some("scene-1"), "vault", 20_000, include_str!("golden/earlier_scene.txt")),
     ("narrow", None, "vault-code", 1_900, include_str!("golden/narrow.txt")),
 ];
 
-/// The state's hash, the working set's hash and the working set, one a line.
+/// The state's hash, the working set's hash and the working set, one per line.
 fn pinned(table: &Table, scene: Option<&str>, query: &str, budget: u64) -> String {
     let set = table.try_build(scene, query, budget).unwrap().set;
     assert!(set.bytes().len() as u64 <= budget);
@@ -89,7 +89,7 @@ fn write_goldens() {
 fn g2_orc_precision_leak() {
     let mut table = vault();
     assert!(!table.shown(None).contains(SECRET));
-    // Neither a name, nor a pointer, nor another fact, nor a compaction carries it, as written or disguised.
+    // No name, pointer, other fact or compaction contains the code, as written or disguised.
     let leaking = table.plain("diary", "I wrote it down: four four seven one, zx.");
     table.plain("second-half", "71-ZX stands beneath it");
     table.plain("first-half", "On the wall stands 44");
@@ -103,12 +103,12 @@ fn g2_orc_precision_leak() {
     assert!(!(shown.contains("stands 44") && shown.contains("71-ZX stands")), "{shown}");
     let withheld = built.receipts.iter().filter(|receipt| receipt.reason == CutReason::Precision).count();
     assert_eq!(withheld, 4, "{:?}", built.receipts);
-    // No brief for a picture, and so no picture, shows it.
+    // No image brief contains the code, so no picture shows it.
     for handle in ["vault-code", leaking.to_string().as_str()] {
         assert_eq!(Pvib::of(&built.set, &[handle]), Err(PvibError::NotAllowed(handle.to_owned())));
     }
     assert!(table.try_build(Some("scene-4471zx"), "", 9000).is_err_and(|error| matches!(error, BuildError::Leak(_))));
-    // Once it is recorded it may be said, exactly.
+    // After the notebook entry, the exact code may be mentioned.
     table.record("note-1", "vault-code");
     let built = table.build("vault");
     assert!(String::from_utf8_lossy(built.set.bytes()).contains(SECRET));
@@ -137,7 +137,7 @@ fn g2_a_fact_is_locked_unless_it_says_otherwise() {
     table.log.append(event, &Unsealed).unwrap();
     let shown = table.shown(None);
     assert!(!shown.contains("quarry") && shown.contains(r#""precision":"gist""#), "{shown}");
-    // What was unlocked before it was committed does not unlock it.
+    // An unlock that is older than the fact does not unlock it.
     let mut table = vault();
     table.record("note-1", "later");
     table.clue("later", "It is 9983-QK.", "It is a number.", &["9983-QK"]);
@@ -152,7 +152,7 @@ fn g3_orc_recall_rr002() {
     let Route::Roll(request) = recall::route(table.log.state(), &code, &player, &scene) else { panic!("not locked") };
     assert_eq!((request.detail_handle.as_str(), request.scene_id.as_str()), ("vault-code", "scene-1"));
 
-    // A failure is logged in full and gives the gist.
+    // A failed roll records all three events and gives the gist.
     table.recall("vault-code", "scene-1", 9);
     let ids: Vec<&str> =
         events_of(&table).iter().rev().take(3).rev().map(|event| event.payload.id().as_str()).collect();
@@ -163,7 +163,7 @@ fn g3_orc_recall_rr002() {
     );
     assert!(!table.shown(None).contains(SECRET));
 
-    // A success is exact for this scene and for no other, and ends with it.
+    // A successful roll gives the exact detail in this scene only, until the scene ends.
     table.recall("vault-code", "scene-1", 10);
     assert_eq!(recall::route(table.log.state(), &code, &player, &scene), Route::Exact(&exact));
     assert!(table.shown(None).contains(SECRET) && !table.shown(Some("scene-2")).contains(SECRET));
@@ -173,7 +173,7 @@ fn g3_orc_recall_rr002() {
     assert_eq!(history.len(), 1);
     assert_eq!(history[0].ended_by, Some(table.log.state().events()));
 
-    // The notebook unlocks for good.
+    // A notebook entry unlocks for the whole campaign.
     table.record("note-1", "vault-code").scene("scene-9");
     assert!(table.shown(Some("scene-9")).contains(SECRET));
     assert_eq!(recall::route(table.log.state(), &handle("nothing"), &player, &scene), Route::Unknown);
@@ -284,12 +284,12 @@ fn g4_orc_compaction_repro() {
     assert_eq!(bytes(&table), bytes(&Table { log: rebuilt }));
     assert_eq!(id, recipe.id());
 
-    // It holds the gist even while the detail is unlocked: it outlives the scene.
+    // A compaction holds the gist even while the detail is unlocked, because it outlives the scene.
     table.recall("vault-code", "scene-1", 20);
     assert!(!String::from_utf8(bytes(&table)).unwrap().contains(SECRET));
     assert_eq!(table.build("").set.content().slices.compactions_slice.len(), 1);
 
-    // Deleting every output changes nothing; withdrawing a fact purges what summarises it.
+    // Deleting every output changes nothing; withdrawing a fact purges its summaries.
     let mut cache = Cache::default();
     let made = cache.get(table.log.state(), &id).unwrap().clone();
     cache = Cache::default();
@@ -305,7 +305,7 @@ fn g4_orc_compaction_repro() {
 
 #[test]
 fn g5_orc_no_backflow() {
-    // What renderings, playback, nudges and pictures say selects nothing and unlocks nothing.
+    // Events of renderings, playback, nudges and pictures select nothing and unlock nothing.
     let table = campaign();
     let facts = |table: &Table| table.build("ferry").set.content().slices.facts_slice.clone();
     let allowed = |table: &Table| table.build("ferry").set.content().allowmention_handles.clone();
@@ -332,7 +332,7 @@ fn g5_orc_no_backflow() {
         .add(PoolBound { pool_id: handle("pool"), surface: handle("table") });
     assert_eq!((facts(&after), allowed(&after)), (before, allowed_before));
     assert_eq!(after.log.state().unlocks(), table.log.state().unlocks());
-    // Asking changes nothing either.
+    // A query does not change the state.
     let hash = after.log.state().hash().unwrap();
     after.build("vault-code vault-code/exact 4471-ZX");
     assert_eq!(after.log.state().hash().unwrap(), hash);

@@ -1,4 +1,4 @@
-//! The path of a picture, from the brief to the surface (spec 002, section 9.2).
+//! Tests of the path of a picture, from the brief to the surface (spec 002, section 9.2).
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;
@@ -60,7 +60,7 @@ fn a_picture_goes_from_its_request_to_its_surface() {
             table.add(event);
         }
     }
-    // Delivery is by weight, the same whenever the same is asked, and out of the asset store.
+    // Delivery draws by weight, gives the same picture for the same arguments, and needs only the asset store.
     let state = table.log.state();
     let mut drawn: BTreeMap<Digest, u32> = BTreeMap::new();
     for delivery in 0..1000 {
@@ -73,7 +73,7 @@ fn a_picture_goes_from_its_request_to_its_surface() {
     counts.sort_unstable();
     assert!((60..150).contains(&counts[0]), "{counts:?}");
     assert_eq!(image::deliver(state, &handle("elsewhere"), 1), None);
-    // No backflow: the working set is the same as before there was any picture.
+    // No backflow: pictures do not change the working set.
     assert_eq!(table.build("harbour").set, before);
 }
 

@@ -1,5 +1,5 @@
-//! The promises of the issue on random input. The suite runs a bounded number; the ignored tests run all of them, as
-//! `cargo xtask bench memory` does in a release build.
+//! Tests of the memory's properties on random input. The suite runs a limited number of trials; the ignored tests run
+//! all of them, as `cargo xtask bench memory` does in a release build.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! The printed schema against the types that read events: they agree on every field of every event.
+//! Tests that the printed schema and the types that parse events agree on every field of every event.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use memory::{EVENTS_SCHEMA, Event, EventId};

@@ -1,4 +1,4 @@
-//! Logs in a store: retries, contention, cuts, erasure.
+//! Tests of logs in a store: retries, contention, truncation, erasure.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;
@@ -18,7 +18,7 @@ use testkit::memory::MemoryStores;
 const LOG: &str = "k1-5d21";
 const SUBJECT: &str = "k1-subject";
 
-/// A seal for tests: a stream of hashes of key and place, and a tag.
+/// A seal for tests: a keystream from hashes of key and position, and a tag.
 struct TestSeal(Option<SubjectKey>);
 
 impl TestSeal {
@@ -118,7 +118,7 @@ fn two_writers_lose_nothing_and_decide_again() {
     }
     let stored = load(&stores, &seal).unwrap();
     assert_eq!((stored.records().len(), &stored), (20 + 30, &second));
-    // What the other did in between is decided with: the detail's handle is taken by now.
+    // The second check sees the other writer's event: the detail's handle is taken.
     let clue = |code: &str| event(None, locked("late", &format!("It is {code}."), "A code.", &[code]));
     append(&stores, &mut first, &seal, clue("7731-KQ")).unwrap();
     let error = append(&stores, &mut second, &seal, clue("1123-XJ")).unwrap_err();
@@ -134,7 +134,7 @@ fn a_log_that_was_cut_short_is_found_by_its_head() {
 
 #[test]
 fn erasure_shreds_the_log_and_its_chain_still_verifies() {
-    // Crashes: before the erasure is written, after it, before the key is destroyed, after it.
+    // Crashes before the erasure is written, after it, before the key is destroyed, and after that.
     for (write, after) in [(1, false), (1, true), (2, false), (2, true), (9, false)] {
         let (stores, seal, mut log) = filled();
         let erased = || {
@@ -156,10 +156,32 @@ fn erasure_shreds_the_log_and_its_chain_still_verifies() {
         assert!(erasure_of(&records).is_some());
         let shredded = load(&stores, &TestSeal(None)).unwrap();
         assert!(shredded.state().is_erased() && shredded.state().facts().is_empty());
-        // A key that is made later opens nothing.
+        // A key created later cannot open the records.
         let later = TestSeal(Some(now(stores.find_or_create(SUBJECT)).unwrap()));
         assert!(load(&stores, &later).unwrap().state().facts().is_empty());
     }
+}
+
+#[test]
+fn an_erasure_needs_no_key_and_ends_what_a_crash_left() {
+    for (write, after) in [(1, false), (1, true), (2, false), (2, true), (9, false)] {
+        let (stores, _, _) = filled();
+        let (subject, requested_by) = (handle(SUBJECT), handle(SUBJECT));
+        let erased = event(None, SubjectErased { subject, requested_by, reason: "asked".to_owned() });
+        stores.fail_write(write, after);
+        assert_eq!(now(store::shred(&stores, &stores, LOG, &erased)).is_err(), write < 9);
+        now(store::shred(&stores, &stores, LOG, &erased)).unwrap();
+        let records = now(store::records(&stores, LOG)).unwrap();
+        assert_eq!((records.len(), now(stores.find(SUBJECT)).unwrap()), (21, None), "{write} {after}");
+        verify(&handle("camp-1"), &records).unwrap();
+        assert!(load(&stores, &TestSeal(None)).unwrap().state().is_erased());
+    }
+    let (stores, ..) = filled();
+    stores.cut(LOG, 12);
+    let (subject, requested_by) = (handle(SUBJECT), handle(SUBJECT));
+    let erased = event(None, SubjectErased { subject, requested_by, reason: "asked".to_owned() });
+    let cut = now(store::shred(&stores, &stores, LOG, &erased));
+    assert!(matches!(cut, Err(StoreError::CutShort { found: 12, head: 20 })));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! canonical_json_profile 1: the one way in which persisted artifacts are written as bytes.
+//! canonical_json_profile 1: the only byte format of persisted artifacts.
 //!
-//! The profile is `shared/memory/canonical_json_profile.md`; its test vectors are beside it.
+//! `shared/memory/canonical_json_profile.md` defines the profile; its test vectors are in the same directory.
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -12,21 +12,21 @@ use std::fmt;
 /// The largest integer of the profile, 2^53 − 1; the smallest is its negative.
 pub const MAX_INTEGER: i64 = (1 << 53) - 1;
 
-/// Lists and objects may stand so deep in each other.
+/// The greatest nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 32;
 
 /// Why bytes are not canonical JSON.
 #[derive(Debug, thiserror::Error)]
 pub enum CanonicalError {
-    /// Not JSON, or JSON that the profile refuses; the text says where and why.
+    /// The bytes are not JSON, or the profile refuses them; the text says where and why.
     #[error("not JSON of canonical_json_profile 1: {0}")]
     Profile(String),
-    /// JSON of the profile in other bytes than the canonical ones.
+    /// The bytes are JSON of the profile, but not in canonical form.
     #[error("JSON of canonical_json_profile 1, but not its canonical bytes")]
     NotCanonical,
 }
 
-/// A JSON value of the profile: no floats, integers of 54 bits, ASCII keys, each key once.
+/// A JSON value of the profile: no floats, integers within ±(2^53 − 1), ASCII keys, no duplicate keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// `null`
@@ -35,40 +35,40 @@ pub enum Value {
     Bool(bool),
     /// An integer within ±[`MAX_INTEGER`].
     Integer(i64),
-    /// A string; its characters stand as they were given, without Unicode normalisation.
+    /// A string; its characters are kept as they are, without Unicode normalisation.
     Text(String),
-    /// A list; its order is its meaning.
+    /// A list; its order is significant.
     List(Vec<Value>),
     /// An object; keys are ASCII and sorted by their bytes.
     Object(BTreeMap<String, Value>),
 }
 
 impl Value {
-    /// The text, if it is one.
+    /// The text, if the value is a text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         if let Value::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The integer, if it is one.
+    /// The integer, if the value is an integer.
     #[must_use]
     pub fn as_integer(&self) -> Option<i64> {
         if let Value::Integer(number) = self { Some(*number) } else { None }
     }
 
-    /// The items, if it is a list; nothing otherwise.
+    /// The items of a list; empty for any other value.
     #[must_use]
     pub fn items(&self) -> &[Value] {
         if let Value::List(items) = self { items } else { &[] }
     }
 
-    /// The member of an object.
+    /// The member of an object with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         if let Value::Object(members) = self { members.get(key) } else { None }
     }
 
-    /// Calls `each` with every key, string and integer in it, in canonical order.
+    /// Calls `each` with every key, string and integer in the value, in canonical order.
     pub fn each_text(&self, each: &mut impl FnMut(&str)) {
         match self {
             Value::Null | Value::Bool(_) => {}
@@ -123,7 +123,7 @@ fn write_joined<T>(
     out.push(brackets[1]);
 }
 
-/// A string with the escapes of the profile, and no others.
+/// Writes a string with the escapes of the profile and no others.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
@@ -243,8 +243,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
 /// Parses JSON of the profile, in any spacing and order of keys.
 ///
 /// # Errors
-/// [`CanonicalError::Profile`] for what the profile refuses: floats, integers beyond ±(2^53 − 1), a key twice, keys
-/// that are not ASCII, bytes that are not UTF-8, nesting deeper than [`MAX_DEPTH`].
+/// [`CanonicalError::Profile`] for floats, integers beyond ±(2^53 − 1), duplicate keys, keys that are not ASCII, bytes
+/// that are not UTF-8, and nesting deeper than [`MAX_DEPTH`].
 pub fn parse(bytes: &[u8]) -> Result<Value, CanonicalError> {
     let text = std::str::from_utf8(bytes).map_err(|error| CanonicalError::Profile(error.to_string()))?;
     let value: Value = serde_json::from_str(text).map_err(|error| CanonicalError::Profile(error.to_string()))?;
@@ -254,7 +254,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, CanonicalError> {
     Ok(value)
 }
 
-/// Parses canonical bytes and refuses any other bytes of the same value.
+/// Parses canonical bytes. Refuses any other encoding of the same value.
 ///
 /// # Errors
 /// [`CanonicalError`]
@@ -266,13 +266,13 @@ pub fn parse_exact(bytes: &[u8]) -> Result<Value, CanonicalError> {
 /// The value that a type serialises to.
 ///
 /// # Errors
-/// [`CanonicalError::Profile`] when it holds what the profile refuses.
+/// [`CanonicalError::Profile`] when the value breaks a rule of the profile.
 pub fn value_of<T: Serialize>(subject: &T) -> Result<Value, CanonicalError> {
     let bytes = serde_json::to_vec(subject).map_err(|error| CanonicalError::Profile(error.to_string()))?;
     parse(&bytes)
 }
 
-/// The canonical bytes of a type.
+/// The canonical bytes that a type serialises to.
 ///
 /// # Errors
 /// As [`value_of`].

@@ -1,22 +1,22 @@
-//! Hashes of canonical bytes: `sha256:` and 64 hexadecimal digits, with a domain prefix per type, so that the bytes
-//! of one type never pass for those of another.
+//! Hashes of canonical bytes, written as `sha256:` and 64 hexadecimal digits. Each type has its own domain prefix, so
+//! that the bytes of one type never have the hash of another.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
-/// What is hashed. Its name is part of what is hashed.
+/// The type of the hashed bytes. Its name is part of the hash input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// A link of an event log.
     Link,
     /// A fact's content.
     Fact,
-    /// What a compaction is made of.
+    /// A compaction's inputs and policy.
     Compaction,
     /// A compaction's output.
     CompactionOutput,
-    /// The state that a log folds to.
+    /// The state after all events of a log.
     State,
     /// The content of a working set, without its id.
     WorkingSetId,
@@ -24,7 +24,7 @@ pub enum Domain {
     WorkingSet,
     /// The receipts of a truncation.
     Receipts,
-    /// A brief for a picture.
+    /// A player-visible image brief.
     Pvib,
     /// A request for a picture.
     RequestSpec,
@@ -39,7 +39,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// The prefix of what is hashed: this text and one zero byte stand before the bytes.
+    /// The prefix of the hash input: this text and one zero byte come before the bytes.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -61,18 +61,18 @@ impl Domain {
     }
 }
 
-/// A SHA-256 with the domain of what was hashed mixed in.
+/// A SHA-256 hash over a domain prefix and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Hashes the bytes of a type.
+    /// Hashes bytes under a domain.
     #[must_use]
     pub fn of(domain: Domain, bytes: &[u8]) -> Self {
         Self::of_parts(domain, &[bytes])
     }
 
-    /// Hashes the concatenation of the parts.
+    /// Hashes the concatenation of the parts under a domain.
     #[must_use]
     pub fn of_parts(domain: Domain, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
@@ -84,7 +84,7 @@ impl Digest {
         Self(hash.finalize().into())
     }
 
-    /// Parses `sha256:` and 64 small hexadecimal digits.
+    /// Parses `sha256:` and 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("sha256:").filter(|digits| digits.len() == 64)?.as_bytes();
@@ -100,7 +100,7 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// The hash with these bytes, as a store kept them.
+    /// The hash with these bytes, as read from a store.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)

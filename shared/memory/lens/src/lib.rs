@@ -1,8 +1,8 @@
-//! What a model, and whatever renders for it, may see of the memory: a [`WorkingSet`] and a [`Pvib`], read only.
+//! The read-only view of the memory for models and renderers: a [`WorkingSet`] and a [`Pvib`].
 //!
 //! Spec 002, section 1: "No backflow: Spark and Immersion cannot write Oracle or influence selection". Model-facing
-//! crates depend on this crate and not on `memory`. It has no event, no log, no store and no port; nothing in it
-//! writes. A working set can be read and wrapped:
+//! crates depend on this crate and not on `memory`. It has no event, log, store or port, and nothing in it writes. A
+//! working set can be read and wrapped:
 //!
 //! ```
 //! fn read(set: &lens::WorkingSet) -> String {
@@ -24,7 +24,7 @@
 //! }
 //! ```
 //!
-//! And there is nothing here to write with:
+//! This crate has no type that writes:
 //!
 //! ```compile_fail
 //! use lens::EventLog;

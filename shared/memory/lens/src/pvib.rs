@@ -1,4 +1,4 @@
-//! The player-visible image brief (spec 002, section 4.6): what a picture may show.
+//! The player-visible image brief (spec 002, section 4.6): the content that a picture may show.
 
 use crate::{
     Digest, Domain, WorkingSet,
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 /// The version of this format.
 const SCHEMA: &str = "pvib/1";
 
-/// So many lines are enough for a picture.
+/// The most lines of a brief.
 const MOST_LINES: usize = 16;
 
-/// A brief for a picture, made of what may be mentioned precisely and of nothing else.
+/// A brief for a picture. Contains only content that may be mentioned precisely.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pvib {
@@ -22,29 +22,29 @@ pub struct Pvib {
     lines: Vec<PvibLine>,
 }
 
-/// One thing to be seen in the picture.
+/// One thing that the picture shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PvibLine {
-    /// The handle that allows it.
+    /// The handle in `allowmention_handles` that allows it.
     pub handle: String,
-    /// What is to be seen, as the working set says it.
+    /// The text, exactly as in the working set.
     pub text: String,
 }
 
-/// Why there is no brief.
+/// The reason why no brief is made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PvibError {
     /// The working set does not allow this handle to be mentioned.
     #[error("{0} is not among the working set's allowmention_handles")]
     NotAllowed(String),
-    /// Nothing, or too much, was asked for.
+    /// The request has no line or too many.
     #[error("a brief has 1 to {MOST_LINES} lines, not {0}")]
     Lines(usize),
     /// The bytes are not a brief of this schema.
     #[error("not a brief of schema {SCHEMA}: {0}")]
     Schema(String),
-    /// A line is not what the working set says.
+    /// A line differs from the working set.
     #[error("the line of {0} is not in the working set")]
     Foreign(String),
     /// The brief was made from another working set.
@@ -56,8 +56,8 @@ impl Pvib {
     /// The brief for some of the working set's facts and pointers, in the order of the handles.
     ///
     /// # Errors
-    /// [`PvibError::NotAllowed`] for a handle that may not be mentioned precisely: a locked detail's gist is not for
-    /// pictures either. [`PvibError::Lines`] for none or more than 16.
+    /// [`PvibError::NotAllowed`] for a handle that may not be mentioned precisely: a picture may not show the gist of a
+    /// locked detail either. [`PvibError::Lines`] for none or more than 16.
     pub fn of(set: &WorkingSet, handles: &[&str]) -> Result<Self, PvibError> {
         if handles.is_empty() || handles.len() > MOST_LINES {
             return Err(PvibError::Lines(handles.len()));
@@ -75,7 +75,7 @@ impl Pvib {
         })
     }
 
-    /// Reads a brief's canonical bytes and holds them against the working set.
+    /// Parses a brief's canonical bytes and compares every line with the working set.
     ///
     /// # Errors
     /// [`PvibError`]
@@ -101,7 +101,7 @@ impl Pvib {
     /// The canonical bytes.
     ///
     /// # Errors
-    /// [`CanonicalError`] never, unless a working set held what the profile refuses.
+    /// [`CanonicalError`] only if the working set holds a value that the profile refuses.
     pub fn bytes(&self) -> Result<Vec<u8>, CanonicalError> {
         canonical::encode(self)
     }
@@ -114,14 +114,14 @@ impl Pvib {
         Ok(Digest::of(Domain::Pvib, &self.bytes()?))
     }
 
-    /// What is to be seen.
+    /// The lines of the brief.
     #[must_use]
     pub fn lines(&self) -> &[PvibLine] {
         &self.lines
     }
 }
 
-/// What the working set says of a handle that may be mentioned precisely.
+/// The working set's text for a handle that may be mentioned precisely.
 fn allowed_text(set: &WorkingSet, handle: &str) -> Option<String> {
     if !set.allows(handle) {
         return None;

@@ -1,4 +1,4 @@
-//! The profile against its vectors, and the round trips of working sets and briefs.
+//! Tests of the profile against its vectors, and of round trips of working sets and briefs.
 
 use crate::{
     Digest, Directives, Domain, FactItem, Mode, PolicyIds, Precision, Pvib, PvibError, Slices, Truncation, WorkingSet,

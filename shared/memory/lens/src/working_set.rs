@@ -1,4 +1,4 @@
-//! The working set (spec 002, section 4.5): what a model sees, as canonical bytes.
+//! The working set (spec 002, section 4.5): the model's input from the memory, as canonical bytes.
 
 use crate::{
     Digest, Domain,
@@ -7,69 +7,69 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the table does now (EV-030 ModeChanged).
+/// The current mode of the table (EV-030 ModeChanged).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Mode {
-    /// At play.
+    /// The table plays.
     #[default]
     Play,
-    /// Company, beside the play.
+    /// The table talks beside the play.
     Companion,
-    /// Looking things up.
+    /// The table looks something up.
     Reference,
-    /// In the notebook.
+    /// The table uses the notebook.
     Notebook,
 }
 
-/// The rules by which a working set was built. Another rule has another id.
+/// The policies that built a working set. A changed policy gets a new id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyIds {
-    /// In which mode which fact may be seen.
+    /// The policy that says which facts are visible in which mode.
     pub mask_matrix_id: String,
-    /// The order of what is selected.
+    /// The policy that orders the selected items.
     pub ordering_policy_id: String,
-    /// What is cut when not everything fits.
+    /// The policy that says which items are cut when not all fit.
     pub truncation_policy_id: String,
-    /// How size is measured.
+    /// The policy that measures size.
     pub budget_policy_id: String,
-    /// How compactions are made, when any is included.
+    /// The policy that makes compactions, if the working set includes any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_policy_id: Option<String>,
 }
 
-/// How much of a fact is shown.
+/// How much of a fact the working set shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// The fact has no locked detail: its payload.
+    /// The fact has no locked detail: the payload is shown.
     Plain,
-    /// The detail is unlocked: its payload.
+    /// The detail is unlocked: the payload is shown.
     Exact,
-    /// The detail is locked: its gist.
+    /// The detail is locked: only the gist is shown.
     Gist,
 }
 
-/// A fact as shown.
+/// A fact as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactItem {
     /// Its content address.
     pub fact_id: String,
-    /// What kind of fact it is, such as `CLUE`.
+    /// The kind of fact, such as `CLUE`.
     pub kind: String,
-    /// The author's key, by which facts of the same thing are recognised.
+    /// The author's key. Facts about the same thing have the same key.
     pub stable_key: String,
     /// How much of it is shown.
     pub precision: Precision,
-    /// The handle by which its detail is asked for, if it has one.
+    /// The handle that a recall request names, if the fact has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_handle: Option<String>,
-    /// What is shown of a plain or exact fact.
+    /// The payload of a plain or exact fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Value>,
-    /// What is shown of a locked one.
+    /// The gist of a locked fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gist: Option<String>,
 }
@@ -80,19 +80,19 @@ pub struct FactItem {
 pub struct StateItem {
     /// `thread`, `clock`, `region`, `cap`, `reading_spot` or `rule_ref`.
     pub kind: String,
-    /// What it points to.
+    /// The name of the thread, clock or other target.
     pub handle: String,
-    /// Where it stands.
+    /// The current value.
     pub value: Value,
 }
 
-/// A summary of facts that are visible themselves; never canon.
+/// A summary of facts that are themselves visible. A summary is never canon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionItem {
     /// The hash of its inputs and policy.
     pub compaction_id: String,
-    /// What it is for.
+    /// The purpose, such as a recap.
     pub purpose: String,
     /// The facts it summarises.
     pub input_handles: Vec<String>,
@@ -116,25 +116,25 @@ pub struct Slices {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directives {
-    /// Constraints on what kind of output may be made.
+    /// Constraints on the kinds of output.
     pub output_class: Vec<String>,
-    /// Constraints on which channel says what.
+    /// Constraints on the content of each channel.
     pub channel_separation: Vec<String>,
-    /// How "why" is answered.
+    /// The rule for answers to "why".
     pub why: String,
 }
 
-/// What the truncator did. The receipts themselves are for operators, not for models.
+/// The truncator's result. Only operators see the receipts themselves; models do not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Truncation {
-    /// How many items did not fit.
+    /// The number of items that did not fit.
     pub cut: u64,
     /// The hash of all receipts.
     pub receipts_hash: Digest,
 }
 
-/// Everything in a working set but its id.
+/// The content of a working set without its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkingSetContent {
@@ -144,30 +144,30 @@ pub struct WorkingSetContent {
     pub world_id: Option<String>,
     /// The campaign.
     pub campaign_id: String,
-    /// The scene, if there is one.
+    /// The scene, if one is open.
     pub scene_id: Option<String>,
-    /// What the table does now.
+    /// The current mode of the table.
     pub mode: Mode,
-    /// The rules it was built by.
+    /// The policies that built it.
     pub policy_ids: PolicyIds,
-    /// The pins, as the ledger has them.
+    /// The pins in the ledger.
     pub pins: BTreeMap<String, BTreeMap<String, String>>,
-    /// What may be mentioned precisely: facts, pointers and rule references (PC-006).
+    /// The handles that may be mentioned precisely: facts, pointers and rule references (PC-006).
     pub allowmention_handles: Vec<String>,
-    /// The details that are shown as gist because they are locked.
+    /// The locked details, of which only the gist is shown.
     pub locked_precision_handles: Vec<String>,
-    /// What was selected.
+    /// The selected items.
     pub slices: Slices,
-    /// What a renderer must keep to.
+    /// The renderer's constraints.
     pub directives: Directives,
-    /// What was cut.
+    /// The truncator's result.
     pub truncation: Truncation,
 }
 
 /// The version of this format.
 pub const SCHEMA: &str = "working-set/1";
 
-/// Why bytes are not a working set.
+/// The reason why bytes are not a working set.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkingSetError {
     /// The bytes are not canonical.
@@ -181,7 +181,7 @@ pub enum WorkingSetError {
     Id,
 }
 
-/// What a model sees. Immutable: a renderer wraps these bytes and neither reorders nor cuts them.
+/// A model's input from the memory. Immutable: a renderer wraps these bytes and neither reorders nor cuts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkingSet {
     content: WorkingSetContent,
@@ -190,10 +190,10 @@ pub struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// Puts the id to a content and writes both as canonical bytes.
+    /// Adds the id to a content and writes both as canonical bytes.
     ///
     /// # Errors
-    /// [`CanonicalError`] when the content holds what the profile refuses.
+    /// [`CanonicalError`] when the content holds a value that the profile refuses.
     pub fn seal(content: WorkingSetContent) -> Result<Self, CanonicalError> {
         let mut value = canonical::value_of(&content)?;
         let id = Digest::of(Domain::WorkingSetId, &value.to_bytes());
@@ -203,7 +203,7 @@ impl WorkingSet {
         Ok(Self { content, id, bytes: value.to_bytes() })
     }
 
-    /// Reads the canonical bytes of a working set.
+    /// Parses the canonical bytes of a working set.
     ///
     /// # Errors
     /// [`WorkingSetError`]
@@ -223,7 +223,7 @@ impl WorkingSet {
         if sealed.id == id { Ok(sealed) } else { Err(WorkingSetError::Id) }
     }
 
-    /// The canonical bytes, the id included.
+    /// The canonical bytes, including the id.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -241,7 +241,7 @@ impl WorkingSet {
         self.id
     }
 
-    /// Everything in it but its id.
+    /// The content without the id.
     #[must_use]
     pub const fn content(&self) -> &WorkingSetContent {
         &self.content
@@ -253,7 +253,7 @@ impl WorkingSet {
         self.content.allowmention_handles.iter().any(|allowed| allowed == handle)
     }
 
-    /// The bytes as text, after instructions: "Oracle truncates, Lens wraps".
+    /// The instructions followed by the bytes as text: "Oracle truncates, Lens wraps".
     #[must_use]
     pub fn wrap(&self, instructions: &str) -> String {
         format!("{instructions}\n\n{}\n", String::from_utf8_lossy(&self.bytes))

@@ -1,8 +1,8 @@
-//! Events: the only way in which anything here changes (spec 002, section 4: "no silent mutation").
+//! Events: only an event changes the memory (spec 002, section 4: "no silent mutation").
 //!
-//! The ids of the memo are EV-001 to EV-121. What the memo needs and names no event for (facts, pins, pointers,
-//! compactions, pictures, erasure, revisions) is revision R1: ids of a series of its own, EV-ORC-…, so that no
-//! id of the Golden Ticket is repurposed (infra/decisions/memory.md).
+//! The memo defines the ids EV-001 to EV-121. It names no event for facts, pins, pointers, compactions, pictures,
+//! erasure and revisions, although it needs them. Revision R1 adds those with their own series of ids, EV-ORC-…, so
+//! that no id of the Golden Ticket is repurposed (infra/decisions/memory.md).
 
 mod payload;
 
@@ -24,7 +24,7 @@ macro_rules! events {
         pub enum EventId { $(#[doc = $meaning] $name,)* }
 
         impl EventId {
-            /// Every id there is.
+            /// All ids.
             pub const ALL: &'static [EventId] = &[$(EventId::$name,)*];
 
             /// The id as written, such as `EV-001`.
@@ -39,20 +39,20 @@ macro_rules! events {
                 match self { $(EventId::$name => stringify!($name),)* }
             }
 
-            /// What it means.
+            /// The event's meaning.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $(EventId::$name => $meaning,)* }
             }
 
-            /// Parses an id; unknown ones are refused.
+            /// Parses an id; `None` for an unknown one.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 match text { $($id => Some(EventId::$name),)* _ => None }
             }
         }
 
-        /// What an event says.
+        /// The content of an event.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[allow(clippy::large_enum_variant, reason = "a log is mostly facts: boxing them would only add an allocation")]
         pub enum Payload { $(#[doc = $meaning] $name($name),)* }
@@ -115,20 +115,20 @@ events! {
     "EV-ORC-012" SubjectErased "the subject was erased",
 }
 
-/// One event, as it stands in a log.
+/// One event of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in milliseconds of Unix time. Never decides anything: the order of a log is its sequence.
+    /// The time in milliseconds of Unix time. Decides nothing: the sequence number orders a log.
     pub at: i64,
     /// The campaign.
     pub campaign_id: Handle,
-    /// The writer's key: the same event sent again has the same key.
+    /// The writer's idempotency key: a retry sends the same key.
     pub key: Option<Handle>,
-    /// What it says.
+    /// The content.
     pub payload: Payload,
 }
 
-/// Why bytes are not an event.
+/// The reason why bytes are not an event.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
     /// The bytes are not JSON of the profile.
@@ -140,7 +140,7 @@ pub enum EventError {
 }
 
 impl Event {
-    /// Reads JSON of the profile, in any spacing and order of keys.
+    /// Parses JSON of the profile, in any spacing and order of keys.
     ///
     /// # Errors
     /// [`EventError`]
@@ -148,7 +148,7 @@ impl Event {
         Self::parse_canonical(&canonical::parse(bytes)?.to_bytes())
     }
 
-    /// Reads bytes that [`Event::to_bytes`] wrote and a chain vouches for. Checks the fields, not the profile.
+    /// Parses bytes that [`Event::to_bytes`] wrote and that a hash chain protects. Checks the fields, not the profile.
     ///
     /// # Errors
     /// [`EventError::Schema`]
@@ -159,7 +159,7 @@ impl Event {
     /// The canonical bytes.
     ///
     /// # Errors
-    /// [`CanonicalError`] when a field holds what the profile refuses.
+    /// [`CanonicalError`] when a field holds a value that the profile refuses.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CanonicalError> {
         canonical::encode(self)
     }
@@ -203,7 +203,7 @@ impl<'de> Deserialize<'de> for EventId {
     }
 }
 
-/// Reads a payload once its id is known: canonical bytes have `event` before `payload`.
+/// Deserialises a payload after its id: in canonical bytes `event` precedes `payload`.
 struct PayloadOf(EventId);
 
 impl<'de> DeserializeSeed<'de> for PayloadOf {

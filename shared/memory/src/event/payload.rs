@@ -1,17 +1,17 @@
-//! What each event says. The fields are the memo's where it names them (spec 002, sections 5 and 8).
+//! The payload of each event. The fields have the memo's names where the memo names them (spec 002, sections 5 and 8).
 
 use crate::{handle::Handle, pins::Pins};
 use lens::{Digest, Mode, canonical::Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a recall roll ended.
+/// The outcome of a recall roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The exact detail, for the scene.
+    /// The player gets the exact detail for the scene.
     Success,
-    /// The gist and no more.
+    /// The player gets only the gist.
     Fail,
 }
 
@@ -23,31 +23,31 @@ pub enum Scope {
     Scene,
     /// Until the session ends.
     Session,
-    /// For good. Only the notebook's consent chain gives it.
+    /// For the whole campaign. Only the notebook's consent chain gives this scope.
     Campaign,
 }
 
-/// Whether a fact holds a precise detail that is locked until something unlocks it.
+/// Whether a fact holds a precise detail that is locked by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum PrecisionTag {
-    /// Gist only, until unlocked. The default.
+    /// Only the gist is shown until the detail is unlocked. The default.
     #[default]
     Locked,
-    /// No detail that needs a lock.
+    /// The fact has no detail that needs a lock.
     Unlocked,
 }
 
-/// Where a fact comes from.
+/// The provenance of a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// Who or what brought it in.
+    /// The person or component that added the fact.
     pub source: Handle,
-    /// The rule that says so; opening it (EV-021) unlocks the fact's detail.
+    /// The rule that the fact comes from; opening it (EV-021) unlocks the fact's detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_ref: Option<Handle>,
-    /// What generated it.
+    /// The generator of the fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_spec: Option<Handle>,
     /// The events it follows from.
@@ -58,7 +58,7 @@ pub struct Provenance {
     pub commit_ids: Vec<Handle>,
 }
 
-/// Which pointer of the story changed.
+/// The kind of a story pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PointerKind {
@@ -70,13 +70,13 @@ pub enum PointerKind {
     Region,
 }
 
-/// What came of a check of a rendering.
+/// The result of validating a rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Validation {
-    /// It keeps to its constraints.
+    /// The rendering satisfies its constraints.
     Pass,
-    /// It does not.
+    /// The rendering violates a constraint.
     Fail,
 }
 
@@ -90,107 +90,107 @@ macro_rules! payload {
 }
 
 payload! {
-    /// EV-001: somebody asks for an exact detail.
+    /// EV-001: a player asks for an exact detail.
     RecallRequest {
         /// The detail.
         detail_handle: Handle,
-        /// Who asks.
+        /// The requester.
         requester_id: Handle,
-        /// In which scene.
+        /// The scene.
         scene_id: Handle,
     }
-    /// EV-002: the roll, as the Box validated it.
+    /// EV-002: the roll that the Box validated.
     RecallAttempt {
         /// The detail.
         detail_handle: Handle,
-        /// Who rolled.
+        /// The roller.
         roller_id: Handle,
         /// The skill that was rolled.
         skill_id: Handle,
-        /// What the roll had to reach.
+        /// The difficulty class: the least roll that succeeds.
         dc: i64,
-        /// What it reached.
+        /// The number rolled.
         roll: i64,
-        /// Success where the roll reaches the dc.
+        /// Success if the roll reaches the dc.
         outcome: Outcome,
     }
-    /// EV-003: what was given after the roll.
+    /// EV-003: the content that the player got after the roll.
     RecallResult {
         /// The detail.
         detail_handle: Handle,
         /// The attempt's outcome.
         outcome: Outcome,
-        /// What was given: for a failure never the exact detail.
+        /// The handle of the content. After a failure it is never the exact detail.
         payload_handle: Handle,
     }
-    /// EV-010: may this be written into the notebook?
+    /// EV-010: consent to a notebook entry is requested.
     NotebookWriteConsentRequested {
         /// The request.
         request_id: Handle,
-        /// What is to be written.
+        /// The details to be written.
         content_handles: BTreeSet<Handle>,
-        /// Who asks.
+        /// The requester.
         requester_id: Handle,
-        /// In which scene.
+        /// The scene.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scene_id: Option<Handle>,
     }
-    /// EV-011: yes.
+    /// EV-011: a player consents.
     NotebookWriteConsentGranted {
         /// The request.
         request_id: Handle,
         /// The player who consents.
         granter_id: Handle,
     }
-    /// EV-012: no.
+    /// EV-012: a player denies consent.
     NotebookWriteConsentDenied {
         /// The request.
         request_id: Handle,
         /// The player who does not consent.
         denier_id: Handle,
     }
-    /// EV-013: it is written; the recorded details are unlocked for the campaign.
+    /// EV-013: the entry is written; the recorded details are unlocked for the campaign.
     NotebookWriteApplied {
         /// The granted request.
         request_id: Handle,
-        /// What was written: nothing beyond the request.
+        /// The details written, all of them named in the request.
         content_handles: BTreeSet<Handle>,
     }
     /// EV-020: a setting of the reading spot changed.
     ReadingSpotSettingChanged {
         /// The setting.
         setting: Handle,
-        /// Its value from now on.
+        /// Its new value.
         value: Value,
     }
     /// EV-021: a rule was opened. Refused until a revision that adds EV-021 is recorded.
     RuleRefOpened {
         /// The rule.
         rule_ref: Handle,
-        /// In which scene.
+        /// The scene.
         scene_id: Handle,
-        /// Who opened it.
+        /// The person who opened it.
         actor_id: Handle,
-        /// For how long: scene or session.
+        /// The duration: scene or session.
         unlock_scope: Scope,
     }
-    /// EV-030: the table does something else now.
+    /// EV-030: the table changes its mode.
     ModeChanged {
-        /// What it does.
+        /// The new mode.
         mode: Mode,
     }
     /// EV-031: a scene starts.
     SceneStart {
         /// The scene.
         scene_id: Handle,
-        /// The session; another one than before ends what was unlocked for the session before.
+        /// The session; a new session ends the unlocks of the previous one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_id: Option<Handle>,
         /// The scene's caps.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         caps: BTreeMap<Handle, i64>,
     }
-    /// EV-032: a scene ends, and with it what was unlocked for it.
+    /// EV-032: a scene ends, and its unlocks end with it.
     SceneEnd {
         /// The scene.
         scene_id: Handle,
@@ -199,19 +199,19 @@ payload! {
     NudgeSelected {
         /// The nudge.
         nudge_id: Handle,
-        /// In which scene.
+        /// The scene.
         scene_id: Handle,
     }
     /// EV-034: a nudge was suppressed.
     NudgeSuppressed {
         /// The nudge.
         nudge_id: Handle,
-        /// In which scene.
+        /// The scene.
         scene_id: Handle,
-        /// Why.
+        /// The reason.
         reason: Handle,
     }
-    /// EV-107: roleplay playback paused. Playback, not recall.
+    /// EV-107: roleplay playback paused. Concerns playback, not recall.
     PlaybackPaused {
         /// The playback.
         playback_id: Handle,
@@ -226,72 +226,72 @@ payload! {
         /// The playback.
         playback_id: Handle,
     }
-    /// EV-120: a roleplay rendering was validated. Not a selection of models.
+    /// EV-120: a roleplay rendering was validated. Does not select models.
     RoleplayValidated {
         /// The rendering.
         rendering_id: Handle,
-        /// What came of it.
+        /// The result.
         validation: Validation,
     }
-    /// EV-121: a fallback stands in for a roleplay rendering.
+    /// EV-121: a fallback replaces a roleplay rendering.
     RoleplayFallback {
         /// The rendering.
         rendering_id: Handle,
         /// The fallback.
         fallback_id: Handle,
     }
-    /// EV-ORC-001: a revision of the event contract, explicit and recorded.
+    /// EV-ORC-001: a revision of the event contract was recorded.
     RevisionRecorded {
         /// The revision.
         revision_id: Handle,
-        /// The event ids that it adds; there is only EV-021 to add.
+        /// The event ids that it adds; only EV-021 can be added.
         adds: BTreeSet<Handle>,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Who decided.
+        /// The person who decided.
         recorded_by: Handle,
     }
     /// EV-ORC-002: a world was committed with its pins.
     WorldCommitted {
         /// The world.
         world_id: Handle,
-        /// What a rebuild must find unchanged.
+        /// The pins that a rebuild must find unchanged.
         pins: Pins,
     }
-    /// EV-ORC-003: pins changed by an explicit revision.
+    /// EV-ORC-003: a recorded revision changed the pins.
     PinsRevised {
         /// The revision.
         revision_id: Handle,
-        /// All pins from now on.
+        /// All pins after the revision.
         pins: Pins,
-        /// Why.
+        /// The reason.
         reason: String,
     }
-    /// EV-ORC-004: a fact entered the ledger.
+    /// EV-ORC-004: a fact was added to the ledger.
     FactCommitted {
-        /// The content address; the log fills it in when it is absent.
+        /// The content address; the log computes it when it is absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fact_id: Option<Digest>,
         /// WORLD_RULE, NPC_IDENTITY, LOCATION, FACTION_LAW, CLUE, ITEM_LORE, QUEST_STATE, …
         kind: Handle,
         /// The exact content.
         payload: Value,
-        /// Where it comes from.
+        /// The provenance.
         provenance: Provenance,
-        /// The modes in which it may be seen; in none when empty.
+        /// The modes in which the fact is visible; an empty set hides it in every mode.
         visibility_mask: BTreeSet<Mode>,
-        /// LOCKED unless said otherwise.
+        /// LOCKED by default.
         #[serde(default)]
         precision_tag: PrecisionTag,
         /// The author's key.
         stable_key: Handle,
-        /// The handle by which a locked detail is asked for.
+        /// The handle that a recall request for the locked detail names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail_handle: Option<Handle>,
-        /// What is shown instead of a locked payload.
+        /// The text shown instead of a locked payload.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gist: Option<String>,
-        /// The exact strings that are locked; without them every string and integer of the payload is.
+        /// The exact strings that are locked. If empty, every string and integer of the payload is locked.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         precision_tokens: BTreeSet<String>,
     }
@@ -299,23 +299,23 @@ payload! {
     FactWithdrawn {
         /// The fact.
         fact_id: Digest,
-        /// Why.
+        /// The reason.
         reason: String,
     }
     /// EV-ORC-006: a pointer of the story moved.
     StoryPointerChanged {
-        /// Which kind.
+        /// The kind of pointer.
         pointer: PointerKind,
         /// The thread, clock or region.
         handle: Handle,
-        /// Where it stands now; null removes it.
+        /// The new value; null removes the pointer.
         value: Value,
     }
-    /// EV-ORC-007: a summary of facts is wanted.
+    /// EV-ORC-007: a summary of facts is requested.
     CompactionRequested {
-        /// How it is made and what for.
+        /// The policy, which gives method and purpose.
         compaction_policy_id: Handle,
-        /// The facts, in the order in which they are summarised.
+        /// The facts, in the order of the summary.
         input_handles: Vec<Digest>,
     }
     /// EV-ORC-008: a summary is deleted.
@@ -330,7 +330,7 @@ payload! {
         /// Its hash.
         request_hash: Digest,
     }
-    /// EV-ORC-010: a picture that passed entered a pool.
+    /// EV-ORC-010: a picture that passed the quality director was added to a pool.
     AssetPooled {
         /// The hash of its metadata.
         asset_id: Digest,
@@ -347,16 +347,16 @@ payload! {
     PoolBound {
         /// The pool.
         pool_id: Handle,
-        /// Where its pictures are delivered.
+        /// The surface that shows the pool's pictures.
         surface: Handle,
     }
     /// EV-ORC-012: the subject's key is destroyed; the log ends.
     SubjectErased {
         /// The subject, as a keyed id.
         subject: Handle,
-        /// On whose behalf.
+        /// The person who asked for the erasure.
         requested_by: Handle,
-        /// Why.
+        /// The reason.
         reason: String,
     }
 }

@@ -1,4 +1,4 @@
-//! Whether an event may follow. Refusals name the rule and never repeat a locked detail.
+//! Checks whether an event may follow. Refusals name the rule and never repeat a locked detail.
 
 use super::{ConsentStatus, State};
 use crate::{
@@ -12,38 +12,38 @@ use crate::{
 };
 use lens::{Digest, Domain, canonical::CanonicalError};
 
-/// Why an event may not follow.
+/// The reason why an event may not follow.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The log ended with an erasure.
+    /// The log ends with an erasure.
     #[error("the subject was erased: nothing may follow")]
     Erased,
-    /// EV-021 without its revision.
+    /// EV-021 without the revision that adds it.
     #[error("{0} needs a recorded revision that adds it (EV-ORC-001)")]
     NeedsRevision(&'static str),
-    /// The revision is unknown to this build, or recorded already.
+    /// This build does not know the revision, or the log has it already.
     #[error("the revision {0} is refused: {1}")]
     Revision(Handle, &'static str),
-    /// A recall out of order.
+    /// The events of a recall are out of order.
     #[error("recall of {handle}: {problem}")]
     Recall {
         /// The detail.
         handle: Handle,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// The consent chain is broken.
+    /// The events of a consent chain are out of order.
     #[error("notebook request {request}: {problem}")]
     Consent {
         /// The request.
         request: Handle,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// A rule opening that would last for good.
+    /// A rule opening whose unlock would never end.
     #[error("a rule opening unlocks for a scene or a session; for good only the notebook does")]
     RuleScope,
-    /// A rule opening for a session while none is open.
+    /// A rule opening for a session when no session is open.
     #[error("a rule is opened for the session, and no session is open")]
     NoSession,
     /// A second world.
@@ -55,25 +55,25 @@ pub enum Refusal {
     /// A fact that contradicts itself or the ledger.
     #[error("the fact is refused: {0}")]
     Fact(&'static str),
-    /// A fact whose visible part gives its locked detail away.
+    /// A fact whose visible part contains its locked detail.
     #[error("the fact is refused: its {0} contains a locked precision token, as written or disguised")]
     Leak(&'static str),
-    /// A fact that is not there.
+    /// A fact that does not exist or was withdrawn.
     #[error("there is no fact {0}, or it was withdrawn")]
     NoFact(Digest),
-    /// A compaction that cannot be made, or is not there.
+    /// A compaction that cannot be made, or does not exist.
     #[error("the compaction is refused: {0}")]
     Compaction(&'static str),
     /// A picture that contradicts the ledger.
     #[error("the picture is refused: {0}")]
     Image(&'static str),
-    /// A content that the profile refuses.
+    /// A value that the profile refuses.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
 }
 
 impl State {
-    /// Whether an event may follow.
+    /// Checks whether an event may follow.
     ///
     /// # Errors
     /// [`Refusal`]
@@ -247,7 +247,7 @@ impl State {
     }
 }
 
-/// Whether a payload handle stands for the exact detail.
+/// Whether a payload handle names the exact detail.
 fn is_exact(payload: &Handle, detail: &Handle) -> bool {
     payload == detail || payload.as_str().strip_prefix(detail.as_str()) == Some(crate::recall::EXACT)
 }

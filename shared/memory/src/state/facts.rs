@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// A fact of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fact {
-    /// What was committed.
+    /// The committed content.
     pub content: FactCommitted,
     /// The event that committed it.
     pub created_event_id: u64,
@@ -22,7 +22,7 @@ pub struct Fact {
     pub withdrawn_by: Option<u64>,
 }
 
-/// All facts. They stand in the order of their commits; the indexes hold their places.
+/// All facts in the order of their commits; the indexes hold positions in that list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FactsLedger {
     facts: Vec<Fact>,
@@ -30,7 +30,7 @@ pub struct FactsLedger {
     by_detail: BTreeMap<Handle, usize>,
 }
 
-/// As an object by content address: what follows from the facts is not written.
+/// Serialises the facts as an object by content address, without the indexes that are derived from them.
 impl Serialize for FactsLedger {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct ById<'a>(&'a FactsLedger);
@@ -46,18 +46,19 @@ impl Serialize for FactsLedger {
 }
 
 impl FactsLedger {
-    /// All facts by id, withdrawn ones included.
+    /// All facts by id, including withdrawn ones.
     fn all(&self) -> impl Iterator<Item = (&Digest, &Fact)> {
         self.by_id.iter().filter_map(|(id, place)| Some((id, self.facts.get(*place)?)))
     }
 
-    /// A fact, withdrawn ones included.
+    /// The fact with this id, even if withdrawn.
     #[must_use]
     pub fn get(&self, fact_id: &Digest) -> Option<&Fact> {
         self.facts.get(*self.by_id.get(fact_id)?)
     }
 
-    /// The fact whose detail has this handle, unless it was withdrawn. A fact without a handle of its own has its id.
+    /// The fact whose detail has this handle, unless it was withdrawn. A fact without a handle of its own has its id as
+    /// handle.
     #[must_use]
     pub fn by_detail(&self, handle: &str) -> Option<(&Digest, &Fact)> {
         let place = self.by_detail.get(handle).copied();
@@ -71,20 +72,20 @@ impl FactsLedger {
         self.all().filter(|(_, fact)| fact.withdrawn_by.is_none())
     }
 
-    /// How many facts there are, withdrawn ones included.
+    /// The number of facts, including withdrawn ones.
     #[must_use]
     pub fn len(&self) -> usize {
         self.facts.len()
     }
 
-    /// Whether there is no fact.
+    /// Whether the ledger is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.facts.is_empty()
     }
 
     pub(super) fn commit(&mut self, content: FactCommitted, seq: u64) {
-        // The log fills the id in before it appends.
+        // The log computes the id before it appends.
         let Some(fact_id) = content.fact_id else { return };
         let place = self.facts.len();
         if let Some(handle) = &content.detail_handle {
@@ -104,16 +105,16 @@ impl FactsLedger {
 }
 
 impl FactCommitted {
-    /// The content address: the hash of the canonical bytes of everything but the address itself.
+    /// The content address: the hash of the canonical bytes of all fields but the address itself.
     ///
     /// # Errors
-    /// [`CanonicalError`] when the payload holds what the profile refuses.
+    /// [`CanonicalError`] when the payload holds a value that the profile refuses.
     pub fn content_address(&self) -> Result<Digest, CanonicalError> {
         let content = Self { fact_id: None, ..self.clone() };
         Ok(Digest::of(Domain::Fact, &canonical::encode(&content)?))
     }
 
-    /// Whether its payload is locked until something unlocks it.
+    /// Whether the payload is locked by default.
     #[must_use]
     pub fn is_locked_by_default(&self) -> bool {
         self.precision_tag == PrecisionTag::Locked

@@ -1,4 +1,4 @@
-//! Pictures (spec 002, section 9.2): request specs, pools and bindings. Nothing that selects facts reads this.
+//! Pictures (spec 002, section 9.2): request specs, pools and bindings. The code that selects facts does not read this.
 
 use crate::{
     event::{AssetPooled, PoolBound},
@@ -8,14 +8,14 @@ use lens::{Digest, canonical::Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A picture of a pool.
+/// A picture in a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PooledAsset {
     /// The hash of its metadata.
     pub asset_id: Digest,
     /// The hash of its bytes.
     pub bytes_hash: Digest,
-    /// The request it was made for.
+    /// The request that it was made for.
     pub request_hash: Digest,
     /// Its weight in the draw.
     pub weight: i64,

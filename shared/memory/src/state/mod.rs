@@ -1,4 +1,4 @@
-//! What a log folds to. [`State::check`] decides whether an event may follow; [`State::apply`] cannot fail.
+//! The state computed from a log. [`State::check`] decides whether an event may follow; [`State::apply`] cannot fail.
 
 mod check;
 mod facts;
@@ -25,10 +25,10 @@ use lens::{
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything that the events of one campaign say, and nothing else.
+/// The state of one campaign, computed from its events alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct State {
-    /// How many events it was folded from; the sequence number of the last.
+    /// The number of applied events, which is the sequence number of the last one.
     pub(crate) events: u64,
     pub(crate) erased_by: Option<u64>,
     pub(crate) revisions: BTreeMap<Handle, Revision>,
@@ -63,7 +63,7 @@ pub struct PinLedger {
 }
 
 impl State {
-    /// How many events it was folded from.
+    /// The number of applied events.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
@@ -75,7 +75,7 @@ impl State {
         &self.facts
     }
 
-    /// What is unlocked, and what was.
+    /// The current and the ended unlocks.
     #[must_use]
     pub const fn unlocks(&self) -> &UnlockState {
         &self.unlocks
@@ -93,7 +93,7 @@ impl State {
         &self.pins.pins
     }
 
-    /// What compactions there are.
+    /// The requested compactions.
     #[must_use]
     pub const fn compactions(&self) -> &BTreeMap<Digest, Recipe> {
         &self.compactions
@@ -105,7 +105,7 @@ impl State {
         &self.images
     }
 
-    /// Whether the subject was erased: nothing may follow.
+    /// Whether the subject was erased: no event may follow then.
     #[must_use]
     pub const fn is_erased(&self) -> bool {
         self.erased_by.is_some()
@@ -120,12 +120,12 @@ impl State {
     /// The hash of the whole state.
     ///
     /// # Errors
-    /// [`CanonicalError`] when a number is beyond the profile.
+    /// [`CanonicalError`] when a number is outside the profile's range.
     pub fn hash(&self) -> Result<Digest, CanonicalError> {
         Ok(Digest::of(Domain::State, &canonical::encode(self)?))
     }
 
-    /// Takes an event into account. It was checked when it was appended; a fold does not check again.
+    /// Applies an event without checking it: `append` has checked it.
     pub fn apply(&mut self, event: Event) {
         self.events += 1;
         let seq = self.events;

@@ -1,20 +1,20 @@
-//! The story's pointers (spec 002, section 4.2): evented, and nothing else.
+//! The story's pointers (spec 002, section 4.2). Only events change them.
 
 use crate::{event::Validation, handle::Handle};
 use lens::{Mode, canonical::Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Where the story stands.
+/// The current state of the story.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoryState {
-    /// The world, once committed.
+    /// The world, after its commit.
     pub world_id: Option<Handle>,
     /// The session.
     pub session_id: Option<Handle>,
-    /// The scene that is open.
+    /// The open scene.
     pub scene_id: Option<Handle>,
-    /// What the table does.
+    /// The table's mode.
     pub mode: Mode,
     /// The scene's caps.
     pub caps: BTreeMap<Handle, i64>,
@@ -30,7 +30,7 @@ pub struct StoryState {
     pub nudges: BTreeMap<Handle, NudgeState>,
 }
 
-/// What became of a nudge.
+/// The state of a nudge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NudgeState {
@@ -40,11 +40,11 @@ pub enum NudgeState {
     Suppressed,
 }
 
-/// Where a roleplay playback stands.
+/// The state of a roleplay playback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlaybackState {
-    /// It runs again.
+    /// It was resumed.
     Running,
     /// It is paused.
     Paused,
@@ -52,12 +52,12 @@ pub enum PlaybackState {
     Aborted,
 }
 
-/// What is known of a roleplay rendering.
+/// The state of a roleplay rendering.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoleplayState {
-    /// What came of its validation.
+    /// The result of its validation.
     pub validation: Option<Validation>,
-    /// What stands in for it.
+    /// The fallback that replaces it.
     pub fallback_id: Option<Handle>,
 }
 
@@ -68,7 +68,7 @@ impl StoryState {
         self.nudges.clear();
     }
 
-    /// Ends the scene if it is the one that is open.
+    /// Ends the scene if it is open.
     pub(super) fn end_scene(&mut self, scene_id: &Handle) {
         if self.scene_id.as_ref() == Some(scene_id) {
             self.scene_id = None;

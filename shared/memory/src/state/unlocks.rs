@@ -1,5 +1,5 @@
-//! What is unlocked (spec 002, section 4.4): default deny, persistent, auditable. Every unlock names the event that
-//! gave it, and keeps the event that ended it.
+//! Unlocks (spec 002, section 4.4): default deny, persistent, auditable. Every unlock names the event that created it
+//! and, when it ends, the event that ended it.
 
 use crate::{
     event::{Outcome, Scope},
@@ -8,13 +8,13 @@ use crate::{
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What unlocked something.
+/// The source of an unlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnlockSource {
     /// The notebook's consent chain.
     Notebook,
-    /// A rule that was opened.
+    /// An opened rule.
     RuleRef,
     /// A recall roll.
     RecallRoll,
@@ -23,13 +23,13 @@ pub enum UnlockSource {
 /// One unlock, in force or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unlock {
-    /// What gave it.
+    /// Its source.
     pub source: UnlockSource,
-    /// The event that gave it.
+    /// The event that created it.
     pub event: u64,
-    /// How long it lasts.
+    /// Its duration.
     pub scope: Scope,
-    /// The scene or session for which it lasts.
+    /// The scene or session that it belongs to.
     pub place: Option<Handle>,
     /// The event that ended it.
     pub ended_by: Option<u64>,
@@ -46,20 +46,20 @@ impl Unlock {
 pub struct UnlockState {
     details: BTreeMap<Handle, Vec<Unlock>>,
     rule_refs: BTreeMap<Handle, Vec<Unlock>>,
-    /// What has unlocks that will end: details (false) and rules (true).
+    /// The details (false) and rules (true) that have unlocks with an end.
     #[serde(skip)]
     scoped: Vec<(bool, Handle)>,
 }
 
 impl UnlockState {
-    /// The unlock of a detail that is in force in a scene, among those given after the event `since`: content that
-    /// is committed later is not unlocked by what was given before.
+    /// The unlock of a detail that is in force in a scene and was created after the event `since`: an older unlock does
+    /// not unlock content that is committed later.
     #[must_use]
     pub fn detail(&self, handle: &str, scene: Option<&Handle>, since: u64) -> Option<&Unlock> {
         self.details.get(handle)?.iter().find(|unlock| unlock.event > since && is_in_force(unlock, scene))
     }
 
-    /// The same of a rule.
+    /// The same for a rule.
     #[must_use]
     pub fn rule(&self, rule_ref: &str, scene: Option<&Handle>, since: u64) -> Option<&Unlock> {
         self.rule_refs.get(rule_ref)?.iter().find(|unlock| unlock.event > since && is_in_force(unlock, scene))
@@ -73,7 +73,7 @@ impl UnlockState {
         })
     }
 
-    /// The whole history of a detail, for audits.
+    /// All unlocks of a detail, for audits.
     #[must_use]
     pub fn history(&self, handle: &str) -> &[Unlock] {
         self.details.get(handle).map_or(&[], Vec::as_slice)
@@ -98,7 +98,7 @@ impl UnlockState {
         self.end_where(by, |unlock| unlock.scope == scope);
     }
 
-    /// Ends what was unlocked for a scene.
+    /// Ends the unlocks of a scene.
     pub(super) fn end_scene(&mut self, scene: &Handle, by: u64) {
         self.end_where(by, |unlock| unlock.scope == Scope::Scene && unlock.place.as_ref() == Some(scene));
     }
@@ -121,43 +121,43 @@ fn is_in_force(unlock: &Unlock, scene: Option<&Handle>) -> bool {
     unlock.ended_by.is_none() && (unlock.scope != Scope::Scene || unlock.place.as_ref() == scene)
 }
 
-/// A recall that has been asked for and not answered yet.
+/// A recall request without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenRecall {
-    /// Who asked.
+    /// The requester.
     pub requester_id: Handle,
-    /// In which scene.
+    /// The scene.
     pub scene_id: Handle,
-    /// The roll's outcome, once it was rolled.
+    /// The roll's outcome, after the roll.
     pub outcome: Option<Outcome>,
 }
 
-/// Where a request for a notebook entry stands.
+/// The status of a request for a notebook entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConsentStatus {
-    /// Nothing was decided.
+    /// No decision yet.
     Requested,
-    /// It may be written.
+    /// The entry may be written.
     Granted,
-    /// It may not.
+    /// The entry may not be written.
     Denied,
-    /// It is written.
+    /// The entry is written.
     Applied,
 }
 
 /// A request for a notebook entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Consent {
-    /// What is to be written.
+    /// The details to be written.
     pub content_handles: BTreeSet<Handle>,
-    /// Who asked.
+    /// The requester.
     pub requester_id: Handle,
-    /// The event that asked.
+    /// The event that requested it.
     pub requested_by: u64,
-    /// Where it stands.
+    /// The status.
     pub status: ConsentStatus,
-    /// The last event that decided about it.
+    /// The last event that changed the status.
     pub decided_by: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! What may be shown, and in which order. Reads facts and pointers; neither pictures nor renderings (section 9.2:
-//! "no backflow").
+//! Selects and orders the items that may be shown. Reads facts and pointers, but neither pictures nor renderings
+//! (section 9.2: "no backflow").
 
 use super::{Item, Shown};
 use crate::{
@@ -25,10 +25,10 @@ mod group {
     pub(super) const COMPACTIONS: u8 = 4;
 }
 
-/// Words of a query shorter than this say nothing about what it is about.
+/// Shorter words of a query are ignored: they do not identify its subject.
 const SHORTEST_WORD: usize = 3;
 
-/// Everything that the mode lets be seen.
+/// All items that the mode makes visible.
 pub(super) fn candidates(
     state: &State,
     scene: Option<&Handle>,
@@ -54,7 +54,7 @@ pub(super) fn candidates(
     Ok(found)
 }
 
-/// [`crate::policy::MASK`]
+/// Whether the mode makes a fact visible, by [`crate::policy::MASK`].
 fn is_visible(state: &State, fact: &Fact) -> bool {
     fact.content.visibility_mask.contains(&state.story().mode)
 }
@@ -107,7 +107,7 @@ fn of_fact(
         payload: (!is_locked).then(|| content.payload.clone()),
         gist: if is_locked { content.gist.clone() } else { None },
     };
-    // Only what is shown decides the order: the place of a fact must not tell what its locked detail says.
+    // The order depends only on shown text: the place of a fact must not reveal its locked detail.
     let mut written = format!("{}\n{}", content.kind, content.stable_key);
     let mut add = |text: &str| {
         written.push('\n');
@@ -215,9 +215,9 @@ fn join(body: &mut String, text: &str) {
     body.push_str(text);
 }
 
-/// Counts every comma and quotation mark that the item and its handles can cost.
+/// Makes a candidate. Its size counts every comma and quotation mark that the item and its handles can add.
 fn candidate(rank: Rank, bytes: usize, item: Item) -> Candidate<Item> {
-    // Handles are ASCII without quotation marks and backslashes: nothing in them is escaped.
+    // Handles are ASCII without quotation marks and backslashes, so none of their characters is escaped.
     let handles: usize = item.allowed.iter().chain(&item.locked).map(|handle| handle.len() + 3).sum();
     Candidate { rank, bytes: (bytes + 1 + handles) as u64, item }
 }

@@ -1,4 +1,4 @@
-//! Histories for tests and benchmarks: written by hand, or drawn from a seed.
+//! Histories for tests and benchmarks, written by hand or drawn from a seed.
 #![allow(dead_code, reason = "each test uses part of it")]
 
 pub(crate) mod trials;
@@ -22,7 +22,7 @@ pub(crate) fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-/// A log with short ways to append to it and to read from it.
+/// A log with short helpers to append to it and to read from it.
 #[derive(Clone)]
 pub(crate) struct Table {
     pub(crate) log: EventLog,
@@ -69,7 +69,7 @@ impl Table {
         self.add(SceneStart { scene_id: handle(scene), session_id: None, caps: BTreeMap::new() })
     }
 
-    /// EV-001 to EV-003 for a detail in a scene.
+    /// Appends EV-001 to EV-003 for a detail in a scene.
     pub(crate) fn recall(&mut self, detail: &str, scene: &str, roll: i64) -> &mut Self {
         let (detail_handle, scene_id, requester_id) = (handle(detail), handle(scene), handle("player-1"));
         self.add(RecallRequest { detail_handle: detail_handle.clone(), requester_id, scene_id });
@@ -80,7 +80,7 @@ impl Table {
         self
     }
 
-    /// EV-010, EV-011 and EV-013 for a detail.
+    /// Appends EV-010, EV-011 and EV-013 for a detail.
     pub(crate) fn record(&mut self, request: &str, detail: &str) -> &mut Self {
         let content_handles: BTreeSet<Handle> = [handle(detail)].into();
         let request_id = handle(request);
@@ -155,7 +155,7 @@ pub(crate) fn locked(detail: &str, payload: &str, gist: &str, tokens: &[&str]) -
     }
 }
 
-/// A small generator of numbers (SplitMix64): the same seed gives the same history on every machine.
+/// A small random generator (SplitMix64): the same seed gives the same history on every machine.
 pub(crate) struct Draw(u64);
 
 impl Draw {
@@ -186,7 +186,7 @@ pub(crate) const WORDS: [&str; 24] = [
     "north", "copper",
 ];
 
-/// A code that no word of [`WORDS`] holds.
+/// A code that no word of [`WORDS`] contains.
 pub(crate) fn code(draw: &mut Draw) -> String {
     format!("{:04}-{}{}", draw.below(10_000), *draw.pick(b"QXZKJ") as char, *draw.pick(b"QXZKJ") as char)
 }
@@ -196,8 +196,7 @@ pub(crate) fn sentence(draw: &mut Draw, words: u64) -> String {
     words.join(" ")
 }
 
-/// A history of `length` attempts to append, drawn from a seed. Refused events are part of the draw and leave no
-/// trace.
+/// A history of `length` attempts to append, drawn from a seed. Some drawn events are refused and leave no trace.
 pub(crate) fn history(seed: u64, length: u64) -> Table {
     let mut draw = Draw::new(seed);
     let mut table = Table::new();
@@ -273,7 +272,7 @@ fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
     }
 }
 
-/// Disguises of a token, such as a model or an author might write it.
+/// A token in a disguise that a model or an author might write.
 pub(crate) fn disguised(draw: &mut Draw, token: &str) -> String {
     let apart = |with: &str| token.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(with);
     match draw.below(12) {

@@ -1,4 +1,4 @@
-//! One trial of each promise, by seed: the suite runs some, the benchmark as many as the issue asks for.
+//! One trial of each property, by seed. The suite runs some, the benchmark all of them.
 
 use super::{Draw, Table, code, disguised, handle, history, locked, sentence, unlocked};
 use lens::canonical::Value;
@@ -10,7 +10,7 @@ use memory::{
 };
 use std::cmp::Reverse;
 
-/// A random history, read back from its records, is the same log, the same state and the same working set.
+/// Whether a random history that is read back from its records gives the same log, state and working set.
 pub(crate) fn rebuilds_equal(seed: u64) -> bool {
     let table = history(seed, 40);
     let records = table.log.records().to_vec();
@@ -23,8 +23,8 @@ pub(crate) fn rebuilds_equal(seed: u64) -> bool {
         && bytes(&rebuilt) == bytes(&table)
 }
 
-/// How many of `renderings` texts that hold a locked token, disguised or not, reach a working set. The texts are
-/// facts and pointers that a careless or hostile author commits beside the locked clue.
+/// How many of `renderings` texts with a locked token, disguised or not, reach a working set. The texts are facts and
+/// pointers that a careless or hostile author commits beside the locked clue.
 pub(crate) fn leaks(seed: u64, renderings: u64) -> u64 {
     let mut draw = Draw::new(seed);
     let mut table = Table::new();
@@ -41,7 +41,8 @@ pub(crate) fn leaks(seed: u64, renderings: u64) -> u64 {
                 let handle = handle(&format!("thread-{number}"));
                 table.add(StoryPointerChanged { pointer: PointerKind::Thread, handle, value: Value::Text(text) });
             }
-            // A gist is refused where it is committed; a plain fact is withheld where it would be shown.
+            // A gist with a locked token is refused at its commit; a plain fact with one is withheld from the working
+            // set.
             1 => {
                 let detail = format!("other-{number}");
                 let _ = table.try_add(locked(&detail, "Nothing of interest", &text, &[&token, "Nothing of interest"]));
@@ -57,7 +58,7 @@ pub(crate) fn leaks(seed: u64, renderings: u64) -> u64 {
     (others.count() + content.slices.state_slice.len()) as u64 + u64::from(bytes.contains(&token.to_lowercase()))
 }
 
-/// Changes one thing about the records of a log and says whether reading it back finds it.
+/// Changes one thing in the records of a log and returns whether reading it back detects the change.
 pub(crate) fn finds_tampering(table: &Table, seed: u64) -> bool {
     let mut draw = Draw::new(seed);
     let mut records = table.log.records().to_vec();
@@ -86,12 +87,12 @@ pub(crate) fn finds_tampering(table: &Table, seed: u64) -> bool {
     match EventLog::boot(table.log.campaign_id().clone(), records, &Unsealed) {
         Err(BootError::Tampered { .. }) => true,
         Err(_) => false,
-        // Cutting records off the end leaves a valid log with another head, which the store keeps apart.
+        // A log without its last records verifies, but has another head, which the store keeps separately.
         Ok(log) => log.head() != head,
     }
 }
 
-/// Whether the truncator keeps to a random budget, keeps a beginning of the order, and gives a receipt for the rest.
+/// Whether the truncator respects a random budget, keeps a prefix of the order, and writes a receipt for the rest.
 pub(crate) fn keeps_to_budget(seed: u64) -> bool {
     let mut draw = Draw::new(seed);
     let candidates: Vec<Candidate<u64>> = (0..draw.below(30))
@@ -126,7 +127,7 @@ pub(crate) fn keeps_to_budget(seed: u64) -> bool {
         && kept.len() + receipts.len() == order.len()
 }
 
-/// Whether a whole working set keeps to a random budget, or says that it cannot.
+/// Whether a whole working set respects a random budget, or the builder refuses the budget.
 pub(crate) fn set_keeps_to_budget(table: &Table, seed: u64) -> bool {
     let mut draw = Draw::new(seed);
     let (budget, query) = (draw.below(6000), sentence(&mut draw, 2));
