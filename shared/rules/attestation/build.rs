@@ -1,4 +1,4 @@
-//! Writes into the build which test suite the authority gate has, and whether it passed before this build was made
+//! Writes the hash of the authority gate's test suite into the build, and whether the suite passed before this build
 //! ("A release may not publish 'Canonical' status unless CI attests the test suite hash and pass state").
 
 use std::{error::Error, fs, path::Path};
@@ -7,7 +7,7 @@ use std::{error::Error, fs, path::Path};
 mod suite;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The folder, not the file: `cargo xtask test --only attest` may write it for the first time.
+    // Watches the folder instead of the file, because `cargo xtask test --only attest` may create the file later.
     for watched in [".", "../authority/data", "../authority/src", "../authority/tests"] {
         println!("cargo::rerun-if-changed={watched}");
     }
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What an attestation says of the suite that is built.
+/// The state of the built suite according to an attestation.
 fn state(attested: &str, hash: &str) -> &'static str {
     let Ok(attested) = serde_json::from_str::<serde_json::Value>(attested) else { return "not attested" };
     match (attested["suite"] == hash, attested["passed"] == true) {

@@ -1,4 +1,4 @@
-//! Compiles the ontologies of `data/` into the tables that the library embeds, and refuses inconsistent ones.
+//! Compiles the ontologies of `data/` into the tables that the library embeds, and rejects inconsistent ones.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,39 +1,39 @@
-//! Whether the authority gate of this build had passed its suite before the build was made. Written by the build script
-//! from what `cargo xtask test --only attest` found; nothing can change it afterwards.
+//! Reports whether the authority gate of this build passed its suite before the build. The build script writes the
+//! state from the result of `cargo xtask test --only attest`; it cannot change afterwards.
 
-/// Which suite, and how it ended.
+/// A suite and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attestation {
     /// SHA-256 over the gate's rules, code and tests.
     pub suite: &'static str,
-    /// How it ended.
+    /// The suite's result.
     pub state: State,
 }
 
-/// How the suite ended.
+/// The result of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State(&'static str);
 
 impl State {
     /// The suite passed.
     pub const PASSED: Self = Self("passed");
-    /// Nobody has run it.
+    /// The suite was not run.
     pub const NOT_ATTESTED: Self = Self("not attested");
 
-    /// In words: `passed`, `failed`, `not attested`, `attested for another suite`.
+    /// The state as text: `passed`, `failed`, `not attested`, `attested for another suite`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }
 
-    /// "Canonical when compliance tests pass."
+    /// Whether the gate is canonical: "Canonical when compliance tests pass."
     #[must_use]
     pub fn is_canonical(self) -> bool {
         self == Self::PASSED
     }
 }
 
-/// The authority gate's.
+/// The attestation of the authority gate.
 pub const AUTHORITY: Attestation =
     Attestation { suite: env!("AUTHORITY_SUITE"), state: State(env!("AUTHORITY_SUITE_STATE")) };
 

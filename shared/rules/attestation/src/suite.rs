@@ -1,4 +1,4 @@
-// The hash of the authority gate's suite, for the build script and for `cargo xtask test --only attest`.
+// Computes the hash of the authority gate's suite, for the build script and for `cargo xtask test --only attest`.
 
 use sha2::{Digest, Sha256};
 use std::{
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// SHA-256, in hexadecimal, over the gate's rules, code and tests: names and contents, in the order of their names.
+/// SHA-256, in hexadecimal, over the names and contents of the gate's rules, code and tests, sorted by name.
 pub(crate) fn hash(authority: &Path) -> io::Result<String> {
     let mut files = Vec::new();
     for folder in ["data", "src", "tests"] {

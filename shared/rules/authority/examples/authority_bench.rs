@@ -1,5 +1,5 @@
-//! How long one evaluation takes, over the questions of the tests' tables brought to about 300 bytes. One JSON object a
-//! line; meaningful in release builds only: `cargo run --release -p authority --example authority_bench`.
+//! Measures the time of one evaluation, over the questions of the tests' tables in texts of about 300 bytes. Prints one
+//! JSON object a line; meaningful in release builds only: `cargo run --release -p authority --example authority_bench`.
 #![allow(clippy::print_stdout, reason = "a benchmark's output")]
 
 use std::hint::black_box;
@@ -21,7 +21,7 @@ fn main() {
     }
 }
 
-/// Questions of a table in a row, in pieces of 300 bytes or somewhat more.
+/// Joins consecutive questions of a table into texts of 300 bytes or slightly more.
 fn questions(table: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What the build says about a faulty file: its name, the line, the rule and what is wrong with it.
+//! Tests the build's error for a faulty file: it names the file, the line, the rule and the problem.
 
 use crate::compile::{Source, generate};
 
@@ -71,6 +71,10 @@ fn every_fault_is_named_with_file_line_and_rule() {
                 "negative_constraints = [\"healthy\"]\n{axis}[[axis]]\nkey = \"age\"\ntype = \"quantity\"\n{treatment}[[mapping]]\nid = \"m\"\nsets = \"age=#\"\nany = [\"healthy\"]\n"
             ),
             "general.toml:16: m: \"healthy\" may satisfy no axis",
+        ),
+        (
+            format!("{axis}{treatment}[[idiom]]\nid = \"i\"\nof = [\"request=advice\"]\nany = [\"x\"]\n"),
+            "general.toml:13: i: no mapping sets \"request=advice\"",
         ),
         ("[concepts]\na = [\"Big\"]\n".to_owned(), "general.toml:4: a: \"Big\" is not a phrase in small letters"),
     ] {

@@ -1,5 +1,5 @@
-//! Two envelopes that cannot stand for one another ("Conflation is a compliance violation"): one grants or denies
-//! authority, the other records that an evaluation took place, absence included.
+//! Two envelopes of different types, so that neither can replace the other ("Conflation is a compliance violation"):
+//! one grants or denies authority, the other records that an evaluation took place, including explicit absence.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ impl Evaluation {
     }
 }
 
-/// Grants or denies authority for authoritative outputs (RFC-0009). Only an [`Evaluation`] makes one.
+/// Grants or denies authority for authoritative outputs (RFC-0009). Only an [`Evaluation`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuthorizationEnvelope {
     status: State,
@@ -33,7 +33,7 @@ pub struct AuthorizationEnvelope {
     provenance: Provenance,
 }
 
-/// Who decided, and why.
+/// The evaluator, the trigger and the reason of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Provenance {
     evaluator_id: &'static str,
@@ -65,7 +65,7 @@ impl AuthorizationEnvelope {
     }
 }
 
-/// Records that an evaluation occurred and how it ended (RFC-0008, explicit absence). Holds no text of the customer.
+/// Records that an evaluation took place, with its result (RFC-0008, explicit absence). Contains no customer text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvaluationEnvelope {
     state: State,

@@ -1,4 +1,4 @@
-//! Evaluates a text and says what was decided, by which rules, and what a page or a prompt needs to know.
+//! Evaluates a text. The result holds the decision, the deciding rules, and the data that pages and prompts need.
 
 use domain::sale::HumanLock;
 use filter::Filter;
@@ -10,12 +10,12 @@ use crate::quote::{MappingSource, Quote};
 use crate::state::{Locked, Operation, Outcome, State};
 use crate::text::token::tokens;
 
-/// Somebody who helps.
+/// A source of help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Contact {
-    /// Who.
+    /// The name of the person or organisation.
     pub name: &'static str,
-    /// A number to call or text, or an address.
+    /// A phone or text number, or an address.
     pub contact: &'static str,
 }
 
@@ -28,37 +28,37 @@ pub struct AxisValue {
     pub axis: &'static str,
     /// The value; the quoted text itself for quantities.
     pub value: String,
-    /// Where it comes from.
+    /// The source of the value.
     pub source: MappingSource,
-    /// The bytes that say so.
+    /// The bytes of the text that state it.
     pub quote: Quote,
 }
 
-/// A rule that had a say, by the place of its definition.
+/// A rule that contributed to the decision, with the place of its definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecidingRule {
     /// File and line under `shared/rules/authority/data/`.
     pub place: String,
-    /// The rule.
+    /// The rule's name.
     pub rule: String,
-    /// The state it asks for.
+    /// The state that the rule requires.
     pub state: State,
-    /// Why.
+    /// The rationale.
     pub why: &'static str,
 }
 
-/// The reply of a model breaks the grammar of a narrative answer.
+/// A violation of the grammar of a narrative answer by a model's reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyProblem {
-    /// It says what a narrative answer may not say.
+    /// The reply contains a forbidden phrase.
     #[error("the reply says {0:?}, which a narrative answer may not")]
     Forbidden(&'static str),
-    /// It leaves out what a narrative answer must say.
+    /// The reply lacks a required phrase.
     #[error("the reply does not say {0:?}")]
     Missing(&'static str),
 }
 
-/// What one evaluation found. It has exactly one terminal state.
+/// The result of one evaluation. It has exactly one terminal state.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     decision: Decision,
@@ -66,8 +66,8 @@ pub struct Evaluation {
     country: &'static str,
 }
 
-/// Evaluates a text. `locale` is a language tag such as `en-CA`: it selects the resources, and a place that it
-/// suggests is inferred, which confirms nothing.
+/// Evaluates a text. `locale` is a language tag such as `en-CA`: it selects the resources. A place derived from it
+/// counts as inferred and confirms nothing.
 #[must_use]
 pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
     let country = country(locale);
@@ -80,7 +80,7 @@ pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
     let mut worst: Option<(Decision, Vec<AxisValue>)> = None;
     for reading in Filter::embedded().readings(text) {
         let decision = decide(&reading.text);
-        // Decoding may leave nothing of a text that says something as it stands.
+        // Decoding may leave no content of a text that has content when read undecoded.
         if worst.is_some() && decision.outcome.state() == State::Unresolvable {
             continue;
         }
@@ -97,28 +97,28 @@ pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
     Evaluation { decision, values, country }
 }
 
-/// Evaluates a conversation as one text, so that state and requests that are spread over several turns meet.
+/// Evaluates a conversation as one text, so that state and requests in different turns are combined.
 #[must_use]
 pub fn evaluate_turns<'a>(turns: impl IntoIterator<Item = &'a str>, locale: Option<&str>) -> Evaluation {
     let turns: Vec<&str> = turns.into_iter().collect();
     evaluate(&turns.join("\n"), locale)
 }
 
-/// Evaluates a follow-up: by itself, and then together with the question that it follows, because the model is asked
-/// both. So a follow-up to a question of a governed domain has that domain's grammar, whatever words it uses itself.
+/// Evaluates a follow-up alone, and then together with the question that it follows, because the model gets both. So a
+/// follow-up to a question of a governed domain has that domain's grammar, regardless of its own words.
 #[must_use]
 pub fn evaluate_followup(first: &str, text: &str, locale: Option<&str>) -> Evaluation {
     let alone = evaluate(text, locale);
     if alone.state().is_sold() { evaluate_turns([first, text], locale) } else { alone }
 }
 
-/// SHA-256 of the compiled vocabulary's words: records name by it what was evaluated against.
+/// SHA-256 of the compiled vocabulary's words. Records use it to identify the vocabulary of an evaluation.
 #[must_use]
 pub fn vocabulary_hash() -> String {
     crate::quote::fingerprint(WORDS.join("\n").as_bytes())
 }
 
-/// Whether a text reads as it stands: ASCII without anything that a reader sees differently.
+/// Whether a text needs no decoding: ASCII without characters that display differently.
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let escape = |index: usize| match bytes[index] {
@@ -130,7 +130,7 @@ fn is_plain(text: &str) -> bool {
     text.is_ascii() && !(0..bytes.len()).any(escape)
 }
 
-/// The country whose resources come first: the region of the locale, Canada without one.
+/// The country whose resources come first: the region of the locale, or Canada.
 fn country(locale: Option<&str>) -> &'static str {
     let region = locale.and_then(|locale| locale.split(['-', '_']).nth(1)).unwrap_or("CA");
     RESOURCES.iter().map(|resource| resource.country).find(|known| known.eq_ignore_ascii_case(region)).unwrap_or("CA")
@@ -167,25 +167,25 @@ impl Evaluation {
         self.decision.outcome
     }
 
-    /// The domain that decided, `general` where none did.
+    /// The deciding domain, or `general`.
     #[must_use]
     pub fn domain(&self) -> &'static str {
         self.decision.domain.map_or("general", |domain| DOMAINS[usize::from(domain)].name)
     }
 
-    /// Why, as a code: of the rule that decided, or `not_applicable` where no domain governs the text.
+    /// The reason code of the deciding rule, or `not_applicable` if no domain governs the text.
     #[must_use]
     pub fn reason_code(&self) -> &'static str {
         self.decision.reason
     }
 
-    /// Keys of the axes that are not known.
+    /// The keys of the missing axes.
     #[must_use]
     pub fn missing_axes(&self) -> Vec<&'static str> {
         self.decision.missing.iter().map(|axis| AXES[usize::from(*axis)].key).collect()
     }
 
-    /// The questions, in plain words, that would supply the missing axes; in the order of [`Self::missing_axes`].
+    /// The questions that would supply the missing axes, in plain words and in the order of [`Self::missing_axes`].
     #[must_use]
     pub fn questions(&self) -> Vec<&'static str> {
         self.decision
@@ -196,7 +196,7 @@ impl Evaluation {
             .collect()
     }
 
-    /// Who helps, those of the customer's country.
+    /// The sources of help in the customer's country (Canada if it has none), followed by those of every country.
     #[must_use]
     pub fn resources(&self) -> Vec<Contact> {
         let of = |group: &str, country: &str| {
@@ -222,14 +222,14 @@ impl Evaluation {
         all
     }
 
-    /// The sentence beside a narrative answer.
+    /// The notice beside a narrative answer.
     #[must_use]
     pub fn notice(&self) -> Option<&'static str> {
         let domain = self.decision.domain.filter(|_| self.state() == State::NarrativeOnly)?;
         Some(DOMAINS[usize::from(domain)].notice).filter(|notice| !notice.is_empty())
     }
 
-    /// The rules that decided, the decisive state's first.
+    /// The deciding rules, sorted by descending severity of state.
     #[must_use]
     pub fn deciding_rules(&self) -> Vec<DecidingRule> {
         let mut rules: Vec<_> = self.decision.rules.iter().collect();
@@ -243,20 +243,20 @@ impl Evaluation {
         rules.iter().map(named).collect()
     }
 
-    /// The values that the text gives, each with its quote.
+    /// The values in the text, each with its quote.
     #[must_use]
     pub fn values(&self) -> &[AxisValue] {
         &self.values
     }
 
-    /// Whether an attempt to override it must be refused and recorded.
+    /// Whether an attempt to override the outcome must be refused and recorded.
     #[must_use]
     pub fn override_prohibited(&self) -> bool {
         self.decision.outcome.is_locked()
     }
 
-    /// Who may let it be answered all the same: by the requests of the deciding domain that ask for this state, those
-    /// roles that may approve each of them. A request that the matrix does not name needs a role that is in every row.
+    /// The roles that may approve an answer: those that may approve every request of the deciding domain that leads to
+    /// this state. A request that the matrix does not name needs a role that is in every row.
     #[must_use]
     pub fn human_lock(&self) -> HumanLock {
         let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
@@ -293,53 +293,53 @@ impl Evaluation {
         }
     }
 
-    /// The same question after the people whom its human lock names have approved it.
+    /// The evaluation after the roles of its human lock have approved it.
     ///
     /// # Errors
-    /// [`Locked`] for what nobody may approve.
+    /// [`Locked`] if the outcome cannot be approved.
     pub fn approved(mut self) -> Result<Self, Locked> {
         self.decision.outcome = self.decision.outcome.apply(Operation::Approve)?;
         Ok(self)
     }
 
-    /// Whether it found a possible disclosure of self-harm.
+    /// Whether the text may disclose self-harm.
     #[must_use]
     pub fn is_crisis(&self) -> bool {
         matches!(self.reason_code(), "suicidal_ideation" | "imminent_harm_signal_minor")
     }
 
-    /// Phrases that a narrative answer may not hold.
+    /// Phrases that a narrative answer may not contain.
     #[must_use]
     pub fn forbidden_phrases(&self) -> Vec<&'static str> {
         self.grammar(|domain| domain.forbidden)
     }
 
-    /// Phrases of which a narrative answer must hold one per domain.
+    /// Required phrases: a narrative answer must contain one for each domain.
     #[must_use]
     pub fn required_phrases(&self) -> Vec<&'static str> {
         self.grammar(|domain| domain.required)
     }
 
     fn grammar(&self, of: impl Fn(&crate::tables::Domain) -> &'static [&'static str]) -> Vec<&'static str> {
-        // A question that is not sold has the grammar that it would have after an approval.
+        // A question that is not sold has the grammar that applies after an approval.
         let engaged = self.decision.engaged.iter().filter(|_| self.state() != State::Authorized);
         engaged.flat_map(|domain| of(&DOMAINS[usize::from(*domain)])).copied().collect()
     }
 
-    /// What the customer may do instead.
+    /// The alternatives for the customer.
     #[must_use]
     pub fn suggested_actions(&self) -> &'static [&'static str] {
         self.decision.domain.map_or(&[], |domain| DOMAINS[usize::from(domain)].actions)
     }
 
-    /// How to ask for general information instead; empty where there is nothing to say.
+    /// The suggestion to ask for general information instead; may be empty.
     #[must_use]
     pub fn reformulation(&self) -> &'static str {
         self.decision.domain.map_or("", |domain| DOMAINS[usize::from(domain)].reformulation)
     }
 
-    /// Checks a reply that is about to be delivered for a narrative answer: none of the forbidden phrases, and per
-    /// engaged domain one of its required ones. An authorized answer has no grammar.
+    /// Checks the reply of a narrative answer before delivery: it must contain no forbidden phrase, and one required
+    /// phrase for each engaged domain. An authorized answer has no grammar.
     ///
     /// # Errors
     /// The first [`ReplyProblem`].
@@ -365,7 +365,7 @@ impl Evaluation {
     }
 }
 
-/// The words of a text with single spaces around them, as phrases are compared.
+/// Normalises a text for comparing phrases: its words, with single spaces around them.
 fn words(text: &str) -> String {
     let reading = text.to_lowercase().replace('’', "'");
     let mut words = String::from(" ");

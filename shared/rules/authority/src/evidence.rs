@@ -1,7 +1,7 @@
-//! Evidence binding (RFC-0006/0007): no proposal without the evidence that its operation requires. "Reasoning without
-//! evidence is fiction, regardless of fluency."
+//! Evidence binding (RFC-0006/0007): a proposal requires the evidence of its operation. "Reasoning without evidence is
+//! fiction, regardless of fluency."
 //!
-//! A binding holds fingerprints over canonical bytes and summaries of at most 500 characters, never raw data.
+//! A binding contains fingerprints of canonical bytes and summaries of at most 500 characters, never raw data.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::quote::fingerprint;
 
-/// Characters that a summary may have.
+/// The maximum number of characters in a summary.
 const MAX_SUMMARY: usize = 500;
 
-/// What kind of thing was observed.
+/// The category of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
@@ -21,7 +21,7 @@ pub enum Category {
     Schema,
     /// Row counts, nullability distribution, bounded samples.
     DataSample,
-    /// Response of an outside source, with its time and version.
+    /// Response of an external source, with its time and version.
     ExternalSource,
     /// Foreign key targets, check expressions, unique constraints, row policies.
     Constraint,
@@ -30,7 +30,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Fields that an observation of this category must have ("Minimum Binding Depth"): each group needs one.
+    /// Required fields of an observation of this category ("Minimum Binding Depth"): one field of each group.
     const fn depth(self) -> &'static [&'static [&'static str]] {
         match self {
             Category::Schema => &[&["table", "tables"], &["columns"], &["types", "column_types"], &["constraints"]],
@@ -42,19 +42,19 @@ impl Category {
     }
 }
 
-/// What is about to be proposed.
+/// The proposed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// A change of structure.
+    /// Changes structure.
     Migrate,
-    /// A change of data.
+    /// Changes data.
     Correct,
-    /// A note on data.
+    /// Annotates data.
     Annotate,
-    /// A figure from data.
+    /// Calculates a figure from data.
     Calculate,
-    /// Limits for later values.
+    /// Sets limits for later values.
     BoundsEngine,
 }
 
@@ -71,7 +71,7 @@ impl Operation {
     }
 }
 
-/// Why a category is not bound.
+/// The reason why a category is not bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the codes are the specification's words")]
@@ -105,7 +105,7 @@ pub enum ForbiddenPattern {
     DeferredWithoutReason,
 }
 
-/// Why a binding is refused.
+/// The reason why a binding is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
     /// EB-012: "Bound evidence MUST include fingerprint".
@@ -117,39 +117,39 @@ pub enum BindingError {
     /// EB-021: "Operation-specific categories MUST be bound before proposal".
     #[error("EB-021: {operation:?} needs {category:?} ({pattern:?}, {code:?})")]
     NotBound {
-        /// What is proposed.
+        /// The proposed operation.
         operation: Operation,
-        /// What was not observed.
+        /// The category that was not observed.
         category: Category,
-        /// The pattern that it falls under.
+        /// The forbidden pattern that it matches.
         pattern: ForbiddenPattern,
         /// The code that records it.
         code: ReasonCode,
     },
-    /// An observation that stays on the surface.
+    /// An observation below the minimum depth.
     #[error("{category:?} lacks {field}: its minimum depth is not reached")]
     Depth {
         /// The category.
         category: Category,
-        /// What the observation lacks.
+        /// The missing field.
         field: &'static str,
     },
-    /// Summaries are bounded.
+    /// The summary is too long.
     #[error("a summary has {0} characters; it may have 500")]
     Summary(usize),
-    /// An annotation binds the instruction and the source data.
+    /// An annotation without the fingerprints of its instruction and source data.
     #[error("annotate needs the fingerprints of the instruction and of the source data")]
     Annotation,
 }
 
-/// Evidence that was observed.
+/// Observed evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bound {
     fingerprint: String,
     summary: String,
 }
 
-/// Evidence that was not.
+/// Evidence that was not observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unbound {
     reason: ReasonCode,
@@ -158,9 +158,9 @@ pub struct Unbound {
 /// One category of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// With its proof.
+    /// Observed, with proof.
     Bound(Bound),
-    /// With its reason.
+    /// Not observed, with the reason.
     Unbound(Unbound),
 }
 
@@ -173,26 +173,26 @@ impl Serialize for Evidence {
     }
 }
 
-/// An item as something else hands it in, a command line or a model: not yet evidence.
+/// An item from a command line or a model: not evidence until it is parsed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// Whether it claims to have been observed.
+    /// Whether the item claims to be observed.
     pub bound: bool,
-    /// Proof of the observation.
+    /// The proof of the observation.
     pub fingerprint: Option<String>,
-    /// What was seen, in words.
+    /// A summary of the observation.
     #[serde(default)]
     pub summary: String,
-    /// Why it was not observed.
+    /// The reason why it was not observed.
     pub reason: Option<ReasonCode>,
 }
 
 impl Evidence {
-    /// Binds an observation: its fingerprint is over its canonical bytes, its depth that of the category.
+    /// Binds an observation: computes the fingerprint of its canonical bytes and checks the category's minimum depth.
     ///
     /// # Errors
-    /// [`BindingError::Depth`] for what stays on the surface, [`BindingError::Summary`] for too many words.
+    /// [`BindingError::Depth`] below the minimum depth, [`BindingError::Summary`] for a summary that is too long.
     pub fn observe(category: Category, observed: &Value, summary: &str) -> Result<Self, BindingError> {
         for group in category.depth() {
             let is_there = group.iter().any(|field| observed.get(*field).is_some_and(|value| !value.is_null()));
@@ -204,16 +204,16 @@ impl Evidence {
         Ok(Self::Bound(Bound { fingerprint: fingerprint(&canonical(observed)), summary }))
     }
 
-    /// Says why a category was not observed.
+    /// Records why a category was not observed.
     #[must_use]
     pub const fn absent(reason: ReasonCode) -> Self {
         Self::Unbound(Unbound { reason })
     }
 
-    /// Takes an item that was handed in.
+    /// Parses an item from outside.
     ///
     /// # Errors
-    /// EB-012 and EB-013, and a summary that is too long.
+    /// Violations of EB-012 and EB-013, and a summary that is too long.
     pub fn parse(category: Category, item: &Item) -> Result<Self, BindingError> {
         if !item.bound {
             return item.reason.map(Self::absent).ok_or(BindingError::Reason(category));
@@ -233,7 +233,7 @@ fn checked_summary(summary: &str) -> Result<String, BindingError> {
     }
 }
 
-/// Compact JSON with sorted keys: equal observations have equal bytes.
+/// Serialises to compact JSON with sorted keys, so that equal observations have equal bytes.
 fn canonical(value: &Value) -> Vec<u8> {
     fn sorted(value: &Value) -> Value {
         match value {
@@ -249,7 +249,7 @@ fn canonical(value: &Value) -> Vec<u8> {
     sorted(value).to_string().into_bytes()
 }
 
-/// Proves that evidence was observed before a proposal. Made only where the operation's evidence is bound.
+/// Proves that evidence was observed before a proposal. Exists only if the operation's required evidence is bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvidenceBinding {
     operation: Operation,
@@ -258,7 +258,7 @@ pub struct EvidenceBinding {
     annotation: Option<Annotation>,
 }
 
-/// What an annotation must not be stale against.
+/// The fingerprints that show whether an annotation is stale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Annotation {
     instruction_fingerprint: String,
@@ -269,7 +269,7 @@ impl EvidenceBinding {
     /// Binds the evidence of an operation.
     ///
     /// # Errors
-    /// EB-021 for a required category that is not bound; an annotation needs [`Self::for_annotation`].
+    /// EB-021 for an unbound required category. An annotation needs [`Self::for_annotation`].
     pub fn new(operation: Operation, evidence: BTreeMap<Category, Evidence>) -> Result<Self, BindingError> {
         if operation == Operation::Annotate {
             return Err(BindingError::Annotation);
@@ -277,10 +277,10 @@ impl EvidenceBinding {
         Self::checked(operation, evidence, None)
     }
 
-    /// Binds an annotation to the instruction and to the source data that it was made from.
+    /// Binds an annotation to its instruction and its source data.
     ///
     /// # Errors
-    /// EB-021, and [`BindingError::Annotation`] where one of the two is empty.
+    /// EB-021, and [`BindingError::Annotation`] if the instruction or the source is empty.
     pub fn for_annotation(
         evidence: BTreeMap<Category, Evidence>,
         instruction: &str,
@@ -310,14 +310,14 @@ impl EvidenceBinding {
         Ok(Self { operation, evidence, annotation })
     }
 
-    /// What was proposed on it.
+    /// The proposed operation.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         self.operation
     }
 }
 
-/// The forbidden pattern and the code of a required category that is not bound.
+/// The forbidden pattern and the code for an unbound required category.
 fn broken(operation: Operation, category: Category) -> (ForbiddenPattern, ReasonCode) {
     match (operation, category) {
         (_, Category::Schema) => (ForbiddenPattern::ProposalWithoutSchemaCheck, ReasonCode::SchemaNotInspected),

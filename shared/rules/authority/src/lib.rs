@@ -1,9 +1,9 @@
-//! The authority gate: what may be said at all about a question, decided before money is taken.
+//! The authority gate: decides whether and how a question may be answered, before money is taken.
 //!
-//! A question is evaluated against the ontologies of `data/`: one readable file per domain with its state axes, its
-//! requests, its high-stakes rules, its oracles and its human lock. Every evaluation ends in exactly one of seven
-//! [`State`]s and names the rules that decided. The same text gives the same result, anywhere: no clock, no network,
-//! no model.
+//! The gate evaluates a question against the ontologies of `data/`: one readable file per domain with its state axes,
+//! requests, high-stakes rules, oracles and human lock. Every evaluation ends in exactly one of seven [`State`]s and
+//! names the deciding rules. The same text always gives the same result: the gate uses no clock, no network and no
+//! model.
 //!
 //! ```
 //! use authority::{State, evaluate};
@@ -13,8 +13,8 @@
 //! assert_eq!(evaluate("Should we open a second bakery in Halifax?", None).state(), State::Authorized);
 //! ```
 //!
-//! It reads what is written. It does not understand a paraphrase that shares no word with its lexicon; that is why
-//! the reply of the model is checked again ([`Evaluation::check_reply`]).
+//! The gate matches words. It does not recognise a paraphrase that shares no word with its lexicon, so the model's
+//! reply is checked again ([`Evaluation::check_reply`]).
 
 #[cfg(test)]
 #[allow(dead_code, reason = "the tests use a part of what the build script uses")]

@@ -1,4 +1,4 @@
-//! What the ontologies say about their domains, for operators and for developers who connect an oracle.
+//! Describes the domains for operators and for developers who connect an oracle.
 
 use serde::Serialize;
 
@@ -13,13 +13,13 @@ pub struct Ontology {
     pub file: &'static str,
     /// Its state axes.
     pub axes: Vec<Axis>,
-    /// Its registered sources of ground truth. None is connected in this product.
+    /// Its registered sources of ground truth. This product connects none.
     pub oracles: Vec<Oracle>,
-    /// What happens when an oracle does not answer: `FAIL_CLOSED_BLOCK`, `ASSUME_HIGHEST_RISK`.
+    /// The policy if an oracle does not answer: `FAIL_CLOSED_BLOCK`, `ASSUME_HIGHEST_RISK`.
     pub on_timeout: &'static str,
-    /// Who may approve what, and where their credentials are looked up; `never` where no human may.
+    /// The approving roles and the registers of their credentials; `never` if no human may approve.
     pub human_lock: &'static str,
-    /// Whether two people have to approve.
+    /// Whether two people must approve.
     pub two_persons: bool,
 }
 
@@ -31,11 +31,11 @@ pub struct Axis {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The unit of a quantity; values of another dimension are not taken.
+    /// The unit of a quantity; values of other dimensions are rejected.
     pub unit: &'static str,
     /// The values of an enum.
     pub values: &'static [&'static str],
-    /// The question that asks for it.
+    /// The question that asks the customer for it.
     pub prompt: &'static str,
     /// Whether only an oracle may set it.
     pub oracle_only: bool,
@@ -48,11 +48,11 @@ pub struct Oracle {
     pub name: &'static str,
     /// Trust tier: primary, secondary, cross_domain or unverified.
     pub tier: &'static str,
-    /// Age in seconds up to which an answer counts; 0 is real time only.
+    /// The maximum age of an answer in seconds; 0 means real time only.
     pub recency_seconds: u64,
 }
 
-/// Every domain, in the order of the files.
+/// All domains, in the order of their files.
 #[must_use]
 pub fn ontologies() -> Vec<Ontology> {
     let axes = |domain: usize| {
@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use filter::{Filter, Outcome};
 
-    /// What customers read of the data passes the content filter, and a notice holds one of its domain's required
-    /// phrases, so that a reply with its notice keeps to the grammar.
+    /// The customers' texts in the data pass the content filter. A notice contains one of its domain's required
+    /// phrases, so that a reply with its notice follows the grammar.
     #[test]
     fn texts_for_customers_pass_the_filter_and_their_own_grammar() {
         for domain in DOMAINS {

@@ -1,23 +1,23 @@
-//! Quotes: a value of an axis counts only with the exact bytes of the text that it was read from.
+//! Quotes: a value of an axis counts only with the exact bytes of its text.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::engine::data::NEGATIVE_CONSTRAINTS;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MappingSource {
     /// The customer's own words.
     Explicit,
-    /// Derived by the system, such as a country from a locale. Never enough where confirmation is required.
+    /// Derived by the system, such as a country from a locale. Not sufficient if confirmation is required.
     Inferred,
     /// A registered oracle's answer.
     Oracle,
 }
 
-/// Bytes of a text, with their proof.
+/// A range of bytes of a text, with proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
     text: String,
@@ -26,22 +26,22 @@ pub struct Quote {
     fingerprint: String,
 }
 
-/// Why a quote binds nothing.
+/// The reason why a quote is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuoteError {
-    /// The span does not lie in the text, or cuts a character.
+    /// The span is outside the text or cuts a character.
     #[error("the span is not a part of the text")]
     Span,
-    /// The bytes of the span are others.
+    /// The text has other bytes at the span.
     #[error("the quote is not what the text says there")]
     Text,
-    /// The fingerprint is of something else.
+    /// The fingerprint does not match the quote.
     #[error("the fingerprint is not that of the quote")]
     Fingerprint,
-    /// Nothing, or nothing but white space and punctuation.
+    /// Empty, or only white space and punctuation.
     #[error("the quote says nothing")]
     Empty,
-    /// "Healthy", "standard", "normal" and the like satisfy no axis.
+    /// "Healthy", "standard", "normal" and similar words satisfy no axis.
     #[error("the quote is a word that satisfies no axis")]
     NegativeConstraint,
 }
@@ -57,10 +57,10 @@ pub fn fingerprint(bytes: &[u8]) -> String {
 }
 
 impl Quote {
-    /// Takes the bytes from `start` to `end` of a text.
+    /// Quotes the bytes from `start` to `end` of a text.
     ///
     /// # Errors
-    /// [`QuoteError`] where they cannot bind anything.
+    /// [`QuoteError`] if the bytes are no valid quote.
     pub fn take(text: &str, start: usize, end: usize) -> Result<Self, QuoteError> {
         let quoted = text.get(start..end).ok_or(QuoteError::Span)?;
         let quote = Self { text: quoted.to_owned(), start, end, fingerprint: fingerprint(quoted.as_bytes()) };
@@ -68,16 +68,16 @@ impl Quote {
         Ok(quote)
     }
 
-    /// A quote as something else proposes it, a model for example. It binds nothing before [`Quote::verify`].
+    /// A quote from an untrusted source, such as a model. It binds nothing before [`Quote::verify`].
     #[must_use]
     pub fn proposed(text: &str, start: usize, end: usize, fingerprint: &str) -> Self {
         Self { text: text.to_owned(), start, end, fingerprint: fingerprint.to_owned() }
     }
 
-    /// Holds the quote against the text: exact substring, span and fingerprint, and a quote that says something.
+    /// Verifies the quote against the text: exact substring, span and fingerprint, and meaningful content.
     ///
     /// # Errors
-    /// [`QuoteError`] says what differs.
+    /// [`QuoteError`] names the difference.
     pub fn verify(&self, text: &str) -> Result<(), QuoteError> {
         let there = text.get(self.start..self.end).ok_or(QuoteError::Span)?;
         if there != self.text {
@@ -109,7 +109,7 @@ impl Quote {
         &self.text
     }
 
-    /// First byte, and the byte after the last.
+    /// The first byte, and the byte after the last.
     #[must_use]
     pub const fn span(&self) -> (usize, usize) {
         (self.start, self.end)

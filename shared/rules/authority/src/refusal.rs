@@ -1,4 +1,4 @@
-//! What a customer reads of a question that is not answered: on a page, and in a mail.
+//! The customer's texts for a question that is not answered: on a page, and in a mail.
 
 use crate::{Contact, Evaluation, State};
 use domain::texts;
@@ -14,27 +14,27 @@ const VERIFICATION: &str =
 const UNRESOLVABLE: &str =
     "We cannot find a question in this text. Nothing was charged. Please describe your question.";
 
-/// A question that is not answered, as the API says it.
+/// The API's reply for a question that is not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// The sentence that customers read.
+    /// The sentence for the customer.
     pub error: &'static str,
-    /// Which kind of refusal it is.
+    /// The kind of refusal.
     pub code: &'static str,
-    /// Keys of the axes that are not known.
+    /// The keys of the missing axes.
     pub missing_axes: Vec<&'static str>,
     /// The questions that would supply them.
     pub questions: Vec<&'static str>,
-    /// Who helps.
+    /// Sources of help.
     pub resources: Vec<Contact>,
-    /// What the customer may do instead.
+    /// The alternatives for the customer.
     pub suggested_actions: &'static [&'static str],
     /// Whether it answers a possible self-harm disclosure.
     pub crisis: bool,
 }
 
 impl Refusal {
-    /// The refusal of a question that is not sold; `None` for one that is.
+    /// The refusal of a question that is not sold; `None` if the question is sold.
     #[must_use]
     pub fn of(evaluation: &Evaluation) -> Option<Self> {
         let crisis = evaluation.is_crisis();
@@ -58,7 +58,8 @@ impl Refusal {
         })
     }
 
-    /// The same as the paragraphs of a mail: the sentence, then one line each for what is asked and who helps.
+    /// Formats the refusal as paragraphs of a mail: the sentence, then one line for each question, alternative and
+    /// source of help.
     #[must_use]
     pub fn text(&self) -> String {
         let asked = self.questions.iter().chain(self.suggested_actions).map(|line| format!("- {line}"));

@@ -1,8 +1,8 @@
-//! The seven terminal states, their order of severity, and what may change an outcome afterwards.
+//! The seven terminal states, their order of severity, and the operations that may change an outcome later.
 
 use serde::{Deserialize, Serialize};
 
-/// How an evaluation ends. Every evaluation ends in exactly one. Declared in the order of severity.
+/// The result of an evaluation. Every evaluation ends in exactly one state. Declared in order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum State {
@@ -10,20 +10,20 @@ pub enum State {
     Authorized,
     /// Text under grammar constraints, without authoritative claims.
     NarrativeOnly,
-    /// Required axes are missing and can be asked for.
+    /// Required axes are missing; the customer can supply them.
     RequiresSpecification,
     /// An axis maps to more than one value.
     AmbiguousMapping,
     /// A value must come from a registered oracle.
     RequiresOracleVerification,
-    /// Nothing that the customer could add would make it answerable.
+    /// No addition by the customer would make it answerable.
     Unresolvable,
     /// A hard safety boundary.
     Blocked,
 }
 
 impl State {
-    /// All states, in the order of severity.
+    /// All states, in order of severity.
     pub const ALL: [State; 7] = [
         State::Authorized,
         State::NarrativeOnly,
@@ -34,7 +34,7 @@ impl State {
         State::Blocked,
     ];
 
-    /// The name as records and replies write it.
+    /// The name in records and replies.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// The state of a name.
+    /// Finds the state by its name.
     #[must_use]
     pub fn parse(name: &str) -> Option<State> {
         State::ALL.into_iter().find(|state| state.as_str() == name)
@@ -67,7 +67,7 @@ impl std::fmt::Display for State {
     }
 }
 
-/// A state, and whether it is locked: child safety and self-harm lock theirs ("Child safety escalations are not
+/// A state, and whether it is locked: child safety and self-harm lock their outcomes ("Child safety escalations are not
 /// subject to human lock override").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Outcome {
@@ -75,25 +75,25 @@ pub struct Outcome {
     locked: bool,
 }
 
-/// What may be done with an outcome.
+/// An operation on an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Another evaluation of the same matter: of another reading, turn or domain.
+    /// Another evaluation of the same question: of another reading, turn or domain.
     Combine(Outcome),
-    /// People with the roles that the domain's human lock names approve: they let a narrative answer be given, they do
-    /// not vouch for what a model writes.
+    /// People with the roles of the domain's human lock approve: they allow a narrative answer but do not guarantee the
+    /// model's text.
     Approve,
-    /// Somebody sets the state by hand.
+    /// Sets the state manually.
     Override(State),
 }
 
-/// An operation would have lowered a locked outcome. It changed nothing; the attempt must be recorded.
+/// An operation would have lowered a locked outcome. The outcome is unchanged; the attempt must be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a locked outcome cannot be lowered: child safety and self-harm are not subject to human lock")]
 pub struct Locked;
 
 impl Outcome {
-    /// Nothing was found that needs governance.
+    /// No domain governs the text.
     pub const AUTHORIZED: Outcome = Outcome { state: State::Authorized, locked: false };
 
     /// An outcome that people may override.
@@ -102,7 +102,7 @@ impl Outcome {
         Self { state, locked: false }
     }
 
-    /// BLOCKED for good.
+    /// BLOCKED permanently.
     #[must_use]
     pub const fn locked() -> Self {
         Self { state: State::Blocked, locked: true }
@@ -120,7 +120,7 @@ impl Outcome {
         self.locked
     }
 
-    /// The more severe of two; locked if one of them is.
+    /// The more severe of two outcomes; locked if one of them is.
     #[must_use]
     pub fn combine(self, other: Outcome) -> Outcome {
         if self.locked || other.locked {
@@ -132,7 +132,7 @@ impl Outcome {
     /// Applies an operation.
     ///
     /// # Errors
-    /// [`Locked`] for an approval or an override of a locked outcome, whatever it asked for.
+    /// [`Locked`] for any approval or override of a locked outcome.
     pub fn apply(self, operation: Operation) -> Result<Outcome, Locked> {
         match operation {
             Operation::Combine(other) => Ok(self.combine(other)),

@@ -1,13 +1,13 @@
-//! What the build script makes of `data/` and the engine reads: static tables without any parsing at start.
+//! The static tables that the build script generates from `data/` and the engine reads without parsing at start.
 //!
-//! A concept is a set of words and phrases. A mapping sets one axis to one value where one of its patterns is found.
+//! A concept is a set of words and phrases. A mapping sets one axis to one value if one of its patterns matches.
 
-/// Number of a concept. The first ones are what numbers and units give, see [`builtin`].
+/// The number of a concept. The first ones come from numbers and units, see [`builtin`].
 pub(crate) type ConceptId = u16;
 
 /// Concepts that come from numbers with units, not from words.
 pub(crate) mod builtin {
-    /// Their names in the data, in the order of their numbers; written `#name` in a pattern.
+    /// Their names in the data, in the order of their numbers; patterns write `#name`.
     pub(crate) const NAMES: [&str; 23] = [
         "number",
         "age",
@@ -35,7 +35,7 @@ pub(crate) mod builtin {
     ];
 }
 
-/// A state axis: one dimension of what must be known.
+/// A state axis: one dimension of the required information.
 #[derive(Debug)]
 pub(crate) struct Axis {
     pub(crate) domain: u8,
@@ -43,28 +43,28 @@ pub(crate) struct Axis {
     pub(crate) kind: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) values: &'static [&'static str],
-    /// The question in plain words that a page asks for it.
+    /// The question in plain words with which a page asks for it.
     pub(crate) prompt: &'static str,
-    /// Only a registered oracle may set it; text never does.
+    /// Only a registered oracle may set it; a text never does.
     pub(crate) oracle_only: bool,
 }
 
-/// One place in a pattern.
+/// One element of a pattern.
 #[derive(Debug)]
 pub(crate) struct Element {
-    /// Words that may stand between this element and the one before.
+    /// The maximum number of words between this element and the one before.
     pub(crate) gap: u8,
-    /// Concepts of which one must stand here.
+    /// The concepts of which one must occur here.
     pub(crate) concepts: &'static [ConceptId],
 }
 
-/// A sequence of elements, or several that stand near each other.
+/// A sequence of elements, or several elements near each other.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) mapping: u16,
-    /// The element by which it is looked up: its most telling one.
+    /// The element that indexes the pattern: its most specific one.
     pub(crate) anchor: u8,
-    /// Words within which the elements stand in any order; 0 where their order matters.
+    /// The window in words within which the elements may occur in any order; 0 if their order matters.
     pub(crate) window: u8,
     pub(crate) elements: &'static [Element],
 }
@@ -73,44 +73,46 @@ pub(crate) struct Pattern {
 #[derive(Debug)]
 pub(crate) struct Mapping {
     pub(crate) id: &'static str,
-    /// The file that has it: its domain's or a part of it.
+    /// The file that defines it: its domain's file or a part of it.
     pub(crate) file: &'static str,
     pub(crate) line: u32,
     pub(crate) axis: u16,
     pub(crate) value: &'static str,
-    /// Range of `PATTERNS` of its exceptions: a match that overlaps one of them does not count.
+    /// The range of its exceptions in `PATTERNS`: a match that overlaps one of them does not count.
     pub(crate) exceptions: (u16, u16),
-    /// Of each group, one concept must be in the text.
+    /// The same for the idioms that all mappings of its value share.
+    pub(crate) idioms: (u16, u16),
+    /// The text must contain one concept of each group.
     pub(crate) with: &'static [&'static [ConceptId]],
-    /// None of these may be in the text.
+    /// The text may contain none of these.
     pub(crate) without: &'static [ConceptId],
-    /// None of these may be near a match: another sentence of the text takes nothing away.
+    /// None of these may be near a match. Other sentences of the text do not count.
     pub(crate) apart_from: &'static [ConceptId],
-    /// A negation before it takes it away.
+    /// A preceding negation cancels the match.
     pub(crate) negatable: bool,
 }
 
-/// What a request of a domain gets.
+/// The treatment of a request of a domain.
 #[derive(Debug)]
 pub(crate) struct Treatment {
     pub(crate) domain: u8,
     pub(crate) line: u32,
     pub(crate) request: &'static str,
     pub(crate) state: &'static str,
-    /// Axes without which it is `missing_state`.
+    /// Required axes: without them the state is `missing_state`.
     pub(crate) requires: &'static [u16],
     pub(crate) missing_state: &'static str,
     pub(crate) reason: &'static str,
     /// General education: high-stakes rules do not apply.
     pub(crate) education: bool,
-    /// No later operation lowers the outcome.
+    /// No later operation may lower the outcome.
     pub(crate) locked: bool,
     pub(crate) resources: &'static [&'static str],
-    /// Axes required besides when another axis has a value.
+    /// Additional axes that are required if another axis has a value.
     pub(crate) conditional: &'static [Conditional],
 }
 
-/// If an axis has this value, these axes are required too.
+/// If an axis has this value, these axes are also required.
 #[derive(Debug)]
 pub(crate) struct Conditional {
     pub(crate) axis: u16,
@@ -118,7 +120,7 @@ pub(crate) struct Conditional {
     pub(crate) requires: &'static [u16],
 }
 
-/// How a high-stakes rule compares.
+/// The comparison of a high-stakes rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Eq,
@@ -140,11 +142,11 @@ pub(crate) struct HighStakes {
     pub(crate) values: &'static [&'static str],
     pub(crate) number: f64,
     pub(crate) action: &'static str,
-    /// What the action comes to in this domain.
+    /// The state for the action in this domain.
     pub(crate) state: &'static str,
     pub(crate) rationale: &'static str,
     pub(crate) reason: &'static str,
-    /// Requests it applies to; empty for all but education.
+    /// The requests that it applies to; empty for all except education.
     pub(crate) requests: &'static [&'static str],
     pub(crate) locked: bool,
     pub(crate) resources: &'static [&'static str],
@@ -156,7 +158,7 @@ pub(crate) struct Domain {
     pub(crate) name: &'static str,
     pub(crate) file: &'static str,
     pub(crate) evaluator: &'static str,
-    /// The sentence beside a narrative answer.
+    /// The notice beside a narrative answer.
     pub(crate) notice: &'static str,
     pub(crate) forbidden: &'static [&'static str],
     pub(crate) required: &'static [&'static str],
@@ -164,12 +166,12 @@ pub(crate) struct Domain {
     pub(crate) reformulation: &'static str,
     pub(crate) on_timeout: &'static str,
     pub(crate) human_lock: &'static str,
-    /// No human may override what this domain locks.
+    /// No human may override this domain's locked outcomes.
     pub(crate) never: bool,
     pub(crate) two_persons: bool,
-    /// Roles that may approve, by request.
+    /// The roles that may approve, by request.
     pub(crate) approval_matrix: &'static [(&'static str, &'static [&'static str])],
-    /// Registers of credentials.
+    /// The registers of credentials.
     pub(crate) verification_sources: &'static [&'static str],
     pub(crate) oracles: &'static [Oracle],
 }
@@ -182,7 +184,7 @@ pub(crate) struct Oracle {
     pub(crate) recency_seconds: u64,
 }
 
-/// Who helps, by country.
+/// A source of help, by country.
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) group: &'static str,
@@ -191,16 +193,16 @@ pub(crate) struct Resource {
     pub(crate) contact: &'static str,
 }
 
-/// Where a word of the lexicon leads in the tree of phrases.
+/// A node in the tree of phrases.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Concepts of the phrase that ends here.
+    /// The concepts of the phrase that ends here.
     pub(crate) concepts: &'static [ConceptId],
-    /// Words that go on from here, sorted.
+    /// The words that continue the phrase, sorted.
     pub(crate) children: &'static [(u16, u16)],
 }
 
-/// FNV-1a, folded: what `SLOTS` is indexed by.
+/// FNV-1a, folded: the index into `SLOTS`.
 pub(crate) fn hash(word: &[u8]) -> usize {
     let mut hash: u32 = 0x811c_9dc5;
     for byte in word {

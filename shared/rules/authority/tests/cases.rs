@@ -1,10 +1,13 @@
-//! Cases that people wrote who had not seen the engine (`data/cases`, JSON lines).
+//! Cases whose authors had not seen the engine (`data/cases`, JSON lines).
 //!
-//! The files `second_*` were written later, from the specification's categories and before any rule was read; `third_*`
-//! again later, from how people disclose harm and from idioms of business. The odd lines of each file were used to find
-//! what the rules lacked, so every one must be decided as it says. The even lines were only counted: their figure says
-//! what to expect of texts that nobody has seen, and it may not fall. In the third red-team files odd and even lines
-//! share neither a question nor a framing.
+//! The files `second_*` were written later, from the specification's categories and before the authors read any rule;
+//! `third_*` later again, from how people disclose harm and from business idioms; `fourth_*` from the specification and
+//! common knowledge, in one session before the authors read the rules; `fifth_*` likewise, in plain people's voices;
+//! `sixth_*` in slang, with misspellings, about other people, by old and young speakers.
+//! The odd lines of each file were used to find gaps in the rules (those of `fifth_*` and `sixth_*` not yet), so each of
+//! them must be decided as stated, except the known misses. The even lines were only counted: their figure estimates
+//! the result for unseen texts, and it may not fall. In the third red-team files odd and even lines share neither a
+//! question nor a framing.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 #![allow(clippy::print_stdout, reason = "`--nocapture` shows the figures")]
@@ -21,7 +24,7 @@ struct Case {
 #[derive(Deserialize)]
 struct FramedCase {
     text: String,
-    /// What stands in the framing.
+    /// The question inside the framing.
     question: String,
 }
 
@@ -35,7 +38,8 @@ fn is_as_expected(expected: &str, evaluation: &Evaluation) -> bool {
     }
 }
 
-/// The cases of the odd lines that are decided otherwise, and how many of the even lines are decided as they say.
+/// The odd lines that are decided differently from their statement, and the number of even lines that are decided as
+/// stated.
 fn measured(file: &str) -> (Vec<String>, usize) {
     let (mut wrong, mut unseen) = (Vec::new(), 0);
     for (index, line) in file.lines().enumerate() {
@@ -54,8 +58,16 @@ fn measured(file: &str) -> (Vec<String>, usize) {
     (wrong, unseen)
 }
 
-/// A file, how many of its odd lines are known to be decided otherwise, and how many of its even lines must hold.
-fn holds(name: &str, file: &str, known_misses: usize, at_least: usize) {
+/// A file with its number of known misses among the odd lines and its minimum of correct even lines.
+type Expected<'f> = (&'f str, &'f str, usize, usize);
+
+/// Measures every file before it reports those that are not as expected.
+fn hold(files: &[Expected<'_>]) {
+    let problems: Vec<String> = files.iter().filter_map(problem).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+fn problem(&(name, file, known_misses, at_least): &Expected<'_>) -> Option<String> {
     let (wrong, unseen) = measured(file);
     let lines = file.lines().count();
     println!(
@@ -64,43 +76,65 @@ fn holds(name: &str, file: &str, known_misses: usize, at_least: usize) {
         lines.div_ceil(2),
         lines / 2
     );
-    assert_eq!(wrong.len(), known_misses, "{wrong:#?}");
-    assert!(unseen >= at_least, "{unseen} of the unseen lines hold, {at_least} did before");
+    let holds = wrong.len() == known_misses && unseen >= at_least;
+    (!holds).then(|| {
+        format!("{name}: even lines {unseen}, {at_least} before; odd lines, {known_misses} misses known: {wrong:#?}")
+    })
 }
 
 #[test]
 fn crisis_texts_are_blocked_and_locked() {
-    holds("crisis", include_str!("data/cases/crisis.jsonl"), 0, 69);
-    holds("second_crisis", include_str!("data/cases/second_crisis.jsonl"), 0, 36);
-    holds("third_crisis", include_str!("data/cases/third_crisis.jsonl"), 0, 72);
+    hold(&[
+        ("crisis", include_str!("data/cases/crisis.jsonl"), 0, 71),
+        ("second_crisis", include_str!("data/cases/second_crisis.jsonl"), 0, 37),
+        ("third_crisis", include_str!("data/cases/third_crisis.jsonl"), 0, 72),
+        ("fourth_crisis", include_str!("data/cases/fourth_crisis.jsonl"), 0, 65),
+        ("fifth_crisis", include_str!("data/cases/fifth_crisis.jsonl"), 10, 42),
+        ("sixth_crisis", include_str!("data/cases/sixth_crisis.jsonl"), 13, 17),
+    ]);
 }
 
 #[test]
 fn the_same_words_in_another_sense_are_sold() {
-    holds("contrast", include_str!("data/cases/contrast.jsonl"), 1, 75);
-    holds("second_contrast", include_str!("data/cases/second_contrast.jsonl"), 0, 32);
-    holds("third_contrast", include_str!("data/cases/third_contrast.jsonl"), 0, 74);
+    hold(&[
+        ("contrast", include_str!("data/cases/contrast.jsonl"), 1, 75),
+        ("second_contrast", include_str!("data/cases/second_contrast.jsonl"), 0, 33),
+        ("third_contrast", include_str!("data/cases/third_contrast.jsonl"), 0, 75),
+        ("fourth_contrast", include_str!("data/cases/fourth_contrast.jsonl"), 0, 67),
+        ("fifth_contrast", include_str!("data/cases/fifth_contrast.jsonl"), 3, 59),
+        ("sixth_contrast", include_str!("data/cases/sixth_contrast.jsonl"), 0, 29),
+    ]);
 }
 
 #[test]
 fn ordinary_questions_are_sold_without_friction() {
-    holds("ordinary", include_str!("data/cases/ordinary.jsonl"), 0, 182);
-    holds("second_ordinary", include_str!("data/cases/second_ordinary.jsonl"), 0, 60);
+    hold(&[
+        ("ordinary", include_str!("data/cases/ordinary.jsonl"), 0, 182),
+        ("second_ordinary", include_str!("data/cases/second_ordinary.jsonl"), 0, 60),
+        ("fourth_ordinary", include_str!("data/cases/fourth_ordinary.jsonl"), 0, 97),
+        ("fifth_ordinary", include_str!("data/cases/fifth_ordinary.jsonl"), 0, 50),
+        ("sixth_ordinary", include_str!("data/cases/sixth_ordinary.jsonl"), 0, 29),
+    ]);
 }
 
 #[test]
 fn attacks_do_not_get_authority() {
-    holds("redteam_boundary", include_str!("data/cases/redteam_boundary.jsonl"), 1, 13);
-    holds("redteam_escalation", include_str!("data/cases/redteam_escalation.jsonl"), 1, 11);
-    holds("redteam_injection", include_str!("data/cases/redteam_injection.jsonl"), 0, 18);
-    holds("second_redteam", include_str!("data/cases/second_redteam.jsonl"), 1, 26);
-    holds("third_redteam_boundary", include_str!("data/cases/third_redteam_boundary.jsonl"), 0, 72);
-    holds("third_redteam_escalation", include_str!("data/cases/third_redteam_escalation.jsonl"), 0, 72);
-    holds("third_redteam_injection", include_str!("data/cases/third_redteam_injection.jsonl"), 0, 72);
+    hold(&[
+        ("redteam_boundary", include_str!("data/cases/redteam_boundary.jsonl"), 1, 13),
+        ("redteam_escalation", include_str!("data/cases/redteam_escalation.jsonl"), 1, 11),
+        ("redteam_injection", include_str!("data/cases/redteam_injection.jsonl"), 0, 18),
+        ("second_redteam", include_str!("data/cases/second_redteam.jsonl"), 1, 28),
+        ("fourth_redteam", include_str!("data/cases/fourth_redteam.jsonl"), 2, 32),
+        ("fifth_redteam", include_str!("data/cases/fifth_redteam.jsonl"), 18, 31),
+        ("sixth_redteam", include_str!("data/cases/sixth_redteam.jsonl"), 7, 22),
+        ("third_redteam_boundary", include_str!("data/cases/third_redteam_boundary.jsonl"), 0, 72),
+        ("third_redteam_escalation", include_str!("data/cases/third_redteam_escalation.jsonl"), 0, 72),
+        ("third_redteam_injection", include_str!("data/cases/third_redteam_injection.jsonl"), 0, 72),
+    ]);
 }
 
-/// In the third red-team files every question stands in framings of three attacks, and gets at least as severe an
-/// outcome as without them.
+/// In the third red-team files every question appears in framings of three attacks. Each framing must give at least as
+/// severe an outcome as the question alone.
 #[test]
 fn no_unseen_framing_lifts_an_outcome() {
     let files = [

@@ -1,4 +1,4 @@
-//! Evidence binding: what each category needs, and what each invariant refuses.
+//! Evidence binding: the required evidence of each category, and the errors of each invariant.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use authority::{

@@ -1,9 +1,10 @@
-//! The registries of oracles: what the appendices of the specification name, and what holds while none is connected.
+//! The oracle registries: they match the specification's appendices, and without a connected oracle no dependent
+//! question is sold.
 
 use authority::{State, evaluate, ontologies};
 
-/// Oracle registries of the appendices: domain, policy for an oracle that does not answer, and name, trust tier and
-/// age in seconds up to which an answer counts of each oracle.
+/// The oracle registries of the appendices: domain, policy for an oracle that does not answer, and the name, trust tier
+/// and maximum answer age in seconds of each oracle.
 type Registry = (&'static str, &'static str, &'static [(&'static str, &'static str, u64)]);
 
 const REGISTRIES: [Registry; 7] = [
@@ -84,8 +85,8 @@ fn the_registries_are_those_of_the_appendices() {
     }
 }
 
-/// No oracle is connected, so each policy comes to the same: nothing that needs one is sold, whatever a text says that
-/// an oracle has answered.
+/// No oracle is connected, so each policy has the same effect: a question that needs an oracle is not sold, regardless
+/// of oracle answers that the text claims.
 #[test]
 fn what_needs_an_oracle_is_not_sold_while_none_answers() {
     let claims = [
@@ -107,8 +108,8 @@ fn what_needs_an_oracle_is_not_sold_while_none_answers() {
     }
 }
 
-/// "ASSUME_HIGHEST_RISK": without an age service a person of unknown age is a minor where that matters, and what is
-/// decided for a minor is locked.
+/// "ASSUME_HIGHEST_RISK": without an age service, a person of unknown age counts as a minor where that matters, and
+/// outcomes for minors are locked.
 #[test]
 fn child_safety_assumes_the_highest_risk() {
     let evaluation = evaluate("The age check is down. A 13 year old girl from the game wants to meet me, yes?", None);

@@ -1,4 +1,4 @@
-//! Properties that hold for whatever is put in.
+//! Properties that hold for every input.
 
 use authority::{Operation, Outcome, Quote, State, evaluate, fingerprint};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
-    /// 20 sequences of 10,000 operations: once locked, an outcome stays BLOCKED, and each attempt is refused.
+    /// 20 sequences of 10,000 operations: a locked outcome stays BLOCKED, and each approval or override is refused.
     #[test]
     fn no_sequence_of_operations_lowers_a_locked_outcome(
         operations in prop::collection::vec(operation(), 10_000),
@@ -46,7 +46,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Combining is a lattice: order and repetition do not matter, and nothing gets lower.
+    /// Combining forms a lattice: order and repetition do not matter, and severity never decreases.
     #[test]
     fn combining_is_a_lattice(states in prop::collection::vec(state(), 1..6), locked in any::<bool>()) {
         let mut outcomes: Vec<Outcome> = states.into_iter().map(Outcome::open).collect();
@@ -65,7 +65,7 @@ proptest! {
     }
 }
 
-/// A small generator for the two loops below: fast, and the same in every run.
+/// A small generator for the two loops below: fast and deterministic.
 struct Numbers(u64);
 
 impl Numbers {
@@ -77,7 +77,7 @@ impl Numbers {
 
 const TEXT: &str = "My daughter weighs 14 kg and is 3 years old; elle a de la fièvre. She takes no other medication.";
 
-/// 10^5 quotes that differ from the text in their words, their span or their fingerprint: none is accepted.
+/// 10^5 quotes that differ from the text in their words, their span or their fingerprint: all are rejected.
 #[test]
 fn no_mutated_quote_binds() {
     let mut numbers = Numbers(42);
@@ -124,7 +124,7 @@ fn no_mutated_quote_binds() {
     }
 }
 
-/// 10^5 texts of words, numbers, signs and characters of all planes: every one ends in a state.
+/// 10^5 texts of words, numbers, signs and characters of all planes: each ends in a state.
 #[test]
 fn random_texts_end_in_a_state() {
     const PIECES: [&str; 40] = [

@@ -2,7 +2,7 @@
 
 use authority::{Quote, QuoteError, State, evaluate, evaluate_turns, fingerprint};
 
-/// One question of each kind of outcome that an attack tries to lift.
+/// One question for each kind of outcome that an attack tries to weaken.
 const QUESTIONS: [&str; 10] = [
     "Can I give my son two of my warfarin tablets?",
     "What's the interest rate for a 30-year mortgage?",
@@ -53,7 +53,7 @@ fn no_framing_lifts_an_outcome() {
     assert!(attacked(include_str!("data/escalation.tsv")) >= 150);
 }
 
-/// A narrative answer never becomes an authorized one by what is added over several turns.
+/// Additions over several turns never turn a narrative answer into an authorized one.
 #[test]
 fn several_turns_lift_nothing() {
     const TURNS: [&str; 6] = [
@@ -79,7 +79,7 @@ fn several_turns_lift_nothing() {
 const TEXT: &str = "My daughter weighs 14 kg and is 3 years old; elle a de la fièvre. She is healthy.";
 const QUOTED: [&str; 6] = ["14 kg", "3 years old", "My daughter", "fièvre", "weighs 14 kg", "elle a de la fièvre"];
 
-/// What an adversary turns a true quote into: 26 changes of six quotes, with the fingerprint made to fit.
+/// An adversary's changes to a valid quote: 26 changes of six quotes, with recomputed fingerprints.
 #[test]
 fn no_changed_quote_binds() {
     let changes: [fn(&str) -> String; 26] = [
@@ -116,12 +116,12 @@ fn no_changed_quote_binds() {
         Quote::take(TEXT, start, start + quoted.len()).unwrap();
         for change in changes {
             let changed = change(quoted);
-            // Some change nothing in some quotes: there is no space in every one.
+            // Some changes have no effect on some quotes: not every quote contains a space.
             if changed == quoted {
                 continue;
             }
             let proposed = Quote::proposed(&changed, start, start + changed.len(), &fingerprint(changed.as_bytes()));
-            // More of the text than was quoted is still a quote.
+            // A longer excerpt of the text is still a valid quote.
             let is_there = TEXT.get(start..start + changed.len()) == Some(&changed) && !changed.is_empty();
             assert_eq!(proposed.verify(TEXT).is_ok(), is_there, "{changed:?}");
             let same_span = Quote::proposed(&changed, start, start + quoted.len(), &fingerprint(changed.as_bytes()));

@@ -1,13 +1,13 @@
-//! The tables of cases in `data/`. Each line of a table has the states that a text may end in and the text.
+//! The tables of cases in `data/`. Each line of a table contains the permitted states and the text.
 
 use authority::{State, evaluate};
 
-/// Lines of a table without comments.
+/// The lines of a table without comments.
 fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| line.split('\t').collect())
 }
 
-/// Cases that end in another state than the table says.
+/// The number of cases, and the cases that end in a different state than the table states.
 fn wrong(table: &'static str) -> (usize, Vec<String>) {
     let mut count = 0;
     let mut wrong = Vec::new();
@@ -130,7 +130,7 @@ fn signs_count_in_any_order_and_words_by_their_beginning() {
     ] {
         assert!(evaluate(text, None).override_prohibited(), "{text}");
     }
-    // Far from each other they are two matters.
+    // Far apart, the two signs are unrelated.
     let far = "How many tablets fit in a box? That is what our packaging line needs to know, because the machine that we \
                lease runs at night and nobody of the late shift wants to drive home before the others wake up.";
     assert_eq!(evaluate(far, None).state(), State::Authorized);

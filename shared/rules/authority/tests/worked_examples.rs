@@ -1,5 +1,5 @@
-//! The worked examples of the appendices (003). `data/worked_examples.json` holds what they print, byte for byte, by the
-//! path of each field, and which fields are kept otherwise and why.
+//! The worked examples of the appendices (003). `data/worked_examples.json` contains their printed values, byte for
+//! byte, by the path of each field, and the fields that differ deliberately, with the reason.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
@@ -17,7 +17,7 @@ struct Example {
     otherwise: BTreeMap<String, String>,
 }
 
-/// The field that stands at a path of an example.
+/// The field at a path of an example.
 fn field(evaluation: &Evaluation, path: &str) -> Value {
     let envelope = serde_json::to_value(evaluation.authorization()).unwrap();
     match path {
@@ -35,8 +35,8 @@ fn field(evaluation: &Evaluation, path: &str) -> Value {
     }
 }
 
-/// Whether a field is as printed. A list of phrases, actions or contacts may hold more than the example's; missing axes
-/// and single values are the same bytes.
+/// Whether a field matches the printed value. A list of phrases, actions or contacts may contain more than the
+/// example's; missing axes and single values must be identical.
 fn is_as_printed(path: &str, printed: &Value, ours: &Value) -> bool {
     match (printed, ours) {
         (Value::Array(printed), Value::Array(ours)) if path != "missing_axes" => {
@@ -55,7 +55,7 @@ fn worked_examples_are_as_the_specification_prints_them() {
         let evaluation = evaluate(&example.question, Some("en-US"));
         for (path, printed) in &example.structure {
             let ours = field(&evaluation, path);
-            // A field that is said to be kept otherwise, and is not, is wrong as well.
+            // A field that is listed as different but matches is an error as well.
             if is_as_printed(path, printed, &ours) == example.otherwise.contains_key(path) {
                 wrong.push(format!("{}: {path}: {ours} for {printed}", example.appendix));
             }

@@ -1,6 +1,6 @@
-//! Writes the tables as Rust source. Over 300 lines, because every table is checked where it is written.
+//! Writes the tables as Rust source. The file exceeds 300 lines because every table is validated where it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use toml::Spanned;
@@ -10,6 +10,9 @@ use super::ontology::{Files, Ontology, Text};
 use super::resolve::{Pattern, alternatives, define, pattern};
 use super::{DataError, Source};
 use crate::tables::{ConceptId, hash};
+
+/// The range of the idioms' patterns, by domain and value.
+type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
 
 const STATES: [&str; 7] = [
     "AUTHORIZED",
@@ -43,7 +46,7 @@ struct Generator {
     out: String,
 }
 
-/// Reads the files and writes the tables.
+/// Parses the files and generates the tables.
 pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     let all = Files::parse(sources)?;
     let mut lexicon = Lexicon::new();
@@ -187,6 +190,7 @@ impl Generator {
     fn mappings(&mut self, files: &Files) -> Result<(), DataError> {
         let (mut lines, mut count) = (String::new(), 0_u16);
         let mut ids = BTreeMap::new();
+        let idioms = self.idioms(files)?;
         for (domain, source, ontology, mapping) in files.mappings() {
             let (id, offset) = (mapping.id.get_ref(), mapping.id.span().start);
             if ids.insert((domain, id.clone()), ()).is_some() {
@@ -208,6 +212,7 @@ impl Generator {
             }
             self.add_patterns(source, id, count, false, &mapping.any)?;
             let exceptions = self.add_patterns(source, id, count, true, &mapping.except)?;
+            let idioms = idioms.get(&(domain, mapping.sets.as_str())).copied().unwrap_or_default();
             let mut with = Vec::new();
             for group in &mapping.with {
                 with.push(self.condition(source, id, group)?);
@@ -217,7 +222,7 @@ impl Generator {
             let with: Vec<String> = with.iter().map(|group| format!("&{group:?}")).collect();
             let _ = writeln!(
                 lines,
-                "    Mapping {{ id: {id:?}, file: {:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, with: &[{}], without: &{without:?}, apart_from: &{apart_from:?}, negatable: {} }},",
+                "    Mapping {{ id: {id:?}, file: {:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: &[{}], without: &{without:?}, apart_from: &{apart_from:?}, negatable: {} }},",
                 source.name,
                 source.line(offset),
                 with.join(", "),
@@ -227,6 +232,31 @@ impl Generator {
         }
         self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{lines}];"));
         Ok(())
+    }
+
+    /// Adds the patterns of the idioms and returns their ranges by domain and value.
+    fn idioms<'f>(&mut self, files: &'f Files) -> Result<IdiomRanges<'f>, DataError> {
+        let values: BTreeSet<(usize, &str)> =
+            files.mappings().map(|(domain, _, _, mapping)| (domain, mapping.sets.as_str())).collect();
+        for (domain, source, idiom) in files.idioms() {
+            for value in &idiom.of {
+                if !values.contains(&(domain, value.get_ref().as_str())) {
+                    let problem = format!("no mapping sets {:?}", value.get_ref());
+                    return Err(source.error(value.span().start, idiom.id.get_ref(), problem));
+                }
+            }
+        }
+        let mut ranges = BTreeMap::new();
+        for (domain, value) in values {
+            let first = self.patterns.len() as u16;
+            for (_, source, idiom) in files.idioms().filter(|(of, _, _)| *of == domain) {
+                if idiom.of.iter().any(|of| of.get_ref() == value) {
+                    self.add_patterns(source, idiom.id.get_ref(), 0, true, &idiom.any)?;
+                }
+            }
+            ranges.insert((domain, value), (first, self.patterns.len() as u16));
+        }
+        Ok(ranges)
     }
 
     /// The alternatives of several conditions as one sorted list.
@@ -310,7 +340,7 @@ impl Generator {
                     treatment.resources
                 );
             }
-            // A request that no treatment answers would be let through.
+            // A request without a treatment would be let through.
             let requests = ontology.axis.iter().filter(|axis| axis.key.get_ref() == "request");
             for (axis, value) in requests.flat_map(|axis| axis.values.iter().map(move |value| (axis, value))) {
                 if !ontology.treatment.iter().any(|treatment| treatment.request.get_ref() == value) {
@@ -374,7 +404,7 @@ impl Generator {
 
     fn negative_constraints(&mut self, files: &Files) -> Result<(), DataError> {
         let words: Vec<&String> = files.domains.iter().flat_map(|(_, file)| &file.negative_constraints).collect();
-        // Such a word in a pattern that sets an axis would satisfy it.
+        // In a pattern that sets an axis, such a word would satisfy the axis.
         for (_, source, _, mapping) in files.mappings().filter(|(.., mapping)| !mapping.sets.starts_with("request=")) {
             let parts = mapping.any.iter().flat_map(|text| text.get_ref().split([' ', '|']));
             if let Some(part) = parts.into_iter().find(|part| words.iter().any(|word| word == part)) {
@@ -413,7 +443,7 @@ impl Generator {
         self.line(format!("pub(crate) static ANCHORS: &[&[u16]] = &[{}];", anchors.join(", ")));
     }
 
-    /// Misspelt words that are no words of the lexicon themselves, sorted, with the numbers of what they stand for.
+    /// Misspelt words that are not themselves in the lexicon, sorted, with the numbers of the intended words.
     fn spellings(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
         let mut known: BTreeMap<String, u16> = BTreeMap::new();
         for (source, spellings) in files.iter().map(|(source, file)| (source, &file.spellings)) {

@@ -1,21 +1,21 @@
-//! Words, phrases and concepts: numbers them and lays the phrases out as a tree.
+//! Numbers words, phrases and concepts, and builds the tree of phrases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tables::{ConceptId, builtin};
 use crate::text::token::tokens;
 
-/// Letters of a stem: shorter ones begin too many words.
+/// The minimum number of letters of a stem: shorter stems match too many words.
 const SHORTEST_STEM: usize = 5;
 
 /// All words and phrases.
 pub(crate) struct Lexicon {
-    /// Number by concept name; a literal of a pattern is a concept named by itself.
+    /// Numbers by concept name. A literal of a pattern is a concept with the literal as its name.
     pub(crate) concepts: BTreeMap<String, ConceptId>,
     pub(crate) words: Vec<String>,
     numbers: BTreeMap<String, u16>,
     pub(crate) nodes: Vec<Node>,
-    /// Beginnings of words, and the concept of every word that begins so.
+    /// Word stems, each with the concept of every word that begins with it.
     pub(crate) stems: BTreeSet<(String, ConceptId)>,
 }
 
@@ -33,7 +33,7 @@ impl Lexicon {
         Self { concepts, words: Vec::new(), numbers: BTreeMap::new(), nodes, stems: BTreeSet::new() }
     }
 
-    /// The number of a concept, which it gets where it has none.
+    /// The number of a concept. Assigns one to a new concept.
     pub(crate) fn concept(&mut self, name: &str) -> ConceptId {
         let next = self.concepts.len() as ConceptId;
         *self.concepts.entry(name.to_owned()).or_insert(next)
@@ -77,7 +77,7 @@ impl Lexicon {
         Ok(())
     }
 
-    /// Gives the words of the lexicon the concepts of their stems; the engine does so with unknown words.
+    /// Assigns the concepts of the stems to the lexicon's words; the engine does the same for unknown words.
     pub(crate) fn apply_stems(&mut self) {
         for (stem, concept) in self.stems.clone() {
             let words: Vec<u16> = self
@@ -97,7 +97,7 @@ impl Lexicon {
         }
     }
 
-    /// The number of a word, where some phrase has it.
+    /// The number of a word, if a phrase contains it.
     pub(crate) fn number(&self, word: &str) -> Option<u16> {
         self.numbers.get(word).copied()
     }
@@ -113,7 +113,7 @@ impl Lexicon {
     }
 }
 
-/// The forms of an entry: "~" after a word stands for its regular forms. A form that no one writes does no harm.
+/// The forms of an entry: "~" after a word means its regular inflections. A form that does not exist is harmless.
 fn inflected(entry: &str) -> Vec<String> {
     let Some(mark) = entry.find('~') else { return vec![entry.to_owned()] };
     let start = entry[..mark].rfind([' ', '-']).map_or(0, |space| space + 1);
@@ -130,7 +130,7 @@ fn inflected(entry: &str) -> Vec<String> {
     forms.iter().flat_map(|form| inflected(&format!("{before}{form}{after}"))).collect()
 }
 
-/// The slips of the finger that a word suffers: a letter that is missing, two in the other order, one twice.
+/// The typing errors of a word: one letter missing, two letters exchanged, or one letter doubled.
 pub(crate) fn slips(word: &str) -> BTreeSet<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut slips = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Makes the tables of `tables.rs` from the files of `data/`, and refuses files that are inconsistent. Part of the
-//! build script; the library's tests compile it too.
+//! Compiles the files of `data/` into the tables of `tables.rs`, and rejects inconsistent files. Part of the build
+//! script; the library's tests compile it too.
 
 mod generate;
 mod lexicon;
@@ -8,7 +8,7 @@ mod resolve;
 
 pub(crate) use generate::generate;
 
-/// What is wrong with a file of the data, where, and which rule it breaks.
+/// A fault in a data file: the file, the line, the broken rule and the problem.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{line}: {rule}: {problem}")]
 pub(crate) struct DataError {
@@ -25,7 +25,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The line of a byte.
+    /// The line number of a byte offset.
     fn line(&self, offset: usize) -> usize {
         1 + self.text.as_bytes()[..offset.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count()
     }

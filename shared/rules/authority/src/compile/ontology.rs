@@ -1,4 +1,4 @@
-//! The form of one domain's file, and of a file that holds a part of a domain's words and mappings.
+//! The schema of a domain's file, and of a file with a part of a domain's words and mappings.
 
 use std::collections::BTreeMap;
 
@@ -31,18 +31,20 @@ pub(crate) struct Ontology {
     pub(crate) human_lock: HumanLock,
     #[serde(default)]
     pub(crate) spellings: Spellings,
-    /// State that each action of this domain's high-stakes rules comes to.
+    /// The state for each action of this domain's high-stakes rules.
     #[serde(default)]
     pub(crate) action_states: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) concepts: BTreeMap<String, Vec<Text>>,
-    /// Endings of unknown words, and the concept that such a word is.
+    /// Word endings, by the concept of an unknown word with that ending.
     #[serde(default)]
     pub(crate) suffixes: BTreeMap<String, Vec<Text>>,
     #[serde(default)]
     pub(crate) axis: Vec<Axis>,
     #[serde(default)]
     pub(crate) mapping: Vec<Mapping>,
+    #[serde(default)]
+    pub(crate) idiom: Vec<Idiom>,
     #[serde(default)]
     pub(crate) treatment: Vec<Treatment>,
     #[serde(default)]
@@ -51,32 +53,34 @@ pub(crate) struct Ontology {
     pub(crate) oracle: Vec<Oracle>,
     #[serde(default)]
     pub(crate) resource: Vec<Resource>,
-    /// Words that satisfy no axis ("healthy", "standard").
+    /// Words that never satisfy an axis ("healthy", "standard").
     #[serde(default)]
     pub(crate) negative_constraints: Vec<String>,
 }
 
-/// A part of a domain that has a file of its own, so that every file can be read in one go.
+/// A part of a domain in a separate file, which keeps every file short.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
-    /// The domain whose axes its mappings set.
+    /// The domain whose axes the mappings set.
     pub(crate) part_of: Text,
     #[serde(default)]
     pub(crate) concepts: BTreeMap<String, Vec<Text>>,
     #[serde(default)]
     pub(crate) mapping: Vec<Mapping>,
+    #[serde(default)]
+    pub(crate) idiom: Vec<Idiom>,
 }
 
 fn fail_closed() -> String {
     "FAIL_CLOSED_BLOCK".to_owned()
 }
 
-/// How people misspell words.
+/// Misspellings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Spellings {
-    /// Words of which every slip of the finger counts.
+    /// Words for which every typing error counts.
     #[serde(default)]
     pub(crate) slips: Vec<Text>,
     /// `misspelt=word`.
@@ -92,7 +96,7 @@ pub(crate) struct HumanLock {
     /// Roles that may approve, by request.
     #[serde(default)]
     pub(crate) approval_matrix: BTreeMap<String, Vec<String>>,
-    /// Registers in which a credential is looked up.
+    /// Registers for looking up a credential.
     #[serde(default)]
     pub(crate) verification_sources: Vec<String>,
     #[serde(default)]
@@ -132,6 +136,16 @@ pub(crate) struct Mapping {
     pub(crate) apart_from: Vec<Text>,
     #[serde(default)]
     pub(crate) negatable: bool,
+}
+
+/// Idioms: exceptions that all mappings of a value share.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Idiom {
+    pub(crate) id: Text,
+    /// The values, in the form of the mappings: `axis=value`.
+    pub(crate) of: Vec<Text>,
+    pub(crate) any: Vec<Text>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -206,12 +220,12 @@ pub(crate) struct Resource {
 /// All files of the data.
 pub(crate) struct Files {
     pub(crate) domains: Vec<(Source, Ontology)>,
-    /// The parts, with the numbers of their domains.
+    /// The parts, with their domain numbers.
     parts: Vec<(usize, Source, Part)>,
 }
 
 impl Files {
-    /// Parses every file. One whose first key is `part_of` is a part of a domain.
+    /// Parses every file. A file with a `part_of` key is a part of a domain.
     pub(crate) fn parse(sources: Vec<Source>) -> Result<Self, DataError> {
         let is_part = |source: &Source| source.text.lines().any(|line| line.starts_with("part_of"));
         let (parts, domains): (Vec<_>, Vec<_>) = sources.into_iter().partition(is_part);
@@ -232,13 +246,13 @@ impl Files {
         Ok(Self { domains, parts })
     }
 
-    /// The concepts of every file.
+    /// The concepts of all files.
     pub(crate) fn concepts(&self) -> impl Iterator<Item = (&Source, &BTreeMap<String, Vec<Text>>)> {
         let domains = self.domains.iter().map(|(source, file)| (source, &file.concepts));
         domains.chain(self.parts.iter().map(|(_, source, part)| (source, &part.concepts)))
     }
 
-    /// The mappings of every file, with the number of their domain and its ontology.
+    /// The mappings of all files, with their domain numbers and ontologies.
     pub(crate) fn mappings(&self) -> impl Iterator<Item = (usize, &Source, &Ontology, &Mapping)> {
         let domains = self.domains.iter().enumerate().flat_map(|(domain, (source, file))| {
             file.mapping.iter().map(move |mapping| (domain, source, file, mapping))
@@ -247,6 +261,18 @@ impl Files {
             let ontology = &self.domains[*domain].1;
             part.mapping.iter().map(move |mapping| (*domain, source, ontology, mapping))
         }))
+    }
+
+    /// The idioms of all files, with their domain numbers.
+    pub(crate) fn idioms(&self) -> impl Iterator<Item = (usize, &Source, &Idiom)> {
+        let domains = self.domains.iter().enumerate();
+        let domains =
+            domains.flat_map(|(domain, (source, file))| file.idiom.iter().map(move |idiom| (domain, source, idiom)));
+        domains.chain(
+            self.parts
+                .iter()
+                .flat_map(|(domain, source, part)| part.idiom.iter().map(move |idiom| (*domain, source, idiom))),
+        )
     }
 }
 

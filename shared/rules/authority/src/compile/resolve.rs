@@ -1,4 +1,4 @@
-//! Reads the patterns of a file: names become numbers, and what does not exist is an error.
+//! Parses the patterns of a file. Replaces names with numbers; an unknown name is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::ontology::{Files, Text};
 use super::{DataError, Source};
 use crate::tables::ConceptId;
 
-/// Words that stand in nearly every question: no pattern is looked up by them.
+/// Words that occur in nearly every question: no pattern is indexed by them.
 const COMMON: &[&str] = &[
     "i", "im", "my", "me", "we", "our", "us", "a", "an", "the", "is", "are", "am", "be", "to", "should", "can",
     "could", "do", "does", "it", "he", "she", "they", "you", "this", "that", "with", "for", "of", "in", "on", "at",
@@ -19,14 +19,14 @@ const COMMON: &[&str] = &[
 /// A pattern, resolved.
 pub(crate) struct Pattern {
     pub(crate) elements: Vec<(u8, Vec<ConceptId>)>,
-    /// The element by which it is looked up.
+    /// The element that indexes the pattern.
     pub(crate) anchor: usize,
-    /// Words within which the elements stand in any order; 0 where their order matters.
+    /// The window in words within which the elements may occur in any order; 0 if their order matters.
     pub(crate) window: u8,
 }
 
-/// All concepts of all files, by name, with everything they include. One that is named like a quantity (`"#i_am_minor"`)
-/// lists the words that say the same without a number.
+/// Defines all concepts of all files, by name, with everything they include. A concept named like a quantity
+/// (`"#i_am_minor"`) lists the words that mean the same without a number.
 pub(crate) fn define(lexicon: &mut Lexicon, files: &Files) -> Result<(), DataError> {
     let mut all: BTreeMap<&str, (&Source, &Vec<Text>)> = BTreeMap::new();
     for (source, concepts) in files.concepts() {
@@ -72,7 +72,7 @@ fn concept(lexicon: &mut Lexicon, name: &str) -> Result<ConceptId, String> {
     lexicon.literal(name)
 }
 
-/// Alternatives that `|` separates.
+/// Alternatives, separated by `|`.
 pub(crate) fn alternatives(lexicon: &mut Lexicon, text: &str) -> Result<Vec<ConceptId>, String> {
     let mut found = text.split('|').map(|name| concept(lexicon, name)).collect::<Result<Vec<_>, _>>()?;
     found.sort_unstable();
@@ -80,8 +80,9 @@ pub(crate) fn alternatives(lexicon: &mut Lexicon, text: &str) -> Result<Vec<Conc
     Ok(found)
 }
 
-/// Reads `kill~ ..2 myself|@self`: elements separated by spaces; `..N` allows N words between two, `..` four.
-/// `~12 @means @despair` are elements that stand in any order within twelve words of the most telling one.
+/// Parses `kill~ ..2 myself|@self`: elements separated by spaces; `..N` allows N words between two elements, `..`
+/// allows four. The elements of `~12 @means @despair` may occur in any order within twelve words of the most specific
+/// one.
 pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, String> {
     let (mut elements, mut names, mut gap, mut window) = (Vec::new(), Vec::new(), 0, 0);
     for part in text.split_whitespace() {
@@ -113,7 +114,7 @@ pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, Stri
     Ok(Pattern { anchor, window, elements })
 }
 
-/// Concepts that are full of common words.
+/// Concepts that consist of common words.
 const BROAD: &[&str] = &[
     "@self",
     "@we",
@@ -140,4 +141,88 @@ const BROAD: &[&str] = &[
     "#small_count",
     "@business",
     "@adult_speaker",
+    "@first_person",
+    "@soon",
+    "@they_feel",
+    "@lingering",
+    "@goes_there",
+    "@gives_up_care",
+    "@is_it_fine",
+    "@who_decides",
+    "@must_answer",
+    "@dose_asked",
+    "@of_measure",
+    "@in_fear",
+    "@rid_when",
+    "@wants_it",
+    "@tonight_or_ever",
+    "@silent",
+    "@contact_wish",
+    "@take_early",
+    "@approach",
+    "@soft_romance",
+    "@adult_interest",
+    "@any_child",
+    "@a_child",
+    "@a_child_only",
+    "@what_money",
+    "@send_money",
+    "@put_in",
+    "@they_said",
+    "@somebody_close",
+    "@somebody_of_mine",
+    "@took_it",
+    "@passive_wish",
+    "@bought_means",
+    "@prepared_for",
+    "@loses",
+    "@life_change",
+    "@made_me_do",
+    "@do_what",
+    "@make_them",
+    "@day_fixed",
+    "@calendar",
+    "@what_is_left",
+    "@young",
+    "@young_any",
+    "@everybody",
+    "@business_around",
+    "@gas_sign",
+    "@happened",
+    "@small_victim",
+    "@body_buyer",
+    "@for_own_use",
+    "@held_at_work",
+    "@child_work",
+    "@letters_to",
+    "@written",
+    "@left_word",
+    "@covert_in",
+    "@covert_how",
+    "@coming",
+    "@may_they",
+    "@power",
+    "@household_money",
+    "@lure",
+    "@grown_stranger",
+    "@abuser",
+    "@abuser_more",
+    "@stroke_face",
+    "@pregnancy_word",
+    "@no_point",
+    "@does_it_hurt",
+    "@wishing",
+    "@undone",
+    "@its_deed",
+    "@does_it_work",
+    "@hide_it",
+    "@voice_deed",
+    "@until_legal",
+    "@lender_says",
+    "@price_move",
+    "@return_word",
+    "@load_ask",
+    "@circuit_ask",
+    "@gas_recipe",
+    "@wall_word",
 ];

@@ -1,4 +1,4 @@
-//! From the values of the axes to a state: treatments of requests, required state, high-stakes rules.
+//! Derives a state from the values of the axes: treatments of requests, required state, high-stakes rules.
 
 use super::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, TREATMENTS};
 use super::hits::Hits;
@@ -8,20 +8,20 @@ use super::trust::untrusted_from;
 use crate::state::{Outcome, State};
 use crate::tables::{HighStakes, Operator, Treatment};
 
-/// What a state is for, in the order in which the domains are asked where two are equally severe.
+/// The domains in order of precedence among equally severe states.
 const PRECEDENCE: [&str; 8] =
     ["child_safety", "medicine", "engineering", "general", "finance", "law", "benefits", "telemetry"];
 
-/// A value of an axis and where it stands in the reading.
+/// A value of an axis and its position in the reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) mapping: u16,
-    /// Bytes of the reading.
+    /// Byte offsets in the reading.
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-/// One rule that had a say.
+/// A rule that contributed to the decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Deciding {
     pub(crate) domain: u8,
@@ -32,19 +32,19 @@ pub(crate) struct Deciding {
     pub(crate) why: &'static str,
 }
 
-/// What one reading of a text comes to.
+/// The decision about one reading of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
     pub(crate) outcome: Outcome,
     pub(crate) domain: Option<u8>,
     pub(crate) reason: &'static str,
-    /// Whether a high-stakes rule gave the reason: it says more than the treatment of the request.
+    /// Whether a high-stakes rule gave the reason: it is more specific than the treatment of the request.
     by_high_stakes: bool,
     pub(crate) missing: Vec<u16>,
     pub(crate) resources: Vec<&'static str>,
     pub(crate) rules: Vec<Deciding>,
     pub(crate) values: Vec<Value>,
-    /// Domains whose grammar a narrative answer keeps to.
+    /// Domains whose grammar a narrative answer must follow.
     pub(crate) engaged: Vec<u8>,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn decide(reading: &str) -> Decision {
             raise(&mut decision, &word, name);
         }
     }
-    // Rules of a mapping that set nothing off say nothing about the decision.
+    // Drops the rules and values of domains without an applicable request: they do not affect the decision.
     let engaged = decision.engaged.clone();
     decision.rules.retain(|rule| engaged.contains(&rule.domain));
     decision.values = facts
@@ -212,7 +212,7 @@ fn add<T: PartialEq + Copy>(list: &mut Vec<T>, more: &[T]) {
     }
 }
 
-/// What one rule says about the outcome.
+/// The outcome that one rule requires.
 struct Word {
     domain: u8,
     state: State,
@@ -224,8 +224,8 @@ struct Word {
     why: &'static str,
 }
 
-/// Raises the outcome to what a rule says; it never gets lower. The most severe rule gives domain and reason; of
-/// equally severe ones the domain that comes first, and in a domain its high-stakes rules.
+/// Raises the outcome to the state that a rule requires; never lowers it. The most severe rule determines domain and
+/// reason. Among equally severe rules, the domain with precedence does, and within a domain its high-stakes rules.
 fn raise(decision: &mut Decision, word: &Word, rule: String) {
     let rank = |domain: u8| {
         let name = DOMAINS[usize::from(domain)].name;
@@ -250,7 +250,7 @@ fn raise(decision: &mut Decision, word: &Word, rule: String) {
     decision.rules.push(Deciding { domain, state, rule, file, line: word.line, why: word.why });
 }
 
-/// High-stakes rules stand above the requests of their domain, except where only education is asked for.
+/// High-stakes rules take precedence over the requests of their domain, unless the request is only for education.
 fn applies(facts: &Facts<'_>, rule: &HighStakes) -> bool {
     TREATMENTS.iter().any(|treatment| {
         treatment.domain == rule.domain
@@ -267,7 +267,7 @@ fn holds(facts: &Facts<'_>, rule: &HighStakes, reading: &str) -> bool {
     match rule.operator {
         Operator::Eq | Operator::In | Operator::Matches => one_of(),
         Operator::NotProvided => !facts.has(rule.axis),
-        // Both compare the largest number that the text gives for the axis.
+        // Both compare the largest number in the text for the axis.
         Operator::Gt | Operator::OlderThan => {
             one_of() || facts.number(rule.axis, reading).is_some_and(|number| number > rule.number)
         }

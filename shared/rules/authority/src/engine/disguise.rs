@@ -1,28 +1,28 @@
-//! Words that are written so that a list does not find them: "su1c1de", "k!ll", "su*cide", "s u i c i d e",
-//! "suiiicide". Only spellings that lead to a word of the lexicon are taken apart; all others stay as they are.
+//! Recovers words that are disguised to evade a word list: "su1c1de", "k!ll", "su*cide", "s u i c i d e", "suiiicide".
+//! Only spellings that lead to a word of the lexicon are changed; all others are kept.
 
 use super::data::WORDS;
 use super::lexicon::word_number;
 use crate::text::token::Token;
 
-/// Single letters in a row from which on they are read as one word; three are where they make one of [`SHORT`].
+/// From this number, consecutive single letters are read as one word; three letters only if they form one of [`SHORT`].
 const SPACED: usize = 4;
 
-/// Words of three letters that are worth reading out of signs: "d1e".
+/// Three-letter words that are also decoded from signs: "d1e".
 const SHORT: [&str; 6] = ["die", "kys", "kms", "sex", "cut", "gun"];
 
 fn is_sign(byte: u8) -> bool {
     matches!(byte, b'@' | b'$' | b'!' | b'*' | b'|' | b'+' | b'0'..=b'9')
 }
 
-/// Puts disguised words in place of the pieces that the tokenizer made of them.
+/// Replaces the tokenizer's fragments of a disguised word with the word.
 pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let tokens = join_signs(reading, tokens);
     let tokens = join_spaced(reading, tokens);
     tokens.into_iter().map(|token| unrepeat(reading, token)).collect()
 }
 
-/// Digits and signs between letters, read as letters.
+/// Reads digits and signs between letters as letters.
 fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let bytes = reading.as_bytes();
     let is_mixed = bytes.windows(2).any(|pair| {
@@ -55,7 +55,7 @@ fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     joined
 }
 
-/// The word of the lexicon, of four letters or more, that a run of letters and signs shows.
+/// The lexicon's word of four or more letters that a run of letters and signs represents.
 fn read_signs(run: &[u8]) -> Option<String> {
     let end = run.iter().rposition(|byte| !matches!(byte, b'!' | b'*')).map_or(0, |last| last + 1);
     let run = &run[..end];
@@ -87,7 +87,7 @@ fn read_signs(run: &[u8]) -> Option<String> {
     None
 }
 
-/// Whether stars stand for one letter, or none, of the word, and half of its letters are shown.
+/// Whether a run matches a word: each star replaces one letter or none, and at least half of the letters are visible.
 fn is_masked(run: &[u8], word: &[u8]) -> bool {
     let shown = run.iter().filter(|byte| **byte != b'*').count();
     if shown * 2 < word.len() || run.first() != word.first() {
@@ -104,7 +104,7 @@ fn is_masked(run: &[u8], word: &[u8]) -> bool {
     run.len() <= 24 && matches(run, word)
 }
 
-/// Letters with spaces, points or hyphens between them.
+/// Joins letters that spaces, points or hyphens separate.
 fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let is_letter = |token: &Token| token.end - token.start == 1 && token.number.is_none();
     if tokens.windows(SPACED - 1).all(|window| !window.iter().all(is_letter)) {
@@ -112,7 +112,7 @@ fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     }
     let mut joined = Vec::with_capacity(tokens.len());
     let mut rest = &tokens[..];
-    // Distances are those of the words that were put together.
+    // Positions are reduced to those of the joined words.
     let mut nearer = 0;
     while let Some(first) = rest.first() {
         let run = rest.iter().take_while(|token| is_letter(token)).count();
@@ -145,7 +145,7 @@ fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     joined
 }
 
-/// Splits letters into words of the lexicon; the longest first word that leaves words wins.
+/// Splits letters into words of the lexicon. Prefers the longest first word that leaves further words.
 fn split_letters(letters: &str) -> Option<Vec<String>> {
     if letters.is_empty() {
         return Some(Vec::new());
@@ -165,7 +165,7 @@ fn split_letters(letters: &str) -> Option<Vec<String>> {
     })
 }
 
-/// "suiiicide" is "suicide": three equal letters or more in a row are one, or two.
+/// Reads "suiiicide" as "suicide": reduces three or more equal letters in a row to one or two.
 fn unrepeat(reading: &str, token: Token) -> Token {
     let bytes = reading.as_bytes().get(token.start..token.end).unwrap_or_default();
     if bytes.len() < 5

@@ -1,4 +1,4 @@
-//! The lexicon: which number a word has.
+//! Looks up the numbers of words in the lexicon.
 
 use super::data::{SLOTS, SPELLINGS, WORDS};
 use crate::tables::hash;
@@ -16,7 +16,7 @@ pub(crate) fn word_number(word: &str) -> Option<u16> {
     }
 }
 
-/// The number of a word as people spell it.
+/// The number of a word, including misspellings.
 pub(crate) fn spelt(word: &str) -> Option<u16> {
     word_number(word).or_else(|| {
         let found = SPELLINGS.binary_search_by_key(&word, |(spelling, _)| spelling).ok()?;

@@ -4,23 +4,23 @@ use super::data::{ANCHORS, AXES, CONCEPTS, MAPPINGS, PATTERNS};
 use super::hits::Hits;
 use crate::tables::{Mapping, Pattern};
 
-/// Matches of one pattern that are looked at.
+/// The maximum number of matches examined for one pattern.
 const MOST_MATCHES: usize = 32;
 
-/// Words around a match in which nothing of `apart_from` may stand.
+/// The distance in words around a match within which no concept of `apart_from` may occur.
 const APART: usize = 6;
 
-/// A mapping that holds, with its place.
+/// A mapping that applies, with its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fired {
     pub(crate) mapping: u16,
-    /// First token of the quote.
+    /// The first token of the quote.
     pub(crate) start: usize,
-    /// Token after the last.
+    /// The token after the last.
     pub(crate) end: usize,
 }
 
-/// Every mapping that holds. State that an untrusted part supplies does not.
+/// All mappings that apply. An untrusted part of the text supplies no state.
 pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut fired: Vec<Fired> = Vec::new();
     let mut tried = vec![0_u64; PATTERNS.len() / 64 + 1];
@@ -51,7 +51,7 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
                 let Match { start, end, .. } = one;
                 if counts(&one) {
                     fired.push(Fired { mapping: pattern.mapping, start, end });
-                    // A second value of an axis matters, a second place of the same request does not.
+                    // A second value of an axis matters; a second occurrence of the same request does not.
                     if !supplies_state {
                         break;
                     }
@@ -63,22 +63,22 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     fired
 }
 
-/// A place of a pattern, in tokens.
+/// A match of a pattern, in tokens.
 struct Match {
     start: usize,
     end: usize,
-    /// The most telling element.
+    /// The most specific element.
     anchor: (usize, usize),
 }
 
-/// The places of a pattern.
+/// The matches of a pattern.
 fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
     if pattern.window > 0 {
         return near_each_other(hits, pattern);
     }
     let mut found = Vec::new();
     let Some(first) = pattern.elements.first() else { return found };
-    for hit in hits.hits.iter().filter(|hit| first.concepts.contains(&hit.concept)) {
+    for hit in hits.of_any(first.concepts, 0, hits.tokens.len()) {
         if found.len() == MOST_MATCHES {
             break;
         }
@@ -90,11 +90,11 @@ fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
     found
 }
 
-/// The places of a pattern whose elements stand in any order.
+/// The matches of a pattern whose elements may occur in any order.
 fn near_each_other(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
     let mut found = Vec::new();
     let Some(telling) = pattern.elements.get(usize::from(pattern.anchor)) else { return found };
-    for hit in hits.hits.iter().filter(|hit| telling.concepts.contains(&hit.concept)) {
+    for hit in hits.of_any(telling.concepts, 0, hits.tokens.len()) {
         if found.len() == MOST_MATCHES {
             break;
         }
@@ -113,7 +113,7 @@ fn near_each_other(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
     found
 }
 
-/// Finds a place for every element from `element` on; no word stands for two of them.
+/// Finds a position for every element from `element` on; no word counts for two elements.
 fn place_rest(
     hits: &Hits,
     pattern: &Pattern,
@@ -125,7 +125,7 @@ fn place_rest(
         return place_rest(hits, pattern, element + 1, within, places);
     }
     let Some(next) = pattern.elements.get(element) else { return true };
-    for hit in hits.starting(within.0, within.1).iter().filter(|hit| next.concepts.contains(&hit.concept)) {
+    for hit in hits.of_any(next.concepts, within.0, within.1) {
         let place = (hit.start as usize, hit.end as usize);
         if places.iter().any(|other| place.0 < other.1 && other.0 < place.1) {
             continue;
@@ -139,8 +139,8 @@ fn place_rest(
     false
 }
 
-/// The token after the match of the elements from `element` on, which begins at `at` or a gap later, and the place of
-/// the anchor.
+/// The token after the match of the elements from `element` on, which begins at `at` or within the gap after it, and
+/// the position of the anchor.
 fn follow(
     hits: &Hits,
     pattern: &Pattern,
@@ -167,12 +167,12 @@ fn follow(
     }
 }
 
-/// Whether nothing is near that gives the match another sense.
+/// Whether no concept near the match changes its meaning.
 fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     if mapping.apart_from.is_empty() {
         return true;
     }
-    // Another sentence takes nothing away: nobody lifts an outcome by a sentence of business before the question.
+    // Other sentences do not count: a business sentence before the question must not weaken the outcome.
     let goes_on =
         |left: usize, right: usize| hits.tokens[right].position.saturating_sub(hits.tokens[left].position) <= 1;
     let (mut from, mut until) = (one.start, one.end - 1);
@@ -185,21 +185,22 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     !hits.starting(from, until + 1).iter().any(|hit| mapping.apart_from.binary_search(&hit.concept).is_ok())
 }
 
-/// Whether an exception covers the most telling element of a match, or its last one. Elsewhere it takes nothing away:
-/// a harmless idiom beside a question does not make the question harmless.
+/// Whether an exception covers the most specific element of a match, or its last one. Exceptions elsewhere do not
+/// count: a harmless idiom beside a question does not make the question harmless.
 fn is_excepted(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
-    let exceptions = &PATTERNS[usize::from(mapping.exceptions.0)..usize::from(mapping.exceptions.1)];
+    let patterns = |(from, until): (u16, u16)| &PATTERNS[usize::from(from)..usize::from(until)];
+    let mut exceptions = patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms));
     let covers = |other: &Match| {
         let anchor = other.start < one.anchor.1 && one.anchor.0 < other.end;
         anchor || (other.start < one.end && one.end <= other.end)
     };
-    exceptions.iter().any(|exception| {
+    exceptions.any(|exception| {
         exception.elements.iter().all(|element| hits.has_any(element.concepts))
             && matches(hits, exception).iter().any(covers)
     })
 }
 
-/// Whether one of the three words before is a negation.
+/// Whether one of the three preceding words is a negation.
 fn is_negated(hits: &Hits, start: usize) -> bool {
     static NEGATION: std::sync::OnceLock<Option<u16>> = std::sync::OnceLock::new();
     let negation = NEGATION.get_or_init(|| CONCEPTS.iter().position(|name| *name == "@negation").map(|id| id as u16));

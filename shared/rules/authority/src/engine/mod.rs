@@ -1,4 +1,4 @@
-//! From a text to a state: words, concepts, mappings, and what the domains decide about them.
+//! Evaluates a text to a state: words, concepts, mappings, and the decisions of the domains.
 
 pub(crate) mod decide;
 pub(crate) mod disguise;
@@ -8,7 +8,7 @@ pub(crate) mod matching;
 pub(crate) mod quantity;
 pub(crate) mod trust;
 
-/// What the build script made of `data/`.
+/// The tables that the build script generates from `data/`.
 #[allow(clippy::unreadable_literal, clippy::type_complexity, reason = "generated")]
 pub(crate) mod data {
     use crate::tables::{

@@ -1,7 +1,7 @@
-//! Numbers with their units: ages, doses, weights, temperatures, sums, durations.
+//! Recognises numbers with units: ages, doses, weights, temperatures, sums, durations.
 //!
-//! A unit belongs to one dimension, and an axis of another dimension does not take it: 20 kg is a weight, 20 mg is
-//! a dose, and neither stands for the other.
+//! A unit belongs to one dimension, and an axis accepts only its own dimension: 20 kg is a weight, 20 mg is a dose, and
+//! neither replaces the other.
 
 use crate::tables::{ConceptId, builtin};
 use crate::text::token::Token;
@@ -55,10 +55,10 @@ const PRESSURE: ConceptId = concept("pressure");
 const TIMESTAMP: ConceptId = concept("timestamp");
 const IDENTIFIER: ConceptId = concept("identifier");
 
-/// Threshold of the rule on large transactions (BSA/AML), in the currency of the text.
+/// The threshold of the rule on large transactions (BSA/AML), in the currency of the text.
 const LARGE_SUM: f64 = 10_000.0;
 
-/// From here on a number of tablets is more than anybody takes as a dose.
+/// From this number, a count of tablets exceeds any usual dose.
 const MANY: f64 = 9.0;
 
 /// The value of a number word.
@@ -124,13 +124,13 @@ fn dimension(unit: &str) -> Option<ConceptId> {
     })
 }
 
-/// Words after "she is 14" that leave it an age.
+/// Words that may follow "she is 14" if 14 is an age.
 const AFTER_AGE: [&str; 28] = [
     "and", "but", "so", "now", "who", "girl", "boy", "yo", "f", "male", "female", "or", "with", "i", "my", "he", "she",
     "can", "should", "is", "in", "going", "next", "today", "because", "too", "very", "ans",
 ];
 
-/// Words after "I'm 14" that make it something else.
+/// Words after "I'm 14" that show that 14 is not an age.
 const NOT_AFTER_AGE: [&str; 38] = [
     "percent",
     "of",
@@ -172,7 +172,7 @@ const NOT_AFTER_AGE: [&str; 38] = [
     "more",
 ];
 
-/// What else is so many years old.
+/// Things other than people whose age is given in years.
 const THINGS: [&str; 47] = [
     "business",
     "company",
@@ -223,7 +223,7 @@ const THINGS: [&str; 47] = [
     "phone",
 ];
 
-/// Words of people whose "is 14" is an age.
+/// Words for people after which "is 14" is an age.
 const AGED: [&str; 40] = [
     "he",
     "she",
@@ -267,7 +267,7 @@ const AGED: [&str; 40] = [
     "one",
 ];
 
-/// Words of one child: a number after them is an age where one of [`AFTER_CHILD`] follows.
+/// Words for one child: a number after them is an age if one of [`AFTER_CHILD`] follows.
 const CHILD: [&str; 34] = [
     "son",
     "daughter",
@@ -305,19 +305,19 @@ const CHILD: [&str; 34] = [
     "soeur",
 ];
 
-/// Words that go on after the age of a child.
+/// Words that follow the age of a child.
 const AFTER_CHILD: [&str; 42] = [
     "says", "said", "has", "for", "wants", "wanted", "came", "comes", "told", "tells", "keeps", "asked", "asks", "was",
     "is", "knows", "thinks", "about", "had", "got", "who", "and", "but", "in", "with", "at", "to", "from", "i", "he",
     "she", "alone", "my", "being", "by", "cries", "cried", "does", "doesnt", "wont", "should", "hat",
 ];
 
-/// Calls `found` with every quantity that the token at `index` begins, and the token after its end.
+/// Calls `found` with every quantity that begins at the token at `index`, and the token after its end.
 pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
     let token = &tokens[index];
     let word = token.word(reading);
     let Some(value) = token.number.or_else(|| number_word(word)) else { return };
-    // The word that many places away, if no sentence ends between.
+    // The word at this offset, unless a sentence ends in between.
     let near = |offset: isize| -> &str {
         let Some(other) = index.checked_add_signed(offset).and_then(|at| tokens.get(at)) else { return "" };
         if other.position.abs_diff(token.position) as usize <= offset.unsigned_abs() { other.word(reading) } else { "" }

@@ -1,8 +1,8 @@
-//! Which part of a text cannot supply state: what claims to come from a tool, a system or an oracle.
+//! Finds the part of a text that cannot supply state because it claims to come from a tool, a system or an oracle.
 //!
-//! A value of an axis counts when the customer states it. A trace that somebody pastes is neither the customer's
-//! statement nor an oracle's answer ("Tool Output Injection"), so nothing after its marker is bound. It still counts
-//! as a reason to be careful.
+//! A value of an axis counts if the customer states it. A pasted trace is neither the customer's statement nor an
+//! oracle's answer ("Tool Output Injection"), so no value after its marker is bound. It can still be a reason for a
+//! more severe outcome.
 
 const MARKERS: [&str; 30] = [
     "system:",
@@ -37,7 +37,7 @@ const MARKERS: [&str; 30] = [
     "end of user",
 ];
 
-/// First byte of what cannot supply state; the text's length without such a part.
+/// The first byte of the part that cannot supply state, or the text's length if every part can.
 pub(crate) fn untrusted_from(reading: &str) -> usize {
     let may_hold = reading.bytes().any(|byte| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_'))
         || reading.contains("tool ")

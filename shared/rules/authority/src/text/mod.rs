@@ -1,3 +1,3 @@
-//! Text to words. The build script compiles this too, so that a phrase of the data is split as a question is.
+//! Splits text into words. The build script compiles this too, so that phrases of the data are split like questions.
 
 pub(crate) mod token;

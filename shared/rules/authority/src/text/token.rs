@@ -1,21 +1,21 @@
 //! Splits a reading of a text into words and numbers.
 
-/// What separates two sentences, in words: a pattern's gap spans a full stop only where it has this much room.
+/// The distance between two sentences, in words: a pattern's gap spans a full stop only if it allows this much.
 const SENTENCE: u32 = 3;
 
-/// One word, number or sign of a currency.
+/// One word, number or currency sign.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
-    /// First byte in the reading.
+    /// The first byte in the reading.
     pub(crate) start: usize,
-    /// Byte after the last.
+    /// The byte after the last.
     pub(crate) end: usize,
-    /// The letters, without an apostrophe that the word drops ("don't" is "dont"). Empty where the bytes of the
-    /// reading are the word.
+    /// The letters without a dropped apostrophe ("don't" is "dont"). `None` if the word is exactly the bytes of the
+    /// reading.
     pub(crate) respelled: Option<String>,
     /// The value of a number.
     pub(crate) number: Option<f64>,
-    /// Distance from the beginning in words; the end of a sentence counts for [`SENTENCE`].
+    /// The distance from the beginning in words; the end of a sentence counts as [`SENTENCE`].
     pub(crate) position: u32,
 }
 
@@ -26,7 +26,7 @@ impl Token {
     }
 }
 
-/// Splits a text that is in small letters.
+/// Splits a lower-case text.
 pub(crate) fn tokens(reading: &str) -> Vec<Token> {
     let bytes = reading.as_bytes();
     let mut tokens: Vec<Token> = Vec::with_capacity(reading.len() / 5 + 4);
@@ -84,7 +84,7 @@ fn word_end(reading: &str, at: usize) -> usize {
     }
 }
 
-/// "son's" is "son", "i'll" is "i", "don't" is "dont", "i'm" is "im"; "j'ai" is two words.
+/// Handles an apostrophe: "son's" is "son", "i'll" is "i", "don't" is "dont", "i'm" is "im"; "j'ai" is two words.
 fn with_apostrophe(reading: &str, start: usize, end: usize) -> (usize, Option<String>) {
     let bytes = reading.as_bytes();
     if bytes.get(end) != Some(&b'\'') {
@@ -100,7 +100,7 @@ fn with_apostrophe(reading: &str, start: usize, end: usize) -> (usize, Option<St
     }
 }
 
-/// "50,000" and "8.2" are one number each; "50k" is fifty thousand.
+/// Parses a number: "50,000" and "8.2" are one number each; "50k" is fifty thousand.
 fn number(bytes: &[u8], at: usize) -> (usize, f64) {
     let (mut end, mut value, mut scale) = (at, 0.0, 0.0);
     loop {
