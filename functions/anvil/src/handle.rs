@@ -1,4 +1,4 @@
-//! One deployment: it is judged, and answered whatever happens.
+//! Judges one deployment and answers its hook, even if the judgement fails.
 
 use crate::observe::{DeployedStack, observe};
 use audit::FunctionJournal;
@@ -13,11 +13,11 @@ use runtime::{Error, within};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Every question to AWS has two seconds and three retries; a deployment is answered at the latest this long after it
-/// asked.
+/// The time limit for a judgement, so that the hook gets its answer. Each AWS call has a time-out of two seconds and
+/// three retries.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// What the function needs from outside.
+/// The ports of the function.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -27,11 +27,11 @@ pub struct Ports<'a> {
     pub pause: &'a dyn Pause,
 }
 
-/// Judges the deployment of `release`, and answers the hook that waits for it. Any other event, such as an operator's
-/// own invocation, gets a verdict on record and no answer.
+/// Judges the deployment of `release` and answers the hook that waits for it. For any other event, such as an
+/// operator's own invocation, it records the verdict and sends no answer.
 ///
 /// # Errors
-/// When the deployment could not be answered: the invocation fails. Without a hook, when there is no verdict on record.
+/// With a hook, if the answer could not be sent. Without a hook, if no verdict was recorded. The invocation then fails.
 pub async fn handle(ports: Ports<'_>, release: &str, event: &Value) -> Result<(), Error> {
     let judged = async {
         let observed = observe(ports.stack, ports.journal.notes, ports.journal.clock.now()).await;
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// A stack that answers, or whose alarms hang or cannot be asked.
+    /// A stack that answers, or whose alarms cannot be read or do not answer in time.
     enum Stack {
         Answers,
         Fails,

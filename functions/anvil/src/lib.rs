@@ -1,5 +1,6 @@
-//! The anvil function: no deployment goes on without a verdict (Brain ANVIL). It looks at the smoke test that has just
-//! run, the alarms, what the update does to resources with data, and the new version's traffic, and answers CodeDeploy.
+//! The anvil function: no deployment continues without a verdict (Brain ANVIL). It reads the result of the latest smoke
+//! test, the alarms, the update's replacements and deletions of resources with data, and the new version's traffic, and
+//! answers CodeDeploy.
 
 mod handle;
 mod observe;

@@ -1,4 +1,4 @@
-//! What is observed of a deployment. What cannot be asked was not observed, and is never sound.
+//! Observes a deployment. A source that cannot be read counts as not observed, which is never sound.
 
 use crate::Settings;
 use anvil_rules::evidence::{Canary, Deployment};
@@ -16,15 +16,15 @@ const TRAFFIC_OF: Duration = Duration::from_secs(15 * 60);
 /// The stack that is deployed.
 #[async_trait]
 pub trait DeployedStack: Send + Sync {
-    /// What the alarms say that are raised.
+    /// The descriptions of the raised alarms.
     async fn ringing(&self) -> Result<Vec<String>, StorageError>;
     /// Resources with data that the update replaces or deletes.
     async fn replaced(&self) -> Result<Vec<String>, StorageError>;
-    /// Calls of the functions, and how many failed.
+    /// The number of calls of the functions, and of the failed ones.
     async fn traffic(&self, now: Timestamp) -> Result<Canary, StorageError>;
 }
 
-/// The stack, as CloudWatch and CloudFormation know it.
+/// The stack, observed through CloudWatch and CloudFormation.
 #[derive(Debug)]
 pub struct Watched {
     watch: StackWatch,
@@ -55,7 +55,7 @@ impl DeployedStack for Watched {
     }
 }
 
-/// Looks at everything once.
+/// Reads every source once.
 pub(crate) async fn observe(stack: &dyn DeployedStack, notes: &dyn Notes, now: Timestamp) -> Deployment {
     Deployment {
         smoke: asked(release::last_smoke_test(notes, now).await).flatten(),

@@ -1,4 +1,4 @@
-//! What the template tells the function about the stack.
+//! The function's settings, which the template sets in its environment.
 
 use runtime::{ConfigurationError, Environment};
 
@@ -7,14 +7,14 @@ use runtime::{ConfigurationError, Environment};
 pub struct Settings {
     /// The stack's name (`STACK_NAME`).
     pub stack: String,
-    /// What is deployed (`RELEASE_NAME`).
+    /// The deployed release (`RELEASE_NAME`).
     pub release: String,
-    /// Functions whose calls are counted (`TRAFFIC_FUNCTIONS`, names with commas between them).
+    /// The functions whose calls are counted (`TRAFFIC_FUNCTIONS`, names separated by commas).
     pub functions: Vec<String>,
 }
 
 impl Settings {
-    /// Reads them.
+    /// Reads the settings.
     ///
     /// # Errors
     /// [`ConfigurationError`] names the variable that is missing.

@@ -128,7 +128,8 @@ mod tests {
         assert!(lines[1]["reasons"].as_array().unwrap().contains(&"λ_c is not given.".into()));
     }
 
-    /// The gate is an operator's tool: its names and its kernels reach no customer.
+    /// The content filter blocks the gate's names and kernels in texts for customers, because the gate is an operator's
+    /// tool.
     #[test]
     fn nothing_of_the_gate_passes_to_customers() {
         let filter = filter::Filter::embedded();

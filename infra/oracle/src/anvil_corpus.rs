@@ -1,5 +1,5 @@
-//! `oracle anvil corpus …`: versions of what a model is trained with. A frozen version is named by its content's hash and
-//! never changes.
+//! `oracle anvil corpus …`: versions of a model's training data. A frozen version is named by the hash of its content
+//! and never changes.
 
 use std::{
     fs,
@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anvil_rules::brain::corpus::{Pair, lint};
+use anvil_rules::{
+    Facts, ServiceState,
+    brain::corpus::{Pair, lint},
+};
 use authority::fingerprint;
 use clap::Subcommand;
 use serde_json::json;
@@ -32,7 +35,7 @@ pub(crate) enum CorpusCommand {
     },
     /// Add a pair to a draft. A frozen version is refused.
     #[command(
-        after_help = "Example:\n  oracle anvil corpus add draft.jsonl --category quick --input 'Is X1 alive?' --response RED."
+        after_help = "Example:\n  oracle anvil corpus add draft.jsonl --category quick --input 'Is X1 alive?' --service X1=dead --response RED."
     )]
     Add {
         /// The draft.
@@ -46,6 +49,9 @@ pub(crate) enum CorpusCommand {
         /// The answer.
         #[arg(long)]
         response: String,
+        /// A service that was observed beside the question. Can be given several times.
+        #[arg(long = "service", value_name = "NAME=alive|dead", value_parser = service)]
+        services: Vec<(String, ServiceState)>,
         /// Write one JSON object instead of a line for people.
         #[arg(long)]
         json: bool,
@@ -90,15 +96,23 @@ pub(crate) fn run(command: &CorpusCommand) -> Result<Ended, CommandError> {
                 output::print_json(&json!({ "pairs": pairs.len(), "findings": findings }))?;
             } else {
                 let found = findings.iter().map(|finding| format!("{finding}\n")).collect::<String>();
-                output::print(&format!("{found}{} pairs, {} findings\n", pairs.len(), findings.len()))?;
+                let (pairs, findings) = (counted(pairs.len(), "pair"), counted(findings.len(), "finding"));
+                output::print(&format!("{found}{pairs}, {findings}\n"))?;
             }
             Ok(if findings.is_empty() { Ended::Done } else { Ended::Nothing })
         }
-        CorpusCommand::Add { draft, category, input, response, json } => {
+        CorpusCommand::Add { draft, category, input, response, services, json } => {
             let (category, input, response) = (category.clone(), input.clone(), response.clone());
-            add(draft, &Pair { category, input, response, facts: anvil_rules::Facts::default() })?;
+            if [&category, &input, &response].iter().any(|text| text.trim().is_empty()) {
+                return Err(CommandError::Refused("category, input and response must not be empty".to_owned()));
+            }
+            add(
+                draft,
+                &Pair { category, input, response, facts: Facts { services: services.iter().cloned().collect() } },
+            )?;
             let count = read(draft)?.len();
-            answer(*json, &json!({ "pairs": count }), &format!("{count} pairs\n"))
+            let text = format!("added; {} has {}\n", draft.display(), counted(count, "pair"));
+            answer(*json, &json!({ "pairs": count }), &text)
         }
         CorpusCommand::Freeze { draft, dir, json } => {
             let (path, hash) = freeze(draft, dir)?;
@@ -116,8 +130,23 @@ pub(crate) fn run(command: &CorpusCommand) -> Result<Ended, CommandError> {
                     .map(|pair| format!("{sign} [{}] {} → {}\n", pair.category, pair.input, pair.response))
                     .collect::<String>()
             };
-            answer(false, &json!(null), &(lines("-", &removed) + &lines("+", &added)))
+            let sum = format!("{} removed, {} added\n", removed.len(), added.len());
+            answer(false, &json!(null), &(lines("-", &removed) + &lines("+", &added) + &sum))
         }
+    }
+}
+
+/// "1 pair", "2 pairs".
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// An observed service: `NAME=alive` or `NAME=dead`.
+fn service(text: &str) -> Result<(String, ServiceState), String> {
+    match text.split_once('=') {
+        Some((name, "alive")) if !name.is_empty() => Ok((name.to_owned(), ServiceState::Alive)),
+        Some((name, "dead")) if !name.is_empty() => Ok((name.to_owned(), ServiceState::Dead)),
+        _ => Err(format!("'{text}' is neither NAME=alive nor NAME=dead")),
     }
 }
 
@@ -151,14 +180,14 @@ fn read(path: &Path) -> Result<Vec<Pair>, CommandError> {
         .collect()
 }
 
-/// A frozen version bears the hash of its content in its name.
+/// Whether a file is a frozen version, whose name contains the hash of its content.
 fn is_frozen(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     stem.len() == 64 && stem.bytes().all(|of| of.is_ascii_hexdigit())
 }
 
 fn add(draft: &Path, pair: &Pair) -> Result<(), CommandError> {
-    // The file itself counts, not a link to it.
+    // Resolves links, because a link to a frozen version must not make it writable.
     let file = fs::canonicalize(draft).unwrap_or_else(|_| draft.to_owned());
     if is_frozen(&file) {
         return Err(CommandError::Refused(format!("{} is frozen: copy it and add to the copy", draft.display())));
@@ -166,11 +195,14 @@ fn add(draft: &Path, pair: &Pair) -> Result<(), CommandError> {
     append_line(&file, &serde_json::to_string(pair)?).map_err(|error| unreadable(draft, error))
 }
 
-/// Writes the version once; the same content again is the same version.
+/// Writes a version once. Freezing the same content again gives the same version.
 fn freeze(draft: &Path, dir: &Path) -> Result<(PathBuf, String), CommandError> {
     let findings = lint(&read(draft)?);
     if let Some(finding) = findings.first() {
-        return Err(CommandError::Refused(format!("{} findings, the first: {finding}", findings.len())));
+        let (draft, count) = (draft.display(), counted(findings.len(), "finding"));
+        return Err(CommandError::Refused(format!(
+            "{draft} has {count}, which `oracle anvil corpus lint {draft}` lists. The first: {finding}"
+        )));
     }
     let content = fs::read(draft).map_err(|error| unreadable(draft, error))?;
     let hash = fingerprint(&content);
@@ -192,7 +224,7 @@ fn freeze(draft: &Path, dir: &Path) -> Result<(PathBuf, String), CommandError> {
     Ok((path, hash))
 }
 
-/// What only the earlier version has, and what only the later one.
+/// The pairs of only the earlier version, and those of only the later one.
 fn difference(before: &[Pair], after: &[Pair]) -> (Vec<Pair>, Vec<Pair>) {
     let only = |of: &[Pair], other: &[Pair]| of.iter().filter(|pair| !other.contains(pair)).cloned().collect();
     (only(before, after), only(after, before))
@@ -209,7 +241,7 @@ mod tests {
         dir
     }
 
-    /// A corpus that passes: sound kernels and identities, no two alike.
+    /// A corpus that passes the lint: correct kernels and identities, without duplicates.
     fn sound() -> String {
         let mut lines = Vec::new();
         for index in 0..15 {
@@ -236,16 +268,17 @@ mod tests {
         assert_eq!(fingerprint(&fs::read(&path).unwrap()), hash);
         assert!(is_frozen(&path) && fs::metadata(&path).unwrap().permissions().readonly());
         assert_eq!(freeze(&draft, &dir.join("versions")).unwrap().0, path, "the same content is the same version");
-        let pair = Pair {
-            category: "null".into(),
-            input: "x".into(),
-            response: "y".into(),
-            facts: anvil_rules::Facts::default(),
-        };
+        let pair = Pair { category: "null".into(), input: "x".into(), response: "y".into(), facts: Facts::default() };
         assert!(matches!(add(&path, &pair), Err(CommandError::Refused(_))));
         add(&draft, &pair).unwrap();
         let (removed, added) = difference(&read(&path).unwrap(), &read(&draft).unwrap());
         assert_eq!((removed, added), (vec![], vec![pair]));
+    }
+
+    #[test]
+    fn an_observed_service_is_alive_or_dead() {
+        assert_eq!(service("X1=dead"), Ok(("X1".to_owned(), ServiceState::Dead)));
+        assert!(["X1", "=dead", "X1=up"].iter().all(|text| service(text).is_err()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A model behind an OpenAI- or Ollama-compatible endpoint: its smoke tests, and what it tells.
+//! A model behind an OpenAI- or Ollama-compatible endpoint: its smoke tests and its narratives.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     output,
 };
 
-/// A model on a busy machine thinks for a while.
+/// The time limit of one answer. A model on a busy machine is slow.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Between exact and warm (Brain ANVIL, INV-06).
@@ -63,14 +63,14 @@ pub(crate) struct NarratorArguments {
     narrator_model: String,
 }
 
-/// The narrator's answer; `None` without a narrator or when it fails. No verdict waits for it.
+/// The narrator's answer; `None` without a narrator or if it fails. No verdict depends on it.
 pub(crate) fn narrate(arguments: &NarratorArguments, prompt: &str) -> Option<String> {
     let endpoint = arguments.narrator.clone()?;
     let model = Model::of(&EndpointArguments { endpoint, api: None, model: arguments.narrator_model.clone() }).ok()?;
     wait(model.ask("", prompt)).ok()
 }
 
-/// A model that can be asked.
+/// The client of a model.
 pub(crate) struct Model {
     http: reqwest::Client,
     url: String,
@@ -97,7 +97,7 @@ impl Model {
         Ok(Self { http, url, protocol, name: arguments.model.clone() })
     }
 
-    /// Asks one question beside what is observed.
+    /// Asks one question together with the observations.
     async fn ask(&self, observed: &str, question: &str) -> Result<String, CommandError> {
         let mut messages = Vec::with_capacity(2);
         if !observed.is_empty() {
@@ -133,7 +133,7 @@ struct Answered {
     shortfall: Option<String>,
 }
 
-/// What a model scored.
+/// The score of a model.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Score {
     specified: usize,
@@ -210,7 +210,7 @@ mod tests {
         net::{TcpListener, TcpStream},
     };
 
-    /// The rules behind the interface of a model.
+    /// Answers by the rules, in place of a model.
     fn by_the_rules(observed: &str, question: &str) -> String {
         assess(question, &parse_facts(observed)).text()
     }

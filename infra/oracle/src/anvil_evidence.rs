@@ -1,23 +1,28 @@
-//! `oracle anvil assess stack|deploy|config|forge|spec`: assessments of what was observed, bound to it.
+//! `oracle anvil assess stack|deploy|config|audit|forge|spec`: assessments that are bound to their observations.
 
 use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use anvil_rules::Story;
-use anvil_rules::evidence::{Compliance, Configuration, Deployment, Evidence, Forge, Rule, Stack};
+use anvil_rules::evidence::{AuditLog, Configuration, Deployment, Evidence, Forge, Stack};
 use clap::{Args, Subcommand};
 use domain::ports::Clock;
 use filter::{Filter, Outcome};
 use release::{Entry, bind};
 use runtime::System;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use crate::{
+    anvil_deployment,
     anvil_endpoint::{NarratorArguments, narrate},
+    anvil_specification,
+    audit_command::{self, VerifyArguments},
     command::{CommandError, Ended, Target},
+    known_findings::{self, ListedFinding},
     output, status_command,
 };
 
@@ -34,28 +39,64 @@ pub(crate) enum Subject {
         keeping: Keeping,
     },
     /// A deployment: smoke test, alarms, what the template's changes remove, the canary's figures.
-    #[command(after_help = "Example:\n  oracle anvil assess deploy deployment.json\n\nExit code 1: it may not ship.")]
-    Deploy(Document),
+    ///
+    /// Without a file, looks at the stack: the smoke test of the last 15 minutes, raised alarms, CloudFormation's events,
+    /// and the calls of the new versions behind the aliases that shift their traffic. What cannot be asked was not
+    /// observed.
+    #[command(
+        after_help = "Examples:\n  oracle anvil assess deploy --stack-name oracle --minutes 10\n  oracle anvil assess deploy deployment.json\n\nExit code 1: it may not ship."
+    )]
+    Deploy(DeployArguments),
     /// A configuration: ports, permissions, public exposure, the secrets' age.
     #[command(
         after_help = "Example:\n  oracle anvil assess config configuration.json\n\nExit code 1: it may not ship."
     )]
     Config(Document),
+    /// The audit log's integrity: every chain, every signed digest, everything that `oracle audit verify` compares.
+    #[command(
+        after_help = "Example:\n  oracle anvil assess audit --stack-name oracle\n\nExit code 1: it may not ship."
+    )]
+    Audit {
+        #[command(flatten)]
+        verify: VerifyArguments,
+        #[command(flatten)]
+        keeping: Keeping,
+    },
     /// A forge's report: loss, smoke score, corpus.
     #[command(after_help = "Example:\n  oracle anvil assess forge report.json\n\nExit code 1: it may not ship.")]
     Forge(Document),
-    /// The specification's rules against the places that keep them.
-    #[command(after_help = "Example:\n  oracle anvil assess spec --repository .\n\nExit code 1: it may not ship.")]
+    /// The specification's rules against the places that keep them, and those places' tests against the last run.
+    #[command(
+        after_help = "Example:\n  cargo xtask test && oracle anvil assess spec --repository . --results target/test-results\n\nExit code 1: it may not ship."
+    )]
     Spec {
         /// The repository whose infra/spec/rules.toml is meant.
         #[arg(long, value_name = "DIR", default_value = ".")]
         repository: PathBuf,
+        /// What `cargo xtask test` left of its tests; without it only the existence of places is looked at, and the tests
+        /// count as not observed.
+        #[arg(long, value_name = "DIR")]
+        results: Option<PathBuf>,
         /// Write one JSON object instead of text for people.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         keeping: Keeping,
     },
+}
+
+#[derive(Args)]
+pub(crate) struct DeployArguments {
+    /// What was observed, as JSON, instead of the stack. What is left out counts as not observed.
+    #[arg(conflicts_with_all = ["stack_name", "minutes"])]
+    file: Option<PathBuf>,
+    /// How long the canary has taken traffic.
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=1440))]
+    minutes: u64,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    keeping: Keeping,
 }
 
 #[derive(Args)]
@@ -83,25 +124,56 @@ pub(crate) struct Keeping {
 pub(crate) fn run(subject: &Subject) -> Result<Ended, CommandError> {
     match subject {
         Subject::Stack { target, keeping } => {
+            let start = Instant::now();
             let (name, checks) = status_command::standings(target)?;
-            conclude(&format!("the stack {name}"), &Stack { checks }, target.json, keeping)
+            let ended = conclude(&format!("the stack {name}"), &Stack { checks }, target.json, keeping)?;
+            if !target.json {
+                output::print(&format!("Assessed in {:.1} s.\n", start.elapsed().as_secs_f64()))?;
+            }
+            Ok(ended)
         }
-        Subject::Deploy(document) => of_document::<Deployment>("the deployment", document),
+        Subject::Deploy(DeployArguments { file: Some(file), target, keeping, .. }) => {
+            conclude("the deployment", &read::<Deployment>("the deployment", file)?, target.json, keeping)
+        }
+        Subject::Deploy(DeployArguments { file: None, minutes, target, keeping }) => {
+            let (name, observed) = anvil_deployment::observe(target, Duration::from_secs(minutes * 60))?;
+            conclude(&format!("the deployment of {name}"), &observed, target.json, keeping)
+        }
         Subject::Config(document) => of_document::<Configuration>("the configuration", document),
+        Subject::Audit { verify, keeping } => {
+            let found = audit_command::verified(verify)?;
+            conclude("the audit log", &audit_log(&found, &verify.since.day()?), verify.target.json, keeping)
+        }
         Subject::Forge(document) => of_document::<Forge>("the forge", document),
-        Subject::Spec { repository, json, keeping } => {
-            conclude("the specification's rules", &compliance(repository)?, *json, keeping)
+        Subject::Spec { repository, results, json, keeping } => {
+            let observed = anvil_specification::compliance(repository, results.as_deref())?;
+            conclude("the specification's rules", &observed, *json, keeping)
         }
     }
 }
 
 fn of_document<T: Evidence + DeserializeOwned>(subject: &str, document: &Document) -> Result<Ended, CommandError> {
-    let file = document.file.display();
-    let text = fs::read_to_string(&document.file);
+    conclude(subject, &read::<T>(subject, &document.file)?, document.json, &document.keeping)
+}
+
+fn read<T: DeserializeOwned>(subject: &str, path: &Path) -> Result<T, CommandError> {
+    let file = path.display();
+    let text = fs::read_to_string(path);
     let text = text.map_err(|error| CommandError::failed(&format!("{file} cannot be read"), error))?;
-    let observed: T = serde_json::from_str(&text)
-        .map_err(|error| CommandError::failed(&format!("{file} is not what is observed of {subject}"), error))?;
-    conclude(subject, &observed, document.json, &document.keeping)
+    serde_json::from_str(&text)
+        .map_err(|error| CommandError::failed(&format!("{file} is not what is observed of {subject}"), error))
+}
+
+/// Translates the result of a verification for the gate.
+fn audit_log(found: &known_findings::Outcome, since: &str) -> AuditLog {
+    let damage = |finding: &ListedFinding| format!("{} {}", finding.key, finding.damage.words());
+    AuditLog {
+        records: Some(found.verification.records),
+        since: (!since.is_empty()).then(|| since.to_owned()),
+        damage: Some(found.findings.iter().map(damage).collect()),
+        known: found.known.iter().map(damage).collect(),
+        digests: found.verification.digests.as_ref().map(|report| report.documents),
+    }
 }
 
 fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keeping) -> Result<Ended, CommandError> {
@@ -130,45 +202,11 @@ fn append(ledger: &Path, entry: &Entry) -> Result<(), CommandError> {
         .map_err(|error| CommandError::failed(&format!("{} cannot be written", ledger.display()), error))
 }
 
-/// Adds a line to a file of lines. A last line that was cut off ends first, so that it takes no other with it.
+/// Appends a line to a file. Terminates an incomplete last line first, so that it does not damage the new one.
 pub(crate) fn append_line(path: &Path, line: &str) -> std::io::Result<()> {
     let is_cut = fs::read(path).is_ok_and(|content| content.last().is_some_and(|last| *last != b'\n'));
     let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
     file.write_all(format!("{}{line}\n", if is_cut { "\n" } else { "" }).as_bytes())
-}
-
-#[derive(Deserialize)]
-struct RuleList {
-    specification: Vec<Specification>,
-}
-
-#[derive(Deserialize)]
-struct Specification {
-    name: String,
-    rules: Vec<ListedRule>,
-}
-
-#[derive(Deserialize)]
-struct ListedRule {
-    rule: String,
-    kept: Vec<String>,
-}
-
-fn compliance(repository: &Path) -> Result<Compliance, CommandError> {
-    let path = repository.join("infra/spec/rules.toml");
-    let failed = |error: std::io::Error| CommandError::failed(&format!("{} cannot be read", path.display()), error);
-    let text = fs::read_to_string(&path).map_err(failed)?;
-    let list: RuleList = toml::from_str(&text)
-        .map_err(|error| CommandError::failed(&format!("{} is no list of rules", path.display()), error))?;
-    let rules = list.specification.into_iter().flat_map(|specification| {
-        let Specification { name, rules } = specification;
-        rules.into_iter().map(move |rule| (name.clone(), rule))
-    });
-    let rules = rules.map(|(name, listed)| {
-        let lost: Vec<String> = listed.kept.iter().filter(|place| !repository.join(place).exists()).cloned().collect();
-        Rule { rule: format!("{name}, {}", listed.rule), kept: listed.kept.len(), lost }
-    });
-    Ok(Compliance { rules: rules.collect() })
 }
 
 #[cfg(test)]
@@ -177,11 +215,20 @@ mod tests {
     use anvil_rules::Verdict;
 
     #[test]
-    fn this_repository_keeps_what_it_says_it_keeps() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let compliance = compliance(&root).unwrap();
-        assert!(compliance.rules.len() > 100);
-        assert!(compliance.assess().verdict().may_ship(), "{}", compliance.assess().text());
+    fn a_damaged_log_is_red_and_one_without_digests_is_not_observed() {
+        let listed: ListedFinding =
+            serde_json::from_value(serde_json::json!({ "key": "2026-04-16/x", "damage": "edited", "hash": "h" }))
+                .unwrap();
+        let verification = audit_verify::Verification { records: 7, ..Default::default() };
+        let mut found = known_findings::Outcome { verification, findings: Vec::new(), known: Vec::new() };
+        assert_eq!(audit_log(&found, "").assess().verdict(), Verdict::Null);
+        found.verification.digests = Some(audit_verify::digests::DigestReport { documents: 3, ..Default::default() });
+        assert_eq!(audit_log(&found, "").assess().verdict(), Verdict::Green);
+        assert_eq!(audit_log(&found, "2026-11-01").assess().verdict(), Verdict::Amber);
+        found.findings.push(listed);
+        let judged = audit_log(&found, "").assess();
+        assert_eq!(judged.verdict(), Verdict::Red);
+        assert!(judged.text().contains("was edited"), "{}", judged.text());
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> 
     let request = request.map_err(|error| CommandError::failed("the override is refused", error))?;
     let deployed = target.open()?;
     let granted = wait(async {
+        let request = request.known_as(deployed.caller_identity().await);
         let granted = grant(deployed.function_journal(release::FUNCTION), &request).await;
         granted.map_err(|error| CommandError::failed("the override is not granted", error))
     })?;

@@ -1,15 +1,15 @@
-//! Binds a verdict to what was observed: fingerprints of its form, its content and the moment's values. A verdict is a
-//! figure from data: the authority gate's operation is `calculate`.
+//! Binds a verdict to the observations: fingerprints of their form, their content and their values. A verdict is
+//! computed from data, so the authority gate's operation is `calculate`.
 
 use anvil_rules::Kernel;
 use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Binds what was observed of `subject`, a JSON object.
+/// Binds the observations of `subject`, a JSON object.
 ///
 /// # Errors
-/// [`BindingError`] when there is nothing to bind to.
+/// [`BindingError`] if there is nothing to bind to.
 pub fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingError> {
     let empty = Map::new();
     let fields = observed.as_object().unwrap_or(&empty);

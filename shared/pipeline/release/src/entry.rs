@@ -1,4 +1,4 @@
-//! A verdict as it is kept: in the ledger of `oracle anvil assess … --ledger` and in the gate's memory.
+//! A stored verdict: in the ledger of `oracle anvil assess … --ledger` and in the gate's memory.
 
 use anvil_rules::{Assessment, Effect, Story, Verdict, evidence::KernelValues};
 use domain::Timestamp;
@@ -8,39 +8,39 @@ use serde_json::Value;
 /// A verdict with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When, in ISO 8601.
+    /// When it was made, in ISO 8601.
     pub at: String,
-    /// What was assessed.
+    /// The subject of the assessment.
     pub subject: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// The whole answer, the verdict last.
+    /// The whole answer, which ends with the verdict.
     pub text: String,
     /// Its reasons.
     #[serde(default)]
     pub reasons: Vec<ListedReason>,
-    /// Kernels that were measured.
+    /// The measured kernels.
     #[serde(default)]
     pub kernels: KernelValues,
-    /// The story of the same facts.
+    /// The narrative of the same facts.
     #[serde(default)]
     pub narrative: String,
-    /// Fingerprints of what was observed.
+    /// Fingerprints of the observations.
     #[serde(default)]
     pub evidence: Value,
 }
 
-/// A reason as it is kept.
+/// A stored reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedReason {
-    /// What it means for the verdict.
+    /// Its effect on the verdict.
     pub effect: Effect,
     /// The sentence.
     pub text: String,
 }
 
 impl Entry {
-    /// Of an assessment, with the fixed narrative and with the binding of its evidence.
+    /// The entry of an assessment, with the fixed narrative and with the binding of its evidence.
     #[must_use]
     pub fn of(now: Timestamp, subject: &str, assessment: &Assessment, kernels: KernelValues, evidence: Value) -> Self {
         let reasons = assessment.reasons().iter();

@@ -1,4 +1,4 @@
-//! The verdict about a deployment, and what becomes of it.
+//! Judges a deployment, and decides whether it continues.
 
 use crate::{bind, entry::Entry, overrides::Override};
 use anvil_rules::{
@@ -18,26 +18,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The function's name: that of its memory, of its stream in the audit log, and of its folder.
+/// The name of the function, of its memory, of its stream in the audit log, and of its folder.
 pub const FUNCTION: &str = "anvil";
 
-/// A smoke test that is older says nothing about this deployment: the gate before this one has just run it.
+/// The age up to which a smoke test counts. An older one says nothing about this deployment, because the hook before
+/// this one has just run one.
 pub const SMOKE_TEST_COUNTS_FOR: Duration = Duration::from_secs(15 * 60);
 
-/// Verdicts that are remembered; the audit log has all.
+/// The number of stored verdicts. The audit log has all of them.
 const REMEMBERED: usize = 20;
 
-/// What the gate remembers.
+/// The gate's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// Overrides that were granted and may still count.
+    /// Granted overrides that may still apply.
     pub overrides: Vec<Override>,
     /// The last verdicts, the oldest first.
     pub verdicts: Vec<Entry>,
 }
 
-/// Why there is no verdict on record. The deployment must not go on.
+/// The reason why no verdict is recorded. The deployment must not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     /// The table could not be read.
@@ -46,25 +47,25 @@ pub enum JudgeError {
     /// The verdict could not be saved.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The verdict could not be bound to what was observed.
+    /// The verdict could not be bound to the observations.
     #[error(transparent)]
     Binding(#[from] BindingError),
-    /// What was observed is no JSON.
+    /// The observations are not JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
 
-/// As much of the smoke test's memory as the gate needs.
+/// The part of the smoke test's saved state that the gate needs.
 #[derive(Default, Deserialize)]
 struct SmokeMemory {
     #[serde(default)]
     last: Option<LastRun>,
 }
 
-/// The stages of the smoke test that ran last, if it ran lately.
+/// The score of the last smoke test, if it is recent.
 ///
 /// # Errors
-/// [`StorageError`] when the table could not be read.
+/// [`StorageError`] if the table could not be read.
 pub async fn last_smoke_test(notes: &dyn Notes, now: Timestamp) -> Result<Option<Score>, StorageError> {
     let Some(document) = notes.load(smoke::FUNCTION).await?.value else { return Ok(None) };
     let last = serde_json::from_str::<Notebook<SmokeMemory>>(&document).ok().and_then(|notebook| notebook.memory.last);
@@ -75,17 +76,17 @@ pub async fn last_smoke_test(notes: &dyn Notes, now: Timestamp) -> Result<Option
 /// The last verdicts, the oldest first.
 ///
 /// # Errors
-/// [`StorageError`] when the table could not be read.
+/// [`StorageError`] if the table could not be read.
 pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, StorageError> {
     let journal = FunctionJournal { function: FUNCTION, ..journal };
     Ok(journal.load::<Memory>().await?.value.memory.verdicts)
 }
 
-/// Judges a deployment and records the verdict. A deployment goes on if the verdict lets it ship, or if two people have
-/// overridden it.
+/// Judges a deployment and records the verdict. A deployment continues if the verdict allows it, or if two people have
+/// overridden the verdict.
 ///
 /// # Errors
-/// [`JudgeError`]: no verdict is on record, and nothing may ship.
+/// [`JudgeError`]: no verdict is recorded, and nothing may ship.
 pub async fn judge(journal: FunctionJournal<'_>, release: &str, observed: &Deployment) -> Result<Answer, JudgeError> {
     let notebook = journal.load::<Memory>().await?;
     let evidence = serde_json::to_value(bind("the deployment", &serde_json::to_value(observed)?)?)?;

@@ -1,7 +1,8 @@
-//! Whether a release may go live (Brain ANVIL): what was observed of its deployment, the verdict, and the overrides of
-//! two people.
+//! Whether a release may go live (Brain ANVIL): the observations of its deployment, the verdict, and overrides by two
+//! people.
 //!
-//! The `anvil` function asks [`judge`] before a deployment ends; `oracle anvil` lists its verdicts and grants overrides.
+//! The `anvil` function calls [`judge`] before a deployment ends; `oracle anvil` lists its verdicts and grants
+//! overrides.
 
 mod binding;
 mod entry;

@@ -1,9 +1,9 @@
-//! A release that two people let go live against its verdict: recorded, alerted, and only for a time.
+//! Overrides: two people let a release go live against its verdict; recorded, alerted, and limited in time.
 
 use crate::gate::{FUNCTION, Memory};
 use audit::{CommitError, FunctionJournal, Noted};
 use domain::{
-    Alert, Timestamp,
+    Alert, CallerIdentity, Timestamp,
     alert::Severity,
     ports::StorageError,
     words::{self, InvalidWords},
@@ -13,7 +13,7 @@ use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// So long an override counts: a deployment takes minutes, and a forgotten override must not wait for the next one.
+/// How long an override applies: a deployment takes minutes, and a forgotten override must not apply to the next one.
 pub const OVERRIDE_LASTS: Duration = Duration::from_secs(4 * 3600);
 
 /// A granted override.
@@ -25,28 +25,29 @@ pub struct Override {
     pub by: String,
     /// The second person.
     pub second: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// It counts until then.
+    /// When it expires.
     pub until: Timestamp,
 }
 
-/// What two people ask for.
+/// A request of two people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     release: String,
     by: String,
     second: String,
     reason: String,
+    identity: Option<CallerIdentity>,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidOverride {
     /// A name, the reason or the release cannot go into the log.
     #[error("the {0} cannot go into the audit log: {1}")]
     Words(&'static str, InvalidWords),
-    /// One person alone, however their name is written.
+    /// The two names may be different spellings of one person's name.
     #[error("an override needs two different people: these names may be one person's")]
     OnePerson,
     /// A name or a reason without letters.
@@ -54,19 +55,19 @@ pub enum InvalidOverride {
     NoLetters(&'static str),
 }
 
-/// Why an override is not granted.
+/// The reason why an override is not granted.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
     /// The table could not be read.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// It could not be saved.
+    /// The override could not be saved.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
 
 impl Request {
-    /// Reads a request of two different people.
+    /// Parses a request of two different people.
     ///
     /// # Errors
     /// [`InvalidOverride`].
@@ -82,17 +83,23 @@ impl Request {
         if may_be_one_person(&by, &second) {
             return Err(InvalidOverride::OnePerson);
         }
-        Ok(Self { release: read("release", release)?, by, second, reason })
+        Ok(Self { release: read("release", release)?, by, second, reason, identity: None })
+    }
+
+    /// The same request with this AWS identity.
+    #[must_use]
+    pub fn known_as(self, identity: Option<CallerIdentity>) -> Self {
+        Self { identity, ..self }
     }
 
     fn granted(&self, now: Timestamp) -> Override {
-        let Self { release, by, second, reason } = self.clone();
+        let Self { release, by, second, reason, .. } = self.clone();
         Override { release, by, second, reason, until: now.plus(OVERRIDE_LASTS) }
     }
 }
 
-/// Whether one name's words are all among the other's: "Dana Scully", "scully, dana", "d\u{e1}na" and "dana (again)" are.
-/// Letters of other scripts count as the Latin ones that they look like.
+/// Whether all words of one name are also in the other. This is true of "Dana Scully", "scully, dana", "d\u{e1}na" and
+/// "dana (again)". Letters of other scripts count as the Latin letters that they look like.
 fn may_be_one_person(one: &str, other: &str) -> bool {
     let (one, other) = (name_words(one), name_words(other));
     one.is_subset(&other) || other.is_subset(&one)
@@ -101,7 +108,7 @@ fn may_be_one_person(one: &str, other: &str) -> bool {
 fn name_words(name: &str) -> BTreeSet<String> {
     let folded: String = name.nfkd().filter(|of| !is_combining_mark(*of)).flat_map(char::to_lowercase).collect();
     let latin: String = unicode_security::skeleton(&folded).collect();
-    // "\u{df}" is written "ss" in capitals.
+    // "\u{df}" is "ss" in capitals.
     let latin = latin.to_uppercase().to_lowercase();
     let visible = latin.chars().filter(|of| of.is_alphanumeric() || of.is_ascii());
     let words: String = visible.collect();
@@ -109,17 +116,17 @@ fn name_words(name: &str) -> BTreeSet<String> {
 }
 
 impl Override {
-    /// Whether it lets this release go live now.
+    /// Whether it allows this release to go live now.
     #[must_use]
     pub fn covers(&self, release: &str, now: Timestamp) -> bool {
         self.release == release && now < self.until
     }
 }
 
-/// Grants an override: it is on record and operators are alerted before it counts.
+/// Grants an override. It is recorded and operators are alerted before it applies.
 ///
 /// # Errors
-/// [`GrantError`]: nothing was granted, or it was and the reply got lost; granting again is safe.
+/// [`GrantError`]: the override was not granted, or it was granted and the reply was lost. Granting again is safe.
 pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Override, GrantError> {
     let journal = FunctionJournal { function: FUNCTION, ..journal };
     let notebook = journal.load::<Memory>().await?;
@@ -129,7 +136,7 @@ pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Ov
         memory.overrides.push(granted.clone());
         let facts = json!({
             "release": granted.release, "by": granted.by, "second": granted.second, "reason": granted.reason,
-            "until": granted.until.to_iso(),
+            "until": granted.until.to_iso(), "identity": request.identity,
         });
         let detail = format!(
             "{} and {} let release {} go live whatever its verdict, until {}: {}",

@@ -1,5 +1,5 @@
-//! How long an assessment takes. One JSON object a line; meaningful in release builds only:
-//! `cargo run --release -p anvil-rules --example anvil_bench`.
+//! Measures the time of an assessment. Prints one JSON object a line; meaningful in release builds only: `cargo run
+//! --release -p anvil-rules --example anvil_bench`.
 #![allow(clippy::print_stdout, reason = "a benchmark's output")]
 
 use anvil_rules::{Assessment, Facts, Measure, Mode, Readings, assess, judge_readings};

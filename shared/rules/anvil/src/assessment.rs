@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the gate says (Brain ANVIL, INV-02).
+/// The gate's verdict (Brain ANVIL, INV-02).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
@@ -19,10 +19,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All five.
+    /// All five verdicts.
     pub const ALL: [Self; 5] = [Self::Green, Self::Amber, Self::Red, Self::Null, Self::Hold];
 
-    /// The word.
+    /// The verdict as one upper-case word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,13 +34,14 @@ impl Verdict {
         }
     }
 
-    /// Whether what was assessed may ship.
+    /// Whether the assessed subject may ship.
     #[must_use]
     pub const fn may_ship(self) -> bool {
         matches!(self, Self::Green | Self::Amber)
     }
 
-    /// Whether this word, in any case, is a verdict. Names that are get no place in a text that has exactly one.
+    /// Whether this word, in any case, is a verdict. An answer has exactly one verdict, so it never shows a name that
+    /// is also a verdict word.
     #[must_use]
     pub fn is_verdict_word(word: &str) -> bool {
         Self::ALL.iter().any(|verdict| verdict.as_str().eq_ignore_ascii_case(word))
@@ -53,29 +54,29 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// How an answer is worded.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// One word, for a simple status check.
     Quick,
-    /// Every kernel and reason, then the verdict.
+    /// Every kernel and every reason, then the verdict.
     Analysis,
 }
 
-/// What a reason means for the verdict, in the order in which one outweighs the other.
+/// The effect of a reason on the verdict, in ascending order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Says something that decides nothing.
+    /// Information without effect on the verdict.
     Note,
-    /// Observed and in order.
+    /// Observed and sound.
     Sound,
-    /// In order, but not for long.
+    /// Sound, but near its limit.
     Caution,
-    /// Needed and not given.
+    /// Required but not given.
     Missing,
-    /// Needed, and at present not to be had.
+    /// Required but currently unavailable.
     Blocked,
     /// Observed and wrong.
     Fault,
@@ -91,13 +92,13 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Observed and in order.
+    /// Observed and sound.
     #[must_use]
     pub fn sound(text: impl Into<String>) -> Self {
         Self::of(Effect::Sound, text)
     }
 
-    /// In order, but not for long.
+    /// Sound, but near its limit.
     #[must_use]
     pub fn caution(text: impl Into<String>) -> Self {
         Self::of(Effect::Caution, text)
@@ -109,19 +110,19 @@ impl Reason {
         Self::of(Effect::Fault, text)
     }
 
-    /// A prerequisite that is not to be had.
+    /// An unavailable prerequisite.
     #[must_use]
     pub fn blocked(text: impl Into<String>) -> Self {
         Self::of(Effect::Blocked, text)
     }
 
-    /// Something to know that decides nothing.
+    /// Information without effect on the verdict.
     #[must_use]
     pub fn note(text: impl Into<String>) -> Self {
         Self::of(Effect::Note, text)
     }
 
-    /// Something that was not given, and how to ask for it.
+    /// A missing value, and the text that asks for it.
     #[must_use]
     pub fn missing(text: impl Into<String>, wanted: impl Into<String>) -> Self {
         Self { wanted: Some(wanted.into()), ..Self::of(Effect::Missing, text) }
@@ -131,20 +132,20 @@ impl Reason {
         Self { effect, text: text.into(), wanted: None }
     }
 
-    /// What it means for the verdict.
+    /// The effect on the verdict.
     #[must_use]
     pub const fn effect(&self) -> Effect {
         self.effect
     }
 
-    /// The sentence.
+    /// The reason as a sentence.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// A verdict with its reasons. Only its reasons make its verdict.
+/// A verdict with its reasons. The verdict follows from the reasons alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assessment {
     mode: Mode,
@@ -153,7 +154,7 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// Assesses the reasons. Without one that was observed there is nothing to go by.
+    /// Derives the verdict from the reasons. Without any observation the verdict is NULL.
     #[must_use]
     pub fn of(mode: Mode, mut reasons: Vec<Reason>) -> Self {
         let heaviest = reasons.iter().map(Reason::effect).max().unwrap_or(Effect::Note);
@@ -176,19 +177,19 @@ impl Assessment {
         self.verdict
     }
 
-    /// How it is worded.
+    /// The form of the answer.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Why.
+    /// The reasons.
     #[must_use]
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
 
-    /// The answer: one word, or every reason and then the verdict.
+    /// The answer: one word, or all reasons followed by the verdict.
     #[must_use]
     pub fn text(&self) -> String {
         let verdict = self.verdict.as_str();
@@ -217,10 +218,10 @@ impl Assessment {
     }
 }
 
-/// What is asked for where nothing is given, in the specification's words.
+/// The request for data when the request contains none, in the specification's words.
 pub(crate) const NOTHING_GIVEN: &str = "kernel values, service status, or specific component to assess";
 
-/// A name as an answer shows it: short, and never a word that could be taken for a verdict.
+/// Formats a name for an answer: shortened, and replaced if it contains a verdict word.
 pub(crate) fn shown_name(name: &str) -> String {
     let words: Vec<&str> = name.split(|of: char| !of.is_alphanumeric()).collect();
     if words.iter().any(|word| Verdict::is_verdict_word(word)) || name.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! What was observed beside the request: facts weigh more than what a text claims.
+//! Facts observed beside the request. They take precedence over claims in the text.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::{collections::BTreeMap, fmt};
@@ -9,9 +9,9 @@ use std::{collections::BTreeMap, fmt};
 pub enum ServiceState {
     /// It answers.
     Alive,
-    /// It does not.
+    /// It does not answer.
     Dead,
-    /// Neither is known, whatever else is said about it.
+    /// The state is unknown. Any unrecognised state reads as this one.
     #[serde(other)]
     Unknown,
 }
@@ -20,7 +20,7 @@ pub enum ServiceState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// Services by name. A name that is given twice is refused: the second would hide the first.
+    /// Services by name. A duplicate name is an error: the second would hide the first.
     #[serde(default, deserialize_with = "services")]
     pub services: BTreeMap<String, ServiceState>,
 }

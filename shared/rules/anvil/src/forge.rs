@@ -1,4 +1,4 @@
-//! Judges the figures of a forge: loss, smoke score, size of the corpus.
+//! Judges the figures of a forge: loss, smoke score and corpus size.
 
 use crate::{assessment::Reason, measure::Measure};
 
@@ -7,20 +7,20 @@ use crate::{assessment::Reason, measure::Measure};
 pub struct ForgeLimits {
     /// Up to this final loss a forge is sound.
     pub sound_loss: Measure,
-    /// Up to this one it is degraded; above, it is not shipped.
+    /// Up to this final loss it is degraded; above, it must not ship.
     pub highest_loss: Measure,
-    /// Smaller corpora are a risk.
+    /// A corpus with fewer pairs is a risk.
     pub smallest_corpus: u64,
 }
 
 impl ForgeLimits {
-    /// The forge that was promoted ended at a loss of 0.378 with 141 pairs; the ones that failed at 0.529 with a smoke
-    /// score of 3/5, and with 77 pairs at 2/5.
+    /// The promoted forge had a final loss of 0.378 with 141 pairs. The failed ones had a loss of 0.529 with a smoke
+    /// score of 3/5, and 77 pairs with 2/5.
     pub const CURRENT: Self =
         Self { sound_loss: Measure::thousandths(500), highest_loss: Measure::thousandths(600), smallest_corpus: 120 };
 }
 
-/// How many smoke tests passed, of how many.
+/// The number of passed smoke tests, and of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmokeScore {
     passed: u64,
@@ -28,7 +28,7 @@ pub struct SmokeScore {
 }
 
 impl SmokeScore {
-    /// `None` where more passed than there are, or there are none.
+    /// `None` if more passed than exist, or if none exist.
     #[must_use]
     pub const fn new(passed: u64, of: u64) -> Option<Self> {
         if of == 0 || passed > of { None } else { Some(Self { passed, of }) }
@@ -46,7 +46,7 @@ impl std::fmt::Display for SmokeScore {
     }
 }
 
-/// The figures of a forge. A figure that is given twice is kept twice.
+/// The figures of a forge. A figure that is given twice is kept twice, so that contradictions are detected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForgeFigures {
     /// Final loss.
@@ -58,14 +58,14 @@ pub struct ForgeFigures {
 }
 
 impl ForgeFigures {
-    /// Whether none was given.
+    /// Whether no figure was given.
     #[must_use]
     pub const fn are_empty(&self) -> bool {
         self.loss.is_empty() && self.smoke.is_empty() && self.pairs.is_empty()
     }
 
-    /// One reason for each figure. A forge needs a loss and a smoke score; a deployment that was only smoke-tested has
-    /// no loss (`is_forge`).
+    /// Returns one reason for each figure. A forge (`is_forge`) needs a loss and a smoke score; a deployment with only
+    /// a smoke test has no loss.
     #[must_use]
     pub fn judge(&self, is_forge: bool) -> Vec<Reason> {
         let mut reasons = Vec::with_capacity(3);
@@ -80,7 +80,7 @@ impl ForgeFigures {
     }
 }
 
-/// Judges a figure that may be given several times: values that lead to different judgements contradict each other.
+/// Judges a figure that may be given several times: values with different judgements contradict each other.
 fn agreed<T: Copy + PartialEq + std::fmt::Display>(name: &str, values: &[T], judge: impl Fn(T) -> Reason) -> Reason {
     let Some(first) = values.first() else {
         return Reason::missing(format!("The {name} is not given."), format!("the {name}"));

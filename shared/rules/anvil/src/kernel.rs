@@ -1,9 +1,9 @@
-//! The five kernels and their thresholds: data, in one place.
+//! The five kernels and their thresholds, defined in one place.
 
 use crate::measure::Measure;
 use serde::{Deserialize, Serialize};
 
-/// One of the five figures that say whether a system is sound.
+/// One of the five figures that measure whether a system is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the kernels are the specification's words")]
@@ -15,7 +15,7 @@ pub enum Kernel {
     LambdaC,
 }
 
-/// On which side of its threshold a kernel is sound.
+/// The side of the threshold on which a kernel is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// At the threshold or above.
@@ -42,7 +42,7 @@ impl Bound {
         }
     }
 
-    /// Which part of the way from the best value (1 or 0) to the threshold is used up: 1 at the threshold.
+    /// The used part of the way from the best value (1 or 0) to the threshold: 1 at the threshold.
     #[must_use]
     pub fn load(self, value: Measure) -> f64 {
         match self {
@@ -53,7 +53,7 @@ impl Bound {
 }
 
 impl Kernel {
-    /// All five, in the specification's order.
+    /// All five kernels, in the specification's order.
     pub const ALL: [Self; 5] = [Self::PhiZeta, Self::PsiChi, Self::DeltaGamma, Self::OmegaQ, Self::LambdaC];
 
     /// Φζ ≥ 0.974, Ψχ ≤ 0.15, ΔΓ ≤ 0.10, ΩQ ≥ 0.85, λ_c ≤ 0.15.
@@ -68,7 +68,7 @@ impl Kernel {
         }
     }
 
-    /// As the specification writes it.
+    /// The symbol in the specification.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Kernel {
         }
     }
 
-    /// What its threshold is called.
+    /// The specification's term for its threshold.
     #[must_use]
     pub const fn threshold_name(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Kernel {
         }
     }
 
-    /// The threshold as people read it: "≥ 0.974".
+    /// The threshold as text: "≥ 0.974".
     #[must_use]
     pub fn threshold(self) -> String {
         match self.bound() {
@@ -101,7 +101,7 @@ impl Kernel {
         }
     }
 
-    /// All five symbols in a row.
+    /// All five symbols, separated by commas.
     #[must_use]
     pub fn symbols() -> String {
         Self::ALL.map(Self::symbol).join(", ")

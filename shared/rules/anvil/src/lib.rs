@@ -1,7 +1,7 @@
 //! The quality gate: is a system, a configuration, a deployment or a process sound? (Brain ANVIL.)
 //!
-//! [`assess`] reads a request in words; what machines observe comes in as [`Reason`]s, and both end in the same
-//! [`Assessment`]. The verdict follows from the reasons alone: who asks, how urgently, and what they demand is no input.
+//! [`assess`] reads a request in words; machine observations arrive as [`Reason`]s. Both produce the same
+//! [`Assessment`]. The verdict follows from the reasons alone: the requester's rank, urgency and demands are no input.
 //!
 //! ```
 //! use anvil_rules::{Facts, Verdict, assess};

@@ -1,4 +1,4 @@
-//! Judges kernel readings: each against its threshold, and all of them together.
+//! Judges kernel readings: each against its threshold, and their combination.
 
 use crate::{
     assessment::Reason,
@@ -6,38 +6,38 @@ use crate::{
     measure::Measure,
 };
 
-/// When five kernels that are each within their thresholds are too much together. Loads are shares of the way from the
-/// best value to the threshold.
+/// The limits for five kernels that are each within their thresholds but too high in combination. A load is the used
+/// part of the way from the best value to the threshold.
 #[derive(Clone, Copy, Debug)]
 pub struct CombinedLimits {
-    /// From this load on a kernel counts as strained.
+    /// From this load, a kernel counts as strained.
     pub strained: f64,
-    /// From so many strained kernels on the combination is degraded.
+    /// From this number of strained kernels, the combination is degraded.
     pub strained_kernels: usize,
-    /// From this mean load on it is degraded even if no kernel is strained.
+    /// From this mean load, the combination is degraded even if no kernel is strained.
     pub mean: f64,
 }
 
-/// The combined-load rule. Single kernels may stand at their very thresholds: the specification's T3 has one there, at a
+/// The combined-load rule. A single kernel may be exactly at its threshold: the specification's T3 has one there, at a
 /// mean load of 0.69, and is sound.
 pub const COMBINED: CombinedLimits = CombinedLimits { strained: 0.9, strained_kernels: 3, mean: 0.8 };
 
-/// What is known of one kernel.
+/// The known values of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Reading {
     #[default]
     Missing,
-    /// Something was given that is no value.
+    /// The text gives something that is no value.
     Unusable,
-    /// All values that were given; more than one if they differ.
+    /// All given values; more than one if they differ.
     Values(Vec<Measure>),
 }
 
-/// The values of the five kernels, as far as they are known.
+/// The known values of the five kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Readings {
     of: [Reading; 5],
-    /// Kernels that were given once more, without a usable value.
+    /// Kernels with an additional statement that has no usable value.
     doubtful: [bool; 5],
 }
 
@@ -48,7 +48,7 @@ impl Readings {
         Self { of: values.map(|value| Reading::Values(vec![value])), doubtful: [false; 5] }
     }
 
-    /// Adds a value. A second one that differs does not replace the first.
+    /// Adds a value. A second, different value does not replace the first.
     pub fn add(&mut self, kernel: Kernel, value: Measure) {
         match &mut self.of[kernel as usize] {
             Reading::Values(values) if values.contains(&value) => {}
@@ -57,7 +57,7 @@ impl Readings {
         }
     }
 
-    /// Remembers that something was given that is no value.
+    /// Records that a kernel was given without a usable value.
     pub(crate) fn add_unusable(&mut self, kernel: Kernel) {
         self.doubtful[kernel as usize] = true;
         let reading = &mut self.of[kernel as usize];
@@ -71,14 +71,14 @@ impl Readings {
         matches!(&self.of[kernel as usize], Reading::Values(values) if values.contains(&value))
     }
 
-    /// Whether not one kernel has a value.
+    /// Whether no kernel has a value.
     #[must_use]
     pub fn are_empty(&self) -> bool {
         !self.of.iter().any(|reading| matches!(reading, Reading::Values(_)))
     }
 }
 
-/// Judges the five kernels: at least one reason for each, before what holds for all of them.
+/// Judges the five kernels: at least one reason for each, then one for their combination.
 #[must_use]
 pub fn judge_readings(readings: &Readings) -> Vec<Reason> {
     let mut reasons = Vec::with_capacity(7);
@@ -108,7 +108,7 @@ fn not_given(kernel: Kernel, how: &str) -> Reason {
     Reason::missing(format!("{} {how}.", kernel.symbol()), kernel.symbol())
 }
 
-/// Judges all values that were given for one kernel. Adds the worst load if every one is within.
+/// Judges all given values of one kernel. Adds the worst load if every value is within the threshold.
 fn judge_values(kernel: Kernel, values: &[Measure], loads: &mut Vec<f64>) -> Reason {
     let (symbol, bound) = (kernel.symbol(), kernel.bound());
     let shown = |values: &[Measure]| values.iter().map(Measure::to_string).collect::<Vec<_>>().join(" and ");
@@ -122,7 +122,7 @@ fn judge_values(kernel: Kernel, values: &[Measure], loads: &mut Vec<f64>) -> Rea
         let text = format!("{symbol} is given as {}: the values contradict each other.", shown(values));
         return Reason::blocked(text);
     }
-    // A share below 0 or above 1 cannot have been measured, on whichever side of the threshold it lies.
+    // A share below 0 or above 1 cannot have been measured, on either side of the threshold.
     if let Some(impossible) = values.iter().find(|value| **value < Measure::ZERO || **value > Measure::UNIT) {
         return not_given(kernel, &format!("is given as {impossible}, outside 0 to 1"));
     }
@@ -136,7 +136,7 @@ fn judge_values(kernel: Kernel, values: &[Measure], loads: &mut Vec<f64>) -> Rea
 }
 
 fn judge_together(loads: &[f64]) -> Reason {
-    // Loads come from decimals: a sum may miss its limit by a rounding error, which must not decide.
+    // Loads are floating-point numbers: a rounding error in the sum must not decide.
     const ROUNDING: f64 = 1e-9;
     let mean = loads.iter().sum::<f64>() / loads.len() as f64;
     let strained = loads.iter().filter(|load| **load >= COMBINED.strained - ROUNDING).count();

@@ -1,6 +1,6 @@
-//! A measured value, exact: what is written as 0.97399999999999999999 is below 0.974.
+//! A measured value with exact comparison: 0.97399999999999999999 is below 0.974.
 
-/// A decimal number in half units of 10⁻¹⁵. The odd half says that digits follow which are too small to be kept, so
+/// A decimal number in half units of 10⁻¹⁵. An odd value means that further non-zero digits were too small to keep, so
 /// that a comparison with a limit of at most 15 decimals is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Measure(i64);
@@ -14,23 +14,23 @@ impl Measure {
     /// 1.
     pub const UNIT: Self = Self(ONE);
 
-    /// So many thousandths.
+    /// A number of thousandths.
     #[must_use]
     pub const fn thousandths(count: i64) -> Self {
         Self(count * (ONE / 1000))
     }
 
-    /// A value that a machine measured; `None` for what is no number.
+    /// Converts a machine's value; `None` if it is not finite.
     #[must_use]
     pub fn from_f64(value: f64) -> Option<Self> {
         if !value.is_finite() {
             return None;
         }
-        // The shortest decimal that reads back as this value is the one that was written.
+        // The shortest decimal that parses to this value is the written one.
         Self::parse(&format!("{value:e}"))
     }
 
-    /// Reads digits with at most one point, an optional sign and an optional exponent. Too large a number saturates.
+    /// Parses digits with at most one point, an optional sign and an optional exponent. Saturates on overflow.
     #[must_use]
     pub fn parse(written: &str) -> Option<Self> {
         let (negative, digits) = match written.strip_prefix('-') {
@@ -82,31 +82,31 @@ impl Measure {
         Some(Self(halves.saturating_add(i64::from(rest != 0))))
     }
 
-    /// The same number of hundredths.
+    /// This number as a percentage: divided by 100.
     #[must_use]
     pub fn percent(self) -> Self {
         self.divided(100)
     }
 
-    /// The same number of thousandths.
+    /// This number as a per-mille value: divided by 1000.
     #[must_use]
     pub fn permille(self) -> Self {
         self.divided(1000)
     }
 
-    /// Rounding down and the odd half keep the order that exact arithmetic has.
+    /// Divides. Rounding down and setting the odd half keep the order of exact arithmetic.
     fn divided(self, by: i64) -> Self {
         let (quotient, remainder) = (self.0.div_euclid(2 * by) * 2, self.0.rem_euclid(2 * by));
         Self(quotient + i64::from(remainder != 0))
     }
 
-    /// As a floating-point number, for pictures and shares.
+    /// Converts to a floating-point number, for output and shares.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / ONE as f64
     }
 
-    /// Numbers as far apart as these on either side.
+    /// The two numbers at this distance below and above.
     #[must_use]
     pub(crate) const fn spread(self, by: Self) -> (Self, Self) {
         (Self(self.0.saturating_sub(by.0)), Self(self.0.saturating_add(by.0)))

@@ -1,4 +1,4 @@
-//! The story beside the verdict (Brain ANVIL, INV-04): made from the same facts, with no way back to them.
+//! The narrative beside the verdict (Brain ANVIL, INV-04): made from the same facts, with no way to change them.
 
 use crate::assessment::{Assessment, Effect};
 
@@ -9,12 +9,12 @@ pub struct Story {
     sentences: Vec<(Effect, String)>,
 }
 
-/// A narrative, and who wrote it.
+/// A narrative and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Narrative {
-    /// By a model; its text passed the content filter.
+    /// Written by a model; the text passed the content filter.
     Model(String),
-    /// By the fixed text.
+    /// The fixed text.
     Fixed(String),
 }
 
@@ -28,18 +28,18 @@ impl Narrative {
     }
 }
 
-/// A narrative is a paragraph.
+/// The maximum number of characters: a narrative is one paragraph.
 const LONGEST: usize = 2_000;
 
 impl Story {
-    /// The facts of an assessment. Copies: what becomes of them does not reach it.
+    /// Copies the facts of an assessment, so that changes to the story do not reach the assessment.
     #[must_use]
     pub fn of(subject: &str, assessment: &Assessment) -> Self {
         let sentences = assessment.reasons().iter().map(|reason| (reason.effect(), reason.text().to_owned()));
         Self { subject: subject.to_owned(), sentences: sentences.collect() }
     }
 
-    /// What a model is asked.
+    /// The model's prompt.
     #[must_use]
     pub fn prompt(&self) -> String {
         let facts = self.sentences.iter().map(|(_, text)| format!("- {text}")).collect::<Vec<_>>().join("\n");
@@ -50,7 +50,7 @@ impl Story {
         )
     }
 
-    /// The narrative: the model's text if there is one that `passes` the filter, or the fixed one.
+    /// The narrative: the model's text if it exists and `passes` the filter, otherwise the fixed text.
     pub fn narrative(&self, by_model: Option<String>, passes: impl FnOnce(&str) -> bool) -> Narrative {
         match by_model.map(|text| text.trim().to_owned()) {
             Some(text) if !text.is_empty() && text.chars().count() <= LONGEST && passes(&text) => {
@@ -64,10 +64,15 @@ impl Story {
         let count = |wanted: Effect| self.sentences.iter().filter(|(effect, _)| *effect == wanted).count();
         let first =
             |wanted: Effect| self.sentences.iter().find(|(effect, _)| *effect == wanted).map(|(_, text)| text.as_str());
-        let mut text = format!("Of {}, {} observations are in order", self.subject, count(Effect::Sound));
+        let sound = match count(Effect::Sound) {
+            0 => "nothing is in order".to_owned(),
+            1 => "1 observation is in order".to_owned(),
+            count => format!("{count} observations are in order"),
+        };
+        let mut text = format!("Of {}, {sound}", self.subject);
         for (effect, what) in [
             (Effect::Fault, "at fault"),
-            (Effect::Blocked, "not to be had at present"),
+            (Effect::Blocked, "not available at present"),
             (Effect::Missing, "not given"),
             (Effect::Caution, "close to their limits"),
         ] {
@@ -98,7 +103,7 @@ mod tests {
         let reasons =
             vec![Reason::sound("Φζ 0.98 exceeds the 0.974 gate."), Reason::fault("ΔΓ 0.2 exceeds the 0.1 limit.")];
         let story = Story::of("the build", &Assessment::of(Mode::Analysis, reasons));
-        let fixed = "Of the build, 1 observations are in order, 1 at fault (first: ΔΓ 0.2 exceeds the 0.1 limit).";
+        let fixed = "Of the build, 1 observation is in order, 1 at fault (first: ΔΓ 0.2 exceeds the 0.1 limit).";
         for by_model in [None, Some("  ".to_owned()), Some("x".repeat(3000)), Some("blocked".to_owned())] {
             assert_eq!(story.narrative(by_model, |text| text != "blocked").text(), fixed);
         }

@@ -1,4 +1,4 @@
-//! Texts that try to get an approval past a breach, and harmless ones that must not lose theirs.
+//! Texts that try to obtain an approval despite a breach, and harmless texts that must keep their approval.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil_rules::{Facts, ServiceState, assess};
@@ -28,8 +28,8 @@ fn no_text_gets_another_verdict_than_is_right() {
     assert!(wrong.is_empty(), "{} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A text's length decides nothing about how long each of its words takes: 100 times the text in far less than 10,000
-/// times the time. Texts for which reading was once quadratic, at a length where that took minutes.
+/// Reading takes linear time: 100 times the text takes far less than 10,000 times the time. Reading these texts once
+/// took quadratic time, which is minutes at this length.
 #[test]
 fn long_texts_are_read_in_one_go() {
     for piece in [

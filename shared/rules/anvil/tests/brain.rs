@@ -1,4 +1,4 @@
-//! The rules behind the model's smoke tests, and what a lucky word gets there.
+//! Tests the model's smoke tests, and that guessed words do not pass them.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil_rules::{
@@ -38,7 +38,7 @@ fn no_constant_answer_gets_far() {
         let (specified, more) = passed(|_| verdict.to_string());
         assert!(specified <= 1 && more <= 16, "{verdict}: {specified}/5, {more}/200");
     }
-    // The right answer to another question.
+    // The correct answer to another question.
     for other in suite() {
         let answer = assess(&other.prompt, &other.facts).text();
         let (specified, more) = passed(|_| answer.clone());
@@ -54,8 +54,7 @@ fn one_mode_alone_fails() {
     assert!(t <= 4 && d < 160, "always reasons: {t}/5, {d}/200");
 }
 
-/// An answer is no echo of the question with a verdict behind it, no heap of the right words, and it does not contradict
-/// itself.
+/// Echoes of the question with a verdict, shuffled words of the right answer, and contradictory answers must fail.
 #[test]
 fn echoes_shuffled_words_and_contradictions_pass_nothing() {
     for verdict in Verdict::ALL {
@@ -65,7 +64,7 @@ fn echoes_shuffled_words_and_contradictions_pass_nothing() {
             assert!(specified == 0 && more <= 20, "{wrap} {verdict}: {specified}/5, {more}/200");
         }
     }
-    // The words of the right answer, in other orders; the one word of T5 has only one.
+    // The words of the right answer in other orders. The answer to T5 is one word, so it cannot be shuffled.
     for step in [1, 2, 3, 5, 7, 11, 13, 17] {
         let shuffled = |case: &Case| {
             let answer = assess(&case.prompt, &case.facts).text();
@@ -116,7 +115,7 @@ fn the_expansion_of_version_2_is_written_as_planned() {
     let of = |category: &str| pairs.iter().filter(|pair| pair.category == category).count();
     assert_eq!(pairs.len(), 30);
     assert_eq!([of("analysis"), of("quick"), of("null"), of("red")], [10, 10, 5, 5]);
-    // Alone it cannot keep the rules about a whole corpus; everything else it keeps.
+    // This sample alone cannot meet the rules about a whole corpus; it meets all others.
     let about_the_whole = |finding: &Finding| {
         matches!(
             finding,
@@ -128,7 +127,7 @@ fn the_expansion_of_version_2_is_written_as_planned() {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// The plan counts 68 one-word pairs of 239 and leaves out the ten that it adds itself.
+/// The plan counts 68 one-word pairs of 239 but omits the ten that it adds itself.
 #[test]
 fn version_2_as_planned_has_too_many_single_words() {
     assert!(f64::from(68) / 239.0 > LIMITS.one_word_share && f64::from(68 + 10) / 239.0 > 0.32);
@@ -154,8 +153,8 @@ fn every_rule_of_the_corpus_finds_its_fault() {
         pair("null", "evaluate the whole platform", "NULL — nothing is given."),
     ]);
     assert!(twice.contains("pairs 1 and 2 ask the same"), "{twice}");
-    assert!(found(&[pair("identity", "Who are you?", "ANVIL")]).contains("pair 1 is the smoke test T1"));
+    assert!(found(&[pair("identity", "Who are you?", "ANVIL")]).contains("pair 1 repeats the smoke test T1"));
     let wrong = found(&[pair("analysis", "Loss 0.9, smoke 1/5, 300 pairs.", "All fine. Verdict: GREEN.")]);
-    assert!(wrong.contains("the rules say RED"), "{wrong}");
+    assert!(wrong.contains("the rules give RED"), "{wrong}");
     assert!(found(&[pair("analysis", "Loss 0.9, smoke 1/5, 300 pairs.", "GREEN or RED?")]).contains("one verdict"));
 }

@@ -1,4 +1,4 @@
-//! Requests with the verdicts that they must get: the specification's examples, and variants of them.
+//! Requests with their required verdicts: the specification's examples and variants of them.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil_rules::{Facts, Kernel, Mode, Reason, ServiceState, Verdict, assess};

@@ -1,10 +1,11 @@
-//! The rule against an independent model of it, and texts against what must never change a verdict.
+//! Compares the rule with an independent model of it, and changes texts in ways that must never change a verdict.
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 
 use anvil_rules::{Facts, Kernel, Measure, Mode, Readings, ServiceState, Verdict, assess, judge_readings};
 use proptest::{prelude::*, test_runner::RngSeed};
 
-/// The rule once more, over whole ten-thousandths: no decimals, no loads as shares, no code of the engine.
+/// A second implementation of the rule in whole ten-thousandths: without decimals, without loads as shares, without the
+/// engine's code.
 mod model {
     /// Floors and ceilings in ten-thousandths, in the order Φζ, Ψχ, ΔΓ, ΩQ, λ_c.
     const FLOOR: [Option<i64>; 5] = [Some(9740), None, None, Some(8500), None];
@@ -12,7 +13,7 @@ mod model {
 
     pub(super) fn verdict(values: [i64; 5]) -> &'static str {
         let mut strained = 0;
-        // Used and allowed parts, as fractions over one common denominator.
+        // Used and allowed parts, as fractions with a common denominator.
         let (mut sum, denominator) = (0_i128, 260_i128 * 1500 * 1000 * 1500 * 1500);
         for kernel in 0..5 {
             let (used, allowed) = match (FLOOR[kernel], CEILING[kernel]) {
@@ -44,7 +45,7 @@ fn written(values: [i64; 5]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// A generator of its own: the same vectors in every run.
+/// A local generator that produces the same vectors in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -198,24 +199,24 @@ fn verdict_words(text: &str) -> usize {
 }
 
 proptest! {
-    // The same texts in every run: a text that breaks a rule is found when this is widened, not by an unrelated change.
+    // Uses the same texts in every run, so that an unrelated change cannot make this test fail.
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(2_000),
         ..ProptestConfig::with_cases(2_000)
     })]
 
-    /// Anything at all gets one verdict with reasons, and never an approval out of nothing.
+    /// Any text gets one verdict with reasons, and never an approval without data.
     #[test]
     fn any_text_gets_one_verdict(text in "\\PC{0,200}") {
         let assessment = assess(&text, &Facts::default());
         prop_assert_eq!(verdict_words(&assessment.text()), 1);
         prop_assert!(!assessment.reasons().is_empty());
-        // No figure of a kernel or a forge comes about by chance: nothing ships.
+        // Random text does not contain a figure of a kernel or a forge, so nothing ships.
         prop_assert!(!assessment.verdict().may_ship(), "{}", text);
     }
 
-    /// Whatever stands directly behind a number, a breach that it hides is not approved.
+    /// Text directly after a number must not hide a breach and get an approval.
     #[test]
     fn what_runs_on_behind_a_number_is_no_value(
         first in prop_oneof![Just("0"), Just("0.0"), Just("0.05"), Just("zero")],
@@ -244,7 +245,7 @@ proptest! {
         }
     }
 
-    /// Five values are read back whatever surrounds them and however they are written.
+    /// The reader finds five values in any context and any notation.
     #[test]
     fn values_are_read_however_they_are_written(
         values in [0_i64..=10_000, 0..=10_000, 0..=10_000, 0..=10_000, 0..=10_000],

@@ -38,7 +38,7 @@ fn a_sound_deployment_goes_on_and_its_verdict_is_on_record() {
     assert!(world.state().alerts.is_empty());
 }
 
-/// Nothing ships that is wrong, blocked or not observed.
+/// A deployment does not ship if it is wrong, blocked or not observed.
 #[test]
 fn what_is_wrong_or_not_observed_is_rolled_back_and_operators_are_alerted() {
     let rings = Deployment { alarms: Some(vec!["orders wait".to_owned()]), ..sound() };
@@ -82,7 +82,7 @@ fn only_a_smoke_test_of_this_deployment_counts() {
     assert_eq!(of(json!("garbage")), None);
 }
 
-/// A verdict that cannot be recorded lets nothing ship.
+/// Nothing ships on a verdict that cannot be recorded.
 #[test]
 fn without_a_record_there_is_no_answer() {
     let world = World::at(NOW);

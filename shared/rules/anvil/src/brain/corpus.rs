@@ -1,4 +1,4 @@
-//! The pairs that a model is trained with, and what is wrong with them.
+//! The training pairs of a model, and the lint that finds faults in them.
 
 use super::{
     scorer::{Expectation, spellings},
@@ -13,17 +13,17 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A question and the answer that is to be learnt.
+/// A question and the answer that the model must learn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
-    /// What it teaches, such as `identity` or `quick`.
+    /// The subject of the pair, such as `identity` or `quick`.
     pub category: String,
     /// The question.
     pub input: String,
     /// The answer.
     pub response: String,
-    /// What is observed beside the question.
+    /// The observed facts that accompany the question.
     #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub facts: Facts,
 }
@@ -31,21 +31,21 @@ pub struct Pair {
 /// Limits of a corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// One-word answers may be this share of all: at 32 % version 1 learnt that every answer is one word.
+    /// The maximum share of one-word answers: at 32 % version 1 learnt that every answer is one word.
     pub one_word_share: f64,
-    /// Analyses of five kernels that end in GREEN: version 3 had 4 and gave RED for sound kernels.
+    /// The minimum of analyses of five kernels that end in GREEN: version 3 had 4 and returned RED for sound kernels.
     pub fewest_green_kernel_pairs: usize,
-    /// Pairs that say who it is: version 1 had 8.
+    /// The minimum of identity pairs: version 1 had 8.
     pub fewest_identity_pairs: usize,
-    /// Two questions with this share of words in common are the same question.
+    /// Two questions that share this part of their words count as the same question.
     pub same_words: f64,
 }
 
-/// The rules that version 4 was queued with.
+/// The limits that version 4 was queued with.
 pub const LIMITS: Limits =
     Limits { one_word_share: 0.28, fewest_green_kernel_pairs: 15, fewest_identity_pairs: 8, same_words: 0.95 };
 
-/// What is wrong with a corpus.
+/// A fault of a corpus.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
 pub enum Finding {
@@ -53,15 +53,15 @@ pub enum Finding {
     OneWordShare { one_word: usize, of: usize },
     /// Too few analyses of sound kernels.
     GreenKernelPairs { found: usize },
-    /// Too few pairs that say who it is.
+    /// Too few identity pairs.
     IdentityPairs { found: usize },
-    /// The same question twice, by its number.
+    /// Two pairs, by number, that ask the same question.
     NearDuplicate { first: usize, second: usize },
-    /// A question of the smoke tests: a model that learnt it by heart would pass.
+    /// A pair that repeats a question of the smoke tests: a model that memorised it would pass.
     Leak { pair: usize, case: String },
-    /// An answer whose verdict the rules do not give.
+    /// An answer whose verdict differs from the verdict of the rules.
     WrongVerdict { pair: usize, says: String, rules: Verdict },
-    /// An answer with no verdict, or several.
+    /// An answer without a verdict, or with several.
     NoVerdict { pair: usize },
 }
 
@@ -87,29 +87,32 @@ impl std::fmt::Display for Finding {
                 write!(formatter, "{found} identity pairs, at least {}", LIMITS.fewest_identity_pairs)
             }
             Self::NearDuplicate { first, second } => write!(formatter, "pairs {first} and {second} ask the same"),
-            Self::Leak { pair, case } => write!(formatter, "pair {pair} is the smoke test {case}"),
+            Self::Leak { pair, case } => write!(formatter, "pair {pair} repeats the smoke test {case}"),
             Self::WrongVerdict { pair, says, rules } => {
-                write!(formatter, "pair {pair} answers {says}, the rules say {rules}")
+                const SHOWN: usize = 60;
+                let start = if says.chars().count() > SHOWN { "…" } else { "" };
+                let end: String = says.chars().skip(says.chars().count().saturating_sub(SHOWN)).collect();
+                write!(formatter, "pair {pair}: the rules give {rules}, its answer ends \"{start}{end}\"")
             }
             Self::NoVerdict { pair } => write!(formatter, "pair {pair} does not answer with one verdict"),
         }
     }
 }
 
-/// Whether an answer says nothing but its verdict, whatever signs or the word "verdict" stand around it.
+/// Whether an answer consists of a verdict alone, ignoring punctuation and the word "verdict".
 fn is_one_word(response: &str) -> bool {
     let mut words = response.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty());
     let says = words.find(|word| !word.eq_ignore_ascii_case("verdict"));
     says.is_some_and(|word| Verdict::is_verdict_word(&word.to_uppercase())) && words.next().is_none()
 }
 
-/// Words that change no question.
+/// Words that do not change the meaning of a question.
 const FILLERS: [&str; 18] = [
     "a", "again", "an", "and", "assess", "at", "just", "kindly", "me", "now", "please", "so", "tell", "the", "then",
     "to", "us", "well",
 ];
 
-/// What a question asks about: its words without fillers, in any order and case, numbers by their value.
+/// The significant words of a question: without fillers, regardless of order and case, numbers by value.
 fn words(text: &str) -> BTreeSet<String> {
     let visible = text.chars().filter(|of| !matches!(of, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'));
     let text: String = visible.flat_map(char::to_lowercase).collect();
@@ -129,7 +132,7 @@ fn is_same(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     all == 0 || common as f64 / all as f64 >= LIMITS.same_words
 }
 
-/// Everything that is wrong with a corpus; pairs are counted from 1.
+/// All faults of a corpus. Pairs are numbered from 1.
 #[must_use]
 pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -153,7 +156,7 @@ pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
     let asked: Vec<BTreeSet<String>> = pairs.iter().map(|pair| words(&pair.input)).collect();
     for (second, other) in asked.iter().enumerate() {
         let same = asked.iter().take(second).position(|one| is_same(one, other));
-        // The same question with other facts has another answer: that is what it teaches.
+        // The same question with different facts has a different answer, so it is no duplicate.
         if let Some(first) = same.filter(|first| pairs[*first].facts == pairs[second].facts) {
             findings.push(Finding::NearDuplicate { first: first + 1, second: second + 1 });
         }
@@ -169,7 +172,7 @@ pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
     findings
 }
 
-/// Whether the rules find the question's kernels sound.
+/// Whether the rules give GREEN for the question's kernels.
 fn is_sound(pair: &&Pair) -> bool {
     assess(&pair.input, &pair.facts).verdict() == Verdict::Green
 }
@@ -178,8 +181,8 @@ fn names_all_kernels(input: &str) -> bool {
     Kernel::ALL.into_iter().all(|kernel| spellings(kernel).iter().any(|name| input.contains(name)))
 }
 
-/// An answer whose verdict is not that of the rules. Conversations about the gate itself are not judged by them, unless
-/// they give all kernels.
+/// Compares an answer's verdict with the rules. Conversations about the gate itself are exempt unless they give all
+/// kernels.
 fn label(number: usize, pair: &Pair) -> Option<Finding> {
     if ["identity", "meta", "interaction", "governance"].contains(&pair.category.as_str())
         && !names_all_kernels(&pair.input)

@@ -1,4 +1,4 @@
-//! The model that is to speak as the gate does: how its answers are tried, and what it is trained with.
+//! The model that phrases the gate's answers: its smoke tests and its training data.
 
 pub mod corpus;
 mod prose;

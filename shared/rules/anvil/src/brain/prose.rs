@@ -1,13 +1,13 @@
-//! What a model's answer says: its sentences, what they judge, and whether they approve something.
+//! Analyses the text of a model's answer: its sentences, the values that they judge, and approvals.
 
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Words that reasons have at least. The shortest answer of the specification's corpus that reasons has eleven.
+/// The minimum number of words in reasons. The shortest answer with reasons in the specification's corpus has eleven.
 const FEWEST_WORDS: usize = 8;
 
-/// Sentences are made of words that hold them together; a heap of keywords is none.
+/// Requires function words, so that a list of keywords does not count as a sentence.
 pub(super) fn has_sentence(answer: &str) -> Result<(), String> {
     const HOLDING: [&str; 30] = [
         "the", "a", "an", "is", "are", "of", "and", "for", "to", "not", "no", "with", "within", "that", "it", "in",
@@ -26,12 +26,12 @@ pub(super) fn has_sentence(answer: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Lower case, one kind of apostrophe.
+/// Converts to lower case and normalises apostrophes.
 pub(super) fn plain(text: &str) -> String {
     text.to_lowercase().replace('’', "'")
 }
 
-/// Whether a phrase stands in a text as whole words.
+/// Whether a text contains a phrase as whole words.
 pub(super) fn has_phrase(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(at, _)| {
         let touches = |of: Option<char>| of.is_some_and(char::is_alphanumeric);
@@ -40,7 +40,7 @@ pub(super) fn has_phrase(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// The sentences of an answer: a point between digits ends none.
+/// The sentences of an answer. A point between digits does not end a sentence.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -61,7 +61,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A verdict that does not ship stands beside no approval.
+/// Rejects an answer that contains an approval although its verdict does not ship.
 pub(super) fn approves_nothing(answer: &str) -> Result<(), String> {
     const APPROVALS: [&str; 9] =
         ["approve", "approved", "ship it", "go ahead", "is live", "live now", "promoted", "shipped", "greenlit"];
@@ -82,7 +82,7 @@ pub(super) fn approves_nothing(answer: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Words that judge what they stand behind.
+/// Words that express a judgement of the name before them.
 const JUDGING: [&str; 44] = [
     "exceeds",
     "exceed",
@@ -130,7 +130,7 @@ const JUDGING: [&str; 44] = [
     "not",
 ];
 
-/// Words of which one stands in every reason for a verdict that finds a fault.
+/// Fault words. Every reason for RED or HOLD contains at least one.
 pub(super) const FAULTS: [&str; 32] = [
     "exceeds",
     "exceed",
@@ -166,7 +166,7 @@ pub(super) const FAULTS: [&str; 32] = [
     "missing",
 ];
 
-/// Whether a sentence names something and judges it behind the name.
+/// Whether a sentence contains a name of the group followed by a judging word.
 pub(super) fn is_judged(answer: &str, group: &[String]) -> bool {
     sentences(answer).any(|sentence| {
         let lower = plain(sentence);

@@ -1,24 +1,24 @@
-//! The versions that failed, and the scorer that let one of them seem better than it was (Brain ANVIL, INV-05).
+//! The failed model versions, and the old scorer that overrated one of them (Brain ANVIL, INV-05).
 
 use crate::kernel::Kernel;
 
-/// A version's answers to its five smoke tests. `None` where only the failure was recorded, not the words.
+/// A version's answers to its five smoke tests. `None` if only the failure was recorded, not the text.
 pub struct Version {
-    /// Its name.
+    /// The version's name.
     pub name: &'static str,
-    /// T1 to T5.
+    /// The answers to T1 to T5.
     pub answers: [Option<&'static str>; 5],
-    /// What it scored under the scorer of its time.
+    /// Its score under the scorer of its time.
     pub scored: usize,
 }
 
-/// Version 1: 68 of its 209 pairs were single words, and so were its answers. It scored 3/5.
+/// Version 1: 68 of its 209 training pairs were single words, and so were its answers. It scored 3/5.
 pub const V1: Version = Version {
     name: "v1",
     answers: [
         Some("RED"),
         Some("NULL"),
-        // The words are not recorded, what they said is: the five kernels with their thresholds.
+        // The exact words are not recorded, only the content: the five kernels with their thresholds.
         Some("Φζ ≥ 0.974, Ψχ ≤ 0.15, ΔΓ ≤ 0.10, ΩQ ≥ 0.85, λ_c ≤ 0.15"),
         Some("NULL"),
         Some("RED"),
@@ -26,19 +26,19 @@ pub const V1: Version = Version {
     scored: 3,
 };
 
-/// Version 3: a clean forge, and 4 kernel evaluations among 238 pairs. It scored 0/5.
+/// Version 3: a forge without faults, and 4 kernel evaluations among 238 pairs. It scored 0/5.
 pub const V3: Version =
     Version { name: "v3", answers: [Some("NULL"), None, None, Some("RED"), Some("NULL")], scored: 0 };
 
-/// The scorer of version 1's time, which looked for words: a verdict was identity enough, and NULL a refusal. Version 1
-/// was asked other questions than T1–T5 are now: T4 gave five sound kernels, T5 the path of a model file.
+/// The scorer of version 1, which searched for words: any verdict counted as an identity, and NULL as a refusal.
+/// Version 1's questions differed from the present T1–T5: T4 gave five sound kernels, T5 the path of a model file.
 #[must_use]
 pub fn old_scorer(version: &Version) -> usize {
     let has = |answer: &str, words: &[&str]| words.iter().any(|word| answer.contains(word));
     let is_passed = |(index, answer): (usize, &Option<&str>)| {
         let Some(answer) = answer else { return false };
         match index {
-            // The smoke test of version 3 knew that NULL is nobody's name.
+            // Version 3's smoke test no longer accepted NULL as an identity.
             0 => has(answer, &["ANVIL", "RED", "GREEN"]),
             1 => has(answer, &["NULL", "HOLD", "refuse", "cannot"]),
             2 => Kernel::ALL.iter().all(|kernel| answer.contains(kernel.symbol())),

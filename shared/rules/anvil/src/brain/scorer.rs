@@ -1,22 +1,22 @@
-//! Whether an answer passes: conditions that no lucky word meets.
+//! Scores a model's answers by conditions that a single matching word does not meet.
 
 use super::prose::{FAULTS, approves_nothing, has_phrase, has_sentence, is_judged, plain, sentences, words};
 use crate::{assessment::Verdict, kernel::Kernel};
 
-/// What an answer must be.
+/// The required form and content of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expectation {
-    /// Who it is, in a sentence.
+    /// The gate's identity, in a sentence.
     Identity,
     /// A refusal with its reason, and a verdict that does not ship.
     Refusal,
     /// One word and nothing else.
     Word(Verdict),
-    /// Reasons that name all of these, and behind them one of these verdicts.
+    /// Reasons that name every group, followed by one of these verdicts.
     Analysis {
-        /// The verdicts that are right.
+        /// The correct verdicts.
         verdicts: Vec<Verdict>,
-        /// What the reasons must name: each group by one of its spellings.
+        /// The names that the reasons must contain: one spelling of each group.
         named: Vec<Vec<String>>,
     },
 }
@@ -31,7 +31,7 @@ impl Expectation {
     /// Judges an answer.
     ///
     /// # Errors
-    /// What it falls short of, for people.
+    /// The requirement that the answer does not meet, as readable text.
     pub fn judge(&self, answer: &str) -> Result<(), String> {
         match self {
             Self::Identity => judge_identity(answer),
@@ -42,7 +42,7 @@ impl Expectation {
     }
 }
 
-/// How a kernel may be named in an answer.
+/// The accepted spellings of a kernel in an answer.
 #[must_use]
 pub fn spellings(kernel: Kernel) -> Vec<String> {
     let spelled: &[&str] = match kernel {
@@ -55,7 +55,8 @@ pub fn spellings(kernel: Kernel) -> Vec<String> {
     spelled.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The one verdict of an answer, and where it stands last. Two different ones are ambiguous (Brain ANVIL, INV-02).
+/// The only verdict of an answer, and the position of its last occurrence. Two different verdicts are ambiguous (Brain
+/// ANVIL, INV-02).
 fn only_verdict(answer: &str) -> Result<(Verdict, usize), String> {
     let mut found: Option<(Verdict, usize)> = None;
     for verdict in Verdict::ALL {
@@ -136,7 +137,8 @@ fn judge_refusal(answer: &str) -> Result<(), String> {
     }
 }
 
-/// The verdict ends the answer, as one: "Verdict: RED.", or a sentence of its own. A NULL goes on with what it wants.
+/// Requires that the verdict concludes the answer: "Verdict: RED.", or a sentence of its own. After a NULL the answer
+/// may continue with the data that it requests.
 fn concludes(answer: &str, verdict: Verdict, at: usize) -> Result<(), String> {
     const MOST_BEHIND: usize = 4;
     let before = plain(answer.get(..at).unwrap_or_default());
@@ -156,7 +158,7 @@ fn judge_analysis(answer: &str, verdicts: &[Verdict], named: &[Vec<String>]) -> 
         return Err(format!("{verdict} is wrong"));
     }
     concludes(answer, verdict, at)?;
-    // A NULL says what it wants behind its verdict.
+    // A NULL lists the data that it requests after its verdict.
     let reasoning = if verdict == Verdict::Null { answer } else { answer.get(..at).unwrap_or_default() };
     let lower = plain(reasoning);
     for group in named {
@@ -164,7 +166,7 @@ fn judge_analysis(answer: &str, verdicts: &[Verdict], named: &[Vec<String>]) -> 
             return Err(format!("its reasons do not name {}", group.first().map_or("", String::as_str)));
         }
     }
-    // To name is not to judge: an echo of the question names everything.
+    // A name alone is no judgement: an echo of the question contains every name.
     let is_kernel =
         |group: &&Vec<String>| Kernel::ALL.iter().any(|kernel| group.iter().any(|name| name == kernel.symbol()));
     if let Some(group) = named.iter().filter(is_kernel).find(|group| !is_judged(reasoning, group)) {

@@ -1,5 +1,5 @@
-//! The smoke tests of a model: T1–T5 of the specification and 200 more, which ask for both modes. What is expected is
-//! laid down with each case, not taken from the rules.
+//! The smoke tests of a model: T1–T5 of the specification and 200 more, which cover both modes. Each case states its
+//! expected answer; the rules do not compute it.
 
 use super::scorer::{Expectation, spellings};
 use crate::{
@@ -8,20 +8,20 @@ use crate::{
     kernel::Kernel,
 };
 
-/// One question and what its answer must be.
+/// One question and its expected answer.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// T1 to T5, D001 to D200.
     pub id: String,
-    /// What is asked.
+    /// The question.
     pub prompt: String,
-    /// What is observed beside it.
+    /// The observed facts that accompany it.
     pub facts: Facts,
-    /// What the answer must be.
+    /// The expected answer.
     pub expected: Expectation,
 }
 
-/// The specification's five (SMOKE TEST CRITERIA).
+/// The specification's five cases (SMOKE TEST CRITERIA).
 #[must_use]
 pub fn specified() -> Vec<Case> {
     let case = |id: &str, prompt: &str, facts: Facts, expected| Case {
@@ -50,8 +50,8 @@ pub fn specified() -> Vec<Case> {
     ]
 }
 
-/// 200 more: every service is asked about in both modes, every kernel is breached, left out and strained, and every third
-/// question comes with pressure.
+/// 200 more cases: they ask about every service in both modes; breach, omit and strain every kernel; and add pressure
+/// to every third question.
 #[must_use]
 pub fn dual_mode() -> Vec<Case> {
     let mut cases = Vec::with_capacity(200);
@@ -120,7 +120,7 @@ fn services(cases: &mut Vec<Case>) {
         };
         for (round, is_alive) in [true, false].into_iter().enumerate() {
             let verdict = if is_alive { Verdict::Green } else { Verdict::Red };
-            // The other service is in the opposite state: an answer that reads the wrong name fails.
+            // The other service has the opposite state: an answer for the wrong name fails.
             let observed = facts(&[(name, is_alive), (other, !is_alive)]);
             push(cases, quick(index + round), observed, Expectation::Word(verdict));
             push(
@@ -176,7 +176,7 @@ fn kernels(cases: &mut Vec<Case>) {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    // A kernel counts as analysed where its value is named, too: an answer about other values is no answer.
+    // An analysis must also give each kernel's value: an answer about other values fails.
     let analysed = |values: [&str; 5], verdict| {
         let valued = Kernel::ALL.map(spellings).into_iter().chain(values.map(|value| vec![value.to_owned()]));
         Expectation::Analysis { verdicts: vec![verdict], named: valued.collect() }
@@ -246,7 +246,7 @@ fn forges(cases: &mut Vec<Case>) {
     }
 }
 
-/// Nothing to go by, and checks that have not run: 20 cases.
+/// Requests without data, and checks that have not run: 20 cases.
 fn unanswerable(cases: &mut Vec<Case>) {
     let null = Expectation::Analysis { verdicts: vec![Verdict::Null], named: vec![vec!["kernel".to_owned()]] };
     for prompt in [
@@ -279,7 +279,7 @@ fn unanswerable(cases: &mut Vec<Case>) {
     }
 }
 
-/// The observed facts as the model's second message; empty without facts.
+/// Formats the observed facts as the model's second message; empty without facts.
 #[must_use]
 pub fn describe_facts(facts: &Facts) -> String {
     if facts.services.is_empty() {
@@ -296,10 +296,10 @@ pub fn describe_facts(facts: &Facts) -> String {
     format!("{OBSERVED}{}", services.collect::<Vec<_>>().join(", "))
 }
 
-/// How the message with the facts begins.
+/// The prefix of the message with the facts.
 const OBSERVED: &str = "Observed services: ";
 
-/// Reads what [`describe_facts`] wrote.
+/// Parses the output of [`describe_facts`].
 #[must_use]
 pub fn parse_facts(message: &str) -> Facts {
     let pairs = message.lines().filter_map(|line| line.strip_prefix(OBSERVED)).flat_map(|line| line.split(", "));

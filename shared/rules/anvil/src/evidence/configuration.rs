@@ -1,30 +1,30 @@
-//! A configuration: ports, permissions, what the public can reach, and the age of secrets.
+//! A configuration: ports, permissions, public resources, and the age of secrets.
 
 use super::{Evidence, each};
 use crate::assessment::{Reason, shown_name};
 use serde::{Deserialize, Serialize};
 
-/// A secret should be changed after so many days.
+/// A secret should be changed after this many days.
 const STALE_SECRET_DAYS: u64 = 90;
 
-/// It must be after so many.
+/// A secret must be changed after this many days.
 const EXPIRED_SECRET_DAYS: u64 = 365;
 
 /// A configuration.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Configuration {
-    /// Ports that listen.
+    /// Listening ports.
     pub ports: Option<Vec<Port>>,
-    /// What is permitted.
+    /// Granted permissions.
     pub permissions: Option<Vec<Permission>>,
-    /// What the public can reach.
+    /// Publicly reachable resources.
     pub public: Option<Vec<Exposure>>,
     /// Secrets and their age.
     pub secrets: Option<Vec<SecretAge>>,
 }
 
-/// A port that listens.
+/// A listening port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
@@ -51,7 +51,7 @@ pub struct Permission {
     pub resource: Option<String>,
 }
 
-/// Something that the public can reach.
+/// A publicly reachable resource.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
@@ -60,7 +60,7 @@ pub struct Exposure {
     pub intended: bool,
 }
 
-/// A secret and the days since it was last changed.
+/// A secret and the number of days since its last change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
@@ -128,7 +128,8 @@ impl Evidence for Configuration {
     }
 }
 
-/// Whether a file's mode, octal or as `ls -l` writes it, lets everybody write; `None` for any other text.
+/// Whether a file's mode, octal or in the form of `ls -l`, grants write permission to all users; `None` for any other
+/// text.
 fn everybody_may_write(mode: &str) -> Option<bool> {
     let octal = mode.strip_prefix("0o").unwrap_or(mode);
     if (3..=6).contains(&octal.len())

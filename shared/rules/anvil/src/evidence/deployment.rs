@@ -7,13 +7,13 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Fewer requests say nothing about a canary.
+/// The minimum number of requests for judging a canary.
 const FEWEST_CANARY_REQUESTS: u64 = 100;
 
-/// Failed requests per thousand that a canary may have.
+/// The maximum of failed requests per thousand of a canary.
 const CANARY_ERRORS_PER_THOUSAND: u128 = 10;
 
-/// Stages of the whole smoke test: fewer are a part of it.
+/// The number of stages of the complete smoke test: fewer stages are an incomplete run.
 const SMOKE_STAGES: u64 = 10;
 
 /// A deployment.
@@ -22,13 +22,13 @@ const SMOKE_STAGES: u64 = 10;
 pub struct Deployment {
     /// Stages of the smoke test.
     pub smoke: Option<Score>,
-    /// Alarms that are ringing.
+    /// Alarms in the ALARM state.
     pub alarms: Option<Vec<String>>,
-    /// Resources that hold data and would be removed or replaced.
+    /// Stateful resources that the change would remove or replace.
     pub removed: Option<Vec<String>>,
-    /// What the new version does with a part of the traffic.
+    /// The results of the new version with a part of the traffic.
     pub canary: Option<Canary>,
-    /// Kernels, where they are measured.
+    /// Kernel values, if measured.
     pub kernels: KernelValues,
 }
 
@@ -36,10 +36,33 @@ pub struct Deployment {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
-    /// Requests that it served.
+    /// The number of requests that it received.
     pub requests: u64,
-    /// Requests that failed.
+    /// The number of failed requests.
     pub errors: u64,
+}
+
+impl Canary {
+    /// Judges the canary: a fault above the permitted share of failures.
+    #[must_use]
+    pub(crate) fn judge(self) -> Reason {
+        let Self { requests, errors } = self;
+        let failed = format!("The canary failed {errors} of {requests} requests");
+        if errors > requests {
+            return Reason::missing(
+                format!("{errors} of {requests} canary requests cannot have failed."),
+                "the canary's figures",
+            );
+        }
+        if requests < FEWEST_CANARY_REQUESTS {
+            let few = format!("{failed}; {FEWEST_CANARY_REQUESTS} would say something.");
+            return if errors == 0 { Reason::caution(few) } else { Reason::blocked(few) };
+        }
+        if u128::from(errors) * 1000 > u128::from(requests) * CANARY_ERRORS_PER_THOUSAND {
+            return Reason::fault(format!("{failed}."));
+        }
+        Reason::sound(format!("{failed}."))
+    }
 }
 
 impl Evidence for Deployment {
@@ -54,28 +77,7 @@ impl Evidence for Deployment {
             |_| "No resource with data is removed or replaced.".to_owned(),
             is_removed,
         ));
-        reasons.push(match self.canary {
-            None => not_observed("the canary's figures"),
-            Some(Canary { requests, errors }) if errors > requests => Reason::missing(
-                format!("{errors} of {requests} canary requests cannot have failed."),
-                "the canary's figures",
-            ),
-            Some(Canary { requests, errors }) if requests < FEWEST_CANARY_REQUESTS => {
-                let few = format!(
-                    "The canary failed {errors} of {requests} requests; {} would say something.",
-                    FEWEST_CANARY_REQUESTS
-                );
-                if errors == 0 { Reason::caution(few) } else { Reason::blocked(few) }
-            }
-            Some(Canary { requests, errors })
-                if u128::from(errors) * 1000 > u128::from(requests) * CANARY_ERRORS_PER_THOUSAND =>
-            {
-                Reason::fault(format!("The canary failed {errors} of {requests} requests."))
-            }
-            Some(Canary { requests, errors }) => {
-                Reason::sound(format!("The canary failed {errors} of {requests} requests."))
-            }
-        });
+        reasons.push(self.canary.map_or_else(|| not_observed("the canary's figures"), Canary::judge));
         reasons
     }
 

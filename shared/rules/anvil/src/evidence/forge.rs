@@ -16,9 +16,9 @@ pub struct Forge {
     pub loss: Option<f64>,
     /// Smoke score.
     pub smoke: Option<Score>,
-    /// Pairs of the corpus.
+    /// The number of pairs in the corpus.
     pub pairs: Option<u64>,
-    /// SHA-256 of the corpus that was frozen.
+    /// SHA-256 of the frozen corpus.
     pub corpus: Option<String>,
     /// Findings of the corpus lint.
     pub corpus_findings: Option<Vec<String>>,

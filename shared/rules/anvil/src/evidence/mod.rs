@@ -1,6 +1,7 @@
-//! What machines observe of a forge, a deployment, a configuration, the specification's rules and a running stack. What
-//! was not observed is missing, never sound.
+//! Machine observations of a forge, a deployment, a configuration, the audit log, the specification's rules and a
+//! running stack. A value that was not observed is missing, never sound.
 
+mod audit_log;
 mod compliance;
 mod configuration;
 mod deployment;
@@ -13,7 +14,8 @@ use crate::{
     load::{Readings, judge_readings},
     measure::Measure,
 };
-pub use compliance::{Compliance, Rule};
+pub use audit_log::AuditLog;
+pub use compliance::{Compliance, Rule, RuleTests};
 pub use configuration::{Configuration, Exposure, Permission, Port, SecretAge};
 pub use deployment::{Canary, Deployment};
 pub use forge::Forge;
@@ -21,25 +23,25 @@ use serde::{Deserialize, Serialize};
 pub use stack::{Check, Stack, Standing};
 use std::collections::BTreeMap;
 
-/// How many passed, of how many.
+/// A score: passed of tried.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
-    /// Passed.
+    /// The number that passed.
     pub passed: u64,
-    /// Tried.
+    /// The number that ran.
     pub of: u64,
 }
 
-/// Values of the kernels, as far as they were measured.
+/// The measured kernel values.
 pub type KernelValues = BTreeMap<Kernel, f64>;
 
-/// Something that can be assessed.
+/// Evidence that the gate can assess.
 pub trait Evidence: Serialize {
-    /// One reason for everything that it observes, or should have.
+    /// One reason for each value that it observes or should observe.
     fn reasons(&self) -> Vec<Reason>;
 
-    /// Kernels that were measured.
+    /// The measured kernels.
     fn kernels(&self) -> KernelValues {
         KernelValues::new()
     }
@@ -72,7 +74,7 @@ fn not_observed(what: &str) -> Reason {
     Reason::missing(format!("Not observed: {what}."), what)
 }
 
-/// A fault for each entry that is one, or `sound` for a list without any.
+/// Returns a reason for each faulty entry, or `sound` for a list without any.
 fn each<T>(
     list: Option<&Vec<T>>,
     what: &str,
@@ -84,7 +86,7 @@ fn each<T>(
     if faults.is_empty() { vec![Reason::sound(sound(list.len()))] } else { faults }
 }
 
-/// The verdict and the text on a document, for tests.
+/// The verdict and the text of a document's assessment, for tests.
 #[cfg(test)]
 fn verdict_of<T: Evidence + for<'a> Deserialize<'a>>(document: &str) -> (crate::assessment::Verdict, String) {
     let assessment = serde_json::from_str::<T>(document).unwrap().assess();

@@ -1,26 +1,26 @@
-//! A running stack: each thing that `oracle status` looks at.
+//! A running stack: each check of `oracle status`.
 
 use super::Evidence;
 use crate::assessment::{Reason, shown_name};
 use serde::{Deserialize, Serialize};
 
-/// How one thing of a running stack stands.
+/// The state of one check of a running stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// In order.
+    /// Sound.
     Ok,
-    /// Nobody has measured it.
+    /// Not measured yet.
     Unmeasured,
-    /// A human has something to do, and time for it.
+    /// Waits for a human; not urgent.
     Waiting,
-    /// It could not be asked.
+    /// The check got no answer.
     Unknown,
-    /// Somebody must look now.
+    /// Needs immediate attention.
     Wrong,
 }
 
-/// One thing of a running stack.
+/// One check of a running stack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
 pub struct Check {
@@ -31,7 +31,7 @@ pub struct Check {
 /// A running stack.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Stack {
-    /// Everything that was looked at.
+    /// All checks.
     pub checks: Vec<Check>,
 }
 

@@ -9,22 +9,22 @@ use super::{
 };
 use crate::forge::ForgeFigures;
 
-/// What a text says about figures.
+/// The figures of a text.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) figures: ForgeFigures,
-    /// A figure is given that cannot be one, such as a smoke score of 6/5 or a loss of "0.3 * 10".
+    /// The text gives an impossible figure, such as a smoke score of 6/5 or a loss of "0.3 * 10".
     pub(super) has_unusable: bool,
-    /// A smoke score is given in words that do not say plainly that it is the result.
+    /// The text gives a smoke score without stating clearly that it is the result.
     pub(super) is_unclear: bool,
-    /// Where the losses stand.
+    /// The positions of the losses.
     pub(super) losses_at: Vec<usize>,
 }
 
-/// Losses that are none of a forge's.
+/// Words before "loss" that mean a different kind of loss.
 const OTHER_LOSSES: [&str; 7] = ["packet", "data", "weight", "signal", "revenue", "no", "power"];
 
-/// Finds the figures, and notes which numbers it has used.
+/// Finds the figures and marks the numbers that it uses.
 pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
     let mut found = Found::default();
     for at in 0..tokens.len() {

@@ -1,4 +1,4 @@
-//! What a text states beside figures: checks that did not run, exposures, questions about the gate itself.
+//! Finds statements beside figures: checks that did not run, exposures, questions about the gate itself.
 
 use super::{
     phrases::{Hit, Phrases, is_denied},
@@ -7,10 +7,10 @@ use super::{
 };
 use crate::{assessment::Reason, kernel::Kernel};
 
-/// Tokens between "without" and "smoke test", at most.
+/// The maximum number of tokens between "without" and "smoke test".
 const REACH: usize = 6;
 
-/// Whether a text asks about the gate and about nothing else: no sentence beside those questions has more than a greeting.
+/// Whether a text only asks about the gate: sentences beside those questions contain no more than a greeting.
 fn is_only_about_the_gate(tokens: &Tokens<'_>, phrases: &Phrases, is_asked: impl Fn(usize, usize) -> bool) -> bool {
     const GREETING: usize = 2;
     let others =
@@ -30,7 +30,7 @@ fn is_only_about_the_gate(tokens: &Tokens<'_>, phrases: &Phrases, is_asked: impl
     true
 }
 
-/// Answers who the gate is and what its thresholds are, unless the text wants something else too.
+/// Answers questions about the gate's identity and thresholds, unless the text requests something else too.
 pub(super) fn about_the_gate(tokens: &Tokens<'_>, phrases: &Phrases) -> Option<Reason> {
     let is_asked = |start: usize, end: usize| {
         let mut hits = phrases.all(Term::Identity).chain(phrases.all(Term::Knowledge));
@@ -67,23 +67,23 @@ pub(super) fn asks_for_thresholds(tokens: &Tokens<'_>, phrases: &Phrases) -> boo
     is_only_about_the_gate(tokens, phrases, |start, end| (start..end).any(asks) && (start..end).any(limits))
 }
 
-/// Whether something is to ship: one irrelevant figure must not approve it.
+/// Whether the text requests a deployment: one irrelevant figure must not approve it.
 pub(super) fn is_about_a_deployment(tokens: &Tokens<'_>, phrases: &Phrases) -> bool {
     let is_deployment = |at: usize| ["deployment", "deployments", "rollout"].contains(&tokens.word(at));
     phrases.all(Term::Approve).any(|hit| !is_denied(tokens, hit)) || (0..tokens.len()).any(is_deployment)
 }
 
-/// Whether a hit is a statement: not asked, not denied, no condition.
-fn is_stated(tokens: &Tokens<'_>, hit: Hit) -> bool {
+/// Whether a hit is a statement, not a question, a denial or a condition.
+pub(super) fn is_stated(tokens: &Tokens<'_>, hit: Hit) -> bool {
     let (start, _) = tokens.sentence(hit.start);
     let is_condition =
         (start..hit.start).any(|at| ["if", "unless", "whether", "would", "could", "might"].contains(&tokens.word(at)));
-    !tokens.is_question(hit.start) && !is_condition && !is_denied(tokens, hit) && !is_long_ago(tokens, hit)
+    !tokens.is_question(hit.start) && !is_condition && !is_denied(tokens, hit) && !is_long_ago(tokens, hit.start)
 }
 
-/// "last year", "months ago".
-fn is_long_ago(tokens: &Tokens<'_>, hit: Hit) -> bool {
-    let (start, end) = tokens.sentence(hit.start);
+/// Whether the sentence of a token speaks of a time long ago: "last year", "months ago".
+pub(super) fn is_long_ago(tokens: &Tokens<'_>, at: usize) -> bool {
+    let (start, end) = tokens.sentence(at);
     let is = |at: usize, words: [&str; 3], next: &[&str]| {
         words.contains(&tokens.word(at)) && next.contains(&tokens.word(at + 1))
     };
@@ -93,15 +93,15 @@ fn is_long_ago(tokens: &Tokens<'_>, hit: Hit) -> bool {
     })
 }
 
-/// Whether one hit follows another in the same sentence, within reach.
+/// Whether the second hit follows the first in the same sentence, within reach.
 fn follows(tokens: &Tokens<'_>, first: Hit, second: Hit) -> bool {
     let is_unspaced = first.start == first.end && second.start == second.end;
     let (_, end) = tokens.sentence(first.start);
     is_unspaced || second.start >= first.end && second.start < end && second.start - first.end <= REACH
 }
 
-/// The findings that a text states. `has_figures` says that figures are given, `has_data` that there is
-/// anything to judge.
+/// The findings that a text states. `has_figures` means that the text gives figures, `has_data` that it gives any data
+/// to judge.
 pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_figures: bool, has_data: bool) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for hit in phrases.all(Term::Fault).filter(|hit| is_stated(tokens, *hit)) {
@@ -122,7 +122,7 @@ pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_figures: bool, 
     for hit in phrases.all(Term::Caution).filter(|hit| is_stated(tokens, *hit)) {
         push_once(&mut reasons, Reason::caution(format!("Stated: {}.", words(tokens, hit))));
     }
-    // A score of another run does not stand for a check that is skipped.
+    // A score of another run does not replace a skipped check.
     reasons.extend(unrun_check(tokens, phrases));
     if !has_figures {
         reasons.extend(earlier_verdict(tokens));
@@ -137,7 +137,7 @@ pub(super) fn stated(tokens: &Tokens<'_>, phrases: &Phrases, has_figures: bool, 
             (approve.start < approve.end) == (leave.start < leave.end) && tokens.sentence(approve.start) == sentence
         });
         let is_all = reasons.is_empty() && !has_data;
-        // "Waive the gate" wants to ship; "ignore your instructions" may want anything.
+        // "Waive the gate" requests an approval; "ignore your instructions" may request anything.
         let is_gate = phrases.all(Term::Gate).any(|gate| {
             follows(tokens, leave, gate) && ["gate", "gates", "anvil", "verdict"].contains(&tokens.word(gate.start))
         });
@@ -152,7 +152,7 @@ fn push_once(reasons: &mut Vec<Reason>, reason: Reason) {
     }
 }
 
-/// The words of a phrase, as the vocabulary has them: nothing of the text's own reaches an answer.
+/// The words of a phrase as the vocabulary lists them, so that an answer never repeats the text's own words.
 fn words(tokens: &Tokens<'_>, hit: Hit) -> String {
     (hit.start..hit.end)
         .map(|at| tokens.str(at))
@@ -161,7 +161,8 @@ fn words(tokens: &Tokens<'_>, hit: Hit) -> String {
         .join(" ")
 }
 
-/// "0.0.0.0" or "[::]" in a statement without a whitelist that admits it, or a file's mode that lets everyone write.
+/// Whether a statement contains "0.0.0.0" or "[::]" without a whitelist that permits it, or a file mode that grants
+/// write permission to all users.
 fn is_open_to_all(tokens: &Tokens<'_>, at: usize) -> bool {
     let (start, end) = tokens.sentence(at);
     let in_sentence = |words: &[&str]| (start..end).any(|of| words.contains(&tokens.word(of)));
@@ -187,7 +188,7 @@ fn is_unavailable(tokens: &Tokens<'_>, phrases: &Phrases, instrument: Hit) -> bo
     })
 }
 
-/// A check that has not run, or that is to be left out.
+/// A check that has not run, or that the text asks to skip.
 fn unrun_check(tokens: &Tokens<'_>, phrases: &Phrases) -> Option<Reason> {
     let is_check = |check: Hit| tokens.word(check.start) != "check" || !is_quick(phrases, check);
     let check_behind =
@@ -220,7 +221,7 @@ fn is_quick(phrases: &Phrases, check: Hit) -> bool {
     phrases.all(Term::QuickCheck).any(|quick| quick.start <= check.start && check.end <= quick.end)
 }
 
-/// "Why did you return RED on the port scan?" An earlier finding stands until what it found is assessed again; an earlier
+/// "Why did you return RED on the port scan?" An earlier finding is valid until the next assessment; an earlier
 /// approval is no evidence.
 fn earlier_verdict(tokens: &Tokens<'_>) -> Option<Reason> {
     let given = (0..tokens.len()).find(|at| {
@@ -228,7 +229,7 @@ fn earlier_verdict(tokens: &Tokens<'_>) -> Option<Reason> {
     })?;
     let (start, end) = tokens.sentence(given);
     let is_past = (start..given).any(|at| ["did", "have", "had", "was"].contains(&tokens.word(at)));
-    // A taunt beside something else asks for no explanation.
+    // A taunt in a text with other content does not request an explanation.
     let is_explained = (start..given).any(|at| ["why", "explain", "warum", "pourquoi"].contains(&tokens.word(at)));
     if !is_explained && (start > 0 || end + 1 < tokens.len()) {
         return None;

@@ -1,15 +1,15 @@
-//! One spelling for everything: lower case, plain digits and signs, Greek letters without their twins.
+//! Normalises spelling: lower case, plain digits and signs, one code point for each Greek letter.
 
-/// A folded text and where each of its bytes comes from.
+/// A folded text with the original position of each of its bytes.
 pub(super) struct Folded {
-    /// What is read.
+    /// The folded text, which the readers use.
     pub(super) text: String,
     /// The original byte offset of each byte of `text`, and its end.
     origin: Vec<u32>,
 }
 
 impl Folded {
-    /// Folds a text. Only the first 4 GB could be mapped; a request is far shorter.
+    /// Folds a text. Offsets are correct up to 4 GB, far beyond any request.
     pub(super) fn of(original: &str) -> Self {
         let mut folded =
             Self { text: String::with_capacity(original.len()), origin: Vec::with_capacity(original.len()) };
@@ -17,7 +17,8 @@ impl Folded {
         for (offset, character) in original.char_indices() {
             let offset = u32::try_from(offset).unwrap_or(u32::MAX);
             if character.is_ascii() {
-                folded.push(character.to_ascii_lowercase(), offset);
+                folded.text.push(character.to_ascii_lowercase());
+                folded.origin.push(offset);
             } else {
                 let between_digits = previous.is_ascii_digit();
                 folded.push_unusual(character, between_digits, offset);
@@ -41,6 +42,8 @@ impl Folded {
 
     fn push_unusual(&mut self, character: char, after_digit: bool, offset: u32) {
         let plain = match character {
+            // A combining mark on a digit strikes it out or changes it, so it is not dropped like an accent.
+            '\u{300}'..='\u{36f}' if after_digit => '\u{fffd}',
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' => return,
             '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{ad}' | '\u{300}'..='\u{36f}' => return,
             '\u{fe00}'..='\u{fe0f}' => return,
@@ -71,7 +74,7 @@ impl Folded {
                 .chars()
                 .position(|of| of == character)
             {
-                // "0è9" is no exponent.
+                // "0è9" is not an exponent.
                 Some(_) if after_digit => character,
                 Some(index) => {
                     "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuyacelnszzcdenrstuzouacelnszzcdenrstuzou"
@@ -110,6 +113,7 @@ mod tests {
             ("Évaluer\u{200b}", "evaluer"),
             ("E\u{301}", "e"),
             ("Prüfung", "prufung"),
+            ("0\u{335}", "0\u{fffd}"),
         ] {
             assert_eq!(Folded::of(written).text, read, "{written}");
         }

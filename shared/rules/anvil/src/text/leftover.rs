@@ -1,5 +1,5 @@
-//! Numbers that no reader has used. A figure beside the kernels that belongs to nothing may be a second value of one of
-//! them: it is not passed over.
+//! Finds numbers that no reader has used. An unassigned figure beside the kernels may be a second value of one of them,
+//! so it must not be ignored.
 
 use super::{
     numbers::{is_decimal, is_loose, is_numeric, value_at},
@@ -16,7 +16,7 @@ impl Used {
         Self(vec![false; tokens.len()])
     }
 
-    /// Notes the tokens from the first to before the last.
+    /// Marks the tokens from `from` up to, but not including, `to`.
     pub(super) fn mark(&mut self, from: usize, to: usize) {
         let to = to.min(self.0.len());
         if let Some(range) = self.0.get_mut(from.min(to)..to) {
@@ -29,13 +29,13 @@ impl Used {
     }
 }
 
-/// What numbers a label: "node 1", "run 12".
-const LABELS: [&str; 21] = [
+/// Words that make the number after them a label: "node 1", "run 12".
+pub(super) const LABELS: [&str; 21] = [
     "node", "nodes", "v", "version", "run", "build", "host", "shard", "replica", "day", "week", "page", "batch", "no",
     "number", "step", "port", "stage", "epoch", "rate", "lr",
 ];
 
-/// The first number that belongs to nothing and may be a value.
+/// The first unused number that may be a value.
 pub(super) fn find(tokens: &Tokens<'_>, kernels: &Found, loss_at: &[usize], used: &Used) -> Option<Reason> {
     let mut names = kernels.names.iter().peekable();
     let mut losses = loss_at.iter().peekable();
@@ -76,7 +76,7 @@ pub(super) fn find(tokens: &Tokens<'_>, kernels: &Found, loss_at: &[usize], used
     None
 }
 
-/// In a statement about kernels every number counts, except for a count of something or a label.
+/// In a statement about kernels every number counts, except a count of something or a label.
 fn is_value_like(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_share = is_decimal(tokens, at) || tokens.kind(at) == Some(Kind::Malformed) && tokens.str(at).contains('.');
     let is_label = at > 0 && LABELS.contains(&tokens.word(at - 1));
@@ -85,8 +85,8 @@ fn is_value_like(tokens: &Tokens<'_>, at: usize) -> bool {
         && (is_share || is_fraction || tokens.kind(at) != Some(Kind::Malformed) && is_loose(tokens, at))
 }
 
-/// Elsewhere only what looks like a kernel's value: a decimal from 0 to 1 that is no threshold, or what a sign gives to
-/// some name.
+/// Elsewhere only a number that looks like a kernel's value counts: a decimal from 0 to 1 that is no threshold, or a
+/// number after an equals sign.
 fn is_value_outside(tokens: &Tokens<'_>, at: usize, value: Option<Measure>) -> bool {
     let Some(value) = value else { return false };
     let is_share = value >= Measure::ZERO && value <= Measure::UNIT;

@@ -1,6 +1,10 @@
-//! Reads a request in words. It takes out what can be judged and leaves the rest: urgency, rank and demands reach no rule.
+//! Reads a request in words. It extracts the data that the rules judge and ignores the rest: urgency, rank and demands
+//! reach no rule.
 
+mod beside;
 mod connectors;
+mod defects;
+mod doubt;
 mod figures;
 mod findings;
 mod fold;
@@ -20,7 +24,7 @@ mod token;
 mod vocabulary;
 
 use crate::{
-    assessment::{Assessment, Mode, Reason},
+    assessment::{Assessment, Effect, Mode, Reason},
     facts::Facts,
     kernel::Kernel,
     load::judge_readings,
@@ -32,7 +36,7 @@ use phrases::Phrases;
 use token::Tokens;
 use vocabulary::Term;
 
-/// Assesses a request: a status check gets one word, everything else every kernel and reason before the verdict.
+/// Assesses a request. A status check gets one word; any other request gets every kernel and reason before the verdict.
 #[must_use]
 pub fn assess(text: &str, facts: &Facts) -> Assessment {
     let folded = Folded::of(text);
@@ -78,6 +82,10 @@ pub fn assess(text: &str, facts: &Facts) -> Assessment {
     if figures.is_unclear {
         reasons.push(Reason::blocked("The smoke score is not clearly the result of this run's smoke test."));
     }
+    if !kernels.readings.are_empty() || !figures.losses_at.is_empty() {
+        reasons.extend(doubt::find(text, &tokens, &phrases, &kernels, &figures.losses_at, &used));
+    }
+    reasons.extend(defects::find(&tokens));
     let resources = resources::judge(&tokens, &mut used);
     let has_resources = !resources.is_empty();
     reasons.extend(resources);
@@ -96,6 +104,9 @@ pub fn assess(text: &str, facts: &Facts) -> Assessment {
         reasons.extend(observed.dead_dependencies(&stated.named));
     } else if !observed.is_empty() {
         reasons.extend(services::judge_asked(&[], &observed, &tokens, original));
+    }
+    if reasons.iter().map(Reason::effect).max() <= Some(Effect::Caution) {
+        reasons.extend(beside::find(&tokens, &kernels, &used, original));
     }
     if phrases.has(Term::Pressure) {
         reasons.push(Reason::note("Urgency, rank and demands decide nothing here."));

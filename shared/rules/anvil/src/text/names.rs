@@ -1,9 +1,9 @@
-//! The names of the five kernels, however they are spelled.
+//! Recognises the names of the five kernels in all spellings.
 
 use super::token::{Kind, Tokens};
 use crate::kernel::Kernel;
 
-/// How the two halves of a name are spelled, folded.
+/// The spellings of the two halves of a name, folded.
 const SPELLINGS: [(Kernel, [&[&str]; 2]); 5] = [
     (Kernel::PhiZeta, [&["φ", "phi", "fi"], &["ζ", "zeta", "zêta", "dzeta"]]),
     (Kernel::PsiChi, [&["ψ", "psi"], &["χ", "chi", "khi"]]),
@@ -12,7 +12,7 @@ const SPELLINGS: [(Kernel, [&[&str]; 2]); 5] = [
     (Kernel::LambdaC, [&["λ", "lambda"], &["c", "crit", "critical"]]),
 ];
 
-/// The kernel whose name begins at a token, and the token behind it.
+/// The kernel whose name begins at a token, and the token after the name.
 pub(super) fn name_at(tokens: &Tokens<'_>, at: usize) -> Option<(Kernel, usize)> {
     let word = tokens.word(at);
     let first = word.chars().next()?;
@@ -37,7 +37,7 @@ pub(super) fn name_at(tokens: &Tokens<'_>, at: usize) -> Option<(Kernel, usize)>
         if seconds.contains(&tokens.word(behind)) {
             return Some((kernel, behind + 1));
         }
-        // λ alone, with its sign, can be nothing else.
+        // λ alone, followed by `=` or `:`, is unambiguous.
         if word == "λ" && matches!(tokens.kind(at + 1), Some(Kind::Sign('=' | ':'))) {
             return Some((kernel, at + 1));
         }
@@ -45,7 +45,7 @@ pub(super) fn name_at(tokens: &Tokens<'_>, at: usize) -> Option<(Kernel, usize)>
     None
 }
 
-/// The kernels that are named one after the other, with nothing but separators between them, and the token behind.
+/// The kernels named in a row, with only separators between them, and the token after the last name.
 pub(super) fn names_in_row(tokens: &Tokens<'_>, first: Kernel, end: usize) -> (Vec<Kernel>, usize) {
     let (mut names, mut behind) = (vec![first], end);
     loop {

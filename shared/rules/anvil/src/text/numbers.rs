@@ -1,4 +1,4 @@
-//! Numbers as people write them, and what may stand behind one.
+//! Parses numbers as people write them, and checks the text after each.
 
 use super::token::{Kind, Tokens};
 use crate::measure::Measure;
@@ -99,7 +99,7 @@ fn in_words(tokens: &Tokens<'_>, from: usize) -> Option<(Measure, usize)> {
     Some((Measure::parse(&written)?, at))
 }
 
-/// Words that go on with a number: "zero comma five", "five tenths", "ten times three".
+/// Words that continue a number: "zero comma five", "five tenths", "ten times three".
 const JOINING: [&str; 19] = [
     "comma",
     "dot",
@@ -122,10 +122,10 @@ const JOINING: [&str; 19] = [
     "exp",
 ];
 
-/// Signs that calculate: what stands before one is not the value.
+/// Arithmetic signs: the number before one is not the value.
 const OPERATORS: [char; 8] = ['×', '+', '^', '÷', '·', '⋅', '∗', '∙'];
 
-fn is_spelled(word: &str) -> bool {
+pub(super) fn is_spelled(word: &str) -> bool {
     !word.is_empty()
         && (DIGIT_WORDS.contains(&word)
             || TENS_WORDS.contains(&word)
@@ -143,7 +143,7 @@ pub(super) fn is_numeric(tokens: &Tokens<'_>, at: usize) -> bool {
     }
 }
 
-/// Whether a number is written as a share: with decimals, an exponent, a percent sign.
+/// Whether a number is written as a share: with decimals, an exponent or a percent sign.
 pub(super) fn is_decimal(tokens: &Tokens<'_>, at: usize) -> bool {
     let has_decimals = tokens.str(at).trim_start_matches('.').contains(['.', ',', 'e']);
     tokens.kind(at) == Some(Kind::Number) && (has_decimals || tokens.str(at).starts_with('.'))
@@ -151,7 +151,7 @@ pub(super) fn is_decimal(tokens: &Tokens<'_>, at: usize) -> bool {
         || ["percent", "pct", "prozent", "pourcent", "procent"].contains(&tokens.word(at + 1))
 }
 
-/// Whether a number counts nothing: "5" alone, and not "5 minutes" or "200-pair".
+/// Whether a number is no count: "5" alone, but not "5 minutes" or "200-pair".
 pub(super) fn is_loose(tokens: &Tokens<'_>, at: usize) -> bool {
     if !is_numeric(tokens, at) || tokens.word(at) == "one" && !JOINING.contains(&tokens.word(at + 1)) {
         return false;
@@ -161,7 +161,7 @@ pub(super) fn is_loose(tokens: &Tokens<'_>, at: usize) -> bool {
     noun.is_empty() || JOINING.contains(&noun) || is_spelled(noun)
 }
 
-/// The token behind the numbers that begin within a few tokens.
+/// The token after the numbers that begin within four tokens.
 fn past_numbers(tokens: &Tokens<'_>, from: usize) -> usize {
     let Some(mut at) = (from..from + 4).find(|at| is_numeric(tokens, *at)) else { return from };
     loop {
@@ -181,8 +181,9 @@ fn past_numbers(tokens: &Tokens<'_>, from: usize) -> usize {
     }
 }
 
-/// What stands behind a number must be a clean end: a separator, a bracket, a word. Anything else makes it part of
-/// something that is not understood: the token behind all of it. `limit` is a number that may stand beside any value.
+/// Checks the text after a number. It must be a clean end: a separator, a bracket or a word. Otherwise the number is
+/// part of an expression that the reader does not understand, and the result is the token after the whole expression.
+/// `limit` is a number that may follow any value.
 pub(super) fn broken_end(tokens: &Tokens<'_>, next: usize, limit: Option<Measure>) -> Option<usize> {
     let touches = next > 0 && tokens.touches_next(next - 1);
     let is_limit = |at: usize| limit.is_some() && value_at(tokens, at).map(|(value, _)| value) == limit;
@@ -193,7 +194,9 @@ pub(super) fn broken_end(tokens: &Tokens<'_>, next: usize, limit: Option<Measure
         Kind::Stop('.') => {
             let is_ratio = tokens.is_sign(behind + 1, '/');
             let is_number = !is_ratio && !is_decimal(tokens, behind) && is_loose(tokens, behind);
-            tokens.touches_next(next) && is_numeric(tokens, behind) || is_number
+            // "0 .5", in any spelling of the 5: a full stop touches the word before it.
+            let is_point = !touches && tokens.touches_next(next);
+            is_point || tokens.touches_next(next) && is_numeric(tokens, behind) || is_number
         }
         Kind::Stop('!' | '?') => touches && tokens.touches_next(next) && is_numeric(tokens, behind),
         Kind::Stop(_) => false,
@@ -214,7 +217,13 @@ pub(super) fn broken_end(tokens: &Tokens<'_>, next: usize, limit: Option<Measure
         Kind::Sign(
             '|' | ')' | ']' | '}' | '$' | '&' | '~' | '≈' | '=' | '<' | '>' | '≤' | '≥' | '≧' | '≦' | '⩽' | '⩾',
         ) => false,
-        Kind::Sign('→' | '±' | '-') => false,
+        // "0.05-" may be a negative number, as in accounting.
+        Kind::Sign('-') => {
+            touches
+                && !tokens.is_sign(behind, '>')
+                && matches!(tokens.kind(behind), None | Some(Kind::Stop(_) | Kind::Sign(_)))
+        }
+        Kind::Sign('→' | '±') => false,
         Kind::Sign(_) => touches || is_numeric(tokens, behind),
     };
     is_broken.then(|| past_numbers(tokens, next).max(behind))

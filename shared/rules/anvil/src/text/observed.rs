@@ -1,8 +1,8 @@
-//! The services that were observed, and names as texts write them.
+//! The observed services, and the names of services in texts.
 
 use super::{
     token::{Kind, Tokens},
-    vocabulary::{List, is_word},
+    vocabulary::List,
 };
 use crate::{
     assessment::{Reason, Verdict, shown_name},
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// A service as it is compared: letters and digits alone.
+/// The comparison key of a service name: lower-case letters and digits only.
 pub(super) fn key(name: &str) -> String {
     let words = name.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_lowercase).collect();
@@ -20,7 +20,7 @@ pub(super) fn key(name: &str) -> String {
     words.concat()
 }
 
-/// A run of tokens that touch and make a name: `smoke-test`, `api.internal`, `8891`.
+/// The end of a run of adjacent tokens that form a name: `smoke-test`, `api.internal`, `8891`.
 pub(super) fn name_run(tokens: &Tokens<'_>, start: usize) -> Option<usize> {
     let is_part = |at: usize| matches!(tokens.kind(at), Some(Kind::Word | Kind::Number | Kind::Malformed));
     if !is_part(start) {
@@ -42,7 +42,7 @@ pub(super) fn name_run(tokens: &Tokens<'_>, start: usize) -> Option<usize> {
     }
 }
 
-/// A name in the text: its key and where it stands.
+/// A name in the text: its key and its range of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) key: String,
@@ -50,7 +50,7 @@ pub(super) struct Name {
     pub(super) end: usize,
 }
 
-/// Everything in a range that may be the name of a service.
+/// All possible service names in a range.
 pub(super) fn names_in(tokens: &Tokens<'_>, start: usize, end: usize) -> Vec<Name> {
     let mut names = Vec::new();
     let mut at = start;
@@ -59,7 +59,7 @@ pub(super) fn names_in(tokens: &Tokens<'_>, start: usize, end: usize) -> Vec<Nam
             at += 1;
             continue;
         };
-        let is_single_filler = behind == at + 1 && is_word(List::NoName, tokens.word(at));
+        let is_single_filler = behind == at + 1 && tokens.is(at, List::NoName);
         if !is_single_filler && !Verdict::is_verdict_word(tokens.word(at)) {
             let text = (at..behind).map(|of| tokens.str(of)).collect::<Vec<_>>().join(" ");
             names.push(Name { key: key(&text), start: at, end: behind });
@@ -69,7 +69,7 @@ pub(super) fn names_in(tokens: &Tokens<'_>, start: usize, end: usize) -> Vec<Nam
     names
 }
 
-/// The observed services by key, each with its name.
+/// The observed services by key, with their original names.
 pub(super) struct Observed<'a>(BTreeMap<String, (&'a str, ServiceState)>);
 
 impl<'a> Observed<'a> {
@@ -77,7 +77,7 @@ impl<'a> Observed<'a> {
         let mut observed: BTreeMap<String, (&str, ServiceState)> = BTreeMap::new();
         for (name, state) in &facts.services {
             let known = observed.entry(key(name)).or_insert((name, *state));
-            // The same service twice: the worse observation counts.
+            // If the same service appears twice, the worse observation counts.
             if *state == ServiceState::Dead || known.1 == ServiceState::Alive {
                 *known = (name, *state);
             }
@@ -89,7 +89,7 @@ impl<'a> Observed<'a> {
         self.0.is_empty()
     }
 
-    /// The observed services that the text names: words in a row make a name too.
+    /// The observed services that the text names. Several words in a row can form one name.
     pub(super) fn named(&self, tokens: &Tokens<'_>) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
@@ -127,7 +127,7 @@ impl<'a> Observed<'a> {
         self.0.keys().cloned().collect()
     }
 
-    /// What was observed of one service.
+    /// The observation of one service.
     pub(super) fn judge(&self, name: &str) -> Option<Reason> {
         let (shown, state) = self.0.get(name)?;
         let shown = shown_name(shown);
@@ -138,7 +138,7 @@ impl<'a> Observed<'a> {
         })
     }
 
-    /// The dead ones that the text does not name: what was asked about may depend on them.
+    /// The dead services that the text does not name: the requested service may depend on them.
     pub(super) fn dead_dependencies(&self, named: &[String]) -> Vec<Reason> {
         let others = self.0.iter().filter(|(key, (_, state))| *state == ServiceState::Dead && !named.contains(key));
         others
@@ -151,7 +151,8 @@ pub(super) fn unknown(name: &str) -> Reason {
     Reason::missing(format!("The status of {name} is not known."), format!("the status of {name}"))
 }
 
-/// Whether a word is a service's name: capitals or digits, or called a service; never a person of rank.
+/// Whether a word is a service's name: it has capitals or digits, or follows a word such as "service". A person's title
+/// never counts.
 pub(super) fn is_name_like(tokens: &Tokens<'_>, start: usize, shown: &str) -> bool {
     const NO_SERVICES: [&str; 12] =
         ["CEO", "CTO", "CFO", "COO", "VP", "URGENT", "ASAP", "IT", "WE", "THIS", "EVERYTHING", "ALL"];

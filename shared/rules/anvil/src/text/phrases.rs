@@ -1,7 +1,7 @@
 //! Finds the vocabulary's phrases in a text.
 
 use super::token::{Kind, Tokens};
-use super::vocabulary::{List, Term, is_word, phrases, unspaced};
+use super::vocabulary::{List, Term, is_word, unspaced};
 
 /// A phrase in the text, as a range of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) struct Hit {
     pub(super) end: usize,
 }
 
-/// All phrases of a text, in its order.
+/// All phrases of a text, in text order.
 pub(super) struct Phrases(Vec<Hit>);
 
 impl Phrases {
@@ -21,7 +21,7 @@ impl Phrases {
         for at in 0..tokens.len() {
             let word = tokens.word(at);
             is_unspaced |= word.chars().next_back().is_some_and(|last| last >= '\u{3040}');
-            for (rest, term) in phrases(word) {
+            for (rest, term) in &tokens.known(at).phrases {
                 if let Some(end) = matched(tokens, at + 1, rest) {
                     hits.push(Hit { term: *term, start: at, end });
                 }
@@ -38,7 +38,8 @@ impl Phrases {
         self.0.iter().copied().filter(move |hit| hit.term == term)
     }
 
-    /// The hits of a term within reach of another hit, on either side; of scripts without spaces, all.
+    /// The hits of a term within reach of another hit, on either side. Hits in scripts without spaces have no position,
+    /// so they are all near each other.
     pub(super) fn near(&self, term: Term, of: Hit, reach: usize) -> impl Iterator<Item = Hit> + '_ {
         const LONGEST_PHRASE: usize = 12;
         let first = self.0.partition_point(|hit| hit.start + reach + LONGEST_PHRASE < of.start);
@@ -51,7 +52,7 @@ impl Phrases {
     }
 }
 
-/// The token behind the rest of a phrase, between whose words hyphens and apostrophes may stand.
+/// The token after the rest of a phrase. Hyphens and apostrophes may separate the phrase's words.
 fn matched(tokens: &Tokens<'_>, from: usize, rest: &[&str]) -> Option<usize> {
     let mut at = from;
     for word in rest {
@@ -66,7 +67,7 @@ fn matched(tokens: &Tokens<'_>, from: usize, rest: &[&str]) -> Option<usize> {
     Some(at)
 }
 
-/// Whether a word denies the phrase: "no errors", "has not failed", within three words of its sentence.
+/// Whether one of the three words before the phrase, in its sentence, denies it: "no errors", "has not failed".
 pub(super) fn is_denied(tokens: &Tokens<'_>, hit: Hit) -> bool {
     let (start, _) = tokens.sentence(hit.start);
     (hit.start.saturating_sub(3).max(start)..hit.start).any(|at| is_word(List::Negation, tokens.str(at)))

@@ -1,4 +1,4 @@
-//! Finds the values of the five kernels, however they are written.
+//! Finds the values of the five kernels in all notations.
 
 use super::{
     connectors::{comparison_at, is_limit_before, skip_connectors},
@@ -7,25 +7,25 @@ use super::{
     numbers::{broken_end, value_at},
     table::Table,
     token::{Kind, Tokens},
-    vocabulary::{List, is_word},
+    vocabulary::List,
 };
 use crate::{kernel::Kernel, load::Readings, measure::Measure};
 
-/// What a text says about kernels.
+/// The kernel readings of a text.
 pub(super) struct Found {
     pub(super) readings: Readings,
-    /// Whether one is named with or without a value.
+    /// Whether the text names a kernel, with or without a value.
     pub(super) are_named: bool,
-    /// Where each name stands that has its own value.
+    /// The position of each name that has its own value.
     pub(super) names: Vec<(usize, Kernel)>,
 }
 
-/// Reads the whole text, and notes which numbers it has used.
+/// Reads the whole text and marks the numbers that it uses.
 pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
     let mut found = Found { readings: Readings::default(), are_named: false, names: Vec::new() };
     let table = Table::of(tokens);
     let mut at = 0;
-    // Numbers before this token belong to a kernel already.
+    // Numbers before this token already belong to a kernel.
     let mut free_from = 0;
     while at < tokens.len() {
         let Some((kernel, end)) = name_at(tokens, at) else {
@@ -48,7 +48,7 @@ pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
     found
 }
 
-/// Reads as many values as there are names in a row: "Φζ, Ψχ = 0.98, 0.05", or the lines of a table.
+/// Reads one value for each name in a row: "Φζ, Ψχ = 0.98, 0.05", or the lines of a table.
 fn read_row(
     tokens: &Tokens<'_>,
     (names, end): &(Vec<Kernel>, usize),
@@ -103,7 +103,7 @@ fn row_at(tokens: &Tokens<'_>, from: usize, count: usize) -> Option<(Vec<Measure
     (values.len() == count).then_some((values, at))
 }
 
-/// Reads the value behind the last name of a row, or the one before a single name. Returns the token to go on from.
+/// Reads the value after the last name of a row, or the one before a single name. Returns the token to continue from.
 fn read_alone(
     tokens: &Tokens<'_>,
     start: usize,
@@ -122,8 +122,8 @@ fn read_alone(
         return go_on(used, next);
     }
     let mut at = skip_connectors(tokens, *end);
-    if is_word(List::Limit, tokens.word(at)) {
-        // "Φζ must be ≥ 0.974": the rule, not a reading. Its number is nobody's.
+    if tokens.is(at, List::Limit) {
+        // "Φζ must be ≥ 0.974" repeats the rule and is no reading. Its number belongs to no kernel.
         while !matches!(tokens.kind(at), None | Some(Kind::Number | Kind::Stop(_))) && name_at(tokens, at).is_none() {
             at += 1;
         }
@@ -144,7 +144,7 @@ fn read_alone(
             readings.add_unusable(kernel);
             return go_on(used, next);
         }
-        // A bound on the wrong side proves a breach; on the right side it proves nothing that was measured.
+        // A bound on the wrong side proves a breach; a bound on the right side is no measurement.
         let breaches = match kernel.bound() {
             crate::Bound::AtLeast(limit) => !is_lower && value <= limit,
             crate::Bound::AtMost(limit) => is_lower && value >= limit,
@@ -180,14 +180,14 @@ fn read_alone(
     }
 }
 
-/// "Ψχ > 0.15" is a breach whose value is not known: the next larger one stands for it.
+/// "Ψχ > 0.15" is a breach with an unknown value: uses the next value beyond the limit.
 fn just_beyond(kernel: Kernel, limit: Measure) -> Measure {
     let (below, above) = limit.spread(Measure::parse("1e-15").unwrap_or(Measure::ZERO));
     if matches!(kernel.bound(), crate::Bound::AtLeast(_)) { below } else { above }
 }
 
-/// What may follow a value: a second one after a range, an uncertainty or a change. What follows and is none of it, and no
-/// clean end either, makes the value unusable.
+/// Reads the text after a value: the second value of a range, an uncertainty, a change, or a clean end. Before any other
+/// text the value is unusable.
 fn read_rest(
     tokens: &Tokens<'_>,
     kernel: Kernel,
@@ -217,7 +217,7 @@ fn read_rest(
         readings.add(kernel, high);
         return end;
     }
-    // 0.96-0.98: both ends.
+    // 0.96-0.98: adds both ends.
     let is_range = tokens.is_sign(next, '-') && tokens.kind(next + 1) == Some(Kind::Number);
     if is_range && let Some((high, end)) = clean(next + 1) {
         readings.add(kernel, value);
@@ -231,10 +231,10 @@ fn read_rest(
         readings.add_unusable(kernel);
         return end;
     }
-    // "0.974 required": the rule, not a reading.
+    // "0.974 required" repeats the rule and is no reading.
     let behind = tokens.kind(next + 1);
     if Some(value) == limit
-        && is_word(List::Limit, tokens.word(next))
+        && tokens.is(next, List::Limit)
         && matches!(behind, None | Some(Kind::Stop(_) | Kind::Sign(',' | ')')))
     {
         readings.add_unusable(kernel);
@@ -244,8 +244,8 @@ fn read_rest(
     next
 }
 
-/// "from 0.99 to 0.90", "0.99 → 0.90", "was 0.90, now 0.98": where the later value stands, which counts. "0.5 to 0.05" is
-/// a range unless it says "from".
+/// "from 0.99 to 0.90", "0.99 → 0.90", "was 0.90, now 0.98": the position of the later value, which counts. "0.5 to
+/// 0.05" is a range unless it begins with "from".
 pub(super) fn changed(tokens: &Tokens<'_>, next: usize, (from, value_from): (usize, usize)) -> Option<usize> {
     if tokens.is_sign(next, '→') {
         return Some(next + 1);
@@ -260,7 +260,7 @@ pub(super) fn changed(tokens: &Tokens<'_>, next: usize, (from, value_from): (usi
     is_change.then_some(later + 1)
 }
 
-/// "0.974 for Φζ": a number directly before the name that belongs to no other.
+/// "0.974 for Φζ": a number directly before the name that belongs to no other name.
 fn value_before(tokens: &Tokens<'_>, start: usize, free_from: usize) -> Option<(Measure, usize)> {
     let mut at = start;
     while at > free_from

@@ -1,4 +1,4 @@
-//! Shares of resources in use: each, the sum of one resource's users, and all together.
+//! Judges shares of resources in use: each share, the sum for each resource, and all together.
 
 use super::{
     leftover::Used,
@@ -21,10 +21,10 @@ const RESOURCES: [(&str, &str); 12] = [
     ("iops", "IOPS"),
 ];
 
-/// Above this share a resource is degraded, whatever the others do.
+/// Above this share a resource is degraded, regardless of the others.
 const HIGHEST_SHARE: Measure = Measure::thousandths(900);
 
-/// Judges the shares that the text gives, such as "CPU 85%" or "60% of memory".
+/// Judges the shares in the text, such as "CPU 85%" or "60% of memory".
 pub(super) fn judge(tokens: &Tokens<'_>, used_numbers: &mut Used) -> Vec<Reason> {
     let mut used: Vec<(&str, Vec<Measure>)> = Vec::new();
     for at in 0..tokens.len() {
@@ -64,7 +64,7 @@ pub(super) fn judge(tokens: &Tokens<'_>, used_numbers: &mut Used) -> Vec<Reason>
     reasons
 }
 
-/// "Three services each use 40 %": how many users a share stands for.
+/// "Three services each use 40 %": the number of users that one share applies to.
 fn users(tokens: &Tokens<'_>, at: usize) -> usize {
     const NUMBERS: [&str; 9] = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     const MOST: usize = 100;
@@ -77,7 +77,7 @@ fn users(tokens: &Tokens<'_>, at: usize) -> usize {
     (start..each).rev().find_map(count).unwrap_or(1).clamp(1, MOST)
 }
 
-/// "CPU (is at) 85 %" or "85 % (of the) CPU". Only percentages: other units say nothing without their limits.
+/// "CPU (is at) 85 %" or "85 % (of the) CPU". Only percentages count: other units mean nothing without their limits.
 fn share_at(tokens: &Tokens<'_>, at: usize) -> Option<(Measure, usize)> {
     let mut behind = at + 1;
     while behind < at + 5

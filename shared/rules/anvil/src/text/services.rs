@@ -1,4 +1,4 @@
-//! What a status check asks about, and its answer.
+//! Finds the services that a status check asks about, and answers it.
 
 use super::{
     observed::{Name, Observed, is_name_like, names_in, unknown},
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::assessment::{Reason, shown_name};
 
-/// More questions than these are no quick check.
+/// A text with more questions is no quick check.
 const MOST_QUESTIONS: usize = 40;
 
-/// More names than these are not looked up.
+/// Names beyond this number are not looked up.
 const MOST_NAMES: usize = 100;
 
-/// What a simple status check asks about; `None` if the text is no such check.
+/// The services that a simple status check asks about; `None` if the text is no such check.
 pub(super) fn quick_question(
     tokens: &Tokens<'_>,
     phrases: &Phrases,
@@ -66,14 +66,14 @@ pub(super) fn quick_question(
     Some(asked)
 }
 
-/// A text of names alone: no state, no request.
+/// Whether a text consists of names alone, without a state or a request.
 fn is_list(tokens: &Tokens<'_>, phrases: &Phrases) -> bool {
     const LONGEST: usize = 12;
     let says_more = [Term::Up, Term::Down, Term::Approve, Term::Fault, Term::Leave];
     tokens.len() <= LONGEST && !says_more.iter().any(|term| phrases.has(*term))
 }
 
-/// What a question asks about beside its first names: "is A alive and B?", "Is A alive? And B?", "What about B?"
+/// The further names of a question: "is A alive and B?", "Is A alive? And B?", "What about B?"
 fn also_asked(
     tokens: &Tokens<'_>,
     observed: &Observed<'_>,
@@ -109,7 +109,7 @@ fn also_asked(
     names
 }
 
-/// Names in capitals in the sentences that ask: what is left where the grammar is not known.
+/// Names in capitals in the sentences that ask: the fallback if the grammar is unknown.
 fn capitals(tokens: &Tokens<'_>, original: &impl Fn(usize, usize) -> String) -> Vec<Name> {
     let mut names = names_in(tokens, 0, tokens.len());
     names.retain(|name| {
@@ -152,7 +152,7 @@ fn names_around(
     if term == Term::Status && ["of", "for", "de", "von", "du"].contains(&tokens.word(state_end)) {
         return Some(names_in(tokens, state_end + 1, end));
     }
-    // "Quick check: ROUTX status": what stands behind the colon, or the two words before the state.
+    // "Quick check: ROUTX status": the names between the colon, or the start, and the state, within six tokens.
     let colon = (start..state_start).rev().find(|at| tokens.is_sign(*at, ':'));
     let from = colon.map_or(start, |colon| colon + 1);
     if term == Term::Status && state_start == from && tokens.is_sign(state_end, ':') {
@@ -163,7 +163,7 @@ fn names_around(
     (is_short && !names.is_empty()).then_some(names)
 }
 
-/// Judges what a status check asks about.
+/// Judges the services that a status check asks about.
 pub(super) fn judge_asked(
     asked: &[Name],
     observed: &Observed<'_>,
@@ -173,7 +173,7 @@ pub(super) fn judge_asked(
     let named = observed.named(tokens);
     let mut reasons: Vec<Reason> = Vec::new();
     let mut judged: Vec<String> = Vec::new();
-    // Only what the question asks about, where it says so; a name elsewhere in the text is talk.
+    // If the question names services, only those count; other names in the text are ignored.
     let joined = joined_names(asked);
     let asked_and_observed: Vec<&String> =
         named.iter().filter(|key| asked.is_empty() || joined.iter().any(|(of, ..)| of == *key)).collect();
@@ -205,7 +205,7 @@ pub(super) fn judge_asked(
     reasons
 }
 
-/// The names, and those that stand in a row as one: each with its first and last.
+/// The names, and adjacent names joined into one: each with the index of its first and last name.
 fn joined_names(asked: &[Name]) -> Vec<(String, usize, usize)> {
     const LONGEST: usize = 4;
     let mut joined = Vec::new();
@@ -220,7 +220,7 @@ fn joined_names(asked: &[Name]) -> Vec<(String, usize, usize)> {
     joined
 }
 
-/// Which of the names are observed, alone or as a part of a name of several words: never as a part of a word.
+/// Marks the names that are observed, alone or as a whole word of a name of several words.
 fn covered(asked: &[Name], observed: &Observed<'_>) -> Vec<bool> {
     let mut covered = vec![false; asked.len()];
     for (key, first, last) in joined_names(asked) {

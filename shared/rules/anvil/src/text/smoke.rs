@@ -1,4 +1,4 @@
-//! Finds the scores of smoke tests, and whether the words around one say that it was passed.
+//! Finds the scores of smoke tests, and whether the words around a score state a pass.
 
 use super::{
     figures::Found,
@@ -11,7 +11,7 @@ use crate::forge::SmokeScore;
 const NUMBER_WORDS: [&str; 11] =
     ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
-/// Tokens between "smoke" and its score, at most.
+/// The maximum number of tokens between "smoke" and its score.
 const REACH: usize = 8;
 
 /// A whole number in digits or as a word.
@@ -20,7 +20,7 @@ fn count(tokens: &Tokens<'_>, at: usize) -> Option<u64> {
     tokens.count(at).or_else(in_words)
 }
 
-/// "2/5", "2 of 5", "2 out of 5" at this token: both numbers, and the token behind.
+/// "2/5", "2 of 5", "2 out of 5" at this token: both numbers, and the token after them.
 fn ratio(tokens: &Tokens<'_>, at: usize) -> Option<(u64, u64, usize)> {
     let passed = count(tokens, at)?;
     let of = match tokens.kind(at + 1)? {
@@ -34,7 +34,7 @@ fn ratio(tokens: &Tokens<'_>, at: usize) -> Option<(u64, u64, usize)> {
     Some((passed, count(tokens, of)?, of + 1))
 }
 
-/// Every score of a sentence that belongs to the word "smoke". One counts as passed only in words that say so.
+/// Finds every score of a sentence that belongs to the word "smoke". A score counts as a pass only if the words say so.
 pub(super) fn scores(tokens: &Tokens<'_>, at: usize, found: &mut Found, used: &mut Used) {
     let (start, end) = tokens.sentence(at);
     let ends_there = |of: usize| ["loss", "pairs", "corpus", "smoke"].contains(&tokens.word(of));
@@ -45,7 +45,7 @@ pub(super) fn scores(tokens: &Tokens<'_>, at: usize, found: &mut Found, used: &m
     while of < behind_end {
         match ratio(tokens, of) {
             Some((passed, all, next)) => {
-                // A first score far from its word belongs to something else.
+                // A first score far from "smoke" belongs to something else.
                 if ratios.is_empty() && of > at + REACH {
                     break;
                 }
@@ -78,7 +78,7 @@ pub(super) fn scores(tokens: &Tokens<'_>, at: usize, found: &mut Found, used: &m
     }
 }
 
-/// The part of a sentence around a score that no comma and no "and" ends.
+/// The part of a sentence around a score, up to the next separator, such as a comma or "and".
 fn clause(tokens: &Tokens<'_>, (start, end): (usize, usize), from: usize, to: usize) -> (usize, usize) {
     let ends = |at: usize| {
         matches!(tokens.kind(at), Some(Kind::Sign(',' | '|' | '(' | ')' | '"')))
@@ -88,7 +88,7 @@ fn clause(tokens: &Tokens<'_>, (start, end): (usize, usize), from: usize, to: us
     (first, (to..end).find(|at| ends(*at)).unwrap_or(end))
 }
 
-/// What the words around a score say of it.
+/// The meaning that the words around a score give it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tone {
     Passes,
@@ -96,7 +96,7 @@ enum Tone {
     Unclear,
 }
 
-/// Words among which a score is a result.
+/// Words that may surround a score without making its meaning unclear.
 const PLAIN: [&str; 40] = [
     "smoke",
     "smoketest",
@@ -186,7 +186,7 @@ fn tone(tokens: &Tokens<'_>, (from, to): (usize, usize), score: (usize, usize)) 
         (true, true, _) => return Tone::Passes,
         _ => {}
     }
-    // What stands before the word "smoke" introduces it; what stands behind must be plain.
+    // The words before "smoke" introduce it; the words after it must be plain.
     let plain_from = outside().find(|at| tokens.word(*at).starts_with("smoke")).unwrap_or(from).min(score.0);
     let doubtful = [
         "last",

@@ -1,4 +1,4 @@
-//! What an analysis says of services.
+//! Judges statements of an analysis about services.
 
 use super::{
     observed::{Observed, is_name_like, key, name_run},
@@ -9,16 +9,16 @@ use super::{
 use crate::assessment::{Reason, Verdict, shown_name};
 use std::collections::BTreeMap;
 
-/// What is known of the services that a text names.
+/// The known facts about the services that a text names.
 pub(super) struct Stated {
     pub(super) reasons: Vec<Reason>,
-    /// The observed ones that it names.
+    /// The observed services that it names.
     pub(super) named: Vec<String>,
-    /// The others whose state it claims.
+    /// The other services whose state it claims.
     pub(super) claimed: Vec<String>,
 }
 
-/// What is observed of the services of an analysis, and what the text itself states of others.
+/// The observations of the services in an analysis, and the text's own statements about others.
 pub(super) fn judge_stated(
     tokens: &Tokens<'_>,
     phrases: &Phrases,
@@ -56,7 +56,7 @@ pub(super) fn judge_stated(
     Stated { reasons, named, claimed }
 }
 
-/// The subject of a state: "ROUTX is alive", "ROUTX: dead", "ROUTX=up", where it begins its clause.
+/// The subject of a state, at the beginning of its clause: "ROUTX is alive", "ROUTX: dead", "ROUTX=up".
 fn subject(tokens: &Tokens<'_>, state: usize) -> Option<(usize, usize)> {
     let mut at = state;
     while at > 0
@@ -89,13 +89,11 @@ fn subject(tokens: &Tokens<'_>, state: usize) -> Option<(usize, usize)> {
     (begins && name_run(tokens, start) == Some(end)).then_some((start, end))
 }
 
-/// "routx is down": a name in small letters counts where it says that something is dead, which approves nothing. What is no
-/// service at all, or has a rule of its own, is left out.
+/// "routx is down": a lower-case name counts if the text says that it is dead, because that approves nothing. Excludes
+/// words that are no service or that have a separate rule.
 fn is_down_by_name(tokens: &Tokens<'_>, hit: Hit, (start, end): (usize, usize)) -> bool {
     const DEAD: [&str; 7] = ["dead", "down", "offline", "unreachable", "unresponsive", "crashed", "unhealthy"];
-    const NO_SERVICES: [&str; 52] = [
-        "production",
-        "prod",
+    const NO_SERVICES: [&str; 50] = [
         "sales",
         "revenue",
         "market",

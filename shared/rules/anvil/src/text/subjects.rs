@@ -1,4 +1,4 @@
-//! Which components an analysis is about.
+//! Finds the components that an analysis is about.
 
 use super::{
     observed::{Observed, is_name_like, key, name_run, unknown},
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::assessment::{Reason, shown_name};
 
-/// What stands between a request and what it is about.
+/// Words that may separate a request from its subject.
 const FILLERS: [&str; 20] = [
     "the",
     "deployment",
@@ -33,7 +33,7 @@ const FILLERS: [&str; 20] = [
     "health",
 ];
 
-/// Words behind a request that name no component: all of it, or how to answer.
+/// Words after a request that name no component: the whole system, or the form of the answer.
 const GENERAL: [&str; 62] = [
     "system",
     "systems",
@@ -99,7 +99,7 @@ const GENERAL: [&str; 62] = [
     "component",
 ];
 
-/// The components that an analysis is about and that were not observed: "Assess A and B", "Assess the database".
+/// The components of an analysis that were not observed: "Assess A and B", "Assess the database".
 pub(super) fn unobserved(
     tokens: &Tokens<'_>,
     phrases: &Phrases,
@@ -149,7 +149,7 @@ pub(super) fn unobserved(
                 break;
             }
         }
-        // Any other name in capitals in the sentence is a part of what is assessed.
+        // Any other name in capitals in the sentence is part of the assessed subject.
         for at in hit.end..sentence_end {
             let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else { continue };
             let shown = original(token.start, token.end);

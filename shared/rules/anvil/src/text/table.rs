@@ -1,4 +1,4 @@
-//! Tables whose head says which column holds the thresholds.
+//! Reads tables whose header marks the columns with thresholds.
 
 use super::{
     connectors::skip_connectors,
@@ -6,22 +6,22 @@ use super::{
     names::name_at,
     numbers::{broken_end, value_at},
     token::{Kind, Tokens},
-    vocabulary::{List, is_word},
+    vocabulary::List,
 };
 use crate::{kernel::Kernel, load::Readings};
 
-/// A line has at most so many tokens.
+/// The maximum number of tokens in a line.
 const LONGEST_LINE: usize = 120;
 
 /// The columns of a table that hold thresholds.
 pub(super) struct Table {
-    /// The token behind its head.
+    /// The token after its header.
     behind: usize,
     limits: Vec<usize>,
 }
 
 impl Table {
-    /// The first head that names thresholds.
+    /// The first table whose header names thresholds.
     pub(super) fn of(tokens: &Tokens<'_>) -> Option<Self> {
         let mut start = 0;
         for end in 0..=tokens.len() {
@@ -31,10 +31,8 @@ impl Table {
             let columns = (start..end).filter(|at| tokens.is_sign(*at, '|')).count();
             let is_head = columns >= 2 && end - start <= LONGEST_LINE;
             if is_head && (start..end).all(|at| name_at(tokens, at).is_none()) {
-                let limits: Vec<usize> = (start..end)
-                    .filter(|at| is_word(List::Limit, tokens.word(*at)))
-                    .map(|at| column(tokens, start, at))
-                    .collect();
+                let limits: Vec<usize> =
+                    (start..end).filter(|at| tokens.is(*at, List::Limit)).map(|at| column(tokens, start, at)).collect();
                 if !limits.is_empty() {
                     return Some(Self { behind: end, limits });
                 }
@@ -44,7 +42,7 @@ impl Table {
         None
     }
 
-    /// Reads the row of a kernel: every cell that is no threshold is a value.
+    /// Reads the row of a kernel: every cell outside the threshold columns is a value.
     pub(super) fn read(
         &self,
         tokens: &Tokens<'_>,
@@ -93,12 +91,12 @@ impl Table {
     }
 }
 
-/// A row ends with its line, or with the text.
+/// Whether a row ends here: at the end of its line or of the text.
 fn is_line_end(tokens: &Tokens<'_>, at: usize) -> bool {
     matches!(tokens.kind(at), None | Some(Kind::Stop('\n' | '\r')))
 }
 
-/// How many separators stand before a token of a line.
+/// The column of a token: the number of separators before it in its line.
 fn column(tokens: &Tokens<'_>, start: usize, at: usize) -> usize {
     (start..at).filter(|of| tokens.is_sign(*of, '|')).count()
 }

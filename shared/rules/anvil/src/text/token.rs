@@ -1,17 +1,18 @@
-//! Words, numbers and signs.
+//! Splits text into words, numbers and signs.
 
+use super::vocabulary::{Known, List, Lists, known};
 use crate::measure::Measure;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Letters, with digits behind them: `routx2`.
+    /// Letters, optionally followed by digits: `routx2`.
     Word,
     /// Digits with at most one decimal sign, or an exponent.
     Number,
-    /// Digits that run on into something else: `0.9.7`, `0.98x`.
+    /// Digits with a malformed continuation: `0.9.7`, `0.98x`.
     Malformed,
-    /// Anything else, one character.
+    /// Any other character.
     Sign(char),
     /// End of a sentence.
     Stop(char),
@@ -25,15 +26,17 @@ pub(super) struct Token {
     pub(super) end: usize,
 }
 
-/// A folded text in tokens.
+/// A folded text, split into tokens.
 pub(super) struct Tokens<'a> {
     pub(super) text: &'a str,
     list: Vec<Token>,
-    /// The sentence of each token: its first token, and the one behind its last.
+    /// What the vocabulary says about each token.
+    known: Vec<&'static Known>,
+    /// The sentence of each token: its first token, and the one after its last.
     sentences: Vec<(usize, usize)>,
 }
 
-/// A sentence has at most so many tokens; what is longer is cut, so that reading stays linear.
+/// The maximum number of tokens in a sentence. Longer sentences are cut, so that reading takes linear time.
 const LONGEST_SENTENCE: usize = 400;
 
 impl<'a> Tokens<'a> {
@@ -58,7 +61,9 @@ impl<'a> Tokens<'a> {
             at += length;
         }
         let sentences = sentences(&list);
-        Self { text, list, sentences }
+        let word = |token: &Token| if token.kind == Kind::Word { text.get(token.start..token.end) } else { None };
+        let known = list.iter().map(|token| known(word(token).unwrap_or_default())).collect();
+        Self { text, list, known, sentences }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -83,16 +88,31 @@ impl<'a> Tokens<'a> {
         if self.kind(index) == Some(Kind::Word) { self.str(index) } else { "" }
     }
 
+    /// What the vocabulary says about a word; nothing for any other token.
+    pub(super) fn known(&self, index: usize) -> &'static Known {
+        self.known.get(index).copied().unwrap_or_else(|| known(""))
+    }
+
+    /// The lists that contain a word.
+    pub(super) fn lists(&self, index: usize) -> Lists {
+        self.known(index).lists
+    }
+
+    /// Whether a word is in a list.
+    pub(super) fn is(&self, index: usize, list: List) -> bool {
+        self.lists(index).has(list)
+    }
+
     pub(super) fn is_sign(&self, index: usize, sign: char) -> bool {
         self.kind(index) == Some(Kind::Sign(sign))
     }
 
-    /// Whether nothing stands between a token and the next one.
+    /// Whether a token and the next one are adjacent.
     pub(super) fn touches_next(&self, index: usize) -> bool {
         matches!((self.get(index), self.get(index + 1)), (Some(one), Some(next)) if one.end == next.start)
     }
 
-    /// The first token of the sentence that holds this one, and the one that ends it.
+    /// The first token of the sentence that contains this one, and the token that ends it.
     pub(super) fn sentence(&self, index: usize) -> (usize, usize) {
         self.sentences.get(index).copied().unwrap_or_else(|| {
             let is_stopped = matches!(self.list.last().map(|token| token.kind), None | Some(Kind::Stop(_)));
@@ -101,12 +121,12 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// Whether the sentence asks: it ends with a question mark.
+    /// Whether the sentence ends with a question mark.
     pub(super) fn is_question(&self, index: usize) -> bool {
         self.kind(self.sentence(index).1) == Some(Kind::Stop('?'))
     }
 
-    /// A number as a decimal: a comma is its point.
+    /// A number as a decimal: a comma is the decimal sign.
     pub(super) fn decimal(&self, index: usize) -> Option<Measure> {
         let written = match self.kind(index) {
             Some(Kind::Number) => self.str(index),
@@ -115,7 +135,7 @@ impl<'a> Tokens<'a> {
         if written.contains(',') { Measure::parse(&written.replace(',', ".")) } else { Measure::parse(written) }
     }
 
-    /// A number as a count: a comma groups its thousands.
+    /// A number as a count: a comma separates thousands.
     pub(super) fn count(&self, index: usize) -> Option<u64> {
         match self.kind(index) {
             Some(Kind::Number) => self.str(index).replace(',', "").parse().ok(),
@@ -138,7 +158,7 @@ fn sentences(list: &[Token]) -> Vec<(usize, usize)> {
     sentences
 }
 
-/// How many dots stand in a row before a digit: "0.05...0.5" is no end of a sentence.
+/// The number of consecutive dots before a digit: "0.05...0.5" does not end a sentence.
 fn dots_before_digit(text: &str, at: usize) -> usize {
     const MOST: usize = 8;
     let rest = text.as_bytes().get(at..).unwrap_or_default();
@@ -155,10 +175,17 @@ fn run(text: &str, at: usize, is_in: impl Fn(char) -> bool) -> usize {
     rest.find(|character: char| !is_in(character)).unwrap_or(rest.len())
 }
 
-/// Whether the letters at a place run on into digits again: "0和5" is no number with a word behind it.
+/// Whether the letters at a position are followed by digits again: "0和5" is not a number followed by a word.
 fn has_digits_behind(text: &str, at: usize) -> bool {
     let length = run(text, at, char::is_alphanumeric);
     text.get(at..at + length).is_some_and(|letters| letters.chars().any(char::is_numeric))
+}
+
+/// Whether the letters after a decimal point look like digits but are not: "0.O5", "0.l", "0.五".
+fn is_like_digits(text: &str, at: usize) -> bool {
+    const LONGEST: usize = 2;
+    let letters = text.get(at..at + run(text, at, char::is_alphanumeric)).unwrap_or_default();
+    !letters.is_empty() && (letters.chars().count() <= LONGEST || letters.chars().any(char::is_numeric))
 }
 
 fn number(text: &str, at: usize) -> (Kind, usize) {
@@ -180,10 +207,12 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
             end = digits(end + 1 + sign);
         }
     }
-    let runs_on = bytes.get(end) == Some(&b'.') && is_digit(end + 1);
+    let is_whole = text.get(at..end).is_some_and(|written| written.bytes().all(|byte| byte.is_ascii_digit()));
+    let comma = bytes.get(end) == Some(&b',') && is_whole && has_digits_behind(text, end + 1);
+    let runs_on = comma || bytes.get(end) == Some(&b'.') && (is_digit(end + 1) || is_like_digits(text, end + 1));
     let rest = text.get(end..).and_then(|rest| rest.chars().next());
     if runs_on || rest.is_some_and(|next| is_letter(next) && (next < '\u{2e80}' || has_digits_behind(text, end))) {
-        let length = run(text, at, |of| of.is_alphanumeric() || of == '.');
+        let length = run(text, at, |of| of.is_alphanumeric() || of == '.' || comma && of == ',');
         let stop = text.get(at..at + length).unwrap_or_default();
         return (Kind::Malformed, stop.trim_end_matches('.').len());
     }
@@ -203,6 +232,9 @@ mod tests {
     fn numbers_end_where_a_sentence_does() {
         assert_eq!(kinds("0.12."), [(Kind::Number, "0.12"), (Kind::Stop('.'), ".")]);
         assert_eq!(kinds("0,974,0.5"), [(Kind::Number, "0,974"), (Kind::Sign(','), ","), (Kind::Number, "0.5")]);
+        assert_eq!(kinds("0.O5")[0], (Kind::Malformed, "0.O5"));
+        assert_eq!(kinds("0,O5")[0], (Kind::Malformed, "0,O5"));
+        assert_eq!(kinds("12.Then")[0], (Kind::Number, "12"));
         assert_eq!(kinds("10.0.0.1"), [(Kind::Malformed, "10.0.0.1")]);
         assert_eq!(kinds("0.98x 9e-1")[0], (Kind::Malformed, "0.98x"));
         assert_eq!(kinds("9.74e-1 e")[0], (Kind::Number, "9.74e-1"));
