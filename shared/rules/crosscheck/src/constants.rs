@@ -1,4 +1,5 @@
-//! The two constants of the crosscheck (invariants 1 and 2): one place, no parameter, no configuration.
+//! The two constants of the crosscheck (invariants 1 and 2). They are defined only here and cannot be passed in or
+//! configured.
 
 /// Φ, the weight of an inconsistency.
 pub const PHI: f64 = 0.042;

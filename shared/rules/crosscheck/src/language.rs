@@ -1,5 +1,5 @@
-//! Tells the language of a text by its script and its most frequent small words. It answers only where the text leaves
-//! no doubt: a verdict is not refused for a French name or a Latin phrase.
+//! Detects the language of a text by its script and its most frequent small words. Returns a language only when the
+//! text is clear, so that a French name or a Latin phrase does not get a verdict refused.
 
 /// The languages that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// Its code in records.
+    /// The language's code in records.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -31,7 +31,7 @@ impl Language {
     }
 }
 
-/// Small words that belong to one of the languages, or to few of them.
+/// Small words that occur in only one of the languages, or in few.
 const WORDS: [(Language, &[&str]); 7] = [
     (
         Language::English,
@@ -84,13 +84,13 @@ const WORDS: [(Language, &[&str]); 7] = [
     ),
 ];
 
-/// The fewest words of a text whose language is decided.
+/// A text with fewer words has no detected language.
 const MIN_WORDS: usize = 6;
 
-/// The fewest small words of a language.
+/// A language with fewer of its small words in the text is not detected.
 const MIN_HITS: usize = 4;
 
-/// The language of a text; `None` where it is too short or too mixed to tell.
+/// The language of a text; `None` when it is too short or mixed.
 pub(crate) fn of(text: &str) -> Option<Language> {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let foreign = text.chars().filter(|c| is_of_other_script(*c)).count();
@@ -107,7 +107,7 @@ pub(crate) fn of(text: &str) -> Option<Language> {
     counted.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
     let ((most, language), (next, _)) = (counted[0], counted[1]);
     let english = counted.iter().find(|(_, language)| *language == Language::English).map_or(0, |(hits, _)| *hits);
-    // English needs no proof: everything that is not clearly another language counts as unknown.
+    // English needs no clear lead over the others: an unclear text counts as unknown, not as another language.
     let is_clear = match language {
         Language::English => most > next,
         _ => most >= MIN_HITS && most > next && most > english * 2 && most * 6 >= words.len(),

@@ -1,8 +1,8 @@
-//! The structural crosscheck: does a verdict hold together? (TMM Cross-Validation spec.)
+//! The structural crosscheck: decides whether a verdict is structurally consistent (TMM Cross-Validation spec).
 //!
-//! It scores structure only: missing fields, contradictions, parse failures. It says nothing about whether a
-//! verdict is right (invariant 7). The mapping of fields to the variables V_t, V_r and E_D is canonical
-//! (invariant 6) and lives in [`measure`] alone; the constants live in [`constants`] and cannot be passed in.
+//! It scores structure only: missing fields, contradictions, parse failures. It does not judge whether a verdict is
+//! right (invariant 7). The mapping of fields to the variables V_t, V_r and E_D is canonical (invariant 6) and lives
+//! only in [`measure`]; the constants live in [`constants`] and cannot be passed in.
 
 pub mod chat;
 pub mod constants;
@@ -16,26 +16,26 @@ use domain::{Colour, Tier};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Why a verdict was approved or not.
+/// The reason for the decision on a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Approved.
     Pass,
-    /// The score is under the threshold and nothing below explains it better.
+    /// The score is below the threshold and no more specific reason applies.
     LowCoherence,
     /// The verdict field, or another required one, is missing or invalid.
     FieldMissing,
     /// The top-level verdict contradicts the majority of its dimensions.
     DimensionConflict,
-    /// The score is negative (failure mode 6): a hard fail, never compared with the threshold.
+    /// The score is negative (failure mode 6). The verdict is rejected without a comparison with the threshold.
     DegenerateManifold,
 }
 
-/// The decision and what led to it (the spec's primary output).
+/// The decision and its grounds (the spec's primary output).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Crosscheck {
-    /// Whether the verdict may go on to the content filter.
+    /// Whether the verdict passes on to the content filter.
     pub approved: bool,
     /// C = 1 − (E_D + V_r × Φ) / V_t; at most 1.0.
     pub coherence_score: f64,
@@ -43,7 +43,7 @@ pub struct Crosscheck {
     pub threshold: f64,
     /// The top-level colour, if there is a valid one.
     pub verdict_label: Option<Colour>,
-    /// Everything that was found, one flag for each contribution to V_r or E_D.
+    /// All findings, one flag for each contribution to V_r or E_D.
     pub flags: Vec<String>,
     /// The reason.
     pub crosscheck_reason: Reason,
@@ -58,7 +58,7 @@ pub fn crosscheck(raw: &str, tier: Tier) -> Crosscheck {
     }
 }
 
-/// Checks a reply that is already JSON. Anything but an object is malformed.
+/// Checks a parsed reply. A value that is not an object is malformed.
 #[must_use]
 pub fn crosscheck_value(value: &Value, tier: Tier) -> Crosscheck {
     match value.as_object() {
@@ -72,13 +72,13 @@ pub fn crosscheck_value(value: &Value, tier: Tier) -> Crosscheck {
 pub struct Numbers {
     /// C, at most 1.0.
     pub coherence: f64,
-    /// Ω: what is below is not sold.
+    /// Ω: a verdict below it is not sold.
     pub threshold: f64,
-    /// V_t: how much there is that can be weighed.
+    /// V_t: the weight of the evidence.
     pub evidence: f64,
-    /// V_r: how much of it contradicts the rest.
+    /// V_r: the weight of the contradictions.
     pub inconsistency: f64,
-    /// E_D: how much is missing or malformed.
+    /// E_D: the weight of missing or malformed parts.
     pub disorder: f64,
 }
 
@@ -103,8 +103,8 @@ fn coherence(decoherence: f64, inconsistency: f64, evidence: f64) -> f64 {
 fn decide(measured: &measure::Measured) -> Crosscheck {
     let score = coherence(measured.decoherence, measured.inconsistency, measured.evidence);
     let approved = score >= constants::OMEGA;
-    // Verification criterion 2 wants field_missing for a reply without a verdict field even where its score is
-    // negative, so that question comes before failure mode 6.
+    // Verification criterion 2 requires field_missing for a reply without a verdict field even when its score is
+    // negative, so this check precedes failure mode 6.
     let crosscheck_reason = if approved {
         Reason::Pass
     } else if measured.verdict_missing {

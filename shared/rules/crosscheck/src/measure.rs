@@ -3,10 +3,11 @@
 use domain::{Colour, Tier, verdict::DIMENSIONS};
 use serde_json::{Map, Value};
 
-/// The flag of a verdict whose five dimensions all have the opposite colour: GREEN over five RED, or RED over five GREEN.
+/// The flag of a verdict whose five dimensions all have the opposite colour: GREEN over five RED, or RED over five
+/// GREEN.
 pub(crate) const OPPOSED: &str = "opposed_by_every_dimension";
 
-/// What was found in one reply.
+/// The findings of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     /// V_t, weighted evidence units; at least 1.0.
@@ -38,7 +39,7 @@ impl Measured {
         self.flags.push(flag.into());
     }
 
-    /// One unit of evidence for a text that is there and not empty.
+    /// Adds evidence of this weight for a text that is present and not empty.
     fn text(&mut self, parent: &Map<String, Value>, name: &str, path: &str, weight: f64) -> Option<bool> {
         match parent.get(name).and_then(Value::as_str) {
             Some(text) => {
@@ -59,7 +60,7 @@ pub(crate) fn malformed() -> Measured {
     Measured { evidence: 1.0, decoherence: 2.0, flags: vec!["malformed_json".to_owned()], ..Measured::default() }
 }
 
-/// Measures a reply for the tier that was paid for; blocks that the tier does not include count for nothing.
+/// Measures a reply for the paid tier. Blocks that the tier does not include are ignored.
 pub(crate) fn measure(reply: &Map<String, Value>, tier: Tier) -> Measured {
     let mut found =
         Measured { label: reply.get("verdict").and_then(Value::as_str).and_then(Colour::parse), ..Measured::default() };
@@ -101,15 +102,15 @@ fn measure_breakdown(found: &mut Measured, reply: &Map<String, Value>) {
     };
     let colours: Vec<Colour> = DIMENSIONS.iter().filter_map(|name| measure_dimension(found, breakdown, name)).collect();
     let Some(top) = found.label else { return };
-    // More than half of the five dimensions share a colour that the top-level verdict does not have. A
-    // top-level NULL is never in conflict; it can only be contradictory.
+    // A conflict exists when more than half of the five dimensions share a colour that differs from the top-level
+    // verdict. A top-level NULL is never in conflict; it can only be contradictory.
     let majority =
         Colour::ALL.into_iter().find(|colour| colours.iter().filter(|c| *c == colour).count() * 2 > DIMENSIONS.len());
     if top != Colour::Null && majority.is_some_and(|colour| colour != top) {
         found.conflict = true;
         found.inconsistent(2.0, "dimension_conflict");
     }
-    // The formula tolerates it (0.988). The flag weighs nothing: it is counted (metric VerdictOpposed).
+    // The formula tolerates this case (0.988). The flag has no weight; the metric VerdictOpposed counts it.
     let opposite = match top {
         Colour::Green => Some(Colour::Red),
         Colour::Red => Some(Colour::Green),
@@ -133,7 +134,7 @@ fn measure_dimension(found: &mut Measured, breakdown: &Map<String, Value>, name:
     if colour.is_none() {
         found.missing(&format!("breakdown.{name}.verdict"));
     }
-    // A dimension is one unit, and only with both its verdict and its analysis.
+    // A dimension counts as one unit only if it has both its verdict and its analysis.
     let weight = if colour.is_some() { 1.0 } else { 0.0 };
     let filled = found.text(dimension, "analysis", &format!("breakdown.{name}.analysis"), weight);
     if colour.is_some() && filled == Some(false) {

@@ -1,5 +1,6 @@
-//! Does a verdict that holds together say anything? The formula scores structure (invariant 7): an empty `next_step`
-//! costs it nothing. What a tier sells must be there all the same (infra/decisions/crosscheck.md).
+//! Checks that a consistent verdict has content. The formula scores structure (invariant 7), so an empty `next_step`
+//! does not lower the score. A verdict must still contain everything that its tier sells
+//! (infra/decisions/crosscheck.md).
 
 use crate::language::{self, Language};
 use domain::{Colour, Tier, Verdict};
@@ -7,56 +8,112 @@ use domain::{Colour, Tier, Verdict};
 /// The fewest letters and digits of a text.
 const MIN_CHARACTERS: usize = 2;
 
-/// What models and forms write where a text belongs, in small letters without punctuation.
-const PLACEHOLDERS: [&str; 36] = [
-    "alternative",
-    "analysis",
-    "as above",
-    "blank",
+/// Placeholders of which some word also has a meaning, in lower case without punctuation.
+const PLACEHOLDERS: [&str; 17] = [
+    "change rate",
     "coming soon",
-    "content",
-    "description",
-    "empty",
+    "completion",
+    "curvature",
+    "ditto",
     "example text",
     "fill in",
     "goes here",
+    "i do not know",
+    "i dont know",
+    "idem",
     "insert text here",
     "lorem ipsum",
+    "nothing",
+    "nothing to add",
+    "stability",
+    "turbulence",
+];
+
+/// Words that say nothing about a question: a text of nothing but these is a placeholder ("Not applicable.", "None at
+/// this time", "See summary above", "No alternative provided"). "No" alone is an answer.
+const EMPTY_WORDS: [&str; 63] = [
+    "a",
+    "above",
+    "alternative",
+    "analysis",
+    "any",
+    "applicable",
+    "as",
+    "at",
+    "available",
+    "be",
+    "below",
+    "blank",
+    "breakdown",
+    "content",
+    "data",
+    "description",
+    "determined",
+    "empty",
+    "field",
+    "further",
+    "given",
+    "here",
+    "is",
     "missing",
+    "moment",
+    "n",
     "na",
-    "next step",
+    "needed",
+    "next",
     "nil",
-    "no analysis",
-    "no data",
+    "no",
     "none",
-    "not applicable",
-    "not available",
-    "not provided",
+    "not",
     "null",
+    "path",
+    "pending",
     "placeholder",
-    "same as above",
-    "see above",
+    "previous",
+    "provided",
+    "recommendation",
+    "recommendations",
+    "required",
+    "same",
+    "section",
+    "see",
+    "specified",
+    "step",
+    "steps",
+    "strategy",
     "string",
     "summary",
     "tba",
     "tbc",
     "tbd",
     "test",
-    "to be determined",
+    "tests",
+    "there",
+    "this",
+    "time",
+    "to",
     "todo",
     "undefined",
+    "unknown",
 ];
 
-/// The beginnings of texts that stand for another.
+/// The beginnings of placeholder texts.
 const PLACEHOLDER_STARTS: [&str; 5] = ["lorem ipsum", "insert ", "your text ", "placeholder ", "todo "];
 
-/// What a verdict lacks, one code for each finding; nothing when it can be sold. `question` is what was asked.
+/// The defects of a verdict, one code per finding; empty when the verdict can be sold. `question` is the customer's
+/// question.
 #[must_use]
 pub fn hollow(verdict: &Verdict, tier: Tier, question: &str) -> Vec<String> {
     let mut found = Vec::new();
+    let mut said = Vec::new();
     let mut text = |path: String, text: &str| {
-        if !has_substance(text) {
+        let plain = plain(text);
+        if !has_substance(text, &plain) {
             found.push(format!("empty:{path}"));
+        } else if said.contains(&plain) {
+            found.push(format!("copy:{path}"));
+        } else {
+            said.push(plain);
         }
     };
     text("summary".to_owned(), &verdict.summary);
@@ -75,7 +132,7 @@ pub fn hollow(verdict: &Verdict, tier: Tier, question: &str) -> Vec<String> {
             found.push("empty:strategy.tests".to_owned());
         }
     }
-    // The prompt allows NULL for the whole only: each dimension is GREEN, AMBER or RED.
+    // The prompt allows NULL only for the top-level verdict: each dimension is GREEN, AMBER or RED.
     if let Some(breakdown) = verdict.breakdown.as_ref().filter(|_| tier.has_breakdown()) {
         let null = breakdown.named().into_iter().filter(|(_, dimension)| dimension.verdict == Colour::Null);
         found.extend(null.map(|(name, _)| format!("colour:breakdown.{name}")));
@@ -86,28 +143,26 @@ pub fn hollow(verdict: &Verdict, tier: Tier, question: &str) -> Vec<String> {
     found
 }
 
-/// The prompt asks for English; a customer who wrote in another language may as well be answered in it. `None` where
-/// the texts are too short to tell.
+/// The language of a verdict that is neither English, which the prompt asks for, nor the language of the customer's
+/// question. `None` also when the texts are too short.
 fn foreign_language(verdict: &Verdict, tier: Tier, question: &str) -> Option<Language> {
     let sold = verdict.clone().for_tier(tier);
     let written = language::of(&sold.texts().join("\n"))?;
     (written != Language::English && language::of(question) != Some(written)).then_some(written)
 }
 
-/// Whether a text is more than a mark that something belongs here.
-fn has_substance(text: &str) -> bool {
+/// The words of a text in lower case, without punctuation.
+fn plain(text: &str) -> String {
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace());
+    kept.flat_map(char::to_lowercase).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a text, whose words are `plain`, is more than a placeholder.
+fn has_substance(text: &str, plain: &str) -> bool {
     let trimmed = text.trim();
     let is_template = [('<', '>'), ('[', ']'), ('{', '}')]
         .iter()
         .any(|(open, close)| trimmed.starts_with(*open) && trimmed.ends_with(*close));
-    let plain: String = trimmed
-        .chars()
-        .filter(|c| c.is_alphanumeric() || c.is_whitespace())
-        .flat_map(char::to_lowercase)
-        .collect::<String>()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
     let characters = plain.chars().filter(|c| !c.is_whitespace());
     let mut different: Vec<char> = characters.clone().collect();
     different.sort_unstable();
@@ -115,7 +170,8 @@ fn has_substance(text: &str) -> bool {
     characters.count() >= MIN_CHARACTERS
         && different.len() > 1
         && !is_template
-        && !PLACEHOLDERS.contains(&plain.as_str())
+        && (plain == "no" || !plain.split(' ').all(|word| EMPTY_WORDS.contains(&word)))
+        && !PLACEHOLDERS.contains(&plain)
         && !PLACEHOLDER_STARTS.iter().any(|start| plain.starts_with(start))
 }
 
@@ -125,10 +181,11 @@ mod tests {
     use serde_json::{Value, json};
 
     fn strategy() -> Value {
-        let dimension = || json!({"verdict": "GREEN", "analysis": "Demand is firm and paid for in advance."});
+        let dimension =
+            |name: &str| json!({"verdict": "GREEN", "analysis": format!("{name}: demand is paid in advance.")});
         let names = domain::verdict::DIMENSIONS;
         let breakdown: serde_json::Map<String, Value> =
-            names.iter().map(|name| ((*name).to_owned(), dimension())).collect();
+            names.iter().map(|name| ((*name).to_owned(), dimension(name))).collect();
         json!({"verdict": "GREEN", "summary": "You have buyers before you have costs.", "breakdown": breakdown,
             "strategy": {"next_step": "Sign one buyer.", "alternative": "License it.", "tests": ["Ask ten.", "Sell one.", "Wait a week."]}})
     }
@@ -167,6 +224,13 @@ mod tests {
             "string",
             "See above.",
             "TODO: write this",
+            "undefined",
+            "Not applicable to this section.",
+            "None at this time.",
+            "No alternative is needed.",
+            "See summary above",
+            "Stability",
+            "Nothing to add.",
         ];
         for (path, code) in fields {
             for text in hollow_texts {
@@ -174,7 +238,9 @@ mod tests {
                 *reply.pointer_mut(path).unwrap() = json!(text);
                 assert_eq!(found(reply, Tier::Strategy), [code], "{path} {text:?}");
             }
-            for text in ["No.", "Go now", "Ask 10", "None of the three buyers would sign.", "Test it."] {
+            for text in
+                ["No.", "Go now", "Ask 10", "None of the three buyers would sign.", "Test it.", "No change.", "No."]
+            {
                 let mut reply = strategy();
                 *reply.pointer_mut(path).unwrap() = json!(text);
                 assert_eq!(found(reply, Tier::Strategy), Vec::<String>::new(), "{path} {text:?}");
@@ -184,6 +250,23 @@ mod tests {
         none["strategy"]["tests"] = json!([]);
         assert_eq!(found(none.clone(), Tier::Strategy), ["empty:strategy.tests"]);
         assert_eq!(found(none, Tier::Full), Vec::<String>::new(), "a Full Breakdown does not sell the block");
+    }
+
+    /// Five analyses are sold as five, and an alternative as another way than the next step.
+    #[test]
+    fn a_text_that_repeats_another_one_sells_nothing() {
+        for (path, of, code) in [
+            ("/breakdown/Curvature/analysis", "/breakdown/Stability/analysis", "copy:breakdown.Curvature.analysis"),
+            ("/breakdown/Stability/analysis", "/summary", "copy:breakdown.Stability.analysis"),
+            ("/strategy/alternative", "/strategy/next_step", "copy:strategy.alternative"),
+            ("/strategy/tests/2", "/strategy/tests/0", "copy:strategy.tests.3"),
+        ] {
+            let mut reply = strategy();
+            let copied = reply.pointer(of).and_then(Value::as_str).unwrap().to_uppercase();
+            *reply.pointer_mut(path).unwrap() = json!(format!("  {copied}!"));
+            assert_eq!(found(reply.clone(), Tier::Strategy), [code]);
+            assert_eq!(found(reply, Tier::Quick), Vec::<String>::new(), "a Quick Take sells the summary only");
+        }
     }
 
     #[test]

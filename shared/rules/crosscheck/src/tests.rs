@@ -71,7 +71,7 @@ fn a_conflict_is_flagged_scored_and_passes_as_the_spec_says() {
     assert!(close(checked.coherence_score, 0.982) && checked.approved);
 }
 
-/// It weighs nothing: two units of V_r are those of the conflict.
+/// The flag has no weight: the two units of V_r come from the conflict.
 #[test]
 fn a_verdict_that_every_dimension_opposes_has_a_flag_of_its_own() {
     let flags = |top, colours| crosscheck_value(&full(top, colours), Tier::Full).flags;
@@ -156,7 +156,7 @@ fn the_strategy_block_is_weighed_as_mapped() {
     let checked = crosscheck_value(&reply, Tier::Strategy);
     assert!(checked.flags.contains(&"strategy_missing".to_owned()));
     assert!(close(checked.coherence_score, 1.0 - 2.0f64.mul_add(0.042, 0.5) / 7.0));
-    // The block is nobody's business in a Full Breakdown.
+    // A Full Breakdown ignores the block.
     assert!(close(crosscheck_value(&reply, Tier::Full).coherence_score, 1.0));
 }
 

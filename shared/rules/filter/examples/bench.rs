@@ -1,4 +1,4 @@
-//! How quick the filter is, beside others on the same text in the same run. One JSON object a line:
+//! Measures the filter and other implementations on the same text in the same run. Prints one JSON object per line:
 //! `{"name","value","unit","peer"?,"peer_value"?,"ratio"?}`. Meaningful in release builds only.
 //!
 //! `cargo run --release -p filter --example bench`
@@ -25,7 +25,7 @@ fn terms() -> Vec<String> {
     list["term"].as_array().unwrap().iter().map(|term| term["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Nanoseconds per byte: the best of several rounds, each long enough for the clock.
+/// Nanoseconds per byte: the best of several rounds, each long enough for the clock's resolution.
 fn per_byte(text: &str, mut run: impl FnMut(&str)) -> f64 {
     let repeats = (400_000 / text.len()).max(1);
     let round = |run: &mut dyn FnMut(&str)| {
@@ -61,7 +61,7 @@ fn clean_verdict() -> String {
     text
 }
 
-/// About three kilobytes of clean verdict in ASCII in which no word is a term in any sense.
+/// About three kilobytes of clean verdict in ASCII without any word that is a term in some sense.
 fn plain_verdict(verdict: &str) -> String {
     let ordinary = ["manifold", "logos", "Copy that", "gloss"];
     let lines: Vec<&str> = verdict.lines().filter(|line| !ordinary.iter().any(|word| line.contains(word))).collect();
@@ -161,14 +161,14 @@ fn speed() {
     }
 }
 
-/// How often each kind of hit was made.
+/// The number of hits of each kind.
 #[derive(Default)]
 struct Counts {
     replaced: usize,
     quarantined: usize,
 }
 
-/// What a plain list of words would hit: every term as it is written, in any case, as a whole word.
+/// Counts the hits of a plain word list: every term as it is written, in any case, as a whole word.
 fn plain_hits(automaton: &AhoCorasick, replaceable: &[bool], text: &str, counts: &mut Counts) {
     let is_edge = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
     let bytes = text.as_bytes();
@@ -183,7 +183,7 @@ fn plain_hits(automaton: &AhoCorasick, replaceable: &[bool], text: &str, counts:
     }
 }
 
-/// False hits per million words of ordinary text, and each of them on standard error.
+/// Prints the false hits per million words of ordinary text, and each hit to standard error.
 fn false_hits(paths: &[String]) {
     let list: toml::Table = include_str!("../data/blocklist.toml").parse().unwrap();
     let replaceable: Vec<bool> =

@@ -1,7 +1,7 @@
 //! The content filter: keeps internal vocabulary out of everything that a customer reads.
 //!
-//! SPEC_ORACLE_SOS_FILTER says what is blocked and what happens then; `data/blocklist.toml` is the list, and
-//! its comments say how it is read. Checking is a pure function of the text and the list.
+//! SPEC_ORACLE_SOS_FILTER defines the blocked terms and the outcomes. `data/blocklist.toml` is the list, and its
+//! comments explain its format. Checking is a pure function of the text and the list.
 //!
 //! ```
 //! use filter::{Filter, Outcome};
@@ -11,7 +11,7 @@
 //! assert_eq!(checked.text, "Your assessment is high.");
 //! ```
 //!
-//! It reads what is written. It does not catch a paraphrase, a translation or a picture.
+//! It checks the written text. It does not detect a paraphrase, a translation or a picture.
 
 use std::sync::OnceLock;
 
@@ -59,12 +59,12 @@ impl Filter {
         })
     }
 
-    /// The version that the list gives itself, for example `2026-11-21.1`.
+    /// The version that the list states, for example `2026-11-21.1`.
     pub fn list_version(&self) -> &str {
         &self.tables.lists.version
     }
 
-    /// SHA-256 of the bytes of the list's file, in hexadecimal.
+    /// SHA-256 of the list file's bytes, in hexadecimal.
     pub fn list_hash(&self) -> &str {
         &self.tables.lists.hash
     }
@@ -74,20 +74,20 @@ impl Filter {
         engine::check::check(&self.tables, text)
     }
 
-    /// Checks several fields that are one payload: replacements count over all of them, and a term that is
-    /// split over two adjacent fields is found.
+    /// Checks several fields as one payload: replacements are counted over all of them, and a term that is split over
+    /// two adjacent fields is found.
     pub fn check_payload<'a>(&self, fields: impl IntoIterator<Item = &'a str>) -> CheckedPayload {
         let fields: Vec<&str> = fields.into_iter().collect();
         engine::check::check_payload(&self.tables, &fields)
     }
 
-    /// The text as its reader sees it, for other rules about texts: as it stands, after every round of decoding
-    /// that changes it, and as control characters show it. Never empty.
+    /// The text as its reader sees it, for other rules about texts: as it is, after every round of decoding that
+    /// changes it, and as control characters show it. Never empty.
     pub fn readings(&self, text: &str) -> Vec<Reading> {
         engine::reading::readings(&self.tables, text)
     }
 
-    /// Tells what is seen in which view of a text and why it passes or not.
+    /// Explains the sightings in each view of a text, and why each passes or not.
     pub fn explain(&self, text: &str) -> Explanation {
         engine::explain::explain(&self.tables, text)
     }

@@ -1,4 +1,4 @@
-//! What a check says: the outcome of a payload, and every hit with its place and its reason.
+//! The result of a check: the outcome of a payload, and every hit with its place and its reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub enum Outcome {
     Pass,
     /// Every blocked term had a safe substitute; the text with the substitutes in place goes out.
     Replace,
-    /// Delivery is held until a human decides. The text is the input, untouched.
+    /// Delivery is held until a human decides. The text is the unchanged input.
     Quarantine,
 }
 
@@ -31,17 +31,17 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// What a single hit calls for.
+/// The action that a single hit requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// The term has a safe substitute that fits this place.
     Replace,
-    /// The term has none, or its disguise is one that only a human can take apart.
+    /// The term has no fitting substitute, or only a human can resolve its disguise.
     Quarantine,
 }
 
-/// In which reading of the text a term was found.
+/// The reading of the text in which a term was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
@@ -49,7 +49,7 @@ pub enum View {
     Word,
     /// After look-alike characters were folded and invisible ones dropped.
     Folded,
-    /// After separators between letters were taken out.
+    /// After separators between letters were removed.
     Squashed,
     /// With digits or signs read as letters, or repeated letters as one. Never replaced.
     Leet,
@@ -66,7 +66,7 @@ pub struct Hit {
     pub id: String,
     /// The term as the list writes it, for example `NOUS`.
     pub term: String,
-    /// Byte offset of the first byte, in the text that was given (in its field, for a payload).
+    /// Byte offset of the first byte in the given text (in its field, for a payload).
     pub start: usize,
     /// Byte offset after the last byte.
     pub end: usize,
@@ -76,7 +76,7 @@ pub struct Hit {
     pub category: u8,
     /// The reading of the text in which the term was found.
     pub view: View,
-    /// What this hit calls for.
+    /// The action that this hit requires.
     pub action: Action,
 }
 
@@ -87,7 +87,7 @@ pub struct Checked {
     pub outcome: Outcome,
     /// The text to deliver. The input itself unless the outcome is [`Outcome::Replace`].
     pub text: String,
-    /// Every hit, in the order of its place.
+    /// Every hit, sorted by place.
     pub hits: Vec<Hit>,
 }
 
@@ -96,8 +96,8 @@ pub struct Checked {
 pub struct CheckedField {
     /// The field's text to deliver. The input itself unless the payload's outcome is [`Outcome::Replace`].
     pub text: String,
-    /// The hits in this field. A term that starts here and ends in a later field ends, for this
-    /// list, at the end of the field.
+    /// The hits in this field. A term that starts here and ends in a later field is listed here up to the end of this
+    /// field.
     pub hits: Vec<Hit>,
 }
 
@@ -117,31 +117,31 @@ impl CheckedPayload {
     }
 }
 
-/// What the filter saw in a text, view by view.
+/// The sightings in a text, view by view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The text as it stands, then after each round of decoding that changed it.
+    /// The text as it is, then after each round of decoding that changed it.
     pub views: Vec<ViewExplanation>,
-    /// The result that follows.
+    /// The result of the check.
     pub checked: Checked,
-    /// Why it is that result and no other.
+    /// The reason for that result.
     pub why: String,
 }
 
-/// What was seen in one view.
+/// The sightings in one view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ViewExplanation {
-    /// Rounds of decoding before it; 0 is the text as it stands.
+    /// The number of decoding rounds before it; 0 is the text as it is.
     pub round: usize,
-    /// Whether it is the text as control characters show it, with stretches turned around.
+    /// Whether it is the text as control characters show it, with parts reversed.
     pub turned: bool,
-    /// What the view reads, without what is invisible.
+    /// The text of the view, without invisible characters.
     pub reading: String,
-    /// Every place where the letters of a term stand.
+    /// Every place with the letters of a term.
     pub sightings: Vec<Sighting>,
 }
 
-/// A place where the letters of a term stand, blocked or not.
+/// A place with the letters of a term, blocked or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sighting {
     /// The term's stable id.
@@ -156,6 +156,6 @@ pub struct Sighting {
     pub spelling: String,
     /// Whether it counts as a hit.
     pub blocked: bool,
-    /// Why, or why not.
+    /// The reason why it does or does not count.
     pub why: String,
 }

@@ -1,8 +1,8 @@
-//! Strings chosen at run time, found in every disguise that the engine sees through: look-alikes, invisible
-//! characters, separators, escapes, entities, markup, text that control characters turn around, and backwards.
+//! Finds strings chosen at run time in every disguise that the engine detects: look-alikes, invisible characters,
+//! separators, escapes, entities, markup, text that control characters reverse, and backwards spelling.
 //!
-//! The block list is compiled at build time and knows ordinary senses; a watched string has none. Where the two
-//! ways of reading differ, this one finds more: it protects details that must not be guessed from a near miss.
+//! The block list is compiled at build time and has ordinary senses; a watched string has none. Where the two searches
+//! differ, this one finds more, because it protects details that a near miss would reveal.
 
 use crate::Filter;
 use crate::engine::bidi;
@@ -11,14 +11,14 @@ use crate::engine::lists::{Class, Symbols, kind};
 use crate::engine::tables::Tables;
 use crate::engine::view::{Unit, View};
 
-/// A string with fewer letters and digits is found as a word of its own only, and never through digits read as
-/// letters: "7" stands in nearly every text.
+/// A string with fewer letters and digits is found only as a whole word, and never with digits read as letters, because
+/// "7" occurs in nearly every text.
 const SHORT: usize = 4;
 
-/// A string is compared up to so many letters and digits; the rest of a longer one gives away nothing new.
+/// The most letters and digits of a string that are compared. Finding this prefix of a longer string is enough.
 const LONGEST: usize = 63;
 
-/// Strings to look for. Immutable once made; finding is a pure function.
+/// Strings to look for. Immutable; finding is a pure function.
 #[derive(Clone, Debug, Default)]
 pub struct Watchlist {
     watched: Vec<Watched>,
@@ -27,15 +27,15 @@ pub struct Watchlist {
 /// One spelling of a watched string.
 #[derive(Clone, Debug)]
 struct Watched {
-    /// Index of the string in the list as it was given.
+    /// The index of the string in the given list.
     index: usize,
     letters: Vec<Letter>,
     is_short: bool,
-    /// It has a digit and is not short: no ordinary words fall into it, so it needs no edges.
+    /// The string has a digit and is not short. No ordinary words contain it, so it needs no edges.
     is_code: bool,
 }
 
-/// One letter or digit to be found.
+/// One letter or digit to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Letter {
     ch: char,
@@ -45,17 +45,17 @@ struct Letter {
     repeats: bool,
 }
 
-/// How far the matches of one spelling have come: bit k stands for "k letters seen".
+/// The progress of the matches of one spelling: bit k means that k letters were seen.
 #[derive(Clone, Copy, Default)]
 struct Reached {
-    /// Without white space in between, but for a code; may begin and end anywhere.
+    /// Matches without white space inside, except for a code; they may begin and end anywhere.
     close: u64,
-    /// With any separators in between; begins and ends as a word.
+    /// Matches with any separators inside; they begin and end as a word.
     spread: u64,
 }
 
 impl Watchlist {
-    /// The strings to look for. One that is not [watchable](Watchlist::is_watchable) is never found.
+    /// Makes a watchlist of these strings. One that is not [watchable](Watchlist::is_watchable) is never found.
     pub fn new<'a>(strings: impl IntoIterator<Item = &'a str>) -> Self {
         let tables = &Filter::embedded().tables;
         let mut watched = Vec::new();
@@ -64,7 +64,7 @@ impl Watchlist {
             if letters.is_empty() {
                 continue;
             }
-            // One ideograph says as much as two letters.
+            // One ideograph counts as two letters.
             let weight: usize = letters.iter().map(|letter| if letter.symbols == 0 { 2 } else { 1 }).sum();
             let is_short = weight < SHORT;
             let mut spellings = vec![letters];
@@ -85,17 +85,17 @@ impl Watchlist {
         Self { watched }
     }
 
-    /// Whether a string has anything to compare: a letter, a digit or a sign that is no separator.
+    /// Whether a string has anything to compare: a letter, a digit or a sign that is not a separator.
     pub fn is_watchable(string: &str) -> bool {
         !letters(&Filter::embedded().tables, string).is_empty()
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }
 
-    /// The index of a watched string that the text holds, as written or disguised.
+    /// The index of a watched string that the text contains, as written or disguised.
     pub fn find(&self, text: &str) -> Option<usize> {
         if self.watched.is_empty() {
             return None;
@@ -117,7 +117,7 @@ impl Watchlist {
     }
 }
 
-/// What is compared: letters, digits and signs; separators are left out.
+/// The compared characters: letters, digits and signs, without separators.
 fn letters(tables: &Tables, string: &str) -> Vec<Letter> {
     let of = |unit: &Unit| {
         let class = unit.class_in(tables);
@@ -139,7 +139,7 @@ fn lower(c: char) -> char {
 
 impl Letter {
     fn is_read_in(&self, unit: &Unit, class: &Class, strictly: bool) -> bool {
-        // Ideographs and the like share one class: they are compared by character.
+        // Ideographs and similar characters share one class, so they are compared by character.
         if self.symbols == 0 {
             return lower(unit.ch) == self.ch;
         }

@@ -1,4 +1,4 @@
-//! No disguise hides a term: every transform on every term, and 50,000 seeded pairs of transforms.
+//! Tests that no disguise hides a term: every transform on every term, and 50,000 seeded pairs of transforms.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod transforms;
@@ -40,9 +40,9 @@ fn every_single_transform_of_every_term_is_caught() {
     assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
 }
 
-/// Whether a reader still sees the term: of three letters or fewer, none may be a digit or read as another letter
-/// ("7mm" is a measure, "Ix" a numeral); of longer ones a third must be left; and the pieces are not words that the list
-/// calls innocent ("no us").
+/// Whether a reader still recognises the term. With three letters or fewer, none may be a digit or read as another
+/// letter ("7mm" is a measure, "Ix" a numeral); with more, a third must remain; and the pieces must not be words that
+/// the list calls innocent ("no us").
 fn is_readable(term: &str, disguised: &str, innocent: &[(String, String)]) -> bool {
     let letters = |text: &str| text.chars().filter(char::is_ascii_alphabetic).count();
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
@@ -63,7 +63,7 @@ fn is_readable(term: &str, disguised: &str, innocent: &[(String, String)]) -> bo
         && !innocent.iter().any(|(of, innocent)| of == term && *innocent == words)
 }
 
-/// Each term with the words that it falls into when it is split.
+/// Each term with the words that it forms when it is split.
 fn innocent() -> Vec<(String, String)> {
     let list: toml::Table = include_str!("../data/blocklist.toml").parse().unwrap();
     let terms = list["term"].as_array().unwrap().iter();
@@ -75,10 +75,10 @@ fn innocent() -> Vec<(String, String)> {
     terms.flat_map(of).collect()
 }
 
-/// Names that are ordinary words but for their case.
+/// Names that are ordinary words apart from their case.
 const CAPITALS_ONLY: &[&str] = &["VELA", "ORPHIC", "AEGIS", "HOW ABOUT NO"];
 
-/// Whether what became of one of those is the ordinary word: no disguise, but another name.
+/// Whether a disguised form of one of those is the ordinary word, and so not a disguise.
 fn is_ordinary_word(term: &str, disguised: &str) -> bool {
     let word: String = disguised.chars().filter(|c| !matches!(c, '`' | '\u{2067}' | '\u{2069}')).collect();
     CAPITALS_ONLY.contains(&term) && word != term && word == term.to_lowercase()
@@ -124,7 +124,7 @@ fn fifty_thousand_pairs_of_transforms_are_caught() {
     assert!(missed.is_empty(), "{} of {tried} missed:\n{}", missed.len(), missed[..missed.len().min(200)].join("\n"));
 }
 
-/// Disguises that no transform above makes: mixtures of scripts, escapes inside escapes, markup and neighbours.
+/// Disguises that no transform makes: mixtures of scripts, escapes inside escapes, markup and neighbours.
 #[test]
 fn mixed_and_nested_disguises_are_caught() {
     let mut missed = Vec::new();

@@ -1,5 +1,5 @@
-//! Exactness over many seeded inputs made of terms, disguises, markup and noise: no panic, no byte changed
-//! outside the hits, and an output that is clean. `cargo test --release -p filter -- --ignored` makes a million.
+//! Tests exactness over many seeded inputs of terms, disguises, markup and noise: no panic, no byte changed outside the
+//! hits, and a clean output. `cargo test --release -p filter -- --ignored` runs a million.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
 #[allow(dead_code, reason = "its other user needs the rest")]

@@ -1,4 +1,4 @@
-//! What `oracle filter explain` says: what was seen in which view, and why it passed or not.
+//! Tests of `oracle filter explain`: the sightings in each view, and why each passed or not.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use filter::{Explanation, Filter, Outcome, Sighting};
@@ -7,7 +7,7 @@ fn explain(text: &str) -> Explanation {
     Filter::embedded().explain(text)
 }
 
-/// The sightings of a term with the round of decoding in which each was seen.
+/// The sightings of a term with the decoding round of each.
 fn seen<'e>(explanation: &'e Explanation, id: &str) -> Vec<(usize, &'e Sighting)> {
     let in_view = |view: &'e filter::ViewExplanation| view.sightings.iter().map(move |sighting| (view.round, sighting));
     explanation.views.iter().flat_map(in_view).filter(|(_, sighting)| sighting.id == id).collect()

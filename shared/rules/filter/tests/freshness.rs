@@ -1,4 +1,5 @@
-//! The block list and the inventory of internal vocabulary (`data/vocabulary.toml`) agree (content filter, GAP-K).
+//! Tests that the block list and the inventory of internal vocabulary (`data/vocabulary.toml`) agree (content filter,
+//! GAP-K).
 
 use filter::Filter;
 use serde::Deserialize;
@@ -11,12 +12,12 @@ const VOCABULARY: &str = include_str!("../data/vocabulary.toml");
 #[serde(deny_unknown_fields)]
 struct Symbol {
     text: String,
-    /// What it stands for; for people.
+    /// The symbol's meaning, for readers.
     #[allow(dead_code, reason = "must be there, and is for those who read the file")]
     meaning: String,
-    /// Where the specifications name it.
+    /// The specification that names it.
     source: String,
-    /// Why the filter lets it pass.
+    /// The reason why the filter allows it.
     exempt: Option<String>,
 }
 
@@ -31,7 +32,7 @@ impl Symbol {
     }
 }
 
-/// One term of the block list, as far as it is compared.
+/// The compared fields of one term of the block list.
 #[derive(Clone, Debug, Deserialize)]
 struct Blocked {
     text: String,
@@ -48,18 +49,18 @@ impl Blocked {
     }
 }
 
-/// How the two differ in one text.
+/// The kind of difference for one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
-    /// The filter lets a symbol pass that is not exempt.
+    /// The filter allows a symbol that is not exempt.
     SymbolWithoutTerm,
-    /// No symbol of the inventory stands for the term.
+    /// The inventory has no symbol for the term.
     TermWithoutSymbol,
-    /// A symbol is exempt, and yet the filter catches it.
+    /// A symbol is exempt although the filter catches it.
     NeedlessExemption,
     /// An exemption gives no reason.
     ExemptWithoutReason,
-    /// The inventory holds the text twice.
+    /// The inventory has the text twice.
     SymbolTwice,
 }
 
@@ -68,7 +69,7 @@ enum Problem {
 struct Difference {
     text: String,
     problem: Problem,
-    /// Who names it.
+    /// The file that names it.
     source: String,
 }
 
@@ -95,7 +96,7 @@ fn differences(symbols: &[Symbol], terms: &[Blocked], is_caught: impl Fn(&str) -
     differences
 }
 
-/// A symbol that is added to the inventory fails here until the list blocks it or the inventory exempts it.
+/// A symbol added to the inventory fails this test until the list blocks it or the inventory exempts it.
 #[test]
 fn the_block_list_and_the_inventory_agree() {
     let symbols = Symbol::parse_all(VOCABULARY).unwrap();

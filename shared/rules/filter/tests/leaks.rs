@@ -1,4 +1,4 @@
-//! Leaks and false hits, counted apart: no leak is tolerated, a false hit only costs a look.
+//! Counts leaks and false hits separately: no leak is tolerated; a false hit only costs an operator's review.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use filter::{Filter, Outcome};
@@ -8,7 +8,7 @@ const CAPITALS: [&str; 23] = [
     "CLOD", "C.L.O.D.", "LATTICE", "VELA", "ORPHIC", "AEGIS", "CSDM", "TMM", "CGNT-1", "TRNG", "HACKX",
 ];
 
-/// The most of the ordinary sentences that may be held.
+/// The most ordinary sentences that may be held.
 const MOST_FALSE_HITS: usize = 9;
 
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
@@ -57,7 +57,7 @@ fn ordinary_sentences_and_names_pass() {
     assert!(held.len() <= MOST_FALSE_HITS, "{} of {} are held:\n{held:#?}", held.len(), texts.len());
 }
 
-/// Escapes and a mark that turns text around, one inside the other.
+/// Escapes and a reversing mark, one inside the other.
 #[test]
 fn what_is_turned_around_after_decoding_is_caught() {
     for text in [

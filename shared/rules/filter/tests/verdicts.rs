@@ -1,4 +1,4 @@
-//! What customers get unchanged, what is replaced and how it then reads, and the exactness of both.
+//! Tests of the texts that customers get unchanged, of the substitutes, and of the exactness of both.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use filter::{Action, Checked, Filter, Outcome, View};
@@ -43,7 +43,7 @@ fn ordinary_senses_pass_and_internal_ones_do_not() {
     assert!(false_hits.len() <= 5, "{} false hits:\n{}", false_hits.len(), false_hits.join("\n"));
 }
 
-/// The sentences that the issue names: none may be wrong.
+/// Named sentences with ordinary senses: none may be blocked.
 #[test]
 fn the_named_ordinary_senses_pass() {
     for sentence in [
@@ -139,7 +139,7 @@ fn a_greek_letter_in_a_formula_a_unit_or_a_word_passes() {
     }
 }
 
-/// Names that are words in small letters, files that are words with spaces.
+/// Names that are ordinary words in lower case, and file names that are words with spaces.
 #[test]
 fn names_that_are_ordinary_words_are_blocked_as_crew_writes_them() {
     for (blocked, ordinary) in [
@@ -161,6 +161,61 @@ fn names_that_are_ordinary_words_are_blocked_as_crew_writes_them() {
     ] {
         assert_eq!(check(blocked).outcome, Outcome::Quarantine, "{blocked}");
         assert_eq!(check(ordinary).hits, vec![], "{ordinary}");
+    }
+}
+
+/// The gate's names reach no customer, however they are spelled; ordinary senses of the same words do.
+#[test]
+fn the_names_of_the_gate_are_blocked_however_they_are_spelled() {
+    let names = ["phi_zeta", "psi_chi", "delta_gamma", "omega_q", "lambda_c"];
+    for name in names {
+        let spaced = name.replace('_', " ");
+        let title = spaced.split(' ').map(|word| word[..1].to_uppercase() + &word[1..]).collect::<Vec<_>>();
+        let spellings = [
+            name.to_owned(),
+            spaced.clone(),
+            spaced.to_uppercase(),
+            title.join(" "),
+            title.concat(),
+            title.join("-"),
+            name.replace('_', ""),
+            format!("\\{}", name.replace('_', "_\\")),
+        ];
+        for spelling in spellings {
+            for text in [
+                format!("{spelling} is 0.5."),
+                format!("Your {spelling} looks high."),
+                format!("We hedge options; {spelling} = 0.05."),
+                format!("The honor society of {spelling} 0.98."),
+            ] {
+                assert_eq!(check(&text).outcome, Outcome::Quarantine, "{text}");
+            }
+        }
+    }
+    for text in [
+        "phi zeta, psi chi, delta gamma: all fine for your sorority.",
+        "The kernel delta gamma of your option book is high.",
+        "ANVIL says RED.",
+        "An answer of ORPHEUS.",
+        "Φζ, Ψχ, ΔΓ, ΩQ, λ_c.",
+        "Φ ζ of 0.98.",
+    ] {
+        assert_eq!(check(text).outcome, Outcome::Quarantine, "{text}");
+    }
+    for text in [
+        "A delta gamma hedge costs you 300 dollars a month.",
+        "Delta-gamma hedging of an option book needs a desk.",
+        "Delta Gamma is a sorority with a chapter on your campus.",
+        "Psi Chi is the honor society in psychology.",
+        "Phi Zeta honors veterinary students.",
+        "The Omega Q&A session starts at noon.",
+        "Write the Lambda C# function first.",
+        "Write the Lambda C++ code first.",
+        "Delta, gamma and theta move your options.",
+        "Hold the stock. Verdict: hold. The fields are null.",
+        "VERDICT: AMBER",
+    ] {
+        assert_eq!(check(text).hits, vec![], "{text}");
     }
 }
 
@@ -330,7 +385,7 @@ proptest! {
             Outcome::Pass => prop_assert!(checked.hits.is_empty() && checked.text == text),
             Outcome::Quarantine => prop_assert!(!checked.hits.is_empty() && checked.text == text),
             Outcome::Replace => {
-                // What stands between the hits stands in the output, in the same order.
+                // The text between the hits is in the output, in the same order.
                 let mut rest = checked.text.as_str();
                 let mut at = 0;
                 for hit in &checked.hits {
@@ -355,7 +410,7 @@ proptest! {
     }
 }
 
-/// Sentences that were written after the rules and are not built from templates.
+/// Sentences written after the rules, not from templates, are classified correctly.
 #[test]
 fn fresh_sentences_are_told_apart() {
     let (mut tried, mut leaks, mut false_hits) = (0, Vec::new(), Vec::new());
@@ -373,7 +428,7 @@ fn fresh_sentences_are_told_apart() {
     assert!(false_hits.len() <= 2, "{}", false_hits.join("\n"));
 }
 
-/// A mail's lines are wrapped anywhere; a paragraph, a list item and a heading are places of their own.
+/// A mail's lines may be wrapped anywhere; a paragraph, a list item and a heading are separate places.
 #[test]
 fn an_ordinary_sense_reaches_over_a_line_break_and_not_over_a_paragraph() {
     for passes in [

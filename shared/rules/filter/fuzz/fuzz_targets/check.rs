@@ -1,4 +1,4 @@
-//! Any text at all: no panic, no change outside the hits, and an output that is clean.
+//! Checks for any text that the filter does not panic, changes no byte outside the hits, and returns a clean output.
 #![no_main]
 
 use filter::{Filter, Outcome};

@@ -1,6 +1,6 @@
-//! Compiles the patterns into a small deterministic automaton: the sieve that nearly every text falls
-//! through. It accepts everything in which a term could end, in any disguise whose characters have one
-//! reading each; a character with several readings is left to the exact matcher.
+//! Compiles the patterns into a small deterministic automaton, the sieve, which nearly every text passes. It accepts
+//! every text in which a term may end, in any disguise whose characters have one reading each. The exact matcher
+//! handles characters with several readings.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::engine::tables::COMPLETE;
 pub(crate) struct Sieve {
     /// See [`Tables::transitions`](crate::engine::tables::Tables).
     pub(crate) transitions: Vec<u16>,
-    /// The patterns that are complete, per state that has any.
+    /// The complete patterns of each state that has any.
     pub(crate) complete: Vec<(u16, Vec<u16>)>,
     /// Column of `transitions` per class.
     pub(crate) column_of: Vec<u8>,
@@ -33,7 +33,7 @@ fn step(positions: &[Position], class: &Class, terms: &[Term], patterns: &[Patte
     let mut next = Vec::new();
     if positions.contains(&EDGE) {
         for (number, pattern) in patterns.iter().enumerate() {
-            // Terms that begin with a symbol are found by that symbol alone.
+            // The first symbol alone finds a term that begins with a symbol.
             let symbolic = terms[pattern.term as usize].matching.is_symbolic();
             if !symbolic && class.reads_as(pattern.elements[0].symbol) {
                 next.push((number as u16, 1));
@@ -64,7 +64,7 @@ fn step(positions: &[Position], class: &Class, terms: &[Term], patterns: &[Patte
     next
 }
 
-/// What the automaton tells classes apart by.
+/// The properties by which the automaton distinguishes classes.
 fn signature(class: &Class) -> (Symbols, u8, bool) {
     let ambiguous = class.is_ambiguous();
     if ambiguous { (0, 0, true) } else { (class.symbols, class.kind & !(kind::SPACE | kind::GREEK), false) }

@@ -9,7 +9,7 @@ use unicode_normalization::char::is_combining_mark;
 use crate::compile::lookalikes::{Private, only_char};
 use crate::engine::lists::{Class, FIRST_SPECIAL, Symbols, ascii_symbol, kind};
 
-/// The folds of all characters, and the classes they name.
+/// The folds of all characters, and the classes that they refer to.
 pub(crate) struct Folds {
     pub(crate) classes: Vec<Class>,
     pub(crate) expansions: Vec<Vec<u8>>,
@@ -17,7 +17,8 @@ pub(crate) struct Folds {
     pub(crate) folds: Vec<u16>,
 }
 
-/// Letters that only look like a separator or nothing, and ranges that Unicode says to ignore.
+/// Whether a character is ignored: letters that look like a separator or like nothing, and ranges that Unicode marks as
+/// ignorable.
 fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -29,7 +30,7 @@ fn is_ignorable(c: char) -> bool {
         || (c.is_control() && !c.is_whitespace())
 }
 
-/// ASCII letters and digits of a folded text, or nothing when anything else is left in it.
+/// The ASCII letters and digits of a folded text; `None` when other characters remain.
 fn ascii_letters(text: impl Iterator<Item = char>) -> Option<String> {
     let kept: String = text
         .filter(|c| !is_combining_mark(*c) && !matches!(c, '(' | ')' | '.' | ',' | '\u{2044}'))
@@ -38,14 +39,14 @@ fn ascii_letters(text: impl Iterator<Item = char>) -> Option<String> {
     (!kept.is_empty() && kept.chars().all(|c| c.is_ascii_alphanumeric())).then_some(kept)
 }
 
-/// Characters that no Latin letter looks like, in blocks large enough to be worth passing over: ideographs,
-/// Hangul syllables, private use and unassigned planes.
+/// Whether a character is in a large block without look-alikes of Latin letters: ideographs, Hangul syllables, private
+/// use and unassigned planes. Such blocks are skipped.
 fn is_far(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{e000}'..='\u{f8ff}' | '\u{12000}'..='\u{167ff}'
         | '\u{17000}'..='\u{1bc00}' | '\u{20000}'..='\u{dffff}' | '\u{e1000}'..)
 }
 
-/// What a character folds to: several readings of one position, or several positions.
+/// The fold of a character: several readings of one position, or several positions.
 enum Fold {
     AnyOf(String),
     Sequence(String),
@@ -85,7 +86,7 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
             return fold(other, private, depth + 1);
         }
     }
-    // The prototype of "m" is "rn" there, that of "w" is "vv": a single character stands for the one letter.
+    // The skeleton of "m" is "rn" and that of "w" is "vv"; a single character folds to the one letter instead.
     let skeleton: String = unicode_security::skeleton(&c.to_string()).collect();
     if let Some(letters) = ascii_letters(skeleton.chars()) {
         return match letters.as_str() {
@@ -96,7 +97,7 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
             _ => Fold::Sequence(letters),
         };
     }
-    // Cherokee and others have small letters that the skeleton does not know.
+    // Cherokee and other scripts have small letters that the skeleton lacks.
     let upper: String = c.to_uppercase().collect();
     if let (Ok(upper), true) = (only_char(&upper), c.is_lowercase())
         && upper != c
@@ -106,7 +107,7 @@ fn fold(c: char, private: &Private, depth: u8) -> Fold {
     Fold::Nothing
 }
 
-/// The listed characters that it can be read as: itself, and those of which it is another drawing ("γ" is a
+/// The listed characters that a character can be read as: itself, and those of which it is a variant ("γ" is a
 /// callsign, and a small "Γ").
 fn special_of(c: char, private: &Private) -> Symbols {
     if is_far(c) {
@@ -131,7 +132,7 @@ fn readings(letters: &str, private: &Private) -> Symbols {
             symbols |= ascii_symbol(other).map_or(0, |s| 1 << s);
         }
     }
-    // A capital I and a small l are one shape.
+    // A capital I and a small l have the same shape.
     let (i, l) = (1 << 8, 1 << 11);
     if symbols & (i | l) != 0 && !letters.starts_with(|c: char| c.is_ascii_digit()) {
         symbols |= i | l;
@@ -142,7 +143,7 @@ fn readings(letters: &str, private: &Private) -> Symbols {
 fn class_of(letters: &str, c: char, private: &Private) -> Class {
     let primary = letters.chars().next().and_then(ascii_symbol).unwrap_or(Class::NONE);
     let mut kinds = if letters.starts_with(|c: char| c.is_ascii_digit()) { kind::DIGIT } else { kind::LETTER };
-    // A sign that looks like a letter may also stand between letters.
+    // A sign that looks like a letter may also separate letters.
     if !c.is_alphanumeric() && kinds == kind::LETTER {
         kinds = kind::SEPARATOR;
     }

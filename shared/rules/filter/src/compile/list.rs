@@ -1,4 +1,4 @@
-//! Reads the block list's TOML and refuses what is inconsistent.
+//! Reads the block list's TOML and refuses an inconsistent list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::BitOr;
@@ -10,7 +10,7 @@ use crate::engine::senses::{
     Case, Collocation, Collocations, Condition, Glances, WordPattern, bit_of, glance, pair_of,
 };
 
-/// Why a block list was refused.
+/// The reason why a block list is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListError {
     #[error("the block list is not the TOML that is expected")]
@@ -92,7 +92,7 @@ struct RawList {
     term: Vec<RawTerm>,
 }
 
-/// A term with the spellings that the automaton looks for.
+/// A term with the spellings that the automaton matches.
 #[derive(Clone, Debug)]
 pub(crate) struct ListedTerm {
     pub(crate) term: Term,
@@ -108,8 +108,8 @@ pub(crate) struct BlockList {
 }
 
 impl BlockList {
-    /// Parses and validates the text of `blocklist.toml`, all but what needs the compiled filter: whether a
-    /// substitute is itself blocked.
+    /// Parses and validates the text of `blocklist.toml`. Does not check whether a substitute is itself blocked: that
+    /// needs the compiled filter.
     pub(crate) fn parse(text: &str) -> Result<Self, ListError> {
         let raw: RawList = toml::from_str(text)?;
         check_version(&raw.version)?;
@@ -220,14 +220,14 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
     Ok(condition)
 }
 
-/// `nearest` tells the word of a sequence that is nearest to the occurrence.
+/// Indexes collocations. `nearest` returns the word of a sequence that is nearest to the occurrence.
 fn indexed(all: Vec<Collocation>, nearest: fn(&[WordPattern]) -> Option<&WordPattern>) -> Collocations {
     let initial = all.iter().map(|words| nearest(words).map_or(0, WordPattern::initial)).collect();
     let bits = all.iter().map(|words| nearest(words).map_or(u128::MAX, initials)).fold(0, |sum, bits| sum | bits);
     Collocations { all, initial, initials: bits }
 }
 
-/// The ASCII characters with which a word can begin, one bit each; all bits where that is open.
+/// The ASCII characters that a word can begin with, one bit each; all bits if any character is possible.
 fn initials(word: &WordPattern) -> u128 {
     match word {
         WordPattern::OneOf(words) => {
@@ -238,7 +238,7 @@ fn initials(word: &WordPattern) -> u128 {
     }
 }
 
-/// What those words look like that are neither groups nor endings.
+/// The prefilter of the words that are neither groups nor endings.
 fn glances(words: &[WordPattern]) -> Glances {
     let empty = || vec![0; if words.is_empty() { 0 } else { 32 }];
     let mut glances = Glances { words: empty(), stems: empty() };
@@ -246,7 +246,7 @@ fn glances(words: &[WordPattern]) -> Glances {
     for word in words {
         match word {
             WordPattern::Exact(text) => set(&mut glances.words, glance(pair_of(text.as_bytes()), text.len())),
-            // Any second letter.
+            // The second letter can be any letter.
             WordPattern::Prefix(stem) if stem.len() < 2 => {
                 glances.stems[pair_of(stem.as_bytes()) as usize >> 5] = u32::MAX
             }

@@ -42,7 +42,7 @@ struct Lookalikes {
     run: Vec<Run>,
 }
 
-/// The private tables, looked up by character.
+/// The private tables, indexed by character.
 pub(crate) struct Private {
     pub(crate) letters: HashMap<char, String>,
     pub(crate) any_of: HashMap<char, String>,
@@ -52,7 +52,7 @@ pub(crate) struct Private {
     pub(crate) special: HashMap<char, u8>,
 }
 
-/// The character that a text consists of.
+/// The only character of a text.
 pub(crate) fn only_char(text: &str) -> Result<char, String> {
     let mut chars = text.chars();
     match (chars.next(), chars.next()) {

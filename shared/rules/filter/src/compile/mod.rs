@@ -1,4 +1,4 @@
-//! Turns the data files into [`Tables`]. Runs in the build script, and in tests that need a list of their own.
+//! Compiles the data files into [`Tables`]. Runs in the build script, and in tests with their own lists.
 
 pub(crate) mod automaton;
 pub(crate) mod folds;
@@ -11,7 +11,7 @@ use crate::engine::lists::{Element, FIRST_SPECIAL, Lists, Matching, Pattern, asc
 use crate::engine::nfa::Nfa;
 use crate::engine::tables::Tables;
 
-/// Why the data files do not make a filter.
+/// The reason why the data files cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CompileError {
     #[error(transparent)]
@@ -51,7 +51,7 @@ pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: 
     Ok(Tables::new(lists, folds.pages, folds.folds, sieve.transitions))
 }
 
-/// The non-ASCII characters of all terms, in the order they first appear.
+/// The non-ASCII characters of all terms, in the order of their first occurrence.
 fn special_characters(list: &BlockList) -> Vec<char> {
     let mut special = Vec::new();
     for c in list.terms.iter().flat_map(|listed| &listed.spellings).flat_map(|text| text.chars()) {
@@ -91,7 +91,7 @@ fn spellings(listed: &ListedTerm, term: u16, special: &[char]) -> Result<Vec<Pat
     Ok(patterns)
 }
 
-/// The letters, digits and symbols of a term, each with what the term writes before it.
+/// The letters, digits and symbols of a term, each with the separators before it.
 fn elements(text: &str, matching: Matching, special: &[char]) -> Vec<Element> {
     let chars: Vec<char> = text.chars().collect();
     let digit_at = |i: Option<usize>| i.and_then(|i| chars.get(i)).is_some_and(char::is_ascii_digit);
@@ -117,7 +117,7 @@ fn elements(text: &str, matching: Matching, special: &[char]) -> Vec<Element> {
     elements
 }
 
-/// The same spelling with two letters for one that looks like them, such as `rn` for every `m`.
+/// The same spelling with two letters instead of one that they look like, such as `rn` for every `m`.
 fn in_pairs(pattern: &Pattern, pairs: &[(char, [char; 2])]) -> Option<Pattern> {
     let mut elements = Vec::new();
     for element in &pattern.elements {

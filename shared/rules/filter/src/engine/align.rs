@@ -1,4 +1,4 @@
-//! Finds where the automaton says that a term may end, and lines its letters up with the text's.
+//! Aligns a term's letters with the text at the places where the automaton reports that a term may end.
 
 use std::ops::ControlFlow;
 
@@ -9,17 +9,16 @@ use crate::engine::nfa::ends_before;
 use crate::engine::tables::Tables;
 use crate::engine::view::{Unit, View};
 
-/// How many separators may stand between two letters of one term.
+/// The most separators between two letters of one term.
 const WIDEST_GAP: usize = 10;
 
-/// The longest stretch of units that one occurrence may cover.
+/// The most units that one occurrence may cover.
 pub(crate) const LONGEST: usize = 200;
 
 /// The longest pattern that fits the state sets below.
 const LONGEST_PATTERN: usize = 64;
 
-/// Lines patterns up with a view. It is asked as often as a term's letters stand somewhere, so what was
-/// allocated is kept from one time to the next.
+/// Aligns patterns with a view. It runs for every possible place of a term, so it reuses its allocations.
 pub(crate) struct Aligner<'t> {
     tables: &'t Tables,
     current: Alignment,
@@ -32,8 +31,8 @@ impl<'t> Aligner<'t> {
         Aligner { tables, current: Alignment::default(), reached: Vec::new(), costs: Vec::new() }
     }
 
-    /// Every occurrence of every pattern in a view, judged by letters and edges alone, until `found` says to
-    /// stop. `found` gets the index of the unit at which the occurrence showed; indices never go down.
+    /// Calls `found` with every occurrence of every pattern in a view, by letters and edges alone, until `found` stops
+    /// the search. `found` gets the index of the unit at which the occurrence was detected; the indices never decrease.
     pub(crate) fn each(&mut self, view: &View, mut found: impl FnMut(usize, &Alignment) -> ControlFlow<()>) {
         let tables = self.tables;
         let end_of_text = tables.fold('\n') as u8;
@@ -62,12 +61,12 @@ impl<'t> Aligner<'t> {
         }
     }
 
-    /// The occurrence of a pattern whose last letter is the unit at `last`, if there is one.
+    /// The occurrence of a pattern whose last letter is the unit at `last`, if one exists.
     pub(crate) fn at(&mut self, units: &[Unit], pattern: u16, last: usize) -> Option<&Alignment> {
         (self.align(units, pattern, last) && ends(self.tables, units, &self.current)).then_some(&self.current)
     }
 
-    /// The terms that begin with the symbol at `first`.
+    /// Finds the terms that begin with the symbol at `first`.
     fn symbolic(
         &mut self,
         units: &[Unit],
@@ -112,7 +111,7 @@ impl<'t> Aligner<'t> {
         false
     }
 
-    /// The quick and usual case: the letters stand side by side as the term writes them, gaps included.
+    /// The fast and usual case: the letters are adjacent, as the term writes them, including its own gaps.
     fn align_as_written(&mut self, units: &[Unit], number: u16, last: usize) -> bool {
         let pattern = &self.tables.lists.patterns[number as usize];
         let mut index = last + 1;
@@ -140,7 +139,7 @@ impl<'t> Aligner<'t> {
         true
     }
 
-    /// Lines a pattern up with the units that end at `last`, going back to the nearest place where it may begin.
+    /// Aligns a pattern with the units that end at `last`, going back to the nearest unit where it may begin.
     fn align(&mut self, units: &[Unit], number: u16, last: usize) -> bool {
         let pattern = &self.tables.lists.patterns[number as usize];
         let length = pattern.elements.len();
@@ -162,8 +161,8 @@ impl<'t> Aligner<'t> {
         true
     }
 
-    /// The nearest unit before `last` with which the pattern may begin. Notes on the way, from the last unit to
-    /// the first, which elements may follow: bit k of a note, that the units from there on hold those from k on.
+    /// The nearest unit before `last` with which the pattern may begin. Stores a note for each unit on the way, from
+    /// the last to the first: bit k means that the units from there on contain the elements from k on.
     fn reach_back(&mut self, units: &[Unit], pattern: &Pattern, last: usize) -> Option<usize> {
         let length = pattern.elements.len();
         let repeats = self.tables.term_of(pattern).matching == Matching::Word;
@@ -204,8 +203,8 @@ impl<'t> Aligner<'t> {
         None
     }
 
-    /// The only way to take the units for the pattern's letters, by what [`Aligner::reach_back`] noted; false
-    /// when there are several.
+    /// The only assignment of the units to the pattern's letters, by the notes of [`Aligner::reach_back`]; false when
+    /// several exist.
     fn only_roles(&mut self, units: &[Unit], pattern: &Pattern, repeats: bool) -> bool {
         let length = pattern.elements.len();
         let roles = &mut self.current.roles;
@@ -237,13 +236,13 @@ impl<'t> Aligner<'t> {
         true
     }
 
-    /// Of all ways to take the units for the pattern's letters, the one that needs the fewest liberties.
+    /// Chooses, among all assignments of the units to the pattern's letters, the one with the fewest deviations.
     fn cheapest_roles(&mut self, units: &[Unit], pattern: &Pattern, repeats: bool) -> bool {
         const NEVER: u16 = u16::MAX;
         let tables = self.tables;
         let length = pattern.elements.len();
         let width = length + 1;
-        // costs[i * width + k]: of taking the units from i on for the elements from k on.
+        // costs[i * width + k] is the cost of assigning the units from i on to the elements from k on.
         let costs = &mut self.costs;
         costs.clear();
         costs.resize((units.len() + 1) * width, NEVER);

@@ -1,4 +1,4 @@
-//! Where the letters of a term stand in a view.
+//! The places of a term's letters in a view.
 
 /// One occurrence of a pattern's letters, in order, in a view.
 #[derive(Clone, Debug, Default)]
@@ -8,9 +8,9 @@ pub(crate) struct Alignment {
     pub(crate) first: usize,
     /// Index of the last unit.
     pub(crate) last: usize,
-    /// What every unit from first to last is taken for.
+    /// The role of every unit from first to last.
     pub(crate) roles: Vec<Role>,
-    /// Letters and gaps stand side by side as the term writes them, but for the case.
+    /// Letters and gaps are adjacent, as the term writes them, apart from case.
     pub(crate) as_written: bool,
 }
 
@@ -20,12 +20,12 @@ impl Alignment {
     }
 }
 
-/// What a unit inside an occurrence is taken for.
+/// The role of a unit inside an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The element of the pattern with this index.
     Element(u8),
-    /// The element with this index once more.
+    /// A repetition of the element with this index.
     Repeat(u8),
     /// A separator before the element with this index.
     Gap(u8),

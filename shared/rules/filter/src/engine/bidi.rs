@@ -1,13 +1,13 @@
-//! Text that a control character turns around: "SUON" after U+202E is shown as "NOUS".
+//! Handles text that a control character reverses: "SUON" after U+202E is shown as "NOUS".
 
 use std::ops::Range;
 
-/// Shows what follows from right to left, up to [`POP`] or the end of the paragraph.
+/// Shows the following text from right to left, up to [`POP`] or the end of the paragraph.
 pub(crate) const OVERRIDE: char = '\u{202e}';
 const POP: char = '\u{202c}';
 
-/// The text as it is shown, and the bytes of it that are turned around; `None` when none are. Every character
-/// keeps its length, so that what stands outside those bytes stands where it stood.
+/// The text as it is shown, and the byte ranges that are reversed; `None` when no range is. Every character keeps its
+/// length, so that the text outside those ranges keeps its place.
 pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
     let mut turned = Vec::new();
     let mut shown = String::with_capacity(text.len());
@@ -26,8 +26,8 @@ pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
     (!turned.is_empty()).then_some((shown, turned))
 }
 
-/// Whether [`OVERRIDE`] stands in the text beside escapes, or may come out of them. Wrong only by "yes", but for one
-/// whose own number is written with escapes.
+/// Whether the text has escapes and either contains [`OVERRIDE`] or may decode to it. May return true without cause.
+/// Returns false wrongly only when the number of the escape is itself written with escapes.
 pub(crate) fn may_turn_after_decoding(text: &str) -> bool {
     const SIGNS: [&str; 5] = ["202e", "8238", "80ae", "80%ae", "80=ae"];
     let has_escapes = text.bytes().any(|byte| matches!(byte, b'&' | b'%' | b'=' | b'\\'));
@@ -38,10 +38,10 @@ pub(crate) fn may_turn_after_decoding(text: &str) -> bool {
     has_escapes && (text.contains(OVERRIDE) || is_written())
 }
 
-/// Where something that was found in the text as it is shown stands in the source: a place that reaches into
-/// turned bytes covers all of them. `None` where it does not.
+/// Maps a place in the shown text to the source. A place that overlaps reversed bytes covers all of them. `None` when
+/// it overlaps none.
 pub(crate) fn in_source(place: Range<usize>, turned: &[Range<usize>]) -> Option<Range<usize>> {
-    // They stand in order, and there may be as many as the text has bytes.
+    // The ranges are sorted, and there may be as many as the text has bytes, so this searches by bisection.
     let touched = turned.partition_point(|range| range.end <= place.start)
         ..turned.partition_point(|range| range.start < place.end);
     let touched = turned.get(touched)?;

@@ -1,19 +1,19 @@
-//! What the characters of a text are to those who read its words: letters, signs, tags, ends of paragraphs.
+//! Classifies characters for the code that reads words: letters, signs, tags, ends of paragraphs.
 
 use std::sync::LazyLock;
 
-/// What a character is to those who read words.
+/// The kind of a character for the code that reads words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A letter, a digit or an apostrophe.
     Word,
-    /// White space, and emphasis and quotation marks, which say nothing about the clause.
+    /// White space, emphasis marks and quotation marks, which do not affect the clause.
     Silent,
     LineBreak,
     Sign,
 }
 
-/// The same of the ASCII characters.
+/// The kinds of the ASCII characters.
 pub(crate) const ASCII: [Kind; 128] = {
     let mut kinds = [Kind::Sign; 128];
     let mut byte = 0;
@@ -29,7 +29,7 @@ pub(crate) const ASCII: [Kind; 128] = {
     kinds
 };
 
-/// The letters and digits among the characters before U+0800, one bit each: asking about them takes long.
+/// The letters and digits among the characters before U+0800, one bit each. The table avoids a slow look-up.
 static NEAR_WORDS: LazyLock<[u64; 32]> = LazyLock::new(|| {
     let mut bits = [0; 32];
     for c in (0..0x800).filter_map(char::from_u32).filter(|c| c.is_alphanumeric()) {
@@ -38,11 +38,11 @@ static NEAR_WORDS: LazyLock<[u64; 32]> = LazyLock::new(|| {
     bits
 });
 
-/// [`char::is_alphanumeric`], which takes long.
+/// A faster [`char::is_alphanumeric`].
 pub(crate) fn is_alphanumeric(c: char) -> bool {
     match NEAR_WORDS.get(c as usize / 64) {
         Some(bits) => bits & (1 << (c as usize % 64)) != 0,
-        // General punctuation.
+        // General punctuation needs no look-up.
         None => !matches!(c, '\u{2000}'..='\u{206f}') && c.is_alphanumeric(),
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn kind(c: char) -> Kind {
     }
 }
 
-/// How many bytes at the beginning are characters of a word.
+/// The number of bytes at the beginning that are characters of a word.
 pub(crate) fn word_at_start(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -79,7 +79,7 @@ pub(crate) fn word_at_start(text: &str) -> usize {
     }
 }
 
-/// Where the characters of a word begin that the text ends with.
+/// The start of the word characters at the end of the text.
 pub(crate) fn word_at_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = bytes.len();
@@ -98,7 +98,7 @@ pub(crate) fn word_at_end(text: &str) -> usize {
     }
 }
 
-/// The length of the HTML tag that the text begins with; a reader does not see it.
+/// The length of the HTML tag at the beginning of the text; a reader does not see it.
 pub(crate) fn tag_at_start(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('<')?;
     if !inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') {
@@ -107,14 +107,14 @@ pub(crate) fn tag_at_start(text: &str) -> Option<usize> {
     inside.find(['<', '>']).filter(|end| inside.as_bytes()[*end] == b'>').map(|end| end + 2)
 }
 
-/// Where the HTML tag begins that the text ends with.
+/// The start of the HTML tag at the end of the text.
 pub(crate) fn tag_at_end(text: &str) -> Option<usize> {
     let open = text.rfind('<')?;
     (tag_at_start(&text[open..]) == Some(text.len() - open)).then_some(open)
 }
 
-/// Whether a paragraph ends with the line break that stands before `rest`, because a blank line, a list item or
-/// a heading follows. What is true there is no reason for anything here.
+/// Whether the line break before `rest` ends a paragraph, because a blank line, a list item or a heading follows.
+/// Context after the end of a paragraph does not count.
 pub(crate) fn breaks_paragraph(rest: &str) -> bool {
     let line = rest.trim_start_matches([' ', '\t', '\r', '>']);
     let numbered = || {

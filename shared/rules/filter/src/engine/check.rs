@@ -1,4 +1,4 @@
-//! Checks a payload: what is found in its fields, the substitutes and the second look at the result.
+//! Checks a payload: finds terms in its fields, puts in the substitutes, and checks the result again.
 
 use crate::engine::find::{Found, find};
 use crate::engine::replace::{fits, wording};
@@ -38,7 +38,7 @@ pub(crate) fn check_payload(tables: &Tables, fields: &[&str]) -> CheckedPayload 
         .zip(hits.iter().zip(&patterns))
         .map(|(text, (hits, patterns))| replaced(tables, text, hits, patterns))
         .collect();
-    // A substitute may close a gap between two pieces of a term, or take away what made another ordinary.
+    // A substitute may join two pieces of a term, or remove the context that made another term ordinary.
     let second: Vec<&str> = texts.iter().map(String::as_str).collect();
     if !find(tables, &second).is_empty() {
         return untouched(hits, Outcome::Quarantine);
@@ -69,8 +69,8 @@ fn replaced(tables: &Tables, text: &str, hits: &[Hit], patterns: &[u16]) -> Stri
     out
 }
 
-/// The hits per field, and the pattern of each. Whether a substitute fits is decided here, its wording is not: of a
-/// payload with many hits nothing is replaced.
+/// The hits per field, and the pattern of each. Decides whether a substitute fits, but not its wording, because a
+/// payload with many hits is not changed.
 fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Vec<Vec<u16>>) {
     let mut hits = vec![Vec::new(); fields.len()];
     let mut patterns = vec![Vec::new(); fields.len()];

@@ -1,11 +1,11 @@
-//! Whether an occurrence stands in something that is not prose: an identifier, a formula, a table of bytes.
+//! Decides whether an occurrence is part of text that is not prose: an identifier, a formula, a table of bytes.
 
 use crate::engine::senses::bit_of;
 
-/// How many bytes of its line are looked at to each side.
+/// The number of bytes of the line that are examined on each side.
 const REACH: usize = 60;
 
-/// Signs that code and formulas have and prose has not; those of Markdown, HTML and mail are left out.
+/// Signs that occur in code and formulas but not in prose. Signs of Markdown, HTML and mail are excluded.
 const SIGNS: &[char] = &['{', '}', '(', ')', '=', '\\', '$', ';', '+', '^', '&', '@', '_'];
 
 /// The same as a set.
@@ -18,11 +18,11 @@ const SIGN_BITS: u128 = {
     bits
 };
 
-/// A line with fewer of them is prose.
+/// A line with fewer of these signs is prose.
 const FEWEST_SIGNS: usize = 3;
 
-/// Whether the occurrence between two pieces of text is a part of an identifier or a path, or stands in a line
-/// of code or a formula: one with more signs of that kind than words.
+/// Whether the occurrence between two pieces of text is part of an identifier or a path, or is in a line of code or a
+/// formula: a line with more such signs than words.
 pub(crate) fn is_code(before: &str, after: &str) -> bool {
     if is_glued_before(before) || is_glued_after(after) || is_in_path(before, after) {
         return true;
@@ -31,7 +31,7 @@ pub(crate) fn is_code(before: &str, after: &str) -> bool {
     let left = &left[left.bytes().rposition(|byte| byte == b'\n').map_or(0, |at| at + 1)..];
     let right = start_of(after, REACH);
     let right = &right[..right.bytes().position(|byte| byte == b'\n').unwrap_or(right.len())];
-    // Few lines have that many, and the rest takes longer.
+    // Few lines have that many signs, and the rest is slower.
     let is_sign = |byte: &u8| bit_of(*byte) & SIGN_BITS != 0;
     if left.bytes().chain(right.bytes()).filter(is_sign).take(FEWEST_SIGNS).count() < FEWEST_SIGNS {
         return false;
@@ -39,13 +39,13 @@ pub(crate) fn is_code(before: &str, after: &str) -> bool {
     let (mut signs, mut words) = (0, 0);
     for run in left.split_whitespace().chain(right.split_whitespace()) {
         words += usize::from(run.contains(char::is_alphabetic));
-        // The signs of an address are no code.
+        // The signs of a URL do not count as code.
         signs += if run.contains("://") { 0 } else { run.matches(SIGNS).count() };
     }
     signs >= FEWEST_SIGNS && signs > words
 }
 
-/// Whether the occurrence is a part of an identifier of three words or more, with underscores between them.
+/// Whether the occurrence is part of an identifier of three words or more, joined by underscores.
 pub(crate) fn is_in_identifier(before: &str, after: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -70,7 +70,7 @@ fn is_glued_before(before: &str) -> bool {
     }
 }
 
-/// Whether it is a part of a path, as in "drivers/gamma/set" or "/srv/www/gamma".
+/// Whether the occurrence is part of a path, as in "drivers/gamma/set" or "/srv/www/gamma".
 fn is_in_path(before: &str, after: &str) -> bool {
     let Some(before) = before.strip_suffix('/') else {
         return false;
@@ -97,8 +97,8 @@ fn is_glued_after(after: &str) -> bool {
     }
 }
 
-/// Whether the occurrence is one of a run of bytes or code points in hexadecimal: two at least stand beside it,
-/// and one of them is plainly no ordinary number.
+/// Whether the occurrence is one of a run of bytes or code points in hexadecimal: at least two others are beside it,
+/// and one of them is clearly not an ordinary number.
 pub(crate) fn is_among_bytes(before: &str, after: &str) -> bool {
     let is_separator = |c: char| matches!(c, ' ' | '\t' | ':' | ',' | '-' | '\n' | '|');
     let number = |word: &&str| {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn identifiers_paths_and_formulas_are_code_and_prose_is_not() {
-        // "#" stands where the occurrence is.
+        // "#" marks the place of the occurrence.
         for code in [
             "drm_crtc_state.gamma: dc_#_lut",
             "see /srv/www/# and",

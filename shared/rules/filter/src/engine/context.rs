@@ -1,4 +1,4 @@
-//! The words around an occurrence, and whether they make it ordinary English.
+//! Reads the words around an occurrence and decides whether they make it ordinary English.
 
 use crate::engine::code;
 use crate::engine::known::Known;
@@ -10,24 +10,24 @@ use crate::engine::word_lists::{
 };
 use crate::engine::words::{WORDS, Words};
 
-/// The number of the rule that lets parts of proper names pass; the list's own rules begin with 1.
+/// The number of the rule that allows parts of proper names; the list's own rules begin with 1.
 const PROPER_NAME: usize = 0;
 
-/// How many words to each side a collocation may reach.
+/// The most words on each side that a collocation may reach.
 const NEAREST_WORDS: usize = 5;
 
-/// How many bytes to each side are looked at.
+/// The number of bytes on each side that are examined.
 const REACH: usize = 240;
 
-/// What stands around an occurrence, up to the ends of its paragraph or list item.
+/// The text around an occurrence, up to the ends of its paragraph or list item.
 pub(crate) struct Context<'t> {
     left: Words<'t>,
     right: Words<'t>,
-    /// How many words a collocation may reach.
+    /// The most words that a collocation may reach.
     nearest: usize,
 }
 
-/// The nearest place at or before `at` that is between two characters.
+/// The nearest character boundary at or before `at`.
 pub(crate) fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -41,13 +41,13 @@ pub(crate) fn word_before(text: &str, start: usize) -> Option<Token<'_>> {
 }
 
 impl<'t> Context<'t> {
-    /// The words around the bytes from `start` to `end`, in a text of which other contexts may have been read.
+    /// The words around the bytes from `start` to `end`. `known` caches words of the same text from other contexts.
     #[inline]
     pub(crate) fn of(known: Option<&'t Known>, text: &'t str, start: usize, end: usize) -> Context<'t> {
         Context::reaching(NEAREST_WORDS, known, text, start, end)
     }
 
-    /// The same for a symbol, whose senses only the sentence tells apart.
+    /// The same for a symbol, whose senses differ only by the whole sentence.
     pub(crate) fn of_symbol(known: Option<&'t Known>, text: &'t str, start: usize, end: usize) -> Context<'t> {
         Context::reaching(WORDS, known, text, start, end)
     }
@@ -88,7 +88,7 @@ impl<'t> Context<'t> {
         self.after().is_none_or(|t| t.line_break || t.is_one_of(AFTER))
     }
 
-    /// Whether a determiner stands before the occurrence, with at most one adjective between.
+    /// Whether a determiner precedes the occurrence, with at most one adjective between.
     fn is_determined(&self) -> bool {
         let is_determiner = |t: Option<Token<'_>>| {
             t.is_some_and(|t| t.is_one_of(&["a", "an"]) || t.is_one_of(DETERMINERS) || t.ends_with("'s"))
@@ -106,8 +106,8 @@ impl<'t> Context<'t> {
         is_determiner(first) || (is_determiner(second) && adjective())
     }
 
-    /// Whether the occurrence is a part of somebody else's name: "Anvil Holdings", "a letter from Jane Gloss". `case` says
-    /// how it is written itself.
+    /// Whether the occurrence is part of another name: "Anvil Holdings", "a letter from Jane Gloss". `case` is the case
+    /// of the occurrence itself.
     fn is_in_proper_name(&self, case: Case) -> bool {
         let is_capitalised = |t: &Token<'_>| {
             let mut letters = t.text.chars();
@@ -117,7 +117,7 @@ impl<'t> Context<'t> {
         if beside(self.after()).is_some_and(|t| t.is_one_of(NAME_ENDINGS)) {
             return true;
         }
-        // At the beginning of a clause a capital says nothing: "Ask Gamma", "Signed, Astra".
+        // A capital at the beginning of a clause is no evidence: "Ask Gamma", "Signed, Astra".
         let given = beside(self.before()).filter(|t| !t.is_one_of(NO_GIVEN_NAMES) && t.is_word());
         const STARTS: &[&str] = &[".", "!", "?", ":", ";", "•", "-", "–", "—", "…", ">", "#"];
         case == Case::Title
@@ -132,7 +132,7 @@ impl<'t> Context<'t> {
         })
     }
 
-    /// Whether the occurrence is a heading of its own, in a text that has more lines.
+    /// Whether the occurrence is alone on its line, as a heading, in a text with more lines.
     fn stands_on_its_own_line(&self) -> bool {
         let (left, right) = (self.before(), self.after());
         left.is_none_or(|t| t.line_break)
@@ -143,7 +143,7 @@ impl<'t> Context<'t> {
     /// The number of the first of the term's ordinary senses that holds here.
     pub(crate) fn ordinary_sense(&self, term: &Term, shape: Shape) -> Option<usize> {
         let is_one_word = !term.text.contains(' ');
-        // "Smokey Stover": somebody else's full name.
+        // "Smokey Stover" is another person's full name.
         if term.category == 4 && is_one_word && shape.case == Case::Title && self.is_before_surname() {
             return Some(PROPER_NAME);
         }
@@ -160,14 +160,15 @@ impl<'t> Context<'t> {
         (!denied).then_some(rule + 1)
     }
 
-    /// Whether the occurrence is the subject of a judgement, which things do not pass: "the manifold rates your shop",
+    /// Whether the occurrence is the subject of a judgement that things do not pass: "the manifold rates your shop",
     /// "the ring has rejected it".
     fn judges(&self) -> bool {
         let mut words = self.right.take(4).skip_while(|t| t.is_one_of(AUXILIARIES));
         let Some(verb) = words.next().filter(|t| t.is_one_of(JUDGEMENTS) || t.is_one_of(VERDICTS)) else {
             return false;
         };
-        // "The manifold shows cracks", "marks an inch deep": what is judged is a plan, a reader or a clause.
+        // "The manifold shows cracks" and "marks an inch deep" are no judgements: the object of a judgement is a plan,
+        // a reader or a clause.
         verb.is_one_of(VERDICTS)
             || self
                 .right
@@ -175,7 +176,7 @@ impl<'t> Context<'t> {
                 .any(|t| t.is_one_of(&["that", "you", "your", "us", "no", "yes", "why", "red", "green", "amber"]))
     }
 
-    /// Whether a capitalised name stands here: somebody who does something, or to or by whom it is done.
+    /// Whether the occurrence reads as a capitalised name of an actor: the subject or object of a verb.
     fn reads_as_name(&self) -> bool {
         const AUXILIARIES: &[&str] = &["has", "had", "will", "would", "does", "did", "must", "should", "might"];
         const NO_VERBS: &[&str] = &["is", "was", "as", "plus", "vs", "this", "versus", "its"];
@@ -206,7 +207,7 @@ impl<'t> Context<'t> {
             .is_some_and(|in_capitals| !condition.case.is_empty() || case != Case::Upper || in_capitals)
     }
 
-    /// Whether the words fit a condition and, if so, whether the words that made it fit are in capitals.
+    /// Whether the words match a condition and, if so, whether the matching words are in capitals.
     fn evidence(&self, condition: &Condition) -> Option<bool> {
         let mut in_capitals = true;
         if !condition.left.is_empty() {
@@ -232,8 +233,8 @@ impl<'t> Context<'t> {
         holds.then_some(in_capitals)
     }
 
-    /// How many words the first collocation uses that stands on this side. `nearest_first` gives a
-    /// collocation's words in the order of that side.
+    /// The number of words that the first matching collocation on this side uses. `nearest_first` gives a collocation's
+    /// words in the order of that side.
     fn collocated<'p, I: Iterator<Item = &'p WordPattern>>(
         &self,
         words: &Words<'_>,
@@ -241,12 +242,12 @@ impl<'t> Context<'t> {
         nearest_first: impl Fn(&'p [WordPattern]) -> I,
     ) -> Option<usize> {
         let begins = words.begins(0)?;
-        // Where a hyphen may be passed over, the word behind it counts too.
+        // If a hyphen may be skipped, the word after it counts too.
         let behind = if begins == b'-' { words.begins(1).unwrap_or(begins) } else { begins };
         if collocations.initials & (bit_of(begins) | bit_of(behind)) == 0 {
             return None;
         }
-        // A character that is no ASCII letter may begin like any other such character.
+        // All characters outside ASCII share one initial.
         let is_like = |initial: u8, begins: u8| initial == begins || (initial >= 128 && begins >= 128);
         let may_fit = |initial: u8| initial == 0 || is_like(initial, begins) || is_like(initial, behind);
         let candidates = collocations.all.iter().zip(&collocations.initial).filter(|(_, initial)| may_fit(**initial));
@@ -254,7 +255,7 @@ impl<'t> Context<'t> {
     }
 }
 
-/// Whether a token is one of the words that may stand near, which are sorted by [`WordPattern::initial`].
+/// Whether a token is one of the condition's near words, which are sorted by [`WordPattern::initial`].
 fn is_near_word(token: &Token<'_>, condition: &Condition) -> bool {
     let words = &condition.near;
     let Some(initial) = token.initial() else {
@@ -277,8 +278,8 @@ fn fits(token: &Token<'_>, pattern: &WordPattern) -> bool {
     }
 }
 
-/// Matches words against a collocation, both nearest first; a hyphen that only the text has is passed over.
-/// Returns how many tokens were used.
+/// Matches words against a collocation, both nearest first. Skips a hyphen that only the text has. Returns the number
+/// of tokens used.
 fn sequence<'p>(words: &Words<'_>, nearest: usize, pattern: impl Iterator<Item = &'p WordPattern>) -> Option<usize> {
     let mut used = 0;
     let token_at = |index: usize| {

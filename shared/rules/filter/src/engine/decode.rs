@@ -1,17 +1,17 @@
-//! One round of decoding: HTML entities and tags, percent, backslash and quoted-printable escapes, and
-//! Markdown links. Never recursive; the caller bounds the number of rounds.
+//! Decodes one round of HTML entities and tags, percent, backslash and quoted-printable escapes, and Markdown links.
+//! Never recursive; the caller limits the number of rounds.
 
 use crate::engine::lists::{Class, ascii_symbol};
 use crate::engine::tables::Tables;
 use crate::engine::view::{CONTINUES, DECODED, Unit, View};
 
-/// How many units an entity or a number in an escape may be long.
+/// The most units of an entity or of a number in an escape.
 const LONGEST_ENTITY: usize = 36;
 
-/// Whether something that can be decoded may begin at `at`, where one of [`ESCAPES`](super::lists::ESCAPES) or the first byte of a
-/// full-width form stands. Wrong only by "yes".
+/// Whether an escape may begin at `at`, which is one of [`ESCAPES`](super::lists::ESCAPES) or the first byte of a
+/// full-width form. May return true without cause, but never false wrongly.
 pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
-    // Something invisible may stand between the signs, or a full-width form for one of them.
+    // Invisible characters may separate the signs, or a full-width form may replace one.
     let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128);
     let next = bytes.get(at + 1);
     let hexadecimal = || {
@@ -29,7 +29,7 @@ pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// The ASCII character that a unit shows, be it a full-width or a mathematical one.
+/// The ASCII character that a unit shows, also from a full-width or mathematical form.
 fn shown(tables: &Tables, unit: &Unit) -> u8 {
     match unit.ch {
         c if c.is_ascii() => c as u8,
@@ -41,17 +41,17 @@ fn shown(tables: &Tables, unit: &Unit) -> u8 {
     }
 }
 
-/// What a sequence of units is decoded to.
+/// The result of decoding a sequence of units.
 enum Piece {
     Character(char),
-    /// Something that a reader does not see.
+    /// Text that a reader does not see.
     Nothing,
 }
 
 struct Decoder<'t> {
     tables: &'t Tables,
     units: &'t [Unit],
-    /// From here on there is no end of a comment.
+    /// No comment ends after this unit.
     no_comment_after: usize,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
     changed.then_some(out)
 }
 
-/// One round of decoding, from text to text: characters that are not shown are kept. `None` when nothing changed.
+/// Decodes one round from text to text and keeps characters that are not shown. `None` when nothing changed.
 pub(crate) fn decode_text(tables: &Tables, text: &str) -> Option<String> {
     let unit = |ch: char| {
         let class = u8::try_from(tables.fold(ch)).unwrap_or_default();
@@ -109,7 +109,7 @@ pub(crate) fn decode_text(tables: &Tables, text: &str) -> Option<String> {
     changed.then_some(decoded)
 }
 
-/// Whether something that is decoded may begin with this character.
+/// Whether an escape may begin with this character.
 fn begins_piece(ch: char) -> bool {
     match ch {
         '&' | '%' | '=' | '\\' | '<' | ']' => true,
@@ -126,7 +126,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// What begins with the unit at `at`, and how many units it takes.
+    /// The piece that begins with the unit at `at`, and the number of its units.
     fn piece(&mut self, at: usize) -> Option<(Piece, usize)> {
         match self.units[at].ch {
             '&' | '＆' => self.entity(at).map(|(c, length)| (Piece::Character(c), length)),
@@ -158,7 +158,7 @@ impl Decoder<'_> {
                 return None;
             }
             let end = at + skip + digits;
-            // "&#x2&#53;CC;": a digit of it is itself an entity, which the next round reads.
+            // In "&#x2&#53;CC;" a digit is itself an entity, which the next round decodes.
             if self.at(end) == b'&' && self.entity(end).is_some_and(|(digit, _)| digit.is_ascii_digit()) {
                 return None;
             }
@@ -198,12 +198,12 @@ impl Decoder<'_> {
         let mut found = 1;
         let mut length = 3;
         while found < expected {
-            // A soft line break may stand between the bytes of one character.
+            // A soft line break may separate the bytes of one character.
             if sign == b'=' && self.at(at + length) == b'=' && self.at(at + length + 1) == b'\n' {
                 length += 2;
             }
             let Some(byte) = self.byte_escape(at + length, sign) else {
-                // "%CE&#37;B9": the sign of its next byte is itself an entity, which the next round reads.
+                // In "%CE&#37;B9" the sign of the next byte is itself an entity, which the next round decodes.
                 if self.at(at + length) == b'&' {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Where an occurrence may begin and end.
+//! Decides where an occurrence may begin and end.
 
 use crate::engine::alignment::Alignment;
 use crate::engine::lists::{Matching, Pattern, kind};

@@ -1,4 +1,4 @@
-//! Tells what was seen in which view of a text, and why it passed or not. For operators; not on any hot path.
+//! Explains the sightings in each view of a text, and why each passed or not. For operators; not on a hot path.
 
 use std::ops::{ControlFlow, Range};
 
@@ -34,7 +34,8 @@ fn reading(view: &View) -> String {
     view.units.iter().map(|unit| unit.ch).collect()
 }
 
-/// What a view of `text` shows; `in_source` says where a place of it stands in `source`, if it is of interest.
+/// The sightings in a view of `text`. `in_source` maps a place of the view to the source, or returns `None` for a place
+/// that does not count.
 fn sightings(
     tables: &Tables,
     source: &str,

@@ -1,28 +1,28 @@
-//! What an occurrence is made of: its letters, how they are spelt, and what stands between them.
+//! Collects the features of an occurrence: its letters, their spelling, and the gaps between them.
 
 use crate::engine::align::Role;
 use crate::engine::lists::{Element, Matching, Pattern, Term, kind};
 use crate::engine::tables::Tables;
 use crate::engine::view::{AFTER_HIDDEN, DECODED, Unit};
 
-/// What stands between two letters that follow one another.
+/// The characters between two adjacent letters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gap {
     pub(crate) width: usize,
     pub(crate) spaces: usize,
     pub(crate) line_breaks: usize,
-    /// Marks of emphasis, as Markdown has them.
+    /// Markdown marks of emphasis.
     pub(crate) emphasis: usize,
     /// A mark that ends a sentence or a clause.
     pub(crate) stop: bool,
     pub(crate) comma: bool,
     /// The term itself has a gap here.
     pub(crate) own: bool,
-    /// It is what the term writes, or one of its usual variants.
+    /// The gap is the term's own, or one of its usual variants.
     pub(crate) usual: bool,
     /// Its first sign that is not white space.
     pub(crate) sign: Option<char>,
-    /// It has another sign than that one.
+    /// It has a second, different sign.
     pub(crate) mixed: bool,
     /// A single apostrophe.
     pub(crate) apostrophe: bool,
@@ -44,14 +44,14 @@ impl Gap {
         }
     }
 
-    /// Takes note of what only shows when the letter after the gap is reached.
+    /// Completes the features of a gap once the letter after it is known.
     fn close(&mut self, term: &Term, element: &Element, units: &[Unit]) {
         self.own = !element.gap.is_empty();
         self.apostrophe = matches!(units, [unit] if matches!(unit.ch, '\'' | '’'));
         self.usual = self.is_usual(term, element, units);
     }
 
-    /// Whether a gap inside the term is one of the ways in which people write it.
+    /// Whether a gap inside the term is one of its usual spellings.
     fn is_usual(&self, term: &Term, element: &Element, units: &[Unit]) -> bool {
         if element.gap.is_empty() || units.is_empty() {
             return units.is_empty();
@@ -71,35 +71,35 @@ impl Gap {
     }
 }
 
-/// What an occurrence is made of.
+/// The features of an occurrence.
 #[derive(Default)]
 pub(crate) struct Features {
     pub(crate) folded: bool,
     pub(crate) decoded: bool,
     pub(crate) hidden: bool,
     pub(crate) leet: usize,
-    /// Capital and small letters taken for one of the same shape.
+    /// The capital and small letters that are read as another letter of the same shape.
     pub(crate) swaps: (usize, usize),
     pub(crate) repeats: usize,
     /// A letter of another script is read as other than its nearest letter.
     pub(crate) stretched: bool,
-    /// Where the first and the last digit or sign for a letter stand, by element.
+    /// The elements of the first and the last digit or sign that replaces a letter.
     pub(crate) leet_at: Option<(usize, usize)>,
-    /// The most that one letter is repeated.
+    /// The longest repetition of one letter.
     pub(crate) longest_run: usize,
     pub(crate) letters: usize,
     pub(crate) elements: usize,
     pub(crate) upper: usize,
     pub(crate) lower: usize,
-    /// Between its letters; not noted where all of them stand as the term writes them.
+    /// The gaps between its letters; not collected when all letters are as the term writes them.
     pub(crate) gaps: Vec<Gap>,
-    /// How many gaps of its own the term has here.
+    /// The number of the term's own gaps here.
     pub(crate) own_gaps: usize,
 }
 
 impl Features {
-    /// Takes note of an occurrence, and forgets what was noted before. It is looked at as often as a term's
-    /// letters stand somewhere, so what was allocated is kept.
+    /// Collects the features of an occurrence and clears the previous ones. It runs for every possible place of a term,
+    /// so it reuses its allocations.
     pub(crate) fn note(&mut self, tables: &Tables, pattern: &Pattern, units: &[Unit], roles: &[Role]) {
         self.clear(pattern);
         let term = tables.term_of(pattern);
@@ -134,7 +134,7 @@ impl Features {
         }
     }
 
-    /// The same where all letters, and the gaps between them, stand as the term writes them, but for the case.
+    /// The same for an occurrence whose letters and gaps are as the term writes them, apart from case.
     pub(crate) fn note_as_written(&mut self, pattern: &Pattern, units: &[Unit]) {
         self.clear(pattern);
         let mut unit_at = 0;
@@ -170,10 +170,10 @@ impl Features {
     fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
         let class = unit.class_in(tables);
         if is_same_letter(unit.ch, element.written) {
-            // Nobody asks how many letters of a symbol are left.
+            // The letter count of a symbol is not used.
             self.letters += usize::from(!is_symbolic && element.written.is_alphabetic());
             self.note_case(unit.ch);
-            // A Greek letter's other case is a way of writing it, and still a disguise of the variable.
+            // The other case of a Greek letter is a spelling of it, and also a disguise of the variable.
             self.folded |= !unit.ch.is_ascii() && unit.ch != element.written;
             return;
         }
@@ -190,7 +190,7 @@ impl Features {
         } else if class.primary != element.symbol && ((wants_letter && !is_letter) || element.is_digit()) {
             self.leet += 1;
         } else {
-            // Of two letters, neither may be a stretch: "Ⅸ" is nine.
+            // If a character stands for two letters, neither may be stretched: "Ⅸ" is nine.
             self.stretched |= class.primary != element.symbol || is_currency(unit.ch);
             self.folded = true;
             self.letters += usize::from(wants_letter);
@@ -198,12 +198,12 @@ impl Features {
         }
     }
 
-    /// Whether a mark of the term's own is written as white space, which leaves ordinary words ("oracle log").
+    /// Whether white space replaces one of the term's own marks, which leaves ordinary words ("oracle log").
     pub(crate) fn is_spaced(&self) -> bool {
         self.gaps.iter().any(|gap| gap.own && gap.spaces > 0)
     }
 
-    /// Whether the gaps inside words are of one kind: the same sign, and about the same width.
+    /// Whether the gaps inside words are alike: the same sign, and about the same width.
     pub(crate) fn gaps_are_alike(&self) -> bool {
         let inner = || self.gaps.iter().filter(|gap| !gap.own);
         let widths = inner().map(|gap| gap.width);
@@ -212,7 +212,7 @@ impl Features {
     }
 }
 
-/// Whether two letters differ in their case at most.
+/// Whether two letters are equal apart from case.
 fn is_same_letter(one: char, other: char) -> bool {
     if one == other || (one.is_ascii() && other.is_ascii()) {
         return one.eq_ignore_ascii_case(&other);

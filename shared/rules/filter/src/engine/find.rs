@@ -1,4 +1,4 @@
-//! Finds the blocked terms of a payload: where the sieve points, or everywhere and in every view.
+//! Finds the blocked terms of a payload: at the places that the sieve reports, or everywhere and in every view.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -18,11 +18,11 @@ use crate::engine::writing::Writing;
 /// Rounds of decoding.
 pub(crate) const ROUNDS: usize = 3;
 
-/// Hits after this many are not looked for: the payload is quarantined long before.
+/// The search stops after this many hits: the payload is quarantined for far fewer.
 const MOST_HITS: usize = 1000;
 
-/// From so many occurrences on, the words around them are remembered from one to the next. Not measured but
-/// reckoned: room for 256 words has to be made first, and each occurrence reads 24 at most.
+/// From this many occurrences on, words around one are cached for the next. An estimate, not a measurement: the cache
+/// allocates room for 256 words, and each occurrence reads 24 at most.
 const MANY: usize = 8;
 
 /// A blocked term in the joined text.
@@ -33,11 +33,11 @@ pub(crate) struct Found {
     pub(crate) end: usize,
     pub(crate) writing: Writing,
     pub(crate) decoded: bool,
-    /// Not letter for letter what the list writes.
+    /// The letters differ from those in the list.
     respelled: bool,
 }
 
-/// Every blocked term of the payload, in the order of its place in the joined text, without overlaps.
+/// Every blocked term of the payload, sorted by place in the joined text, without overlaps.
 pub(crate) fn find(tables: &Tables, fields: &[&str]) -> Vec<Found> {
     let held = sieve(tables, fields);
     if held == Held::Places(Vec::new()) {
@@ -51,7 +51,7 @@ pub(crate) fn find(tables: &Tables, fields: &[&str]) -> Vec<Found> {
     merge(found.unwrap_or_else(|| find_everywhere(tables, &joined)))
 }
 
-/// Looks closely at the places that the sieve noted; `None` when that needs more than their surroundings.
+/// Examines the places that the sieve reported; `None` when one of them needs more than its surroundings.
 fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<Found>> {
     let mut found = Vec::new();
     let mut search = Search::new(tables, text);
@@ -60,7 +60,7 @@ fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<F
             if is_plainly_ordinary(tables, text, *place, *pattern) {
                 continue;
             }
-            // Nearly always the letters stand side by side, and a narrow window shows it.
+            // The letters are nearly always adjacent, so a narrow window usually suffices.
             let narrow = tables.lists.patterns[*pattern as usize].elements.len() + 8;
             match search.look_back(*place, *pattern, narrow) {
                 Sight::Term(blocked) => found.extend(blocked),
@@ -75,16 +75,16 @@ fn find_at(tables: &Tables, text: &str, places: &[(usize, u16)]) -> Option<Vec<F
     Some(found)
 }
 
-/// What is seen when looking back from a place.
+/// The result of looking back from a place.
 enum Sight {
-    /// Something invisible stands there, so that nobody knows how far back to look.
+    /// Invisible characters hide how far back the term may begin.
     Unclear,
     Nothing,
-    /// The letters of the term; with what was found, unless the term may stand there.
+    /// The letters of the term, with the hit unless the term is allowed there.
     Term(Option<Found>),
 }
 
-/// Looks at a text, closely.
+/// Examines a text exactly.
 struct Search<'t> {
     tables: &'t Tables,
     text: &'t str,
@@ -98,7 +98,7 @@ impl<'t> Search<'t> {
         Search { tables, text, aligner: Aligner::new(tables), features: Features::default(), known: Known::default() }
     }
 
-    /// Looks for the pattern that ends at a place in a view of so many characters before it and a few after it.
+    /// Looks for the pattern that ends at `place`, in a view of `width` characters before it and a few after it.
     fn look_back(&mut self, place: usize, pattern: u16, width: usize) -> Sight {
         let text = self.text;
         let near = place.saturating_sub(width);
@@ -110,7 +110,7 @@ impl<'t> Search<'t> {
             return Sight::Unclear;
         };
         match self.aligner.at(&view.units, pattern, last) {
-            // Whether a term begins shows in the two characters before it.
+            // The two characters before a term decide whether it begins there.
             Some(alignment) if alignment.first >= 2 || from == 0 => {
                 Sight::Term(blocked(self.tables, text, &view, alignment, &mut self.features, &self.known))
             }
@@ -118,7 +118,7 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// Looks at all of it, as it stands and after every round of decoding that changes anything.
+    /// Examines the whole text, as it is and after every round of decoding that changes it.
     fn everywhere(&mut self) -> Vec<Found> {
         let (tables, text) = (self.tables, self.text);
         let mut examined = 0;
@@ -153,10 +153,10 @@ impl<'t> Search<'t> {
     }
 }
 
-/// Where the letters of a pattern stand in the source.
+/// The place of a pattern's letters in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
-    /// Where the unit begins at which they showed.
+    /// The start of the unit at which the occurrence was detected.
     shown_at: usize,
     pattern: u16,
     start: usize,
@@ -171,14 +171,14 @@ impl Place {
     }
 }
 
-/// What was found in the view before, so that what decoding left as it was need not be judged again.
+/// The hits of the previous view. Places that decoding did not change are not judged again.
 #[derive(Default)]
 struct Seen {
-    /// In the order of [`Place::shown_at`].
+    /// Sorted by [`Place::shown_at`].
     found: Vec<(Place, Found)>,
-    /// How many of those stand before all that is still asked about.
+    /// The number of hits before all places that are still to be looked up.
     passed: usize,
-    /// Where the search stopped early, if it did.
+    /// The place where the search stopped early, if it did.
     stopped_at: Option<usize>,
 }
 
@@ -187,7 +187,7 @@ impl Seen {
         self.stopped_at.is_none_or(|end| place.shown_at < end)
     }
 
-    /// What was found there. Must be asked in the order of [`Place::shown_at`].
+    /// The hit at this place. Calls must come in the order of [`Place::shown_at`].
     fn found_at(&mut self, place: &Place) -> Option<Found> {
         while self.found.get(self.passed).is_some_and(|(passed, _)| passed.shown_at < place.shown_at) {
             self.passed += 1;
@@ -197,7 +197,7 @@ impl Seen {
     }
 }
 
-/// Whether nothing that an alignment depends on came out of decoding: its units, two before it and five after.
+/// Whether decoding changed nothing that an alignment depends on: its units, two before it and five after it.
 fn is_untouched(view: &View, alignment: &Alignment) -> bool {
     let end = alignment.last + 6;
     let units = &view.units[alignment.first.saturating_sub(2)..end.min(view.units.len())];
@@ -205,7 +205,7 @@ fn is_untouched(view: &View, alignment: &Alignment) -> bool {
         && units.iter().all(|unit| unit.flags & (DECODED | AFTER_HIDDEN) == 0)
 }
 
-/// Looks closely at everything, in every view, and where the text is shown turned around, at that too.
+/// Examines everything in every view, and also the text as shown when parts of it are reversed.
 pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
     let mut found = Search::new(tables, text).everywhere();
     if let Some((shown, turned)) = bidi::as_shown(text) {
@@ -218,8 +218,8 @@ pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
     found
 }
 
-/// What shows only when escapes are decoded first and the result is turned around ("&#8238;&#83;…"). It is reported as
-/// one hit over the whole text: the escapes hide where its letters stand.
+/// Finds a term that appears only when escapes are decoded and the result is reversed ("&#8238;&#83;…"). Reports it as
+/// one hit over the whole text, because the escapes hide the places of its letters.
 fn found_turned_after_decoding(tables: &Tables, text: &str) -> Option<Found> {
     if !bidi::may_turn_after_decoding(text) {
         return None;
@@ -258,7 +258,7 @@ fn blocked(
     Some(Found { pattern: alignment.pattern, start, end, writing, decoded, respelled })
 }
 
-/// "C.L.O.D." ends in a point of its own, unless that point ends the sentence.
+/// Includes the final point of "C.L.O.D." in the hit, unless that point ends the sentence.
 fn with_own_point(written: &str, text: &str, start: usize, end: usize) -> usize {
     let after = &text[end..];
     if !(written.ends_with('.') && text[start..end].contains('.') && after.starts_with('.')) {
@@ -269,7 +269,7 @@ fn with_own_point(written: &str, text: &str, start: usize, end: usize) -> usize 
     if goes_on { end + 1 } else { end }
 }
 
-/// Calls `each` with the text as it stands and after every round of decoding that changed anything.
+/// Calls `each` with the text as it is and after every round of decoding that changes it.
 pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View, usize)) {
     let mut view = View::of_text(tables, text);
     each(&view, 0);
@@ -282,10 +282,10 @@ pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View,
     }
 }
 
-/// Of hits that overlap, the longest stands; of equally long ones, the plainest.
+/// Keeps the longest of overlapping hits; among equally long ones, the plainest.
 pub(crate) fn merge(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|one| (one.start, one.end));
-    // Nearly all stand alone, or beside what is the same in every respect.
+    // Nearly all hits overlap no other, or only identical ones.
     found.dedup();
     let mut kept = Vec::with_capacity(found.len());
     let mut rest = &found[..];
@@ -306,7 +306,7 @@ pub(crate) fn merge(mut found: Vec<Found>) -> Vec<Found> {
     kept
 }
 
-/// The same of hits that hang together.
+/// The same for one group of overlapping hits.
 fn longest(found: &[Found]) -> impl Iterator<Item = Found> {
     let mut found = found.to_vec();
     found.sort_by_key(|f| (std::cmp::Reverse(f.end - f.start), f.writing, f.decoded, f.respelled, f.start, f.pattern));

@@ -1,4 +1,4 @@
-//! Judges an alignment: is it the term as written, the term in disguise, or neither; and may it stand?
+//! Judges an alignment: whether it is the term as written, the term in disguise, or neither, and whether it is allowed.
 
 use crate::engine::align::Alignment;
 use crate::engine::context::{Context, floor};
@@ -10,14 +10,14 @@ use crate::engine::tables::Tables;
 use crate::engine::view::View;
 use crate::engine::writing::{Plain, Writing, Written, writing};
 
-/// What became of an alignment.
+/// The judgement on an alignment.
 #[derive(Clone, Debug)]
 pub(crate) enum Judgement {
-    /// The letters are there, but no reader would see the term.
+    /// The letters match, but no reader would see the term.
     NotTheTerm(&'static str),
-    /// The term, in an ordinary sense: the number of the rule that says so, from 1.
+    /// The term in an ordinary sense, with the number of the rule that allows it, from 1.
     Ordinary(usize),
-    /// The term.
+    /// The blocked term.
     Blocked { writing: Writing, decoded: bool },
 }
 
@@ -26,8 +26,7 @@ pub(crate) fn span(view: &View, alignment: &Alignment) -> (usize, usize) {
     (view.units[alignment.first].start as usize, view.units[alignment.last].end as usize)
 }
 
-/// Judges one alignment of a view of `text`. What it notes on the way goes into `features`, and what it reads of
-/// the text into `known`.
+/// Judges one alignment of a view of `text`. Stores its features in `features`, and the words that it reads in `known`.
 pub(crate) fn judge(
     tables: &Tables,
     text: &str,
@@ -93,8 +92,8 @@ fn case(plain: Plain, context: &Context<'_>) -> Case {
     }
 }
 
-/// Whether a word of the list ends at the byte `end`, written plainly, and in an ordinary sense. A short cut for
-/// what nearly every occurrence is; "no" only means that it takes a closer look.
+/// Whether a listed word ends at the byte `end`, plainly written and in an ordinary sense. A short cut for most
+/// occurrences; false only means that the exact check must decide.
 pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, pattern: u16) -> bool {
     let pattern = &tables.lists.patterns[pattern as usize];
     let term = tables.term_of(pattern);
@@ -137,8 +136,8 @@ pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, patte
     context.ordinary_sense(term, Shape::of(case(plain, &context))).is_some()
 }
 
-/// Whether a letter stands in a row of escaped bytes ("[\xb2-\xb5\xb8-\xba]") or of other signs ("³´µ¶·"), as in a
-/// class of characters.
+/// Whether a letter is in a row of escaped bytes ("[\xb2-\xb5\xb8-\xba]") or of other signs ("³´µ¶·"), as in a
+/// character class.
 fn is_among_characters(text: &str, (start, end): (usize, usize)) -> bool {
     let (before, after) = (&text[..start], &text[end..]);
     if text[start..end].starts_with("\\x") {
@@ -150,7 +149,7 @@ fn is_among_characters(text: &str, (start, end): (usize, usize)) -> bool {
     is_sign(before.chars().next_back()) && is_sign(after.chars().next())
 }
 
-/// "-0.042" is a change by that much, not the constant.
+/// Whether a number is signed: "-0.042" is a change by that amount, not the constant.
 fn is_signed(before: &str) -> bool {
     let mut chars = before.chars().rev();
     matches!(chars.next(), Some('-' | '−' | '+' | '±')) && chars.next().is_none_or(|c| c.is_whitespace() || c == '(')

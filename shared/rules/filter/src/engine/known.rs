@@ -1,24 +1,24 @@
-//! What has been read of a text's words. Hits stand close together where there are many, and their surroundings
-//! have most words in common.
+//! Caches the words read from a text. Where there are many hits, they are close together, and their contexts share most
+//! words.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-/// In which direction words are read.
+/// The direction in which words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Left,
     Right,
 }
 
-/// A word or sign in the text. Its 13 bytes are aligned as the 16 of a vector register, so that it is copied in one
-/// piece.
+/// A word or sign in the text. Its 13 bytes are aligned to the 16 of a vector register, so that one instruction copies
+/// it.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 pub(crate) struct Span {
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// [`pair_of`](super::senses::pair_of) its bytes.
+    /// [`pair_of`](super::senses::pair_of) of its bytes.
     pub(crate) pair: u16,
     /// See [`Token::begins`](super::token::Token::begins).
     pub(crate) begins: u8,
@@ -26,21 +26,21 @@ pub(crate) struct Span {
     pub(crate) line_break: bool,
 }
 
-/// What has not been read.
+/// An empty cache entry.
 pub(crate) const UNREAD: Span = Span { start: 0, end: 0, pair: 0, begins: 0, is_ascii: true, line_break: false };
 
-/// A word and the places between which it was read. What stands beyond had no say in it.
+/// A word and the range from which it was read. The text outside this range does not affect it.
 struct Reading {
     from: Cell<u32>,
     to: Cell<u32>,
     span: Cell<Span>,
 }
 
-/// How many words of each direction are remembered. Two that begin so many bytes apart take each other's place; the
-/// twelve of one occurrence ([`WORDS`](super::words::WORDS)), six letters and a space each, take up 84.
+/// The number of cached words per direction. Two words that begin this many bytes apart share an entry. The twelve
+/// words of one occurrence ([`WORDS`](super::words::WORDS)), six letters and a space each, take up 84 bytes.
 const REMEMBERED: usize = 128;
 
-/// The words of one direction, by where their reading began.
+/// The words of one direction, by the start of their reading.
 pub(crate) struct Readings([Reading; REMEMBERED]);
 
 impl Readings {
@@ -52,7 +52,7 @@ impl Readings {
         }))
     }
 
-    /// What is read from here and up to where, if it is remembered and ends in this range.
+    /// The word read from here and its end, if it is cached and its range is within this one.
     #[inline]
     pub(crate) fn get(&self, from: usize, within: &Range<usize>) -> Option<(Span, usize)> {
         let reading = &self.0[from % REMEMBERED];
@@ -69,14 +69,14 @@ impl Readings {
     }
 }
 
-/// The words that were read last.
+/// The cache of the last words.
 #[derive(Default)]
 pub(crate) struct Known {
     readings: OnceCell<Box<[Readings; 2]>>,
 }
 
 impl Known {
-    /// Remembers words from now on.
+    /// Starts to cache words.
     pub(crate) fn keep(&self) {
         self.readings.get_or_init(|| Box::new([Readings::none(), Readings::none()]));
     }

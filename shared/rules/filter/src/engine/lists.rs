@@ -1,4 +1,4 @@
-//! What the compiler makes of the lists: character classes, terms and their patterns. Plain data.
+//! The compiled lists: character classes, terms and their patterns. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub(crate) const FIRST_SPECIAL: u8 = 39;
 
 /// Properties of a class, as bits.
 pub(crate) mod kind {
-    /// A letter of any script: no word ends beside it.
+    /// A letter of any script: no word ends next to it.
     pub(crate) const LETTER: u8 = 1;
     /// A decimal digit.
     pub(crate) const DIGIT: u8 = 2;
@@ -23,7 +23,7 @@ pub(crate) mod kind {
     pub(crate) const SEPARATOR: u8 = 4;
     /// White space (a separator too).
     pub(crate) const SPACE: u8 = 8;
-    /// Invisible: seen through as if it were not there.
+    /// Invisible: ignored.
     pub(crate) const IGNORABLE: u8 = 16;
     /// A Greek letter.
     pub(crate) const GREEK: u8 = 32;
@@ -42,15 +42,15 @@ pub(crate) fn ascii_symbol(c: char) -> Option<u8> {
     }
 }
 
-/// The ASCII signs with which something that can be decoded begins.
+/// The ASCII signs that an escape or markup can begin with.
 pub(crate) const ESCAPES: &[u8] = b"&%=\\<]";
 
 /// Characters that the engine treats alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Class {
-    /// Everything a character of this class can be read as.
+    /// All symbols that a character of this class can be read as.
     pub(crate) symbols: Symbols,
-    /// What it is before anything is read into it, or [`Class::NONE`].
+    /// The symbol of the character itself, or [`Class::NONE`].
     pub(crate) primary: u8,
     /// Bits of [`kind`].
     pub(crate) kind: u8,
@@ -87,30 +87,30 @@ impl Class {
     }
 }
 
-/// How a term's occurrences are delimited.
+/// The delimiters of a term's occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Matching {
     /// Letters, perhaps with digits; a whole word in any case and any disguise.
     Word,
-    /// Digits with separators of their own, which must be there.
+    /// Digits with separators of the term's own, which are required.
     Number,
     /// Symbols, found anywhere.
     Symbol,
-    /// Greek letters, found where no other Greek letter adjoins.
+    /// Greek letters, found where no other Greek letter is adjacent.
     Greek,
-    /// One letter outside ASCII, found where it stands as a word of its own.
+    /// One letter outside ASCII, found where it is a word of its own.
     Letter,
 }
 
 impl Matching {
-    /// Whether the term begins with a listed symbol, which makes it easy to find.
+    /// Whether the term begins with a listed symbol, which is easy to find.
     pub(crate) fn is_symbolic(self) -> bool {
         matches!(self, Matching::Symbol | Matching::Greek | Matching::Letter)
     }
 }
 
-/// What stands in for a term.
+/// The substitute for a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Substitute {
@@ -129,7 +129,7 @@ pub(crate) struct Term {
     pub(crate) category: u8,
     pub(crate) reason: String,
     pub(crate) matching: Matching,
-    /// Somebody's name: see [`Context::reads_as_name`](super::context::Context).
+    /// The term is a name: see [`Context::reads_as_name`](super::context::Context).
     pub(crate) name: bool,
     pub(crate) substitute: Option<Substitute>,
     pub(crate) innocent: Vec<String>,
@@ -143,7 +143,7 @@ pub(crate) struct Element {
     pub(crate) symbol: u8,
     /// The character as the term writes it.
     pub(crate) written: char,
-    /// What the term itself writes between the element before and this one.
+    /// The term's own separators between the previous element and this one.
     pub(crate) gap: String,
 }
 
@@ -164,7 +164,7 @@ pub(crate) struct Pattern {
     pub(crate) plural: bool,
 }
 
-/// The parts of [`Tables`] that are small.
+/// The small parts of [`Tables`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lists {
     pub(crate) version: String,
@@ -174,7 +174,7 @@ pub(crate) struct Lists {
     pub(crate) expansions: Vec<Vec<u8>>,
     pub(crate) terms: Vec<Term>,
     pub(crate) patterns: Vec<Pattern>,
-    /// The patterns that are complete, per state of the sieve that has any.
+    /// The complete patterns of each state of the sieve that has any.
     pub(crate) complete: Vec<(u16, Vec<u16>)>,
     /// Column of `transitions` per class.
     pub(crate) column_of: Vec<u8>,

@@ -1,5 +1,5 @@
-//! The engine: pure functions over [`tables::Tables`]. The build script compiles it too, to check the
-//! substitutes with the very filter that will use them.
+//! The engine: pure functions over [`tables::Tables`]. The build script compiles it too, to check the substitutes with
+//! the same filter that will use them.
 
 pub(crate) mod align;
 pub(crate) mod alignment;

@@ -1,5 +1,5 @@
-//! The exact matcher: all positions of all patterns at once, one bit each. It follows every reading of every
-//! character, which the sieve does not, and is used on texts that the sieve holds back.
+//! The exact matcher: a bit-parallel automaton over all positions of all patterns. It follows every reading of every
+//! character, which the sieve does not, and runs on texts that the sieve does not pass.
 
 use crate::engine::lists::{Class, Lists, Matching, Pattern, kind};
 
@@ -12,9 +12,9 @@ pub(crate) struct Nfa {
     masks: Vec<Masks>,
     /// Per class, the words in which a pattern begins with it, one bit each.
     starts: Vec<u64>,
-    /// The pattern whose last position a bit is.
+    /// The pattern that ends at each bit's position.
     pattern_of: Vec<u16>,
-    /// The patterns that begin with a listed symbol, which are not among the positions, by class.
+    /// The patterns that begin with a listed symbol, by class. They have no positions.
     symbolic: Vec<Vec<u16>>,
 }
 
@@ -25,12 +25,12 @@ struct Masks {
     first: u64,
     /// All positions but the last of each pattern: separators may follow.
     inner: u64,
-    /// Positions that a repeated letter leaves where they are.
+    /// Positions that stay reached when a letter repeats.
     repeating: u64,
     last: u64,
 }
 
-/// Which positions have been reached.
+/// The reached positions.
 pub(crate) struct State {
     reached: Vec<u64>,
     /// The words of `reached` that are not zero, one bit each.
@@ -109,7 +109,7 @@ impl Nfa {
         nfa
     }
 
-    /// The patterns that begin with a listed symbol, as which a character of this class can be read.
+    /// The patterns that begin with a listed symbol that a character of this class can be read as.
     pub(crate) fn symbolic(&self, class: u8) -> &[u16] {
         self.symbolic.get(class as usize).map_or(&[], Vec::as_slice)
     }
@@ -118,7 +118,7 @@ impl Nfa {
         State { reached: vec![0; self.words], active: 0, done: 0, after_edge: true }
     }
 
-    /// The patterns that are complete.
+    /// Calls `each` with every complete pattern.
     pub(crate) fn complete(&self, state: &State, mut each: impl FnMut(u16)) {
         for word in bits(state.done) {
             for bit in bits(state.reached[word] & self.masks[word].last) {
@@ -127,7 +127,7 @@ impl Nfa {
         }
     }
 
-    /// Takes one unit of this class into account.
+    /// Advances by one unit of this class.
     pub(crate) fn step(&self, state: &mut State, number: u8, class: &Class) {
         let letters = &self.letters[number as usize * self.words..][..self.words];
         let starts = if state.after_edge { u64::MAX } else { 0 };
@@ -150,7 +150,7 @@ impl Nfa {
     }
 }
 
-/// Whether a class beside the last letter of a complete pattern ends it.
+/// Whether a class after the last letter of a complete pattern ends it.
 pub(crate) fn ends_before(pattern: &Pattern, class: &Class) -> bool {
     match pattern.elements.last().map(|last| last.symbol) {
         Some(0..=25) => !class.is(kind::LETTER),

@@ -1,5 +1,5 @@
-//! A text as its reader sees it: small letters, look-alike characters folded, invisible ones left out, escapes
-//! decoded. What other rules about texts read, so that a disguise hides nothing from them either.
+//! A text as its reader sees it: in lower case, with look-alike characters folded, invisible ones left out, and escapes
+//! decoded. Other rules about texts read this form, so that no disguise hides a text from them.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ impl Reading {
     }
 }
 
-/// The text as it stands, after every round of decoding that changes it, and as control characters show it.
+/// The text as it is, after every round of decoding that changes it, and as control characters show it.
 pub(crate) fn readings(tables: &Tables, text: &str) -> Vec<Reading> {
     let mut all = Vec::new();
     each_view(tables, text, |view, _| all.push(of_view(tables, view)));
@@ -58,7 +58,7 @@ fn of_view(tables: &Tables, view: &View) -> Reading {
     reading
 }
 
-/// The ASCII character that a unit is read as; `None` where it stands for itself.
+/// The ASCII character that a unit is read as; `None` if it is read as itself.
 fn character(tables: &Tables, unit: &Unit) -> Option<char> {
     if unit.ch.is_ascii() && unit.flags & CONTINUES == 0 {
         return Some(unit.ch.to_ascii_lowercase());

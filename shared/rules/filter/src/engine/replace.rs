@@ -1,14 +1,14 @@
 //! Chooses the wording of a substitute, so that the sentence around it stays grammatical.
 //!
-//! The words around a term are never changed: where the text already has a determiner, the substitute comes
-//! without one ("the manifold" → "the system"), and no substitute where no wording fits.
+//! The words around a term are never changed. If the text already has a determiner, the substitute has none ("the
+//! manifold" → "the system"). If no wording fits, the term is not replaced.
 
 use crate::engine::context::{Context, word_before};
 use crate::engine::lists::Substitute;
 use crate::engine::token::Token;
 use crate::engine::word_lists::{DETERMINERS, FUNCTION_WORDS, TITLES};
 
-/// Whether there is a wording that may replace the bytes from `start` on; see [`wording`].
+/// Whether some wording may replace the bytes from `start` on; see [`wording`].
 pub(crate) fn fits(substitute: &Substitute, text: &str, start: usize) -> bool {
     fits_after(substitute, word_before(text, start))
 }
@@ -56,7 +56,7 @@ enum Form {
     AfterA,
 }
 
-/// The form that goes with the words before, where one does.
+/// The form that agrees with the words before, if one does.
 fn form(substitute: &Substitute, context: &Context<'_>) -> Form {
     let Some(before) = context.before() else {
         return Form::Full;

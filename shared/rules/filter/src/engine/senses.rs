@@ -1,4 +1,4 @@
-//! The ordinary senses of a term, as the list states them: plain data.
+//! The ordinary senses of a term, as the list defines them. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Case {
     Lower,
-    /// Capitalised where a clause begins.
+    /// Capitalised at the beginning of a clause.
     Initial,
     /// Capitalised elsewhere.
     Title,
     Upper,
 }
 
-/// How an occurrence is written, as far as a condition asks.
+/// The features of an occurrence that conditions use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) case: Case,
-    /// The letters stand apart.
+    /// The letters are separated.
     pub(crate) split: bool,
-    /// A mark of the term's own is written as white space.
+    /// White space replaces one of the term's own marks.
     pub(crate) spaced: bool,
 }
 
 impl Shape {
-    /// As the term is written, but for the case.
+    /// As the term is written, apart from case.
     pub(crate) fn of(case: Case) -> Shape {
         Shape { case, split: false, spaced: false }
     }
@@ -41,7 +41,7 @@ pub(crate) enum WordPattern {
 }
 
 impl WordPattern {
-    /// The first byte of what it begins with, 0 where that is open.
+    /// The first byte of the words that it matches; 0 if any byte is possible.
     pub(crate) fn initial(&self) -> u8 {
         match self {
             WordPattern::Exact(text) | WordPattern::Prefix(text) => text.bytes().next().unwrap_or(0),
@@ -58,12 +58,12 @@ pub(crate) const fn bit_of(byte: u8) -> u128 {
     1 << if byte < 128 { byte } else { 127 }
 }
 
-/// What ASCII words look like at a glance, as a set that is cheap to ask and never wrong by "no".
+/// A cheap prefilter for ASCII words. May accept a word without cause, but never rejects a matching one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Glances {
-    /// [`glance`] of whole words, one bit each.
+    /// The [`glance`] of each whole word, one bit each.
     pub(crate) words: Vec<u32>,
-    /// [`pair_of`] stems, one bit each.
+    /// The [`pair_of`] of each stem, one bit each.
     pub(crate) stems: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ impl Glances {
     }
 }
 
-/// The first two bytes, but for their case, in ten bits.
+/// The first two bytes without their case, in ten bits.
 pub(crate) fn pair_of(word: &[u8]) -> u16 {
     match word {
         [first, second, ..] => u16::from(first & 31) << 5 | u16::from(second & 31),
@@ -88,13 +88,13 @@ pub(crate) fn glance(pair: u16, length: usize) -> u16 {
     (pair ^ (length as u16).wrapping_mul(37)) & 1023
 }
 
-/// Sequences of words, one of which must stand on one side of an occurrence.
+/// Sequences of words, one of which must be on one side of an occurrence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Collocations {
     pub(crate) all: Vec<Collocation>,
-    /// Per sequence, [`WordPattern::initial`] of its word that is nearest to the occurrence.
+    /// Per sequence, the [`WordPattern::initial`] of its word nearest to the occurrence.
     pub(crate) initial: Vec<u8>,
-    /// With which ASCII characters those words can begin, one bit each; all bits where one is open.
+    /// The ASCII characters that those words can begin with, one bit each; all bits if any character is possible.
     pub(crate) initials: u128,
 }
 
@@ -104,7 +104,7 @@ impl Collocations {
     }
 }
 
-/// One ordinary-English sense of a term: all the conditions that are given must hold.
+/// One ordinary-English sense of a term. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Condition {
     pub(crate) case: Vec<Case>,
@@ -112,7 +112,7 @@ pub(crate) struct Condition {
     pub(crate) right: Collocations,
     /// Sorted by [`WordPattern::initial`].
     pub(crate) near: Vec<WordPattern>,
-    /// With which ASCII characters those begin, one bit each.
+    /// The ASCII characters that those words begin with, one bit each.
     pub(crate) near_initials: u128,
     pub(crate) near_glances: Glances,
     pub(crate) starts: bool,

@@ -1,29 +1,29 @@
-//! The hot path: one pass over the bytes that lets a text go when no term can end anywhere in it. Per byte of
-//! ASCII it is two table look-ups.
+//! The hot path: one pass over the bytes that passes a text in which no term can end. An ASCII byte costs two table
+//! look-ups.
 
 use crate::engine::bidi;
 use crate::engine::decode::may_be_escape;
 use crate::engine::tables::{COMPLETE, Tables};
 
-/// A letter that is a sign too ("$" in "$5" and in "nou$") is followed up as a letter for at most this long.
+/// A sign that is also a letter ("$" in "$5" and in "nou$") is followed as a letter for at most this many bytes.
 const LONGEST_FORK: usize = 48;
 
-/// The state in which nothing has begun, in the middle of a word. State 0 is the same after an edge.
+/// The state inside a word in which no term has begun. State 0 is the same after an edge.
 const NOTHING: u16 = 1;
 
-/// With more places than this in one payload, all of it is looked at closely.
+/// With more places than this in one payload, the whole payload is examined.
 const MOST_PLACES: usize = 32;
 
-/// What the sieve holds back.
+/// The parts of a text that the sieve does not pass.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// The places in the joined text where a term may just have ended, and the state it was in; often none.
+    /// The places in the joined text where a term may end, with the automaton's state there; often empty.
     Places(Vec<(usize, u16)>),
-    /// All of it: there are characters with several readings, escapes, or too many places.
+    /// The whole text: it has characters with several readings, escapes, or too many places.
     Everything,
 }
 
-/// Sieves the fields as if they stood on a line each.
+/// Sieves the fields as if each were on its own line.
 pub(crate) fn sieve(tables: &Tables, fields: &[&str]) -> Held {
     let mut places = Vec::new();
     let (mut state, mut base) = (0, 0);
@@ -39,7 +39,7 @@ pub(crate) fn sieve(tables: &Tables, fields: &[&str]) -> Held {
     Held::Places(places)
 }
 
-/// Runs the automaton and notes where a term may have ended; `None` where it cannot follow.
+/// Runs the automaton and records where a term may end; `None` where it cannot follow the text.
 fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut Vec<(usize, u16)>) -> Option<u16> {
     let shift = tables.lists.shift;
     let ascii = &tables.ascii;
@@ -96,8 +96,8 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
     Some(state)
 }
 
-/// Runs over ASCII characters at which nothing begins that needs a closer look and no term may have ended, and
-/// returns the state after them and how many they are. Apart from the rest so that all of it stays in registers.
+/// Skips ASCII characters where no exact check can begin and no term can end. Returns the state after them and their
+/// number. A separate function, so that all its data stays in registers.
 #[inline(never)]
 fn uneventful(transitions: &[u16], ascii: &[u16; 128], shift: u32, from: u16, bytes: &[u8]) -> (u16, usize) {
     let mut state = from;
@@ -121,7 +121,7 @@ fn note(places: &mut Vec<(usize, u16)>, at: usize, state: u16) -> Option<()> {
     (places.len() <= MOST_PLACES).then_some(())
 }
 
-/// Whether anything comes of reading the sign at `at` as a letter.
+/// Whether reading the sign at `at` as a letter can lead to a term.
 fn fork_is_alive(tables: &Tables, mut state: u16, bytes: &[u8], at: usize) -> bool {
     for (offset, byte) in bytes[at..].iter().take(LONGEST_FORK).enumerate() {
         if *byte >= 128 {

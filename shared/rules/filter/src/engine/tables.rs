@@ -1,13 +1,13 @@
-//! What the compiler makes of the lists and the engine reads: the lists, folds and the
-//! automaton. Plain data; the build script writes it, [`Tables::embedded`](super) reads it.
+//! The compiled tables that the engine reads: lists, folds and automaton. Plain data; the build script writes it,
+//! [`Tables::embedded`](super) reads it.
 
 use crate::engine::lists::{Class, ESCAPES, Lists, Pattern, Term, kind};
 use crate::engine::nfa::Nfa;
 
-/// A transition with this bit set leaves a complete pattern behind at an edge.
+/// A transition with this bit set ends a complete pattern at an edge.
 pub(crate) const COMPLETE: u16 = 0x8000;
 
-/// Everything the engine works with.
+/// All tables of the engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     pub(crate) lists: Lists,
@@ -15,14 +15,14 @@ pub(crate) struct Tables {
     pub(crate) pages: Vec<u16>,
     /// Class or expansion per code point.
     pub(crate) folds: Vec<u16>,
-    /// `transitions[(state << shift) | column]`: the next state, with [`COMPLETE`] set or not. State 0 has
-    /// just seen an edge and nothing else; state 1 has seen nothing at all.
+    /// `transitions[(state << shift) | column]` is the next state, with or without [`COMPLETE`]. In state 0 the
+    /// automaton has just seen an edge and nothing else; in state 1 it has seen nothing.
     pub(crate) transitions: Vec<u16>,
-    /// Column per ASCII character; with the marks [`Tables::SIGN`] and [`Tables::ESCAPE`].
+    /// Column per ASCII character, with the marks [`Tables::SIGN`] and [`Tables::ESCAPE`].
     pub(crate) ascii: [u16; 128],
-    /// For the latter, the column of that letter.
+    /// For a sign that can be read as a letter, the column of that letter.
     pub(crate) sign_columns: [u16; 128],
-    /// Class per ASCII character; [`Class::NONE`] for what is invisible or stands for several.
+    /// Class per ASCII character; [`Class::NONE`] for an invisible character or one that stands for several.
     pub(crate) ascii_classes: [u8; 128],
     pub(crate) nfa: Nfa,
 }
@@ -30,10 +30,10 @@ pub(crate) struct Tables {
 impl Tables {
     /// A sign that can be read as a letter.
     pub(crate) const SIGN: u16 = 0x100;
-    /// A sign with which an escape or markup may begin.
+    /// A sign that an escape or markup can begin with.
     pub(crate) const ESCAPE: u16 = 0x200;
 
-    /// Puts the parts together and derives the rest from them.
+    /// Builds the tables from their parts and derives the rest.
     pub(crate) fn new(lists: Lists, pages: Vec<u16>, folds: Vec<u16>, transitions: Vec<u16>) -> Tables {
         let nfa = Nfa::new(&lists);
         let none = [0; 128];
@@ -47,7 +47,7 @@ impl Tables {
         tables
     }
 
-    /// Whether the sieve does not follow every reading of a class.
+    /// Whether a class has readings that the sieve does not follow.
     pub(crate) fn is_ambiguous(&self, class: u8) -> bool {
         self.class(class).is_ambiguous()
     }
@@ -64,7 +64,7 @@ impl Tables {
         self.lists.classes.get(id as usize).unwrap_or(&self.lists.classes[0])
     }
 
-    /// The patterns that are complete in a state of the sieve.
+    /// The complete patterns of a state of the sieve.
     pub(crate) fn complete_in(&self, state: u16) -> &[u16] {
         match self.lists.complete.binary_search_by_key(&state, |(known, _)| *known) {
             Ok(index) => &self.lists.complete[index].1,
@@ -77,7 +77,7 @@ impl Tables {
     }
 }
 
-/// The columns of the ASCII characters with their marks, and those of the letters that signs can be read as.
+/// The columns of the ASCII characters with their marks, and the columns of the letters that signs can be read as.
 fn ascii_columns(tables: &Tables) -> ([u16; 128], [u16; 128]) {
     let (mut ascii, mut letters) = ([0; 128], [0; 128]);
     for byte in 0..128_u8 {
@@ -86,7 +86,8 @@ fn ascii_columns(tables: &Tables) -> ([u16; 128], [u16; 128]) {
         let column = |id: u8| tables.lists.column_of.get(id as usize).copied().unwrap_or(0);
         ascii[byte as usize] = u16::from(column(id)) | if ESCAPES.contains(&byte) { Tables::ESCAPE } else { 0 };
         if tables.is_ambiguous(id) && class.is(kind::SEPARATOR) {
-            // As a separator it is a space; as a letter it is the first letter that it can be read as.
+            // Read as a separator, the sign counts as a space; read as a letter, it counts as the first letter that it
+            // can be.
             ascii[byte as usize] = u16::from(column(tables.fold(' ') as u8)) | Tables::SIGN;
             let letter = (b'a' + class.symbols.trailing_zeros() as u8) as char;
             letters[byte as usize] = u16::from(column(tables.fold(letter) as u8));

@@ -1,8 +1,8 @@
-//! A word or sign of a text, and how it compares with the words of the list.
+//! A word or sign of a text, and its comparison with the words of the list.
 
 use crate::engine::characters::is_alphanumeric;
 
-/// The first ASCII character of a word in small letters, as words are compared; [`u8::MAX`] for any other character.
+/// The first ASCII character of a word in lower case, for comparisons; [`u8::MAX`] for any other character.
 pub(crate) fn begins_with(text: &str) -> u8 {
     match text.bytes().next() {
         Some(byte) if byte < 128 => byte.to_ascii_lowercase(),
@@ -17,12 +17,12 @@ pub(crate) fn begins_with(text: &str) -> u8 {
     }
 }
 
-/// Whether it begins with a character from U+2000 to U+207F, which have no small letters.
+/// Whether a text begins with a character from U+2000 to U+207F, a range without lower-case letters.
 fn is_punctuation(text: &str) -> bool {
     matches!(text.as_bytes(), [0xe2, 0x80 | 0x81, ..])
 }
 
-/// In small letters, with a straight apostrophe.
+/// In lower case, with a straight apostrophe.
 fn fold(chars: std::str::Chars<'_>) -> impl Iterator<Item = char> {
     chars.flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c })
 }
@@ -32,25 +32,25 @@ fn fold(chars: std::str::Chars<'_>) -> impl Iterator<Item = char> {
 pub(crate) struct Token<'t> {
     pub(crate) text: &'t str,
     pub(crate) is_ascii: bool,
-    /// What it begins with in small letters, as words are compared; [`u8::MAX`] for what is no ASCII character.
+    /// Its first character in lower case, for comparisons; [`u8::MAX`] if that is not ASCII.
     pub(crate) begins: u8,
-    /// Whether a line break stands between it and the occurrence, or the token before it on that side.
+    /// Whether a line break separates it from the occurrence or from the previous token on that side.
     pub(crate) line_break: bool,
 }
 
 impl Token<'_> {
-    /// Its first character in small letters, where that is ASCII as it stands.
+    /// Its first character in lower case, if that is ASCII.
     pub(crate) fn initial(&self) -> Option<u8> {
         self.text.bytes().next().filter(u8::is_ascii).map(|byte| byte.to_ascii_lowercase())
     }
 
-    /// Whether it is this word, which is in small letters.
+    /// Whether it is this word, which must be in lower case.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.may_begin_like(word)
             && (self.text.eq_ignore_ascii_case(word) || (!self.is_ascii && self.folded().eq(word.chars())))
     }
 
-    /// Cheap, and never wrong by "no".
+    /// A cheap prefilter: may return true without cause, but never false wrongly.
     fn may_begin_like(&self, word: &str) -> bool {
         match word.as_bytes().first() {
             Some(byte) if *byte < 128 => *byte == self.begins,
@@ -68,7 +68,7 @@ impl Token<'_> {
         at.and_then(|at| self.text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
     }
 
-    /// Whether it begins with these letters, which are small ones.
+    /// Whether it begins with these letters, which must be in lower case.
     pub(crate) fn starts_with(&self, stem: &str) -> bool {
         if self.is_ascii {
             let beginning = self.text.as_bytes().get(..stem.len());
@@ -85,7 +85,7 @@ impl Token<'_> {
         fold(self.text.chars())
     }
 
-    /// Whether it is a word of two letters or more, all capitals; a sign or a single letter fits in with them.
+    /// Whether it is a word of two letters or more in capitals. A sign or a single letter also counts.
     pub(crate) fn fits_capitals(&self) -> bool {
         match self.is_ascii {
             true => self.text.len() < 2 || !self.text.bytes().any(|byte| byte.is_ascii_lowercase()),

@@ -5,9 +5,9 @@ use std::ops::Range;
 use crate::engine::lists::{Class, kind};
 use crate::engine::tables::Tables;
 
-/// Came out of an escape, an entity or the like.
+/// The unit was decoded from an escape, an entity or the like.
 pub(crate) const DECODED: u8 = 1;
-/// Something invisible, or markup that was taken out, stands before it.
+/// An invisible character, or removed markup, precedes the unit.
 pub(crate) const AFTER_HIDDEN: u8 = 2;
 /// A further letter of a character that stands for several.
 pub(crate) const CONTINUES: u8 = 4;
@@ -36,12 +36,12 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The text as it stands, without what is invisible.
+    /// The text as it is, without invisible characters.
     pub(crate) fn of_text(tables: &Tables, text: &str) -> View {
         View::of_part(tables, text, 0..text.len())
     }
 
-    /// The part of the text in a range of bytes that begins and ends between characters.
+    /// The part of the text in a range of bytes between character boundaries.
     pub(crate) fn of_part(tables: &Tables, text: &str, range: Range<usize>) -> View {
         let mut view = View { units: Vec::with_capacity(range.len()), hidden: false, any_hidden: false };
         let from = range.start;
@@ -55,12 +55,12 @@ impl View {
         view
     }
 
-    /// Whether anything was left out because it is invisible.
+    /// Whether any invisible text was left out.
     pub(crate) fn hides_anything(&self) -> bool {
         self.any_hidden
     }
 
-    /// Whether something was left out after the last unit.
+    /// Whether invisible text was left out after the last unit.
     pub(crate) fn hides_at_end(&self) -> bool {
         self.hidden
     }
@@ -93,7 +93,7 @@ impl View {
         self.units.push(Unit { start, end, ch, class, flags: flags | hidden });
     }
 
-    /// Takes over units of another view.
+    /// Copies units of another view.
     pub(crate) fn copy(&mut self, units: &[Unit]) {
         let first = self.units.len();
         self.units.extend_from_slice(units);
@@ -104,7 +104,7 @@ impl View {
         }
     }
 
-    /// Notes that something was left out before the next unit.
+    /// Records that text was left out before the next unit.
     pub(crate) fn hide(&mut self) {
         self.hidden = true;
         self.any_hidden = true;

@@ -1,6 +1,6 @@
-//! Lists of English words that tell how a sentence reads around a term. What is blocked or allowed is in `data/`.
+//! Lists of English words that help to parse the sentence around a term. The blocked and allowed words are in `data/`.
 
-/// What the names of companies, places and events end with, in small letters.
+/// The last words of names of companies, places and events, in lower case.
 pub(crate) const NAME_ENDINGS: &[&str] = &[
     "ag",
     "airlines",
@@ -138,7 +138,7 @@ pub(crate) const NAME_ENDINGS: &[&str] = &[
     "works",
 ];
 
-/// Capitalised words before a name that are no given name: ranks and rooms of ours, and the calendar.
+/// Capitalised words before a name that are not given names: ranks and rooms of ours, and the calendar.
 pub(crate) const NO_GIVEN_NAMES: &[&str] = &[
     "agent",
     "april",
@@ -185,7 +185,7 @@ pub(crate) const NO_GIVEN_NAMES: &[&str] = &[
     "ai",
 ];
 
-/// Past forms that have no ending of their own: "GAMMA set the price".
+/// Past forms without a past ending: "GAMMA set the price".
 pub(crate) const PAST_VERBS: &[&str] = &[
     "began",
     "bet",
@@ -242,11 +242,11 @@ pub(crate) const PAST_VERBS: &[&str] = &[
     "wrote",
 ];
 
-/// What may stand before the verb of a judgement.
+/// The words that may precede the verb of a judgement.
 pub(crate) const AUXILIARIES: &[&str] =
     &["has", "had", "have", "will", "would", "does", "did", "must", "should", "can", "cannot", "not", "never", "also"];
 
-/// What is said of somebody who judges.
+/// The verbs of a judge's actions.
 pub(crate) const JUDGEMENTS: &[&str] = &[
     "shows",
     "showed",
@@ -316,7 +316,7 @@ pub(crate) const JUDGEMENTS: &[&str] = &[
     "concluded",
 ];
 
-/// Those that leave no doubt whatever follows.
+/// The verbs that always mean a judgement, whatever follows.
 pub(crate) const VERDICTS: &[&str] = &[
     "approve",
     "accept",
@@ -367,7 +367,7 @@ pub(crate) const DETERMINERS: &[&str] = &[
 pub(crate) const TITLES: &[&str] =
     &["captain", "sister", "warden", "engineer", "quartermaster", "librarian", "agent", "dr", "commander", "officer"];
 
-/// Words that do not belong to the noun phrase of the word after them.
+/// Words that are not part of the next word's noun phrase.
 pub(crate) const FUNCTION_WORDS: &[&str] = &[
     "of", "in", "on", "at", "by", "for", "from", "with", "to", "into", "over", "under", "about", "as", "per", "via",
     "and", "or", "but", "if", "when", "because", "since", "while", "than", "then", "so", "is", "are", "was", "were",

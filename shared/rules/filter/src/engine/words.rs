@@ -1,4 +1,4 @@
-//! The words and signs beside an occurrence, read one after the other, and only as many as are asked for.
+//! Reads the words and signs beside an occurrence, one after the other and only on demand.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::engine::known::{Direction, Known, Readings, Span, UNREAD};
 use crate::engine::senses::{Condition, bit_of, pair_of};
 use crate::engine::token::{Token, begins_with};
 
-/// How many words to each side are looked at.
+/// The most words on each side that are read.
 pub(crate) const WORDS: usize = 12;
 
-/// The words on one side of an occurrence, nearest first, up to the end of its paragraph or list item. A line
-/// break alone ends nothing: mail wraps its lines.
+/// The words on one side of an occurrence, nearest first, up to the end of its paragraph or list item. A single line
+/// break ends nothing, because mails wrap their lines.
 #[derive(Clone)]
 pub(crate) struct Words<'t> {
     text: &'t str,
-    /// The bytes of it that are read.
+    /// The bytes of the text that are read.
     range: Range<usize>,
     direction: Direction,
     known: Option<&'t Readings>,
     read: [Cell<Span>; WORDS],
     count: Cell<usize>,
-    /// How far the text has been read: where what follows begins, or where what precedes ends.
+    /// The end of the text read so far: the start of the rest, or, when reading to the left, its end.
     at: Cell<usize>,
-    /// Whether the text goes on behind the end of the paragraph, as far as it has been read.
+    /// Whether the text continues after the end of the paragraph, as far as it has been read.
     goes_on: Cell<bool>,
 }
 
@@ -56,7 +56,7 @@ impl<'t> Words<'t> {
         &self.text[self.range.clone()]
     }
 
-    /// The word or sign with this number from 0, of at most [`WORDS`].
+    /// The word or sign with this index, from 0 to below [`WORDS`].
     pub(crate) fn get(&self, index: usize) -> Option<Token<'t>> {
         self.token(&self.span_at(index)?)
     }
@@ -66,7 +66,7 @@ impl<'t> Words<'t> {
         Some(Token { text: self.text.get(start as usize..end as usize)?, is_ascii, begins, line_break })
     }
 
-    /// [`Token::begins`] of the word or sign with this number.
+    /// [`Token::begins`] of the word or sign with this index.
     pub(crate) fn begins(&self, index: usize) -> Option<u8> {
         self.span_at(index).map(|span| span.begins)
     }
@@ -79,8 +79,7 @@ impl<'t> Words<'t> {
         self.read.get(index).map(Cell::get)
     }
 
-    /// The first word of the sentence that `is_wanted`, of those that may be among the words that a condition wants
-    /// near.
+    /// The first word of the sentence that `is_wanted`, among those that a condition may want near.
     pub(crate) fn find_in_sentence(
         &self,
         condition: &Condition,
@@ -122,7 +121,7 @@ impl<'t> Words<'t> {
         true
     }
 
-    /// Reads the word or sign beside `at`, and up to where.
+    /// Reads the word or sign beside `at`. Returns it with the end of the reading.
     #[inline(never)]
     fn read_next(&self, at: usize) -> Option<(Span, usize)> {
         let (span, to, is_certain) = match self.direction {
@@ -135,7 +134,7 @@ impl<'t> Words<'t> {
         Some((span, to))
     }
 
-    /// What stands between two bytes.
+    /// The span between two bytes.
     fn span(&self, start: usize, end: usize, line_break: bool) -> Span {
         let token = &self.text[start..end];
         let bytes = token.as_bytes();
@@ -149,7 +148,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// The same for a word: without the quotation marks around it, unless it is nothing else.
+    /// The same for a word, without the quotation marks around it unless it consists of them.
     fn word(&self, start: usize, end: usize, line_break: bool) -> Span {
         let bytes = self.text.as_bytes();
         let (mut from, mut to) = (start, end);
@@ -165,17 +164,17 @@ impl<'t> Words<'t> {
         self.span(from, to, line_break)
     }
 
-    /// The first so many of them.
+    /// The first `count` of them.
     pub(crate) fn take(&self, count: usize) -> impl Iterator<Item = Token<'t>> {
         (0..count).map_while(|index| self.get(index))
     }
 
-    /// Whether there is none, and the text goes on behind the end of the paragraph.
+    /// Whether there is no word, but the text continues after the end of the paragraph.
     pub(crate) fn is_followed(&self) -> bool {
         self.get(0).is_none() && self.goes_on.get()
     }
 
-    /// The word or sign after `at`, where it ends, and whether nothing behind that had a say in it.
+    /// The word or sign after `at`, its end, and whether it is independent of the text after that.
     fn read_right(&self, mut at: usize) -> Option<(Span, usize, bool)> {
         let text = &self.text[..self.range.end];
         let mut line_break = false;
@@ -213,7 +212,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// The word or sign before `at`, where it begins, and whether nothing before that had a say in it.
+    /// The word or sign before `at`, its start, and whether it is independent of the text before that.
     fn read_left(&self, mut at: usize) -> Option<(Span, usize, bool)> {
         let first = self.range.start;
         let mut line_break = false;

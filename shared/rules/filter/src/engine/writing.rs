@@ -1,4 +1,4 @@
-//! How an occurrence is written: as the term is, in one of its disguises, or in a way in which no reader would
+//! Decides how an occurrence is written: as the term is, in one of its disguises, or in a way in which no reader would
 //! see the term.
 
 use crate::engine::align::Role;
@@ -9,15 +9,15 @@ use crate::engine::view::Unit;
 /// How an occurrence is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Writing {
-    /// As the term is, in one of the ordinary cases.
+    /// Like the term, in one of the ordinary cases.
     Plain(Plain),
     /// With look-alikes, invisible characters or an odd mixture of cases.
     Folded,
-    /// With separators between its letters, or none where it has its own.
+    /// With separators between its letters, or without the term's own separators.
     Squashed,
-    /// With digits or signs for letters, or repeated letters. This and what follows is never replaced.
+    /// With digits or signs for letters, or repeated letters. This and the following variants are never replaced.
     Leet,
-    /// Backwards, and shown the right way round.
+    /// Backwards, but shown the right way round.
     Turned,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Plain {
 ///
 /// # Errors
 ///
-/// Why no reader would see the term.
+/// The reason why no reader would see the term.
 pub(crate) fn writing(
     pattern: &Pattern,
     term: &Term,
@@ -64,7 +64,7 @@ pub(crate) fn writing(
             return Ok(match (gapped + odd_own > 0, strong) {
                 (true, _) => Writing::Squashed,
                 (_, true) if features.hidden || features.decoded || features.elements > 1 => Writing::Folded,
-                // A small φ, or a Cyrillic one, is the letter of its own alphabet as much as a disguise.
+                // A small or Cyrillic φ is a letter of its own alphabet as much as a disguise.
                 _ if features.lower > 0 => Writing::Plain(Plain::Lower),
                 _ => Writing::Plain(Plain::Upper),
             });
@@ -142,7 +142,7 @@ pub(crate) fn writing(
     })
 }
 
-/// Digits or signs for letters: enough letters must be left to read the rest by.
+/// Judges digits or signs that replace letters: enough letters must remain for a reader to recognise the term.
 fn leet(
     features: &Features,
     gapped: usize,
@@ -154,12 +154,12 @@ fn leet(
     if real == 0 || all < 3 || (all == 3 && gapped > 0 && !uniform) {
         return Err("too few letters are left");
     }
-    // "V314" is a model, and no way to write VELA.
+    // "V314" is a model number, not a spelling of VELA.
     let digits = written.units.iter().filter(|unit| unit.ch.is_ascii_digit()).count();
     if real == 1 && digits + 1 == all && features.leet_at == Some((1, all - 1)) && !strong {
         return Err("a letter with a number");
     }
-    // A token of its own may consist of little else than digits ("457R4"), pieces may not.
+    // A whole token may be mostly digits ("457R4"); a term in pieces may not.
     let enough = if all < 6 { real * 2 >= all } else { real * 3 >= all };
     let whole = gapped == 0 && all > 3;
     if !whole && (all == 3 || !enough) && features.lower > 0 && !strong {
@@ -173,16 +173,16 @@ fn leet(
 }
 
 fn is_title(features: &Features) -> bool {
-    // The case of the letters was counted, not kept: one capital per word at most, and fewer than small ones.
+    // Only counts of the letters' cases are known: at most one capital per word, and fewer capitals than small letters.
     let words = 1 + features.own_gaps;
-    // Of two letters, one capital is no odd mixture: "%lX" is a format.
+    // One capital in two letters is not an odd mixture: "%lX" is a format.
     if features.elements == 2 {
         return true;
     }
     features.upper <= words && features.upper < features.lower
 }
 
-/// A capital I for a small l, or the other way round, fools the eye only among letters of the other case.
+/// Whether a swap of capital I and small l can deceive a reader: only among letters of the other case.
 fn plausible_swap(features: &Features) -> bool {
     match features.swaps {
         (capitals, 0) => features.lower > 0 && features.upper <= capitals + 1,
@@ -191,7 +191,7 @@ fn plausible_swap(features: &Features) -> bool {
     }
 }
 
-/// A term in pieces that are not single letters: "no us", "mani fold", "gam-ma".
+/// Judges a term in pieces longer than single letters: "no us", "mani fold", "gam-ma".
 fn split(term: &Term, features: &Features, written: &Written<'_>) -> Result<(), &'static str> {
     for gap in features.gaps.iter().filter(|gap| gap.width > 0 && !(gap.own && gap.usual)) {
         if gap.spaces > 0 && (gap.stop || gap.comma) {
@@ -217,30 +217,30 @@ fn split(term: &Term, features: &Features, written: &Written<'_>) -> Result<(), 
     if innocent && !capitals { Err("words of their own") } else { Ok(()) }
 }
 
-/// The units of an occurrence and what each is taken for.
+/// The units of an occurrence and the role of each.
 pub(crate) struct Written<'v> {
     pub(crate) units: &'v [Unit],
     pub(crate) roles: &'v [Role],
 }
 
 impl Written<'_> {
-    /// Whether a point stands between two digits: "V3.1A".
+    /// Whether a point is between two digits: "V3.1A".
     fn has_version_number(&self) -> bool {
         let is_digit = |unit: &Unit| unit.ch.is_ascii_digit();
         self.units.windows(3).any(|three| is_digit(&three[0]) && three[1].ch == '.' && is_digit(&three[2]))
     }
 
-    /// Whether "**" stands before a minus sign.
+    /// Whether "**" precedes a minus sign.
     fn is_power(&self) -> bool {
         self.units.windows(2).any(|pair| pair[0].ch == '*' && !pair[1].ch.is_alphanumeric() && pair[1].ch != '*')
     }
 
-    /// Whether it is in pieces that read as these words, which are in small letters, each in an ordinary case.
+    /// Whether its pieces read as these words, which are in lower case, each in an ordinary case.
     fn is_pieces(&self, words: &str) -> bool {
         let is_gap = |at: usize| matches!(self.roles[at], Role::Gap(_));
         let places = || 0..self.units.len().min(self.roles.len());
         let pieces = || {
-            // One space for every gap.
+            // Writes one space for every gap.
             let counted = places().filter(|at| !is_gap(*at) || !at.checked_sub(1).is_some_and(is_gap));
             counted.map(|at| if is_gap(at) { ' ' } else { self.units[at].ch })
         };
@@ -251,7 +251,7 @@ impl Written<'_> {
     }
 }
 
-/// Whether a word is in small letters, in capitals, or capitalised.
+/// Whether a word is in lower case, in capitals, or capitalised.
 fn is_cased(word: &str) -> bool {
     let rest = || word.chars().skip(1);
     rest().all(char::is_lowercase) || word.chars().all(char::is_uppercase)
@@ -273,7 +273,7 @@ fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
     }
 }
 
-/// Numeric terms keep their separators; only all of their signs together may stand apart.
+/// Judges a numeric term: it keeps its separators, and its signs may only be separated all together.
 fn number(
     term: &Term,
     features: &Features,
@@ -287,7 +287,7 @@ fn number(
         && term.text.ends_with('%');
     let wrapped = gapped == 1
         && features.gaps.iter().all(|gap| gap.width == 0 || (gap.line_breaks == 1 && !gap.stop && !gap.comma));
-    // Marks of emphasis are not shown: "0.04**2**" reads as the number. Before a sign they are a power ("10**-4").
+    // Marks of emphasis are not shown: "0.04**2**" reads as the number. Before a sign they mean a power ("10**-4").
     let emphasised = gapped == 1 && features.gaps.iter().all(|gap| gap.width == gap.emphasis) && !written.is_power();
     if gapped > 0 && !uniform && !before_percent && !wrapped && !emphasised && !features.hidden {
         return Err("digits that stand apart");

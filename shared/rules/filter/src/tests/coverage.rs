@@ -1,5 +1,5 @@
-//! Verification criterion 1 (GAP-F): one instance of every term, generated from the list, all caught; and the
-//! proof that this test can fail.
+//! Verification criterion 1 (GAP-F): the filter catches one instance of every term, generated from the list. Another
+//! test shows that this one can fail.
 
 use super::{BLOCKLIST, compiled, list};
 use crate::Filter;
@@ -8,8 +8,7 @@ use crate::engine::check::check;
 use crate::engine::tables::Tables;
 use crate::outcome::Outcome;
 
-/// The spellings of `expected` that a compiled list does not catch, each in a payload of its own and all of
-/// them in one.
+/// The spellings of `expected` that a compiled list does not catch, each in its own payload and all of them in one.
 fn uncaught(expected: &BlockList, tables: &Tables) -> Vec<String> {
     let spellings: Vec<&String> = expected.terms.iter().flat_map(|listed| &listed.spellings).collect();
     let together: Vec<String> = spellings.iter().map(|spelling| format!("Item: {spelling}!")).collect();
@@ -41,7 +40,7 @@ fn every_term_of_the_list_is_caught() {
 
 #[test]
 fn a_term_taken_off_the_list_is_missed() {
-    // A short list compiles faster, and misses what it misses for the same reason.
+    // A short list compiles faster and misses a term for the same reason.
     let probes = ["nous", "97.4", "pushed", "sinai-billiard"];
     let mut whole = list(BLOCKLIST);
     whole.terms.retain(|listed| probes.contains(&listed.term.id.as_str()));
@@ -63,7 +62,7 @@ fn every_row_of_the_specification_is_on_the_list() {
     let rows = [
         ["Φ", "Ψ", "Φζ", "Ψχ", "ΔΓ", "ΩQ", "ΛC", "⊕", "⊜", "⚒", "⚡", "⊡", "⊖", "☠", "⊘", "↗"].as_slice(),
         &["Σ.▶", "Σ.▷", "Σ.◇", "Σ.⟲", "◌", "ρ.M", "ρ.T", "Ξ"],
-        // In no row, and in every specification.
+        // These are in no row of the table, but in every specification.
         &["Σ.✓", "Σ.⊠", "α.13"],
         &["HOW ABOUT NO"],
         // "Any callsign": Silent Drop's, and those that the other specifications name.
@@ -74,7 +73,9 @@ fn every_row_of_the_specification_is_on_the_list() {
         &["LATTICE", "S.O.S. v2", "THE RING", "E8", "Φ = 0.042", "0.042", "97.4%", "Ω = 97.4%", "sinai billiard"],
         &["TRNG", "kill box", "yield mandate", "agency walls", "brain forge", "brain factory", "oracle_toll"],
         &["simons_actuator", "summon_aether", "AETHER_SOUL"],
-        // Of the same kind as those three, and in no row.
+        // The kernels' names as the gate and its data spell them.
+        &["phi_zeta", "psi_chi", "delta_gamma", "omega_q", "lambda_c"],
+        // These are like the three above, and in no row of the table.
         &["Orphic Principle", "Build Braid", "Autonomous Node for Verification", "0.97404"],
         &["oracle_email_service", "oracle_email_retry", "oracle_email_dead_letter", "oracle_verdicts", "oracle_log"],
         &["oracle_inbox", "oracle_sos_filter", "oracle_smoke_test.py", "oracle_autoresponded", "send_graph_email"],

@@ -17,7 +17,7 @@ fn compiled(list: &BlockList) -> Result<Tables, CompileError> {
     compile(list, "test", include_str!("../../data/lookalikes.toml"), include_str!("../../data/entities.txt"))
 }
 
-/// The sieve and the narrow windows are short cuts: they must find what the exact matcher finds.
+/// The sieve and the narrow windows are short cuts: they must find everything that the exact matcher finds.
 #[test]
 fn the_short_cuts_find_what_the_exact_matcher_finds() {
     let tables = &crate::Filter::embedded().tables;

@@ -1,4 +1,4 @@
-//! What the build refuses.
+//! Tests of the lists that the build refuses.
 
 use super::{BLOCKLIST, compiled, list};
 use crate::Filter;

@@ -1,13 +1,13 @@
-//! Disguises: each turns a term into something that a reader still recognises, or into nothing where the
-//! disguise does not apply to the term.
+//! Disguises: each changes a term into a form that a reader still recognises, or returns `None` if the disguise does
+//! not apply to the term.
 
 /// A disguise with its name.
 pub(crate) struct Transform {
-    /// What it does.
+    /// A description of the change.
     pub(crate) name: &'static str,
-    /// Does it. `None` where it would change nothing or leave nothing to recognise.
+    /// Applies it. `None` if it would change nothing or leave nothing to recognise.
     pub(crate) apply: fn(&str) -> Option<String>,
-    /// Whether another transform after it would leave something that nobody recognises.
+    /// Whether a further transform would make the term unrecognisable.
     pub(crate) comes_last: bool,
 }
 
@@ -40,7 +40,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric()
 }
 
-/// Numbers keep their separators, and a lone symbol has no inside.
+/// Whether a term has at least two letters: numbers keep their separators, and a single symbol has no inside.
 fn has_letters(term: &str) -> bool {
     term.chars().filter(char::is_ascii_alphabetic).count() >= 2
 }
@@ -60,7 +60,7 @@ fn between(term: &str, separator: &str) -> Option<String> {
     (has_letters(term)).then_some(out).and_then(|out| changed(term, out))
 }
 
-/// Invisible things may stand anywhere, in numbers too.
+/// Puts invisible characters between the characters; they may be anywhere, in numbers too.
 fn hidden(term: &str, what: &str) -> Option<String> {
     let mut out = String::new();
     let count = term.chars().count();
@@ -90,7 +90,7 @@ fn middle(term: &str, what: &str) -> Option<String> {
 fn leet(term: &str, from: &str, to: &str) -> Option<String> {
     let letters = term.chars().filter(char::is_ascii_alphabetic).count();
     let out = from_lists(&term.to_lowercase(), from, to)?;
-    // With one letter left, or among digits of its own, nothing is recognised any more.
+    // With too few letters left, or with digits of its own, the term is not recognisable.
     let left = out.chars().filter(char::is_ascii_alphabetic).count();
     if letters < 3 || left == 0 || term.chars().any(|c| c.is_ascii_digit()) {
         return None;
@@ -113,7 +113,7 @@ fn doubled(term: &str, which: impl Fn(usize) -> bool) -> Option<String> {
     changed(term, out)
 }
 
-/// "7MM" may be read, "7mm" is a measure.
+/// A reader recognises "7MM", but "7mm" is a measure.
 fn is_mostly_digits(term: &str) -> bool {
     let letters = term.chars().filter(char::is_ascii_alphabetic).count();
     let digits = term.chars().filter(char::is_ascii_digit).count();
@@ -153,7 +153,7 @@ macro_rules! transform {
     };
 }
 
-/// All of them.
+/// All transforms.
 pub(crate) const TRANSFORMS: &[Transform] = &[
     transform!("upper case", |t| changed(t, t.to_uppercase())),
     transform!("swapped case", |t| swap_case(t).filter(|_| t.chars().any(char::is_uppercase))),
