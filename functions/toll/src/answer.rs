@@ -1,25 +1,27 @@
-//! Making one answer: model, crosscheck, grammar of the authority gate, content filter.
+//! Makes one answer: retrieval, model, crosscheck, the authority gate's grammar, content filter.
 
-use crate::{Ports, Settings};
+use crate::{Ports, Settings, narrative::narrative};
 use audit::{Body, Record, digest};
 use authority::Evaluation;
 use crosscheck::constants::PHI;
 use domain::{
-    Query, SessionId, Timestamp, Verdict,
+    Metric, Query, SessionId, Timestamp, Verdict,
+    breaker::Gauged,
     toll::{Answered, Offer},
 };
 use gates::Gate;
-use generation::{Gauged, Generated, generate};
-use runtime::within;
+use generation::{Background, Generated, generate};
+use retrieval::{References, RetrievalError};
+use runtime::{telemetry, within};
 use serde_json::{Value, json};
 
-/// The outcome: the answer or the reason for its absence, and the log's text for either.
+/// The outcome: the answer or the reason of the failure, each with its audit records.
 pub(crate) struct Made {
     pub(crate) answer: Result<Answered, String>,
     pub(crate) records: Vec<Record>,
 }
 
-/// Makes the answer to a question. What is made here was not settled, so nothing is lost but time where it fails.
+/// Makes the answer to a question. The payment is not settled yet, so a failure costs the customer only time.
 pub(crate) async fn make(
     ports: Ports<'_>,
     settings: &Settings,
@@ -30,7 +32,8 @@ pub(crate) async fn make(
     asked_at: Timestamp,
 ) -> Made {
     let journal = ports.journal;
-    let breakers = Gauged { breakers: ports.breakers, meter: ports.meter, clock: journal.clock };
+    let breakers =
+        Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: journal.clock };
     let asking = generation::Ports {
         model: ports.model,
         breakers: &breakers,
@@ -39,10 +42,22 @@ pub(crate) async fn make(
         randomness: ports.randomness,
         pause: ports.pause,
     };
-    let asked = generate(asking, &settings.policy, id, offer.tier(), query, None);
-    let generated = match within(ports.pause, settings.model_time, asked).await {
-        Ok(generated) => generated,
-        Err(broke) => return Made { answer: Err(format!("the model: {broke}")), records: Vec::new() },
+    let corpus = ports.corpus;
+    let asked = async {
+        let references = corpus.library.references(corpus.notes, corpus.corpora, query.as_str()).await?;
+        let background = Background::References(&references.texts);
+        let generated = generate(asking, &settings.policy, id, offer.tier(), query, background).await;
+        Ok::<_, RetrievalError>((references, generated))
+    };
+    let without = |why: String| Made { answer: Err(why), records: Vec::new() };
+    let (references, generated) = match within(ports.pause, settings.model_time, asked).await {
+        Ok(Ok(made)) => made,
+        Ok(Err(error)) => {
+            tracing::error!(purchase = id.reference(), error = telemetry::chain(&error), "the corpus cannot be read");
+            ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
+            return without(format!("retrieval: {error}"));
+        }
+        Err(broke) => return without(format!("the model: {broke}")),
     };
     let now = journal.clock.now();
     let record = |body| Record { timestamp: now, triggered_at: asked_at, body };
@@ -65,7 +80,7 @@ pub(crate) async fn make(
     let answer = match gate.delivered() {
         Some(texts) => {
             let verdict = verdict.clone().with_texts(texts);
-            let facts = facts(&generated, &verdict, offer, evaluation);
+            let facts = facts(&generated, &references, &verdict, offer, evaluation);
             Ok(Answered { body: body(&verdict, offer, evaluation, now).to_string(), facts, at: now })
         }
         None => Err("the content filter holds the reply".to_owned()),
@@ -73,8 +88,9 @@ pub(crate) async fn make(
     Made { answer, records }
 }
 
-/// The body of a reply: the verdict, and the numbers of its crosscheck that the price includes.
+/// The body of a reply: the verdict, those numbers of its crosscheck that the offer includes, and its narrative.
 fn body(verdict: &Verdict, offer: Offer, evaluation: &Evaluation, now: Timestamp) -> Value {
+    let narrative = (offer == Offer::QueryPremium).then(|| narrative(verdict));
     let verdict = json!(verdict);
     let numbers = crosscheck::numbers(&verdict, offer.tier());
     let numbers = match offer {
@@ -83,17 +99,31 @@ fn body(verdict: &Verdict, offer: Offer, evaluation: &Evaluation, now: Timestamp
     };
     let mut body =
         json!({ "endpoint": offer.path(), "verdict": verdict, "numbers": numbers, "answered_at": now.to_iso() });
+    if let Some(narrative) = narrative {
+        body["narrative"] = narrative.into();
+    }
     if let Some(notice) = evaluation.notice() {
         body["notice"] = notice.into();
     }
     body
 }
 
-fn facts(generated: &Generated, verdict: &Verdict, offer: Offer, evaluation: &Evaluation) -> Value {
+fn facts(
+    generated: &Generated,
+    references: &References,
+    verdict: &Verdict,
+    offer: Offer,
+    evaluation: &Evaluation,
+) -> Value {
+    let prompt_version = match references.texts.as_slice() {
+        [] => prompt::version(offer.tier()),
+        _ => prompt::referenced_version(offer.tier()),
+    };
     json!({
         "attempts": generated.attempts,
         "model_version": generated.model_version,
-        "prompt_version": prompt::version(offer.tier()),
+        "prompt_version": prompt_version,
+        "corpus": { "version": references.version, "passages": references.texts.len() },
         "verdict_hash": digest::verdict_hash(verdict),
         "authority": evaluation.envelope(),
     })

@@ -1,12 +1,12 @@
-//! What a request asks.
+//! Parses the question of a request.
 
 use domain::{Query, toll::Offer};
 use serde_json::Value;
 
-/// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
+/// The largest accepted body in bytes. 20,000 characters fit, even with the longest escape for each.
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// The question of a request, or what is wrong with it.
+/// The question of a request, or the code and sentence of the error reply.
 pub(crate) fn query(body: &[u8], offer: Offer) -> Result<Query, (&'static str, String)> {
     let malformed = |sentence: &str| ("malformed_json", sentence.to_owned());
     let value: Value =

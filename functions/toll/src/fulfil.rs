@@ -1,4 +1,4 @@
-//! From a claim to a reply: the answer is made and kept, its payment settled.
+//! Fulfils a claimed purchase: makes and stores the answer, and settles its payment.
 
 use crate::{Ports, answer, reply, sell::Sale};
 use audit::{Change, CommitError, Record, TollStatus};
@@ -11,7 +11,7 @@ use runtime::{http::Reply, telemetry};
 use serde_json::json;
 
 impl Sale<'_> {
-    /// Makes the answer of a claimed purchase, keeps it, and settles.
+    /// Makes the answer of a claimed purchase, stores it, and settles the payment.
     pub(crate) async fn answer(&self, purchase: Versioned<Purchase>, owner: &str) -> Result<Reply, CommitError> {
         let journal = self.ports.journal;
         let id = purchase.value.id().clone();
@@ -50,7 +50,7 @@ impl Sale<'_> {
         if kept { self.settle(purchase).await } else { Ok(reply::in_progress()) }
     }
 
-    /// The answer is kept: whether it leaves is for the settlement to say.
+    /// Settles the payment of a stored answer. The answer is delivered only if the settlement succeeds.
     async fn settle(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
         let Ports { journal, facilitator, node, .. } = self.ports;
         let ports = settlement::Ports { journal, facilitator, node };
@@ -63,7 +63,7 @@ impl Sale<'_> {
         }
     }
 
-    /// An answer that is kept, and whose settlement had no good end: tried again while the payment's time lasts.
+    /// Retries the settlement of a stored answer until the payment expires.
     pub(crate) async fn settle_again(&self, purchase: Versioned<Purchase>) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
         if purchase.value.signed().is_none_or(|signed| now >= signed.valid_before) {

@@ -1,4 +1,4 @@
-//! One request: what is asked, and whether it is paid.
+//! Handles one request: parses the question, and sells the answer or asks for a payment.
 
 use crate::{
     ask::{self, MAX_BODY_BYTES},
@@ -11,26 +11,39 @@ use crate::{
 use audit::{FunctionJournal, TollJournal, TollStatus};
 use authority::{Refusal, evaluate};
 use domain::{
-    ports::{Breakers, Facilitator, Meter, Model, Node, Pause, Randomness},
+    ports::{Breakers, Corpora, Facilitator, Meter, Model, Node, Notes, Pause, Randomness},
     toll::Offer,
 };
+use retrieval::Library;
 use runtime::http::{Reply, Request};
 use serde_json::json;
 
-/// What the function needs from outside.
+/// The ports of the function.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub journal: TollJournal<'a>,
-    /// Payments that were refused before they named a purchase.
+    /// The stream for payments that were refused and have no purchase.
     pub rejections: FunctionJournal<'a>,
     pub facilitator: &'a dyn Facilitator,
     pub node: &'a dyn Node,
     pub model: &'a dyn Model,
+    pub corpus: Corpus<'a>,
     pub breakers: &'a dyn Breakers,
     pub randomness: &'a dyn Randomness,
     pub pause: &'a dyn Pause,
     pub meter: &'a dyn Meter,
+}
+
+/// The corpus that answers draw on.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Corpus<'a> {
+    /// The store of the note that names the version in use.
+    pub notes: &'a dyn Notes,
+    pub corpora: &'a dyn Corpora,
+    /// The index that the process has loaded.
+    pub library: &'a Library,
 }
 
 /// Handles one request.
@@ -54,7 +67,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
         Ok(query) => query,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),
     };
-    // Before anything is paid: what must not be answered is not sold.
+    // The gate runs before any payment, because a question that must not be answered is not sold.
     let evaluation = evaluate(query.as_str(), None);
     let price = settings.terms.price(offer);
     let means = match Means::of(&request) {
@@ -72,7 +85,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
         Err(error) => {
             let why = error.to_string();
             let rejected = (TollStatus::PaymentRejected, why.as_str());
-            rejected::record(ports.rejections, offer, &query, rejected, asked_at).await;
+            rejected::record(ports.rejections, offer, &query, None, rejected, asked_at).await;
             return reply::payment_required(&settings.terms, offer, &why);
         }
     };

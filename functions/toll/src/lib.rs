@@ -1,8 +1,8 @@
-//! The toll: verdicts for agents, paid in USDC over HTTP 402 (x402).
+//! The toll sells verdicts to agents for USDC over HTTP 402 (x402).
 //!
-//! parse → authority gate → 402, or: check the payment by ourselves → facilitator verifies → claim → model → crosscheck →
-//! content filter → keep the answer → settle → reply. No answer leaves before its settlement is accepted, and none is
-//! settled that is not kept.
+//! Without a payment: parse → authority gate → 402. With one: parse → authority gate → our own check of the payment →
+//! verification by the facilitator → claim → retrieval → model → crosscheck → content filter → storage of the answer →
+//! settlement → reply. No answer is delivered before its settlement is accepted, and only stored answers are settled.
 
 mod answer;
 mod ask;
@@ -11,11 +11,12 @@ mod handle;
 mod mcp;
 mod means;
 mod named;
+mod narrative;
 mod rejected;
 mod reply;
 mod sell;
 mod settings;
 
-pub use handle::{Ports, handle};
+pub use handle::{Corpus, Ports, handle};
 pub use reply::closed;
 pub use settings::{Settings, Terms};

@@ -1,8 +1,9 @@
 //! The toll function's process.
 
 use backend::Backend;
+use retrieval::Library;
 use runtime::{Error, System, serve};
-use toll::{Ports, Settings, Terms, handle};
+use toll::{Corpus, Ports, Settings, Terms, handle};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
@@ -14,12 +15,14 @@ fn main() -> Result<(), Error> {
         let terms = Terms { network: till.network, pay_to: till.pay_to, site: backend.site()? };
         let settings = Settings::from_environment(backend.environment(), &backend.models()?, terms)?;
         let stores = backend.journal()?;
+        let (corpora, library) = (backend.corpora()?, Library::default());
         let ports = Ports {
             journal: stores.toll_journal(),
             rejections: stores.function_journal("toll"),
             facilitator: &till.facilitator,
             node: &till.node,
             model: &backend.gemini()?,
+            corpus: Corpus { notes: &stores.sales, corpora: &corpora, library: &library },
             breakers: &stores.sales,
             randomness: &System,
             pause: &System,

@@ -1,5 +1,5 @@
-//! The Model Context Protocol over HTTP (streamable HTTP, one JSON reply a request): the offers as one tool, paid by the
-//! same toll. What the protocol does with sessions and streams needs a server that stays; nothing here does.
+//! The Model Context Protocol over HTTP (streamable HTTP, one JSON reply per request) offers the same sales as one
+//! tool. The protocol's sessions and streams are not supported: they need a server that keeps state between requests.
 
 use crate::{Ports, Settings, handle};
 use chain::wire::{self, PAYMENT_REQUIRED, PAYMENT_RESPONSE, X_PAYMENT_RESPONSE};
@@ -7,18 +7,18 @@ use domain::toll::Offer;
 use runtime::http::{Reply, Request};
 use serde_json::{Map, Value, json};
 
-/// Where the protocol is spoken.
+/// The path of the protocol's endpoint.
 pub(crate) const PATH: &str = "/mcp";
 
-/// Versions of the protocol that are spoken, the newest first. What is used of them is the same in all.
+/// The supported versions of the protocol, newest first. The parts in use are the same in all of them.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The header that names the version after the first exchange.
+/// The header that names the version after initialization.
 const VERSION: &str = "MCP-Protocol-Version";
 
 const TOOL: &str = "oracle_query";
 
-/// Where a call carries its payment, and a result its receipt (x402's transport for MCP).
+/// The `_meta` fields of a call's payment and of a result's receipt (x402's transport for MCP).
 const PAYMENT: &str = "x402/payment";
 const RECEIPT: &str = "x402/payment-response";
 
@@ -37,11 +37,11 @@ enum Message {
         method: String,
         params: Map<String, Value>,
     },
-    /// It wants no reply.
+    /// A message without an id, which gets no reply.
     Notification,
 }
 
-/// Answers one request of HTTP.
+/// Answers one HTTP request.
 pub(crate) async fn answer(ports: Ports<'_>, settings: &Settings, request: &Request) -> Reply {
     if request.method() != "POST" {
         let sentence = "There is no stream here: send each message by POST.";
@@ -107,7 +107,7 @@ fn hello(params: &Map<String, Value>) -> Value {
     })
 }
 
-/// What a call of the tool may choose.
+/// The offer's name in a call of the tool.
 fn name(offer: Offer) -> Value {
     json!(offer)
 }
@@ -136,7 +136,7 @@ fn tool() -> Value {
     })
 }
 
-/// One call of the tool: the request that the same sale over HTTP is.
+/// Handles one call of the tool as the same request over HTTP.
 async fn call(ports: Ports<'_>, settings: &Settings, params: &Map<String, Value>) -> Result<Value, Failure> {
     let invalid = |why: &str| (INVALID_PARAMS, why.to_owned());
     let field = |name: &str| params.get(name).unwrap_or(&Value::Null);
@@ -159,7 +159,7 @@ async fn call(ports: Ports<'_>, settings: &Settings, params: &Map<String, Value>
     Ok(result(&handle::sell(ports, settings, request).await))
 }
 
-/// The tool's result of a reply over HTTP.
+/// Translates an HTTP reply into the tool's result.
 fn result(reply: &Reply) -> Value {
     let decoded = |header: &str| reply.header_value(header).and_then(|value| wire::decode::<Value>(value).ok());
     let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();

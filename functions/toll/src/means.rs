@@ -1,4 +1,4 @@
-//! What a request pays with: a signed transfer (x402), or a transaction that was made before.
+//! The means of payment of a request: a signed transfer (x402), or a transaction that was sent before.
 
 use audit::digest::sha256;
 use chain::{
@@ -12,25 +12,26 @@ use domain::{
 use runtime::http::Request;
 use serde_json::{Value, json};
 
-/// The header that names a transaction which was made before.
+/// The header with the hash of a transaction that was sent before.
 pub(crate) const PAYMENT_TRANSACTION: &str = "X-PAYMENT-TRANSACTION";
 
 /// The extension by which a payer names its purchase.
 pub(crate) const PAYMENT_IDENTIFIER: &str = "payment-identifier";
 
-/// What a request pays with, as it came.
+/// The means of payment as received.
 pub(crate) enum Means {
     Signed(Box<PaymentPayload>, Option<PaymentIdentifier>),
     Transfer(String),
 }
 
-/// What a request pays with: signed by its payer for our price, or a transaction that the chain must still be asked about.
+/// The checked means of payment: signed by its payer for our price, or a transaction that must still be looked up on
+/// the chain.
 pub(crate) enum Checked {
     Signed(Box<PaymentPayload>, Box<Payment>, Option<PaymentIdentifier>),
     Transfer(String),
 }
 
-/// What the payer calls the purchase. Version 1 has no extensions.
+/// The payer's name for the purchase. Version 1 has no extensions.
 fn identifier(payload: &PaymentPayload) -> Result<Option<PaymentIdentifier>, String> {
     let PaymentPayload::V2(payload) = payload else { return Ok(None) };
     let id = payload.extensions.get(PAYMENT_IDENTIFIER).map(|extension| &extension["info"]["id"]);
@@ -41,8 +42,15 @@ fn identifier(payload: &PaymentPayload) -> Result<Option<PaymentIdentifier>, Str
 }
 
 impl Means {
-    /// Reads the headers; nothing where nothing is paid. The error says what cannot be read.
+    /// Reads the headers. Returns `None` without a payment. The error says what cannot be read.
+    ///
+    /// Several payments in one request are refused: nothing says which of them the payer wants to spend.
     pub(crate) fn of(request: &Request) -> Result<Option<Self>, String> {
+        let headers = [PAYMENT_SIGNATURE, X_PAYMENT, PAYMENT_TRANSACTION];
+        if headers.into_iter().map(|name| request.header_count(name)).sum::<usize>() > 1 {
+            let [two, one, direct] = headers;
+            return Err(format!("A request has one payment: {two}, {one} or {direct}, once."));
+        }
         if let Some(header) = request.header(PAYMENT_SIGNATURE).or_else(|| request.header(X_PAYMENT)) {
             let payload = PaymentPayload::decode(header).map_err(|error| error.to_string())?;
             let identifier = identifier(&payload)?;
@@ -57,7 +65,7 @@ impl Means {
         Ok(Some(Self::Transfer(transaction)))
     }
 
-    /// Whether the payer signed for our price, at whatever time.
+    /// Checks that the payer signed for our price. [`Checked::check_time`] checks the time.
     pub(crate) fn checked(self, price: &Price) -> Result<Checked, PaymentError> {
         Ok(match self {
             Self::Signed(payload, identifier) => {
@@ -70,7 +78,7 @@ impl Means {
 }
 
 impl Checked {
-    /// The purchase that this pays for: the same for every way of writing the same payment.
+    /// The id of the purchase. All encodings of the same payment have the same id.
     pub(crate) fn purchase(&self, price: &Price) -> Result<SessionId, InvalidPurchase> {
         let name = match self {
             Self::Signed(_, payment, _) => payment.claim().to_string(),
@@ -79,23 +87,31 @@ impl Checked {
         purchase_id(&sha256(name.as_bytes()))
     }
 
-    /// Where the purchase lies that the payer names, if it names one. Another payer's name is another place: a name is no
-    /// secret, and whoever learns it must neither read the answer nor take the name.
+    /// The key of the payer's name for the purchase, if the payer gives one. The key includes the payer's address,
+    /// because names are not secret: another payer who learns a name must neither read the answer nor occupy the name.
     pub(crate) fn name(&self, price: &Price) -> Option<Result<SessionId, InvalidPurchase>> {
         let Self::Signed(_, payment, Some(identifier)) = self else { return None };
         let (network, payer) = (price.network.caip2(), payment.authorization().from);
         Some(purchase_id(&sha256(format!("{network}/{payer:#x}/name/{}", identifier.as_str()).as_bytes())))
     }
 
-    /// Whether the payment's time has come and is not over.
-    pub(crate) fn is_timely(&self, price: &Price, now: Timestamp) -> Result<(), PaymentError> {
+    /// Checks that the payment is valid now.
+    pub(crate) fn check_time(&self, now: Timestamp) -> Result<(), PaymentError> {
         match self {
-            Self::Signed(payload, ..) => payment::check(payload, price, now).map(drop),
+            Self::Signed(_, payment, _) => payment.check_time(now),
             Self::Transfer(_) => Ok(()),
         }
     }
 
-    /// The version of x402 in which the reply is to be.
+    /// The transaction that was sent before.
+    pub(crate) fn transaction(&self) -> Option<&str> {
+        match self {
+            Self::Signed(..) => None,
+            Self::Transfer(transaction) => Some(transaction),
+        }
+    }
+
+    /// The x402 version of the reply.
     pub(crate) fn version(&self) -> u8 {
         match self {
             Self::Signed(payload, ..) if matches!(**payload, PaymentPayload::V1(_)) => 1,
@@ -103,7 +119,7 @@ impl Checked {
         }
     }
 
-    /// As a purchase keeps it. `payer` is the one that the chain names, for a transfer.
+    /// The payment as the purchase stores it. `payer` is the payer of a transfer, as found on the chain.
     pub(crate) fn paid(&self, price: &Price, offer: Offer, resource: &Resource, payer: &str) -> Paid {
         let (payload, payment) = match self {
             Self::Signed(payload, payment, _) => (payload, payment),

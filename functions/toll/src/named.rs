@@ -1,5 +1,5 @@
-//! Purchases by what their payers call them (x402's extension `payment-identifier`): an agent that lost its reply, and its
-//! payment with it, asks again under the same name and is not charged twice.
+//! Finds purchases by their payers' names for them (x402's extension `payment-identifier`). An agent that lost its
+//! reply and its payment asks again under the same name and is not charged twice.
 
 use crate::{means::Checked, sell::unnamed};
 use chain::payment::{MARGIN, Price};
@@ -10,7 +10,8 @@ use domain::{
 };
 use std::time::Duration;
 
-/// A purchase is written right after its name. One that is not there by now never will be: no invocation lives as long.
+/// The time within which a purchase is written after its name. No invocation lasts as long, so a purchase that is
+/// missing after this time is never written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A name that this request may take.
@@ -19,19 +20,20 @@ pub(crate) struct Name {
     version: u64,
 }
 
-/// What a request's name stands for.
+/// The purchase to which a request's name leads.
 pub(crate) enum Called {
-    /// Nothing else than the request's own payment.
+    /// The purchase of the request's own payment.
     Own(Option<Name>),
     /// A purchase that an earlier payment of the same payer began for the same request.
     Earlier(Box<Versioned<Purchase>>),
-    /// Another request.
+    /// A purchase for another request.
     Other,
-    /// A purchase that is being begun, or whose payment is about to end: which of the two is known soon.
+    /// A purchase that is not written yet, or an unanswered one whose payment is about to expire. The same request gets
+    /// another result soon.
     Busy,
 }
 
-/// Looks up what the payer calls its purchase.
+/// Looks up the payer's name for the purchase.
 pub(crate) async fn look(
     store: &dyn Purchases,
     means: &Checked,
@@ -57,7 +59,7 @@ pub(crate) async fn look(
     };
     let ends = earlier.value.signed().map(|signed| signed.valid_before);
     Ok(match earlier.value.stage() {
-        // It can bring neither an answer nor a settlement any more.
+        // The earlier purchase can no longer lead to an answer or a settlement.
         Stage::Lapsed { .. } => Called::Own(Some(Name { key, version })),
         Stage::Unanswered | Stage::Working { .. } if now >= earlier.value.lapses_at() => {
             Called::Own(Some(Name { key, version }))
@@ -72,7 +74,7 @@ pub(crate) async fn look(
 }
 
 impl Name {
-    /// Takes the name for a purchase; `false` where another request was faster.
+    /// Takes the name for a purchase. Returns `false` if another request has taken it first.
     pub(crate) async fn take(
         &self,
         store: &dyn Purchases,

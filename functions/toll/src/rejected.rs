@@ -1,5 +1,5 @@
-//! Payments that bought nothing and left no purchase: recorded in the function's own stream, so that nobody fills the
-//! table with payments that cost nothing to sign.
+//! Records payments that bought nothing and have no purchase. They go into the function's own stream, so that payments,
+//! which cost nothing to sign, cannot fill the table.
 
 use audit::{FunctionJournal, Noted, TollSource, TollStatus, digest};
 use domain::{Query, Timestamp, toll::Offer};
@@ -7,22 +7,24 @@ use runtime::telemetry;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Nothing is remembered from one to the next.
+/// The function saves no state of its own between records.
 #[derive(Default, Serialize, Deserialize)]
 struct Nothing {}
 
-/// Records how such a payment ended, with the fields of the spec's x402 records. The reply does not depend on it.
+/// Records the outcome of such a payment with the fields of the spec's x402 records. `transaction` is the one that was
+/// sent before, if the request names one. A failure does not change the reply.
 pub(crate) async fn record(
     journal: FunctionJournal<'_>,
     offer: Offer,
     query: &Query,
+    transaction: Option<&str>,
     (status, why): (TollStatus, &str),
     asked_at: Timestamp,
 ) {
-    let query_hash = digest::query_hash(query);
+    let (query_hash, tx_hash) = (digest::query_hash(query), transaction.map(audit::chain::cut));
     let rejected = |_: &mut Nothing, now: Timestamp| {
         let facts = json!({
-            "tx_hash": null,
+            "tx_hash": tx_hash,
             "endpoint": offer.path(),
             "query_hash": query_hash,
             "amount_usdc": offer.dollars(),

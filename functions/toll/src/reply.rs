@@ -1,18 +1,21 @@
-//! What leaves: the request for a payment, the answer with its receipt, and everything that is neither.
+//! The HTTP replies of the function: the request for a payment, the answer with its receipt, and all others.
 
 use crate::{means::PAYMENT_IDENTIFIER, settings::Terms};
-use chain::wire::{
-    PAYMENT_REQUIRED, PAYMENT_RESPONSE, PaymentRequired, PaymentRequiredV1, RequirementsV1, Resource,
-    SettlementResponse, X_PAYMENT_RESPONSE, encode,
+use chain::{
+    Network,
+    wire::{
+        PAYMENT_REQUIRED, PAYMENT_RESPONSE, PaymentRequired, PaymentRequiredV1, RequirementsV1, Resource,
+        SettlementResponse, X_PAYMENT_RESPONSE, encode,
+    },
 };
 use domain::toll::{Answered, Offer, Paid, PaymentIdentifier, Purchase};
 use runtime::http::Reply;
 use serde_json::{Map, Value, json};
 
-/// The status of a question that is not sold.
+/// The HTTP status for a question whose answer is not sold.
 pub(crate) const DECLINED: u16 = 422;
 
-/// What is for sale, as x402 says it.
+/// The offered resource in x402's form.
 pub(crate) fn resource(terms: &Terms, offer: Offer) -> Resource {
     Resource {
         url: format!("{}{}", terms.site, offer.path()),
@@ -21,7 +24,7 @@ pub(crate) fn resource(terms: &Terms, offer: Offer) -> Resource {
     }
 }
 
-/// 402: the header is version 2's, the body version 1's.
+/// 402: the header has the form of x402's version 2, the body that of version 1.
 pub(crate) fn payment_required(terms: &Terms, offer: Offer, why: &str) -> Reply {
     let (resource, requirements) = (resource(terms, offer), terms.price(offer).requirements());
     let accepts = RequirementsV1::of(&requirements, &resource).into_iter().collect();
@@ -39,7 +42,8 @@ pub(crate) fn payment_required(terms: &Terms, offer: Offer, why: &str) -> Reply 
     }
 }
 
-/// How the call is made, for catalogues of paid services (x402's `bazaar` extension), and that a payer may name its purchase.
+/// The extensions: the form of the call for catalogues of paid services (x402's `bazaar`), and that a payer may name
+/// its purchase.
 fn extensions(offer: Offer) -> Map<String, Value> {
     let entry = json!({
         "bazaar": {
@@ -52,11 +56,35 @@ fn extensions(offer: Offer) -> Map<String, Value> {
                 },
                 "output": { "type": "json", "example": { "verdict": { "verdict": "AMBER", "summary": "…" } } },
             },
+            // Catalogues validate `info` with this schema, and list nothing that does not match.
             "schema": {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "type": "object",
-                "properties": { "query": { "type": "string", "minLength": 1, "maxLength": offer.longest() } },
-                "required": ["query"],
+                "properties": {
+                    "input": {
+                        "type": "object",
+                        "properties": {
+                            "type": { "type": "string", "const": "http" },
+                            "method": { "type": "string", "enum": ["POST"] },
+                            "bodyType": { "type": "string", "enum": ["json"] },
+                            "body": {
+                                "type": "object",
+                                "properties": {
+                                    "query": { "type": "string", "minLength": 1, "maxLength": offer.longest() },
+                                },
+                                "required": ["query"],
+                            },
+                        },
+                        "required": ["type", "method", "bodyType", "body"],
+                        "additionalProperties": false,
+                    },
+                    "output": {
+                        "type": "object",
+                        "properties": { "type": { "type": "string" }, "example": { "type": "object" } },
+                        "required": ["type"],
+                    },
+                },
+                "required": ["input"],
             },
         },
         PAYMENT_IDENTIFIER: {
@@ -83,12 +111,15 @@ fn extensions(offer: Offer) -> Map<String, Value> {
     }
 }
 
-/// The answer, as it was kept, with its receipt.
+/// The stored answer with its receipt.
 pub(crate) fn answer(purchase: &Purchase, answer: &Answered, version: u8) -> Reply {
     let (network, payer) = match purchase.paid() {
-        Paid::Signed(signed) => (signed.network.clone(), signed.payer.as_str()),
-        Paid::Transferred { network, payer, .. } => (network.clone(), payer.as_str()),
+        Paid::Signed(signed) => (signed.network.as_str(), signed.payer.as_str()),
+        Paid::Transferred { network, payer, .. } => (network.as_str(), payer.as_str()),
     };
+    // The payment may have been made in the other version's words.
+    let in_words = |known: Network| if version == 1 { known.name() } else { known.caip2() };
+    let network = Network::parse(network).map_or(network, in_words).to_owned();
     let receipt = SettlementResponse {
         success: true,
         error_reason: None,
@@ -105,17 +136,17 @@ pub(crate) fn answer(purchase: &Purchase, answer: &Answered, version: u8) -> Rep
 
 const NOT_NOW: &str = "This cannot be sold at the moment. Nothing was charged. Please try again in a few minutes.";
 
-/// No answer, and nothing was settled: the same payment may ask again.
+/// No answer was made and nothing was settled. The client may ask again with the same payment.
 pub(crate) fn no_answer() -> Reply {
     unavailable("no_answer", "The analysis failed. Nothing was charged. The same payment may ask again.")
 }
 
-/// Something that we need could not be reached.
+/// The facilitator or the node could not be reached.
 pub(crate) fn unreachable() -> Reply {
     unavailable("payment_unavailable", "The payment could not be checked. Nothing was charged. Please try again.")
 }
 
-/// The answer is kept; whether it is paid is not known yet.
+/// The answer is stored, and the outcome of its settlement is not known yet.
 pub(crate) fn settlement_pending() -> Reply {
     unavailable(
         "settlement_pending",
@@ -123,7 +154,7 @@ pub(crate) fn settlement_pending() -> Reply {
     )
 }
 
-/// Another request with this payment is at work.
+/// Another request with this payment is in progress.
 pub(crate) fn in_progress() -> Reply {
     let sentence = "The answer to this payment is being made. The same request gets it.";
     Reply::error(409, "in_progress", sentence).header("retry-after", "5")
@@ -134,30 +165,30 @@ pub(crate) fn not_now() -> Reply {
     unavailable("toll_unavailable", NOT_NOW)
 }
 
-/// The money has arrived, and there is no answer that could be given for it.
+/// The money has arrived, but no answer can be delivered for it.
 pub(crate) fn owed() -> Reply {
     let sentence = "This payment has arrived and bought no answer. We give it back; write to oracle@42sisters.ai.";
     Reply::error(409, "owed", sentence)
 }
 
-/// The payment buys something else.
+/// The payment was used for another request.
 pub(crate) fn other_payload() -> Reply {
     Reply::error(409, "payment_used", "This payment was used for another request. Please sign a new one.")
 }
 
-/// What the payer calls this purchase was another one.
+/// The payment identifier was used for another request.
 pub(crate) fn other_request() -> Reply {
     let sentence =
         "This payment identifier was used for another request. Nothing was charged. Please choose a new one.";
     Reply::error(409, "identifier_used", sentence)
 }
 
-/// A transaction that may yet pay.
+/// The transaction is not confirmed yet.
 pub(crate) fn unconfirmed(why: &str) -> Reply {
     Reply::error(402, "payment_unconfirmed", why).header("retry-after", "5")
 }
 
-/// Nothing is sold, because nobody can be paid.
+/// Nothing is sold, because no address for payments is configured.
 #[must_use]
 pub fn closed() -> Reply {
     Reply::error(404, "not_found", "Nothing is sold for USDC here.")

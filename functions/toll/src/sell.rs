@@ -1,4 +1,4 @@
-//! One sale: a payment that its payer signed, or a transaction, and a question.
+//! Sells one answer for a signed payment or a transaction.
 
 use crate::{
     Ports, Settings,
@@ -8,16 +8,16 @@ use crate::{
 };
 use audit::{Change, CommitError, Record, TollStatus, digest};
 use authority::{Evaluation, Refusal};
-use chain::payment::Price;
+use chain::payment::{PaymentError, Price};
 use domain::{
     Metric, Query, Timestamp,
-    ports::{FacilitatorError, StorageError, Transfer, Versioned},
-    toll::{Claimed, InvalidPurchase, Offer, Paid, Purchase, Stage},
+    ports::{FacilitatorError, StorageError, Transfer, Versioned, Whereabouts},
+    toll::{Claimed, InvalidPurchase, Offer, Paid, Purchase, SignedPayment, Stage},
 };
 use runtime::{http::Reply, telemetry};
 use serde_json::json;
 
-/// One request that pays.
+/// One request with a payment.
 pub(crate) struct Sale<'a> {
     pub(crate) ports: Ports<'a>,
     pub(crate) settings: &'a Settings,
@@ -29,12 +29,22 @@ pub(crate) struct Sale<'a> {
     pub(crate) asked_at: Timestamp,
 }
 
-/// A digest that names no purchase, which no digest is.
+/// The error for a digest that is not the id of a purchase, which no digest causes.
 pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
     StorageError { operation: "purchase id", source: Box::new(error) }
 }
 
-/// What a claim answers.
+const OTHER_REQUEST: &str = "the payment was used for another request";
+
+/// Why a signed payment cannot be used now.
+enum Unusable {
+    /// It does not pay; the payer may see why.
+    Refused(String),
+    /// The facilitator or the node did not answer.
+    Unknown(String),
+}
+
+/// The outcome of a claim.
 enum Begun {
     Granted,
     Busy,
@@ -56,7 +66,7 @@ impl<'a> Sale<'a> {
         Self { ports, settings, offer, price, query, evaluation, means, asked_at }
     }
 
-    /// Sells, or says why not.
+    /// Sells the answer, or replies with the reason why not.
     pub(crate) async fn sell(&self) -> Reply {
         match self.try_sell().await {
             Ok(reply) => reply,
@@ -67,7 +77,7 @@ impl<'a> Sale<'a> {
         }
     }
 
-    /// What is bought: the offer and the question.
+    /// The digest of the offer and the question, which shows whether two requests are the same.
     fn fingerprint(&self) -> String {
         digest::sha256(format!("{}\n{}", self.offer.path(), self.query.as_str()).as_bytes())
     }
@@ -103,7 +113,7 @@ impl<'a> Sale<'a> {
         };
         let found = journal.flush(found).await;
         if !found.value.is_for(&self.fingerprint()) {
-            return self.repeated(found, reply::other_payload(), "the payment was used for another request").await;
+            return self.repeated(found, reply::other_payload(), OTHER_REQUEST).await;
         }
         match found.value.stage() {
             Stage::Settled { answer, .. } => {
@@ -112,12 +122,15 @@ impl<'a> Sale<'a> {
             }
             Stage::Settling { .. } => self.settle_again(found).await,
             Stage::Working { .. } | Stage::Unanswered => self.begin(found, name).await,
-            Stage::Lapsed { .. } => Ok(self.required("the payment's time is over, and it was never settled")),
-            Stage::Owed { .. } => Ok(reply::owed()),
+            Stage::Lapsed { .. } => {
+                let why = "the payment's time is over, and it was never settled";
+                self.refused(found, why).await
+            }
+            Stage::Owed { .. } => self.owed(found).await,
         }
     }
 
-    /// Counts what an alarm is raised by.
+    /// Counts a metric that an alarm watches.
     pub(crate) fn count(&self, metric: Metric) {
         self.ports.meter.record(&[metric.once()], self.ports.journal.clock.now());
     }
@@ -126,19 +139,26 @@ impl<'a> Sale<'a> {
         reply::payment_required(&self.settings.terms, self.offer, why)
     }
 
-    /// A payment that was shown before: recorded a hundred times, answered always.
+    /// Records that the payment was used again, and returns the reply. Only the first hundred repetitions are recorded,
+    /// but all are answered.
     async fn repeated(&self, found: Versioned<Purchase>, reply: Reply, why: &str) -> Result<Reply, CommitError> {
         self.note(found, TollStatus::Replay, why).await?;
         Ok(reply)
     }
 
-    async fn not_taken(&self, status: TollStatus, why: &str) {
-        let Ports { rejections, .. } = self.ports;
-        rejected::record(rejections, self.offer, &self.query, (status, why), self.asked_at).await;
+    /// Replies that the money arrived and its answer can no longer be made.
+    async fn owed(&self, found: Versioned<Purchase>) -> Result<Reply, CommitError> {
+        self.note(found, TollStatus::PaymentRejected, "the payment arrived and can buy no answer any more").await?;
+        Ok(reply::owed())
     }
 
-    /// Records how this request ended, where its payment does not leave too many records. A payment that nobody verified
-    /// leaves no purchase.
+    async fn not_taken(&self, status: TollStatus, why: &str) {
+        let (Ports { rejections, .. }, transaction) = (self.ports, self.means.transaction());
+        rejected::record(rejections, self.offer, &self.query, transaction, (status, why), self.asked_at).await;
+    }
+
+    /// Records the outcome of this request, unless its payment already has too many records. A payment that was never
+    /// verified has no purchase and is recorded in the function's stream.
     async fn note(&self, purchase: Versioned<Purchase>, status: TollStatus, why: &str) -> Result<(), CommitError> {
         if purchase.version == 0 {
             self.not_taken(status, why).await;
@@ -153,7 +173,7 @@ impl<'a> Sale<'a> {
         Ok(())
     }
 
-    /// A transaction that is shown for the first time: nothing is kept of one that did not pay us.
+    /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase.
     async fn begin_transfer(
         &self,
         transaction: &str,
@@ -169,19 +189,43 @@ impl<'a> Sale<'a> {
             Err(error) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
                 self.count(Metric::TollUnreachable);
+                self.not_taken(TollStatus::RpcUnreachable, "the node cannot be asked").await;
                 Ok(reply::unreachable())
             }
         }
     }
 
-    /// A purchase without an answer, new or not: gate, verification, claim, answer, settlement.
+    /// Whether the payment can be used. The error is the reply if it cannot.
+    async fn verify(&self, signed: &SignedPayment, now: Timestamp) -> Result<(), Unusable> {
+        let problem = match self.means.check_time(now) {
+            Ok(()) => match self.ports.facilitator.verify(signed).await {
+                Ok(()) => return Ok(()),
+                Err(error @ FacilitatorError::Refused(_)) => error.to_string(),
+                Err(error @ (FacilitatorError::Pending | FacilitatorError::Unavailable(_))) => {
+                    tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
+                    return Err(Unusable::Unknown(error.to_string()));
+                }
+            },
+            Err(error @ PaymentError::Expired) => error.to_string(),
+            Err(error) => return Err(Unusable::Refused(error.to_string())),
+        };
+        // A third party that has seen a signed payment can submit it. The facilitator then refuses the payment, although
+        // the payer has paid us.
+        match self.ports.node.whereabouts(signed).await {
+            Ok(Whereabouts::Used { is_ours: true, .. }) => Ok(()),
+            Ok(_) => Err(Unusable::Refused(problem)),
+            Err(error) => {
+                tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
+                Err(Unusable::Unknown(format!("{problem}; the node cannot be asked")))
+            }
+        }
+    }
+
+    /// Continues a new or an existing purchase without an answer: gate, verification, claim, answer, settlement.
     async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
-        if let Err(error) = self.means.is_timely(&self.price, now) {
-            return self.refused(purchase, TollStatus::PaymentRejected, &error.to_string()).await;
-        }
         if purchase.value.signed().is_none() && now >= purchase.value.lapses_at() {
-            return Ok(reply::owed());
+            return self.owed(purchase).await;
         }
         if let Some(body) = Refusal::of(&self.evaluation) {
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
@@ -189,15 +233,12 @@ impl<'a> Sale<'a> {
             return Ok(Reply::json(reply::DECLINED, &json!(body)));
         }
         if let Some(signed) = purchase.value.signed() {
-            match self.ports.facilitator.verify(signed).await {
+            match self.verify(signed, now).await {
                 Ok(()) => {}
-                Err(error @ FacilitatorError::Refused(_)) => {
-                    return self.refused(purchase, TollStatus::PaymentRejected, &error.to_string()).await;
-                }
-                Err(error @ (FacilitatorError::Pending | FacilitatorError::Unavailable(_))) => {
-                    tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
+                Err(Unusable::Refused(why)) => return self.refused(purchase, &why).await,
+                Err(Unusable::Unknown(why)) => {
                     self.count(Metric::TollUnreachable);
-                    self.note(purchase, TollStatus::RpcUnreachable, &error.to_string()).await?;
+                    self.note(purchase, TollStatus::RpcUnreachable, &why).await?;
                     return Ok(reply::unreachable());
                 }
             }
@@ -223,19 +264,14 @@ impl<'a> Sale<'a> {
         let (purchase, begun) = self.ports.journal.commit(purchase, claim).await?.unsettled();
         match begun {
             Begun::Granted => self.answer(purchase, &owner).await,
-            Begun::Other => Ok(reply::other_payload()),
-            // Somebody made the answer in between: the next request finds it.
+            Begun::Other => self.repeated(purchase, reply::other_payload(), OTHER_REQUEST).await,
+            // Another request is making the answer or has made it: the next request finds it.
             Begun::Busy | Begun::Ended => Ok(reply::in_progress()),
         }
     }
 
-    async fn refused(
-        &self,
-        purchase: Versioned<Purchase>,
-        status: TollStatus,
-        why: &str,
-    ) -> Result<Reply, CommitError> {
-        self.note(purchase, status, why).await?;
+    async fn refused(&self, purchase: Versioned<Purchase>, why: &str) -> Result<Reply, CommitError> {
+        self.note(purchase, TollStatus::PaymentRejected, why).await?;
         Ok(self.required(why))
     }
 }

@@ -1,4 +1,4 @@
-//! How the function works, read from its environment at start.
+//! The function's settings, read from its environment at start.
 
 use chain::{Address, Network, payment::Price};
 use domain::{
@@ -11,17 +11,18 @@ use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// How long a payment is to stay valid. The answer takes less than half a minute; the rest is for settling again.
+/// The required validity of a payment. The answer takes less than half a minute; the rest is for retries of the
+/// settlement.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// One invocation may make an answer this long: longer than the function's time-out (28 s), so that no second one takes
-/// over from a living one.
+/// The lease of a claim. It is longer than the function's time-out (28 s), so that no second invocation takes over
+/// while the first still runs.
 const LEASE: Duration = Duration::from_secs(40);
 
-/// The model's share of the 29 seconds after which API Gateway gives up; the facilitator takes 13 of them at most.
+/// The time for the model, out of API Gateway's time-out of 29 seconds. The facilitator takes at most 13 of them.
 const MODEL_TIME: Duration = Duration::from_secs(13);
 
-/// Where and by whom USDC is taken.
+/// The network, the address and the site of payments in USDC.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Terms {
@@ -31,23 +32,23 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// What an answer costs.
+    /// The price of an answer.
     #[must_use]
     pub const fn price(&self, offer: Offer) -> Price {
         Price { network: self.network, amount: offer.price(), pay_to: self.pay_to, timeout: TIMEOUT }
     }
 }
 
-/// How the function goes about it.
+/// The settings of the function.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where USDC is taken.
+    /// The terms of payment.
     pub terms: Terms,
-    /// Asking the model.
+    /// Time-outs and retries of the model's calls.
     pub policy: Policy,
-    /// How long one invocation may make an answer.
+    /// The lease of a claim.
     pub lease: Duration,
-    /// How long of it the model may take.
+    /// The time for retrieval and the model's calls, within the lease.
     pub model_time: Duration,
 }
 

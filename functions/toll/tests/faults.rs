@@ -1,6 +1,6 @@
-//! Every fault at every effect of a purchase, and two of them: nobody pays twice for one answer, nobody gets two answers
-//! for one payment, no answer leaves without a settled payment, and no settled payment stays without an answer or a
-//! human's list.
+//! Injects every fault at every effect of a purchase, and pairs of them: no agent pays twice for one answer or gets two
+//! answers for one payment, no answer leaves without a settled payment, and every settled payment leads to an answer or
+//! to an entry in a list for humans.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -13,7 +13,7 @@ use testkit::{Fault, Plan, World};
 
 const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 
-/// One life: an agent that asks again until it has its answer or gives up, beside the schedule.
+/// One run: an agent that retries until it has its answer or stops, while the schedule runs.
 struct Life {
     world: World,
     answers: BTreeSet<String>,
@@ -32,7 +32,7 @@ impl Life {
         self.answers.insert(reply.body().to_owned());
     }
 
-    /// Asks `tries` times with the faults of the plan, which count on over all of it.
+    /// Asks `tries` times with the faults of the plan, whose effect counter continues across all tries.
     fn live(&mut self, plan: Plan, tries: u32) -> usize {
         let payment = payment_for(&self.world, Offer::Query, 1);
         self.world.plan(plan);
@@ -104,7 +104,14 @@ fn every_fault_at_every_effect() {
             assert!(life.delivered, "{what}: one fault, and never an answer");
         }
     }
-    for name in ["purchases.load", "purchases.save", "facilitator.verify", "facilitator.settle", "node.whereabouts"] {
+    for name in [
+        "purchases.load",
+        "purchases.save",
+        "corpora.read",
+        "facilitator.verify",
+        "facilitator.settle",
+        "node.whereabouts",
+    ] {
         assert!(reached.contains(name), "{name}");
     }
 }
@@ -155,6 +162,8 @@ fn a_store_or_a_vendor_that_stays_away_settles_nothing_it_should_not() {
         "log.publish",
         "breaker.load",
         "breaker.save",
+        "corpora.read",
+        "notes.load",
     ];
     for name in names {
         for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {

@@ -1,5 +1,5 @@
-//! Purchases that their payers name (x402's extension `payment-identifier`): one request is bought once under a name,
-//! whichever payment comes with it.
+//! Purchases with a payer's name (x402's extension `payment-identifier`): a request under a name is bought once,
+//! regardless of which payment comes with it.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -13,14 +13,14 @@ use testkit::{Fault, Plan, World};
 const NAME: &str = "pay_7d5d747be160e280504c099d984bcfe0";
 const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 
-/// A payment under [`NAME`], signed for the present.
+/// A payment under [`NAME`], signed at the current time.
 fn payment(world: &World, nonce: u8) -> Value {
     let required = required(&send(world, unpaid("/query", QUESTION)).unwrap());
     let now = world.state().now / 1000;
     called(pay_as((PAYER, KEY), &required, nonce, now), &NAME.into())
 }
 
-/// How many payments were settled, and how many purchases there are.
+/// The number of settled payments, and the number of purchases.
 fn settled_and_kept(world: &World) -> (u32, usize) {
     let state = world.state();
     (state.chain.settled, state.purchases.len())
@@ -58,13 +58,14 @@ fn another_request_under_the_same_name_is_refused() {
     let other = send(&world, paid("/query", "Open a third shop?", &payment(&world, 2))).unwrap();
     assert_eq!((other.status(), code(&other).as_str()), (409, "identifier_used"));
     assert_eq!(settled_and_kept(&world), (1, 1));
-    // The payment itself is good, under another name.
+    // The payment itself is valid under another name.
     let required = required(&send(&world, unpaid("/query", QUESTION)).unwrap());
     let renamed = called(pay(&required, 2), &"pay_another_name_1".into());
     assert_eq!(send(&world, paid("/query", "Open a third shop?", &renamed)).unwrap().status(), 200);
 }
 
-/// A name is no secret: it opens nothing to whoever did not sign the first payment, and keeps nobody else from using it.
+/// A name is not secret: it gives no access without the first payment's signature, and other payers can use the same
+/// name.
 #[test]
 fn a_name_is_its_payers_own() {
     let world = world();
@@ -92,7 +93,7 @@ fn a_name_that_is_none_is_refused_before_anything_is_done() {
     assert_eq!(world.state().chain.settled, 1);
 }
 
-/// The second payment is never submitted: the first still pays.
+/// The second payment is never submitted: the first one pays.
 #[test]
 fn an_answer_that_failed_is_made_for_the_first_payment() {
     let world = world();
@@ -111,7 +112,7 @@ fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap().status(), 503);
     world.plan(Plan::none());
-    // It could still be settled, and there is too little time to make its answer.
+    // The first payment could still be settled, but there is too little time to make its answer.
     world.advance(Duration::from_secs(280));
     let soon = send(&world, paid("/query", QUESTION, &payment(&world, 2))).unwrap();
     assert_eq!((soon.status(), code(&soon).as_str()), (409, "in_progress"));
@@ -123,7 +124,7 @@ fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
     assert_eq!((lapsed, stages.len(), world.state().chain.settled), (1, 2, 1));
 }
 
-/// An agent that signs a new payment each time it asks, beside the schedule.
+/// An agent that signs a new payment for each request, while the schedule runs.
 fn life(plan: Plan) -> (World, BTreeSet<String>, usize) {
     let (world, mut answers) = (world(), BTreeSet::new());
     world.plan(plan);
@@ -145,7 +146,7 @@ fn life(plan: Plan) -> (World, BTreeSet<String>, usize) {
     (world, answers, passed)
 }
 
-/// Asking for the price has no effects.
+/// Requests the price, which has no effects.
 fn calm<T>(world: &World, ask: impl Fn(&World) -> T) -> T {
     let before = world.passed();
     let asked = ask(world);

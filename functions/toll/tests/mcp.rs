@@ -12,7 +12,7 @@ fn post(world: &World, message: &Value) -> Reply {
     send(world, Request::post("/mcp", message.to_string())).unwrap()
 }
 
-/// The result of a method, or its error.
+/// The result or the error of a method.
 fn ask(world: &World, method: &str, params: Value) -> Value {
     let mut message = json!({ "jsonrpc": "2.0", "id": 7, "method": method });
     if !params.is_null() {
@@ -141,6 +141,6 @@ fn what_is_no_message_is_refused() {
     assert_eq!(ask(&world, "resources/list", json!({}))["code"], json!(-32_601));
     assert_eq!(ask(&world, "tools/call", json!({ "name": "other" }))["code"], json!(-32_602));
     assert_eq!(buy(&world, &json!({ "query": QUESTION, "offer": "free" }), None)["code"], json!(-32_602));
-    // What the sale itself refuses is a result of the tool.
+    // A refusal by the sale itself is a result of the tool.
     assert_eq!(buy(&world, &json!({}), None)["structuredContent"]["code"], json!("query_invalid"));
 }

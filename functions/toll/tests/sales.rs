@@ -1,10 +1,13 @@
-//! Buying: the price, the answer, the same again, and everything that buys nothing.
+//! Sales: the price, the answer, repeated requests, and requests that buy nothing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
 
 use alloy_primitives::hex;
-use chain::wire::{self, SettlementResponse};
+use chain::{
+    Network,
+    wire::{self, SettlementResponse},
+};
 use domain::{
     ports::FacilitatorError,
     toll::{Offer, Stage},
@@ -13,6 +16,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use support::*;
 use testkit::{Fault, Plan};
+use toll::handle;
 
 #[test]
 fn an_agent_learns_the_price_in_both_versions_and_buys() {
@@ -22,9 +26,14 @@ fn an_agent_learns_the_price_in_both_versions_and_buys() {
     assert_eq!((v2.accepts[0].amount.as_str(), v2.accepts[0].pay_to), ("50000", PAY_TO));
     assert_eq!((v1.accepts[0].max_amount_required.as_str(), v1.accepts[0].network.as_str()), ("50000", "base-sepolia"));
     assert_eq!(v2.resource.url, "https://oracle.example/query");
-    assert!(v2.extensions["bazaar"]["schema"]["required"][0] == "query");
+    assert_eq!(v2.extensions["bazaar"]["schema"]["required"], json!(["input"]), "the schema is that of `info`");
 
-    let reply = send(&world, paid(offer.path(), QUESTION, &pay(&v2, 1))).unwrap();
+    // Clients repeat the extensions in their payment; API Gateway takes 10 KiB of headers in all.
+    let mut payment = pay(&v2, 1);
+    payment["extensions"] = json!(v2.extensions);
+    let request = paid(offer.path(), QUESTION, &payment);
+    assert!(request.header("payment-signature").unwrap().len() < 6 * 1024);
+    let reply = send(&world, request).unwrap();
     assert_eq!(reply.status(), 200, "{}", reply.body());
     let body: Value = serde_json::from_str(reply.body()).unwrap();
     assert_eq!((&body["verdict"]["verdict"], &body["endpoint"]), (&"GREEN".into(), &"/query".into()));
@@ -56,14 +65,45 @@ fn version_1_buys_with_its_own_header() {
 }
 
 #[test]
+fn each_network_sells_for_its_own_token_and_for_no_other() {
+    let both = Network::ALL.map(|network| {
+        let mut settings = settings();
+        settings.terms.network = network;
+        (network, settings)
+    });
+    for (network, settings) in &both {
+        let world = world();
+        let ask = |settings, request| testkit::run(handle(ports(&world), settings, request)).unwrap();
+        let price = required(&ask(settings, unpaid("/query", QUESTION)));
+        assert_eq!((price.accepts[0].network.as_str(), price.accepts[0].asset), (network.caip2(), network.usdc()));
+        for (_, other) in both.iter().filter(|(other, _)| other != network) {
+            let refused = ask(other, paid("/query", QUESTION, &pay(&price, 1)));
+            assert_eq!(required(&refused).error.as_deref(), Some("the payment is for another network"));
+        }
+        let two = pay(&price, 1);
+        let one = json!({ "x402Version": 1, "scheme": "exact", "network": network.name(), "payload": pay(&price, 2)["payload"] });
+        let one = unpaid("/query", QUESTION).with_header("x-payment", &wire::encode(&one).unwrap());
+        let receipts = [
+            (ask(settings, paid("/query", QUESTION, &two)), wire::PAYMENT_RESPONSE, network.caip2()),
+            (ask(settings, one), wire::X_PAYMENT_RESPONSE, network.name()),
+        ];
+        for (reply, header, expected) in receipts {
+            let receipt: SettlementResponse = wire::decode(reply.header_value(header).unwrap()).unwrap();
+            assert_eq!((reply.status(), receipt.network.as_str()), (200, expected));
+        }
+        assert_eq!(world.state().chain.settled, 2);
+    }
+}
+
+#[test]
 fn the_same_payment_gets_the_same_reply_and_nothing_else() {
     let world = world();
     let payment = payment_for(&world, Offer::QueryFull, 1);
     let full = |question: &str| {
-        let dimension = json!({ "verdict": "GREEN", "analysis": format!("The demand for it is steady: {question}") });
+        let dimension = |name: &str| json!({ "verdict": "GREEN", "analysis": format!("{name}: the demand for it is steady: {question}") });
         let dimensions = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
         let breakdown: serde_json::Map<_, _> =
-            dimensions.iter().map(|name| ((*name).to_owned(), dimension.clone())).collect();
+            dimensions.iter().map(|name| ((*name).to_owned(), dimension(name))).collect();
         let text =
             json!({ "verdict": "GREEN", "summary": "Demand is real and the format fits.", "breakdown": breakdown });
         Ok(domain::ports::ModelReply { text: text.to_string(), model_version: "m".to_owned(), status_warning: None })
@@ -73,13 +113,13 @@ fn the_same_payment_gets_the_same_reply_and_nothing_else() {
     assert_eq!(first.status(), 200, "{}", first.body());
     let numbers: Value = serde_json::from_str(first.body()).unwrap();
     assert!(numbers["numbers"]["evidence"].as_f64().unwrap() > 1.0);
-    // Long after the payment's time is over, too.
+    // The repeated request also works long after the payment has expired.
     world.advance(Duration::from_secs(7200));
     let second = send(&world, paid("/query/full", QUESTION, &payment)).unwrap();
     assert_eq!((second.status(), second.body()), (200, first.body()));
     let other = send(&world, paid("/query/full", "Open a third shop?", &payment)).unwrap();
     assert_eq!((other.status(), code(&other).as_str()), (409, "payment_used"));
-    // The same price, another offer.
+    // A different offer at the same price.
     let other = send(&world, paid("/analyze", QUESTION, &payment)).unwrap();
     assert_eq!(other.status(), 409);
     let replays = records(&world).into_iter().filter(|(status, _)| status == "REPLAY").count();

@@ -1,11 +1,12 @@
-//! `oracle toll`: purchases in USDC that wait for a human.
+//! `oracle toll`: lists purchases in USDC that are open, finds one, and notes that one is dealt with.
 
 use audit::{Body, Change, Record};
+use audit_verify::stream::{session_of_stream, stream_of};
 use clap::{Args, Subcommand};
 use domain::{
     SessionId, Timestamp,
-    ports::{Clock, Purchases, Versioned},
-    toll::{List, Paid, Purchase, Stage},
+    ports::{AuditObjects, Clock, Purchases, Versioned},
+    toll::{List, PREFIX, Paid, Purchase, Stage},
 };
 use runtime::System;
 use serde_json::{Value, json};
@@ -14,21 +15,46 @@ use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
     output::{self, minute},
     stack::Deployed,
+    when,
 };
+use std::{collections::BTreeSet, time::Duration};
+
+/// Every open purchase is due within this time: a payment is valid for an hour, and a doubtful one goes to a human an
+/// hour after its settlement.
+const ALL_OPEN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 #[derive(Subcommand)]
 pub(crate) enum TollCommand {
     /// List payments that were settled without an answer, and settlements that the chain does not have.
-    #[command(after_help = "Example:\n  oracle toll list")]
+    #[command(after_help = "Examples:\n  oracle toll list\n  oracle toll list --open")]
     List {
+        /// Also list the purchases that the schedule still works on, at most a hundred.
+        #[arg(long)]
+        open: bool,
         #[command(flatten)]
         target: Target,
     },
+    /// Find purchases by their reference, their transaction or their payer.
+    #[command(
+        after_help = "Example:\n  oracle toll show 0x8f3b2c1a4d5e… --since 7d\n\nPayments that were refused before they were verified have no purchase: `oracle audit report` counts them.\n\nExit code 1: no such purchase was found."
+    )]
+    Show(ShowArguments),
     /// Note that a purchase is dealt with: its money was given back by hand, or the chain has it after all.
     #[command(
         after_help = "Example:\n  oracle toll settle 9f86d081 --by dana --reason 'sent back to the payer'\n\nExit code 1: no such purchase waits."
     )]
     Settle(SettleArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// A purchase's reference or id, a transaction, or a payer's address.
+    wanted: String,
+    /// Search the purchases of that day (UTC) and later: 2026-11-20, or 30d. Without it, of two days.
+    #[arg(long, value_name = "DAY", default_value = "2d")]
+    since: String,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Args)]
@@ -43,50 +69,110 @@ pub(crate) struct SettleArguments {
 
 pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
     match command {
-        TollCommand::List { target } => {
+        TollCommand::List { open, target } => {
             let deployed = target.open()?;
-            let waiting = wait(waiting(&deployed))?;
-            let rows: Vec<Value> = waiting.iter().map(|it| row(&it.value)).collect();
-            if target.json {
-                output::print_json(&rows)?;
-            } else if rows.is_empty() {
-                output::print("no purchase in USDC waits\n")?;
-            } else {
-                output::print(&table(&rows, output::width()))?;
+            let mut found = wait(listed(&deployed, List::Humans))?;
+            if *open {
+                found.extend(wait(listed(&deployed, List::Machines))?);
             }
+            print(&found, target, "no purchase in USDC waits\n")?;
             Ok(Ended::Done)
         }
+        TollCommand::Show(arguments) => show(arguments),
         TollCommand::Settle(arguments) => settle(arguments),
     }
 }
 
-/// The purchases that wait for a human, oldest first.
-async fn waiting(deployed: &Deployed) -> Result<Vec<Versioned<Purchase>>, CommandError> {
+fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Result<(), CommandError> {
+    let rows: Vec<Value> = found.iter().map(|it| row(&it.value)).collect();
+    if target.json {
+        output::print_json(&rows)?;
+    } else if rows.is_empty() {
+        output::print(nothing)?;
+    } else {
+        output::print(&table(&rows, output::width()))?;
+    }
+    Ok(())
+}
+
+/// The purchases on a list, the most urgent first.
+async fn listed(deployed: &Deployed, list: List) -> Result<Vec<Versioned<Purchase>>, CommandError> {
     let unreadable = |error| CommandError::failed("the list cannot be read", error);
     let store: &dyn Purchases = &deployed.sales;
     let mut found = Vec::new();
-    for id in store.listed(List::Humans, System.now()).await.map_err(unreadable)? {
-        found.extend(load(store, &id).await?.filter(|it| waits(&it.value)));
+    for id in store.listed(list, System.now().plus(ALL_OPEN)).await.map_err(unreadable)? {
+        // The list lags behind the purchases.
+        let is_listed = |it: &Versioned<Purchase>| matches!(it.value.next(), Some((on, _)) if on == list);
+        found.extend(load(store, &id).await?.filter(is_listed));
     }
     Ok(found)
+}
+
+fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
+    let (deployed, target) = (arguments.target.open()?, &arguments.target);
+    let since = when::parse(&arguments.since, System.now())?.to_date();
+    let found = wait(find(&deployed, &arguments.wanted, &since))?;
+    let (wanted, json) = (&arguments.wanted, target.json);
+    if found.is_empty() && !json {
+        output::print(&format!("no purchase {wanted} since {since}; look further back with --since\n"))?;
+        return Ok(Ended::Nothing);
+    }
+    print(&found, target, "")?;
+    Ok(if found.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// The purchases that match, out of all that have a record since that day or are open.
+async fn find(deployed: &Deployed, wanted: &str, since: &str) -> Result<Vec<Versioned<Purchase>>, CommandError> {
+    let store: &dyn Purchases = &deployed.sales;
+    let mut ids = BTreeSet::new();
+    let mut after = since.to_owned();
+    loop {
+        let page = deployed.log.keys("", &after).await.map_err(CommandError::unreadable_log)?;
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.key);
+        let names = page.iter().filter_map(|object| session_of_stream(stream_of(&object.key)));
+        ids.extend(names.filter(|name| name.starts_with(PREFIX)).filter_map(|name| SessionId::parse(name).ok()));
+    }
+    let mut found = listed(deployed, List::Machines).await?;
+    found.retain(|it| !ids.contains(it.value.id()));
+    for id in ids {
+        found.extend(load(store, &id).await?);
+    }
+    found.retain(|it| matches(&it.value, wanted));
+    found.sort_by_key(|it| it.value.received_at());
+    Ok(found)
+}
+
+/// Whether an operator means this purchase.
+fn matches(purchase: &Purchase, wanted: &str) -> bool {
+    let (payer, _) = payer(purchase);
+    let names = [purchase.id().reference(), purchase.id().as_str(), payer, purchase.transaction().unwrap_or_default()];
+    names.into_iter().any(|name| !name.is_empty() && name.eq_ignore_ascii_case(wanted))
+}
+
+fn payer(purchase: &Purchase) -> (&str, &str) {
+    match purchase.paid() {
+        Paid::Signed(signed) => (&signed.payer, &signed.network),
+        Paid::Transferred { payer, network, .. } => (payer, network),
+    }
 }
 
 async fn load(store: &dyn Purchases, id: &SessionId) -> Result<Option<Versioned<Purchase>>, CommandError> {
     store.load(id).await.map_err(|error| CommandError::failed("a purchase cannot be read", error))
 }
 
-fn waits(purchase: &Purchase) -> bool {
-    matches!(purchase.next(), Some((List::Humans, _)))
-}
-
 fn row(purchase: &Purchase) -> Value {
-    let (payer, network) = match purchase.paid() {
-        Paid::Signed(signed) => (&signed.payer, &signed.network),
-        Paid::Transferred { payer, network, .. } => (payer, network),
-    };
+    let (payer, network) = payer(purchase);
     let why = match purchase.stage() {
-        Stage::Owed { .. } => "settled without an answer: give the money back",
-        _ => "called settled, and the chain does not have it: ask the facilitator",
+        Stage::Unanswered => "no answer yet: nothing is settled, the same payment may ask again",
+        Stage::Working { .. } => "the answer is being made: nothing is settled",
+        Stage::Settling { .. } => "the answer is ready and its settlement is open: the schedule asks the chain",
+        Stage::Settled { confirmed: true, .. } => "sold, and on the chain",
+        Stage::Settled { doubtful: true, .. } => "called settled, and the chain does not have it: ask the facilitator",
+        Stage::Settled { .. } => "sold, and not confirmed on the chain yet",
+        Stage::Lapsed { .. } => "lapsed: never settled, nothing was charged",
+        Stage::Owed { resolved: false, .. } => "settled without an answer: give the money back",
+        Stage::Owed { .. } => "settled without an answer, and dealt with",
     };
     json!({
         "purchase": purchase.id().reference(), "endpoint": purchase.offer().path(),
@@ -111,24 +197,20 @@ fn table(rows: &[Value], width: usize) -> String {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let name = &arguments.purchase;
     if !arguments.signature.confirm(&format!("Is the purchase {name} dealt with?"))? {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        let found = waiting(&deployed).await?.into_iter().find(|it| it.value.id().reference() == name);
+        let found = listed(&deployed, List::Humans).await?.into_iter().find(|it| it.value.id().reference() == name);
         let found = found.ok_or_else(|| CommandError::Refused(format!("no purchase {name} waits for a human")))?;
         let resolve = |purchase: &mut Purchase, now: Timestamp| {
             if purchase.resolve().is_err() {
                 return Change::nothing(());
             }
-            let body = Body::Operator {
-                action: "toll settle".to_owned(),
-                by: operator.name().to_owned(),
-                reason: operator.reason().map(str::to_owned),
-            };
+            let body = Body::operator(&operator, "toll settle");
             Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], ())
         };
         let committed = deployed.toll_journal().commit(found, resolve).await;

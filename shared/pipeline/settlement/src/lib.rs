@@ -1,15 +1,15 @@
-//! Settling purchases in USDC: at once when the answer is there, and by the schedule where that had no clear end.
+//! Settles purchases in USDC: at once when the answer is ready, and later by the schedule if the outcome was unclear.
 
 mod look;
 mod settle;
 
-pub use look::{Report, run};
+pub use look::run;
 pub use settle::settle;
 
 use audit::{CommitError, TollJournal};
 use domain::ports::{Facilitator, Node, StorageError};
 
-/// What a settlement needs from outside.
+/// The ports that a settlement uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -18,7 +18,7 @@ pub struct Ports<'a> {
     pub node: &'a dyn Node,
 }
 
-/// Why a step was not made; it is made again.
+/// Why a step failed; it is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum SettlementError {
     /// The purchase could not be saved.

@@ -1,4 +1,4 @@
-//! The schedule's look at purchases whose end is open.
+//! The scheduled check of purchases whose outcome is open.
 
 use crate::{
     Ports, SettlementError,
@@ -8,48 +8,30 @@ use audit::{Change, Record, TollStatus};
 use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
+    due::{self, Report},
     ports::{StorageError, Transfer, Versioned, Whereabouts},
     toll::{List, Paid, Purchase, Stage},
 };
 use std::time::Duration;
 
-/// One run takes no longer for what is due, and leaves the rest to the next.
+/// The most time for one run; the rest waits for the next run.
 const SHARE: Duration = Duration::from_secs(60);
 
-/// What came of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Purchases that were listed as due.
-    pub due: usize,
-    /// Those that could not be dealt with: they stay due.
-    pub failed: usize,
-    /// Those that the time was too short for: they stay due.
-    pub left: usize,
-}
-
-/// Looks at everything that is due. A purchase that cannot be dealt with holds up no other.
+/// Handles every due purchase. A purchase that fails does not hold up any other.
 ///
 /// # Errors
-/// [`StorageError`] when there is no list.
+/// [`StorageError`] when the list cannot be read.
 pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
-    let mut report = Report::default();
-    let until = clock.now().plus(SHARE);
-    for id in ports.journal.store.listed(List::Machines, clock.now()).await? {
-        report.due += 1;
-        if clock.now() >= until {
-            report.left += 1;
-            continue;
-        }
-        if let Err(error) = look(ports, &id).await {
-            report.failed += 1;
-            tracing::error!(purchase = id.reference(), %error, "still due");
-        }
-    }
-    Ok(report)
+    let due = ports.journal.store.listed(List::Machines, clock.now()).await?;
+    let look = |id| async move {
+        let looked = look(ports, &id).await;
+        looked.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "still due"))
+    };
+    Ok(due::run(clock, SHARE, due, look).await)
 }
 
-/// Looks at one purchase. The list lags behind: what the purchase itself says counts.
+/// Handles one purchase. The list lags behind, so the purchase's own state decides.
 async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), SettlementError> {
     let Some(purchase) = ports.journal.store.load(id).await? else { return Ok(()) };
     let purchase = ports.journal.flush(purchase).await;
@@ -59,8 +41,8 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), SettlementError> {
         return Ok(());
     }
     let Some(signed) = purchase.value.signed() else { return unanswered_transfer(ports, purchase).await };
-    // Before the payment's time is over, it may still be settled; the chain is asked first, because a facilitator
-    // refuses what was settled before.
+    // Until the payment expires it may still be settled. The chain is asked first, because a facilitator refuses a
+    // payment that was settled before.
     match ports.node.whereabouts(signed).await? {
         Whereabouts::Used { transaction, is_ours: true } => used(ports, purchase, &transaction).await,
         Whereabouts::Used { is_ours: false, .. } => {
@@ -103,7 +85,7 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
     settle(ports, purchase, received_at).await.map(drop)
 }
 
-/// Nobody can settle it any more. An answer that was kept for it never left.
+/// Ends a purchase that can no longer be settled. An answer that was stored for it was never sent.
 async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), SettlementError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let had_answer = matches!(purchase.stage(), Stage::Settling { .. });
@@ -111,7 +93,7 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
         if purchase.lapse(now).is_err() {
             return Change::nothing(());
         }
-        // What had no answer has its record already.
+        // A purchase without an answer has its record already.
         let record = Record::toll(now, triggered_at, TollStatus::PaymentRejected, why);
         Change::recorded(if had_answer { vec![record] } else { Vec::new() }, ())
     };
@@ -134,12 +116,12 @@ async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
     Ok(())
 }
 
-/// A transfer that was made before it was shown, and bought no answer within its time: the money is ours and not earned.
+/// A transfer that was made before the purchase, and got no answer in time: we have the money and have not earned it.
 async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), SettlementError> {
     let Paid::Transferred { transaction, .. } = purchase.value.paid().clone() else { return Ok(()) };
     let found = ports.node.transfer(&transaction, purchase.value.offer().price()).await?;
     if let Transfer::Unconfirmed(_) = found {
-        // A reorganisation took it out after it was shown: there is no money to give back.
+        // A reorganisation removed the transfer after it was shown: there is no money to give back.
         return lapse(ports, purchase, "the transfer is not on the chain any more").await;
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| {

@@ -10,27 +10,24 @@ use domain::{
 };
 use serde_json::json;
 
-/// Asks the facilitator to settle a purchase whose answer is kept, and keeps what came of it. The caller has counted the
-/// attempt (with the answer, or by [`Purchase::settle_again`]), so a process that dies in here is followed by one that
-/// knows of it.
+/// Asks the facilitator to settle a purchase whose answer is stored, and saves the outcome. The caller has counted the
+/// attempt (with the answer, or by [`Purchase::settle_again`]), so after a crash the next process knows of it.
 ///
-/// A refusal ends nothing: anybody may have submitted the payment, and then the facilitator refuses it too. After an
-/// attempt whose outcome nobody knows the chain is asked at once; the schedule asks it again, and last of all once the
-/// payment's time is over.
+/// A refusal does not end the purchase: anyone may have submitted the payment, and then the facilitator refuses it too.
+/// The chain is asked at once; the schedule asks it again, and a last time after the payment has expired.
 ///
 /// # Errors
-/// [`SettlementError`]: what came of it is not kept; the schedule finds out.
+/// [`SettlementError`]: the outcome is not saved; the schedule finds it out.
 pub async fn settle(
     ports: Ports<'_>,
     purchase: Versioned<Purchase>,
     triggered_at: Timestamp,
 ) -> Result<Versioned<Purchase>, SettlementError> {
-    let (Stage::Settling { attempts, .. }, Some(signed)) = (purchase.value.stage(), purchase.value.signed()) else {
+    let (Stage::Settling { .. }, Some(signed)) = (purchase.value.stage(), purchase.value.signed()) else {
         return Ok(purchase);
     };
     let mut outcome = ports.facilitator.settle(signed).await.map(|transaction| (transaction, false));
-    if *attempts > 1
-        && matches!(outcome, Err(FacilitatorError::Refused(_)))
+    if matches!(outcome, Err(FacilitatorError::Refused(_)))
         && let Ok(Whereabouts::Used { transaction, is_ours: true }) = ports.node.whereabouts(signed).await
     {
         outcome = Ok((transaction, true));
@@ -53,7 +50,7 @@ pub async fn settle(
     Ok(ports.journal.commit(purchase, decide).await?.settle().await.0)
 }
 
-/// The transfer to us is made: the answer may leave. Without one, a human gives the money back.
+/// Records that the transfer to us is made: the answer may be sent. Without an answer, a human gives the money back.
 pub(crate) fn settled(
     purchase: &mut Purchase,
     transaction: &str,

@@ -1,0 +1,305 @@
+//! A world of several agents, drawn from a seed: payers use their own and each other's payments and names, over HTTP
+//! and as a tool, with transfers made in advance, two requests at once, and payments that a third party submits, while
+//! the schedule runs and effects fail, lose their replies or kill the process.
+
+use super::{
+    site::{Call, Defect, Site},
+    *,
+};
+use domain::toll::{List, Paid, Stage};
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::{Fault, Plan};
+
+const ACTIONS: usize = 24;
+const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
+const QUESTIONS: [&str; 2] = [QUESTION, "Open a third shop?"];
+const PAYERS: [(Address, [u8; 32]); 2] = [(PAYER, KEY), OTHER_PAYER];
+const NAMES: [Option<&str>; 3] = [None, Some("pay_the_first_name"), Some("pay_the_second_one")];
+
+/// SplitMix64: the same seed draws the same world everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+}
+
+/// The proof of payment that an agent sends with a request.
+#[derive(Clone)]
+enum Shown {
+    Payment { payment: Value, payer: usize, name: Option<&'static str>, question: &'static str },
+    Transfer { transaction: String, question: &'static str },
+}
+
+/// One request.
+#[derive(Clone)]
+struct Attempt {
+    shown: Shown,
+    question: &'static str,
+    as_tool: bool,
+}
+
+impl Attempt {
+    /// A request with this proof: for the question that it was made for, or for the other one.
+    fn new(shown: Shown, strays: bool, as_tool: bool) -> Self {
+        let (Shown::Payment { question: meant, .. } | Shown::Transfer { question: meant, .. }) = shown;
+        let other = if meant == QUESTIONS[0] { QUESTIONS[1] } else { QUESTIONS[0] };
+        let is_signed = matches!(shown, Shown::Payment { .. });
+        Self { shown, question: if strays { other } else { meant }, as_tool: as_tool && is_signed }
+    }
+
+    fn request(&self) -> Request {
+        match &self.shown {
+            Shown::Payment { payment, .. } if self.as_tool => {
+                let params = json!({
+                    "name": "oracle_query", "arguments": { "query": self.question },
+                    "_meta": { "x402/payment": payment },
+                });
+                let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+                Request::post("/mcp", call.to_string())
+            }
+            Shown::Payment { payment, .. } => paid("/query", self.question, payment),
+            Shown::Transfer { transaction, .. } => {
+                unpaid("/query", self.question).with_header("x-payment-transaction", transaction)
+            }
+        }
+    }
+
+    /// The answer in a reply, if it has one.
+    fn answer(&self, reply: &Reply) -> Option<String> {
+        if !self.as_tool {
+            return (reply.status() == 200).then(|| reply.body().to_owned());
+        }
+        let result: Value = serde_json::from_str(reply.body()).unwrap();
+        let text = result["result"]["content"][0]["text"].as_str().map(str::to_owned);
+        text.filter(|_| result["result"]["isError"] == json!(false))
+    }
+}
+
+struct Life {
+    site: Site,
+    draw: Draw,
+    /// The proofs sent so far: some are sent again.
+    shown: Vec<Shown>,
+    /// The answers, by the proof of payment.
+    answers: BTreeMap<String, BTreeSet<String>>,
+    /// The answers under a name, by its payer and question.
+    named: BTreeMap<(usize, &'static str, &'static str), BTreeSet<String>>,
+}
+
+impl Life {
+    fn new(seed: u64, defect: Option<Defect>) -> Self {
+        let mut draw = Draw(seed);
+        let world = world();
+        let mut plan = Plan::none();
+        for _ in 0..draw.below(7) {
+            let boundary = draw.below(250);
+            plan = plan.and_at(boundary, draw.of(&FAULTS));
+        }
+        world.plan(plan);
+        Self {
+            site: Site::new(world, defect),
+            draw,
+            shown: Vec::new(),
+            answers: BTreeMap::new(),
+            named: BTreeMap::new(),
+        }
+    }
+
+    fn fresh(&mut self) -> Shown {
+        let question = self.draw.of(&QUESTIONS);
+        let number = u8::try_from(self.shown.len() + 1).unwrap();
+        if self.draw.below(5) == 0 {
+            let transaction = format!("0x{}", format!("{number:02x}").repeat(32));
+            let amount = self.draw.of(&[50_000, 50_000, 49_999]);
+            self.site.world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), amount));
+            return Shown::Transfer { transaction, question };
+        }
+        let (payer, name) = (self.draw.below(2), self.draw.of(&NAMES));
+        self.signed(payer, name, question)
+    }
+
+    fn signed(&self, payer: usize, name: Option<&'static str>, question: &'static str) -> Shown {
+        let number = u8::try_from(self.shown.len() + 1).unwrap();
+        let required = required(&self.site.send(unpaid("/query", question)).unwrap());
+        let now = self.site.world.state().now / 1000;
+        let payment = pay_as(PAYERS[payer], &required, number, now);
+        let payment = name.map_or(payment.clone(), |name| called(payment, &name.into()));
+        Shown::Payment { payment, payer, name, question }
+    }
+
+    /// A new proof, or an earlier one.
+    fn proof(&mut self) -> Shown {
+        if self.shown.is_empty() || self.draw.below(2) == 0 {
+            let fresh = self.fresh();
+            self.shown.push(fresh.clone());
+            return fresh;
+        }
+        self.shown[self.draw.below(self.shown.len())].clone()
+    }
+
+    /// Draws a request with a proof, sometimes for a different question.
+    fn attempt(&mut self) -> Attempt {
+        let shown = self.proof();
+        let (strays, as_tool) = (self.draw.below(8) == 0, self.draw.below(3) == 0);
+        Attempt::new(shown, strays, as_tool)
+    }
+
+    /// Sends one request, or two at once: often both with the same proof or the same name.
+    fn ask(&mut self) {
+        let first = self.attempt();
+        if self.draw.below(3) > 0 {
+            let reply = self.site.send(first.request());
+            self.receive(&first, reply);
+            return;
+        }
+        let second = match (self.draw.below(3), &first.shown) {
+            (0, _) => first.clone(),
+            // An agent that retries at once with a new payment under the same name.
+            (1, Shown::Payment { payer, name: name @ Some(_), question, .. }) => {
+                let twin = self.signed(*payer, *name, question);
+                self.shown.push(twin.clone());
+                Attempt::new(twin, false, false)
+            }
+            _ => self.attempt(),
+        };
+        let call = self.draw.of(&Call::ALL);
+        let (one, two) = self.site.send_both(first.request(), call, second.request());
+        self.receive(&first, one);
+        self.receive(&second, two);
+    }
+
+    /// A third party submits a payment that it has seen. The payer of a named one has signed it for an answer that
+    /// another payment may have bought already, so only payments without a name are submitted here.
+    fn submit(&mut self) {
+        let Some(Shown::Payment { payment, payer, name: None, .. }) =
+            (!self.shown.is_empty()).then(|| self.shown[self.draw.below(self.shown.len())].clone())
+        else {
+            return;
+        };
+        let mut state = self.site.world.state();
+        let fields = &payment["payload"]["authorization"];
+        let ends: i64 = fields["validBefore"].as_str().unwrap().parse().unwrap();
+        let key = (format!("{:#x}", PAYERS[payer].0), fields["nonce"].as_str().unwrap().to_owned());
+        if state.now < ends * 1000 {
+            let transaction = format!("0x{:064x}", 1_000 + state.chain.used.len());
+            state.chain.used.entry(key).or_insert((transaction, true));
+        }
+    }
+
+    /// Sends the request that the proof was made for.
+    fn show(&mut self, shown: Shown) {
+        let attempt = Attempt::new(shown, false, false);
+        let reply = self.site.send(attempt.request());
+        self.receive(&attempt, reply);
+    }
+
+    fn receive(&mut self, attempt: &Attempt, reply: Option<Reply>) {
+        let Some(body) = reply.and_then(|reply| attempt.answer(&reply)) else { return };
+        let proof = match &attempt.shown {
+            Shown::Payment { payment, .. } => payment.to_string(),
+            Shown::Transfer { transaction, .. } => transaction.clone(),
+        };
+        // A fault of the store may make the stray request the first one: then the payment bought that answer.
+        self.answers.entry(proof).or_default().insert(body.clone());
+        if let Shown::Payment { payer, name: Some(name), .. } = attempt.shown {
+            self.named.entry((payer, name, attempt.question)).or_default().insert(body);
+        }
+    }
+
+    fn judge(&self, seed: u64) {
+        for (proof, answers) in &self.answers {
+            assert_eq!(answers.len(), 1, "seed {seed}: two answers for one payment: {proof}");
+        }
+        for (name, answers) in &self.named {
+            assert_eq!(answers.len(), 1, "seed {seed}: two answers under one name: {name:?}");
+        }
+        let state = self.site.world.state();
+        let purchases: Vec<_> = state.purchases.values().map(|(found, _)| found).collect();
+        let answers: BTreeSet<&String> = self.answers.values().flatten().collect();
+        let sold: BTreeSet<&String> = purchases
+            .iter()
+            .filter_map(|found| match found.stage() {
+                Stage::Settled { answer, .. } => Some(&answer.body),
+                _ => None,
+            })
+            .collect();
+        assert!(answers.is_subset(&sold), "seed {seed}: an answer left that nobody paid for");
+        for found in &purchases {
+            let is_open = matches!(found.next(), Some((List::Machines, _)));
+            assert!(!is_open, "seed {seed}: never ends: {found:?}");
+            let is_used = match found.paid() {
+                Paid::Signed(signed) => state.chain.used.contains_key(&(signed.payer.clone(), signed.nonce.clone())),
+                Paid::Transferred { transaction, .. } => {
+                    state.chain.transfers.get(transaction).is_some_and(|(_, amount)| *amount == found.offer().price())
+                }
+            };
+            let is_told = matches!(found.stage(), Stage::Settled { confirmed: true, .. } | Stage::Owed { .. });
+            assert_eq!(is_told, is_used, "seed {seed}: the money and the answer disagree: {found:?}");
+            let is_for_humans = matches!(found.next(), Some((List::Humans, _)));
+            let is_sold = matches!(found.stage(), Stage::Settled { .. });
+            assert!(is_used || !is_sold, "seed {seed}: sold and not paid: {found:?}");
+            let is_raised = state.alerts.iter().any(|alert| alert.line.contains(found.id().reference()));
+            assert!(is_raised || !is_for_humans, "seed {seed}: a human's work without an alert: {found:?}");
+        }
+        let signed = purchases.iter().filter(|found| found.signed().is_some());
+        let settled =
+            signed.filter(|found| matches!(found.stage(), Stage::Settled { .. } | Stage::Owed { .. })).count();
+        assert_eq!(settled, state.chain.used.len(), "seed {seed}: money that no purchase knows of");
+        let records = state.log.values().filter(|line| line.contains(r#""event":"toll""#));
+        let sales = records.filter(|line| line.contains(r#""status":"OK""#)).count();
+        assert_eq!(sales, sold.len(), "seed {seed}: each sale has one record that says so");
+    }
+}
+
+/// The result of one world.
+#[derive(Default)]
+pub struct Lived {
+    pub sold: usize,
+    pub shown: usize,
+    pub reached: BTreeSet<&'static str>,
+}
+
+/// Runs the world of a seed, lets it recover, and panics if a promise was broken.
+pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
+    let mut life = Life::new(seed, defect);
+    for _ in 0..ACTIONS {
+        match life.draw.below(7) {
+            0 => drop(life.site.look()),
+            1 => {
+                let seconds = life.draw.below(90);
+                life.site.world.advance(Duration::from_secs(u64::try_from(seconds).unwrap()));
+            }
+            2 => life.submit(),
+            _ => life.ask(),
+        }
+    }
+    life.site.world.plan(Plan::none());
+    for shown in life.shown.clone() {
+        life.show(shown);
+    }
+    for _ in 0..75 {
+        life.site.world.advance(Duration::from_secs(61));
+        life.site.look().unwrap();
+    }
+    for shown in life.shown.clone() {
+        life.show(shown);
+    }
+    life.site.world.advance(Duration::from_secs(3_700));
+    life.site.look().unwrap();
+    life.judge(seed);
+    let reached = life.site.world.state().boundaries.iter().copied().collect();
+    Lived { sold: life.answers.len(), shown: life.shown.len(), reached }
+}
