@@ -1,31 +1,35 @@
-//! Making the replies of one exchange: model, form, grammar of the authority gate, content filter. Each voice is asked a
-//! second time where its first reply cannot be used.
+//! Makes the replies of one exchange: model, check of form, the authority gate's grammar, content filter. A voice whose
+//! first reply is rejected is asked once more.
 
-use crate::{Ports, Settings};
+use crate::{
+    Ports, Settings,
+    live::{Live, Writing},
+};
 use authority::Evaluation;
 use crosscheck::chat::{NoReply, chat_reply};
 use domain::{
-    SessionId,
+    Metric, SessionId,
+    breaker::Gauged,
     chat::{Message, Said, Voice},
 };
 use futures_util::future::join_all;
 use gates::Gate;
-use generation::{Gauged, NotReplied};
+use generation::NotReplied;
 use lens::WorkingSet;
 use prompt::{build_chat_prompt, chat_version};
 use runtime::within;
 use serde_json::{Value, json};
 
-/// How often a voice is asked.
+/// How many times each voice is asked at most.
 const ATTEMPTS: u32 = 2;
 
-/// What came of it: the replies, or why there are none, and what the log says of either.
+/// The accepted replies, or the reason why none was accepted, with one audit fact for each attempt.
 pub(crate) struct Made {
     pub(crate) replies: Option<Vec<Said>>,
     pub(crate) facts: Value,
 }
 
-/// Why a reply cannot be used.
+/// The reason why a reply is rejected.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
     #[error(transparent)]
@@ -38,7 +42,7 @@ enum Unusable {
     Held,
 }
 
-/// What is answered, and from what.
+/// The message to answer and the context that the model sees.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) session: &'a SessionId,
@@ -47,9 +51,16 @@ pub(crate) struct Context<'a> {
     pub(crate) evaluation: &'a Evaluation,
 }
 
-/// Makes a reply for each voice. Either all are there or none is delivered.
-pub(crate) async fn make(ports: Ports<'_>, settings: &Settings, voices: &[Voice], context: Context<'_>) -> Made {
-    let all = join_all(voices.iter().map(|voice| speak(ports, settings, *voice, context)));
+/// Makes a reply for each voice, whose beginnings are published while the model writes. Delivers either every voice's
+/// reply or none.
+pub(crate) async fn make(
+    ports: Ports<'_>,
+    settings: &Settings,
+    voices: &[Voice],
+    context: Context<'_>,
+    live: &Live<'_>,
+) -> Made {
+    let all = join_all(voices.iter().map(|voice| speak(ports, settings, *voice, context, live)));
     let spoken = match within(ports.pause, settings.model_time, all).await {
         Ok(spoken) => spoken,
         Err(broke) => return Made { replies: None, facts: json!({ "problem": broke.to_string() }) },
@@ -69,13 +80,15 @@ async fn speak(
     settings: &Settings,
     voice: Voice,
     context: Context<'_>,
+    live: &Live<'_>,
 ) -> (Option<Said>, Vec<Value>) {
     let mut facts = Vec::new();
     for attempt in 0..ATTEMPTS {
         let mut fact = json!({ "voice": voice });
-        let said = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact).await;
+        let said = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, live).await;
         if let Err(why) = &said {
             fact["problem"] = why.to_string().into();
+            live.withdraw(voice).await;
         }
         facts.push(fact);
         if let Ok(text) = said {
@@ -92,9 +105,15 @@ async fn attempt_at(
     context: Context<'_>,
     stricter: bool,
     fact: &mut Value,
+    live: &Live<'_>,
 ) -> Result<String, Unusable> {
     let Context { session, message, memory, evaluation } = context;
-    let breakers = Gauged { breakers: ports.breakers, meter: ports.meter, clock: ports.journal.clock };
+    let breakers = Gauged {
+        breakers: ports.breakers,
+        metric: Metric::BreakerOpen,
+        meter: ports.meter,
+        clock: ports.journal.clock,
+    };
     let asking = generation::Ports {
         model: ports.model,
         breakers: &breakers,
@@ -104,12 +123,25 @@ async fn attempt_at(
         pause: ports.pause,
     };
     let prompt = build_chat_prompt(voice, memory, message, evaluation, stricter);
-    let reply = generation::reply(asking, &settings.policy, session, &prompt).await?;
+    let mut writing = Writing::new(live, voice, message, evaluation);
+    let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut writing).await?;
     fact["model_version"] = reply.model_version.into();
     let text = chat_reply(&reply.text, message.as_str())?;
-    let spoken = [Some(text.as_str()), evaluation.notice()].into_iter().flatten().collect::<Vec<_>>().join("\n");
-    evaluation.check_reply(&spoken).map_err(|problem| Unusable::Grammar(problem.to_string()))?;
+    grammar(&text, evaluation)?;
     let gate = gates::run(Gate::BeforeDelivery, [text.as_str()]);
     fact["filter"] = json!({ "outcome": gate.outcome().as_str(), "terms": gate.term_count() });
     gate.delivered().and_then(|texts| texts.into_iter().next()).ok_or(Unusable::Held)
+}
+
+/// The authority gate's check of a text with its notice.
+fn grammar(text: &str, evaluation: &Evaluation) -> Result<(), Unusable> {
+    let spoken = [Some(text), evaluation.notice()].into_iter().flatten().collect::<Vec<_>>().join("\n");
+    evaluation.check_reply(&spoken).map_err(|problem| Unusable::Grammar(problem.to_string()))
+}
+
+/// The beginning of a reply as customers may read it; `None` if they may not. It passes the same checks as a whole
+/// reply: in a governed domain, nothing is readable before the text or its notice has the domain's required phrase.
+pub(crate) fn readable(beginning: &str, evaluation: &Evaluation) -> Option<String> {
+    grammar(beginning, evaluation).ok()?;
+    gates::run(Gate::BeforeDelivery, [beginning]).delivered()?.into_iter().next()
 }

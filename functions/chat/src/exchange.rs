@@ -1,9 +1,10 @@
-//! One exchange: claimed, answered, kept and counted in one write, remembered.
+//! One exchange: claims it, answers it, stores and counts the reply in one write, and appends it to the memory.
 
 use crate::{
     NotDone, Ports, Settings,
     answer::{self, Context},
-    handle, limits,
+    bridge, handle, limits,
+    live::{self, Live},
     recollection::{self, Opened, Turn},
     reply,
 };
@@ -20,20 +21,20 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-/// A request that was understood.
+/// A parsed request.
 struct Asked {
     id: ExchangeId,
     message: Message,
     at: Timestamp,
 }
 
-/// What of a call ends it otherwise than by a reply.
+/// The ways in which a call ends without a reply from the model.
 pub(crate) enum NotAnswered {
-    /// The message is declined in its context.
+    /// The authority gate declines the message because of an earlier message.
     Declined(Box<Evaluation>),
-    /// The account forgot the exchange, and the memory has it.
+    /// The account no longer lists the exchange; the memory holds its reply.
     Remembered(Turn),
-    /// Something failed.
+    /// A store or a vendor failed.
     NotDone(NotDone),
 }
 
@@ -59,7 +60,7 @@ const fn voices(plan: Plan) -> &'static [Voice] {
     }
 }
 
-/// Free exchanges that are left, for those without a plan.
+/// How many free exchanges are left; `None` for subscribers.
 fn free_left(access: Access, account: &Account) -> Option<u32> {
     (access.plan == Plan::Free).then(|| account.free_left())
 }
@@ -76,13 +77,13 @@ pub(crate) async fn ask(
         Err(reply) => return Ok(reply),
     };
     let account = recollection::ready(ports, who).await?;
-    // Before anything is claimed: what must not be answered is not counted.
+    // Checked before the claim, so that a declined message is not counted.
     let evaluation = evaluate(asked.message.as_str(), None);
     if let Some(refusal) = Refusal::of(&evaluation) {
         declined(ports, account, &asked, &evaluation).await?;
         return Ok(Reply::json(422, &json!(refusal)));
     }
-    let access = ports.access.access(who, ports.journal.clock.now()).await?;
+    let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let key = handle::key(ports).await?;
     let ask = Ask {
         id: asked.id.clone(),
@@ -98,14 +99,20 @@ pub(crate) async fn ask(
         Claimed::Granted => Change::save(Claimed::Granted),
         other => Change::nothing(other),
     };
-    let (account, claimed) = ports.journal.commit(account, claim).await?.settle().await;
+    let (mut account, mut claimed) = ports.journal.commit(account, claim).await?.settle().await;
+    if claimed == Claimed::Erasing {
+        // An erasure began since the account was read. The exchange belongs to the next memory.
+        let account_erased = recollection::ready(ports, who).await?;
+        (account, claimed) = ports.journal.commit(account_erased, claim).await?.settle().await;
+    }
     let left = free_left(access, &account.value);
     match claimed {
         Claimed::Granted => Box::pin(granted(ports, settings, access, account, &ask, &asked)).await,
-        Claimed::Busy => Ok(reply::pending()),
+        Claimed::Busy => Ok(reply::pending(None)),
         Claimed::Answered(sealed) => answered(ports, access, account, &asked.id, &sealed).await,
         Claimed::Apologised => Ok(reply::apology(&asked.id, left)),
         Claimed::Erased => Ok(reply::erased()),
+        Claimed::Erasing => Ok(reply::unavailable()),
         Claimed::OtherMessage => Ok(reply::other_message()),
         Claimed::UsedUp => Ok(reply::subscribe(&settings.offer())),
         Claimed::TooMany(wait) => Ok(reply::too_many(wait)),
@@ -113,7 +120,7 @@ pub(crate) async fn ask(
 }
 
 impl Settings {
-    /// Where the offer is.
+    /// The address of the page that offers the plans.
     fn offer(&self) -> String {
         format!("{}/chat#subscribe", self.site)
     }
@@ -134,7 +141,7 @@ async fn declined(
     Ok(())
 }
 
-/// A reply that is kept: told again.
+/// Returns the stored reply again.
 async fn answered(
     ports: Ports<'_>,
     access: Access,
@@ -153,14 +160,14 @@ fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
     reply::replies(id, &turn.replies, left, turn.notice.as_deref())
 }
 
-/// The reply is kept already: that the memory lacks it is for the next call to mend.
+/// Appends the stored reply to the memory. A failure is only logged: the account's next call appends it.
 async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut Opened) {
     if let Err(error) = recollection::catch_up(ports, account, opened).await {
         tracing::error!(error = telemetry::chain(&error), "the memory lacks a reply until the next call");
     }
 }
 
-/// What was made, before it is kept.
+/// The result of making a reply, before it is stored.
 struct Made {
     opened: Opened,
     sealed: Option<String>,
@@ -173,6 +180,7 @@ async fn make(
     settings: &Settings,
     access: Access,
     account: &mut Versioned<Account>,
+    ask: &Ask,
     asked: &Asked,
 ) -> Result<Made, NotAnswered> {
     let mut opened = Opened::of(ports, &account.value).await?;
@@ -180,7 +188,7 @@ async fn make(
     if let Some(turn) = opened.turn(&asked.id) {
         return Err(NotAnswered::Remembered(turn));
     }
-    // A question of a governed field governs what follows it.
+    // The rules for the domain of an earlier question also apply to the messages that follow it.
     let evaluation = match opened.last_asked() {
         Some(last) => evaluate_followup(&last, asked.message.as_str(), None),
         None => evaluate(asked.message.as_str(), None),
@@ -191,7 +199,9 @@ async fn make(
     let memory = opened.working_set(&asked.message)?;
     let session = account.value.session().ok_or(NotDone::Form("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
-    let made = answer::make(ports, settings, voices(access.plan), context).await;
+    let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
+    let live = Live::new(ports, account.value.id(), ask, evaluation.notice(), asked.at.plus(settings.lease), seal);
+    let made = answer::make(ports, settings, voices(access.plan), context, &live).await;
     let turn = Turn {
         asked: asked.message.as_str().to_owned(),
         replies: made.replies.clone().unwrap_or_default(),
@@ -201,7 +211,7 @@ async fn make(
     Ok(Made { opened, sealed, turn, facts: made.facts })
 }
 
-/// The claim is ours: makes the reply, or ends the claim.
+/// Makes the reply under this invocation's claim, or ends the claim.
 async fn granted(
     ports: Ports<'_>,
     settings: &Settings,
@@ -214,7 +224,7 @@ async fn granted(
         Ok(()) => Change::save(()),
         Err(_) => Change::nothing(()),
     };
-    match make(ports, settings, access, &mut account, asked).await {
+    match make(ports, settings, access, &mut account, ask, asked).await {
         Ok(made) => keep(ports, access, account, ask, asked, made).await,
         Err(NotAnswered::Remembered(turn)) => {
             let (account, ()) = ports.journal.commit(account, release).await?.settle().await;
@@ -235,7 +245,7 @@ async fn granted(
     }
 }
 
-/// Keeps the reply and counts it, in one write; or the apology, which counts nothing.
+/// Stores the reply and counts it in one write, or stores the apology, which counts nothing.
 async fn keep(
     ports: Ports<'_>,
     access: Access,
@@ -262,27 +272,31 @@ async fn keep(
     let (account, is_kept) = ports.journal.commit(account, ended).await?.unsettled();
     let left = free_left(access, &account.value);
     if !is_kept {
-        // Another invocation took the claim over, or the memory was erased meanwhile: what it left counts.
+        // Another invocation took over the claim, or the memory was erased meanwhile: return the stored state instead.
         return match account.value.exchange(&ask.id).map(|exchange| exchange.stage.clone()) {
             Some(Stage::Answered { sealed, .. }) => answered(ports, access, account, &ask.id, &sealed).await,
             Some(Stage::Apologised) => Ok(reply::apology(&ask.id, left)),
             Some(Stage::Erased) => Ok(reply::erased()),
-            Some(Stage::Claimed { .. }) | None => Ok(reply::pending()),
+            Some(Stage::Claimed { .. }) | None => Ok(reply::pending(None)),
         };
     }
     remember(ports, account, &mut opened).await;
     Ok(if sealed.is_some() { of_turn(&ask.id, &turn, left) } else { reply::apology(&ask.id, left) })
 }
 
-/// GET: how far an exchange is. One that nobody makes any more is apologised for.
+/// GET: the state of an exchange, with the beginnings of its replies while they are made. Ends it with the apology when
+/// its claim has expired.
 pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, NotDone> {
     let Ok(id) = ExchangeId::parse(id) else { return Ok(reply::not_found()) };
     let account = recollection::ready(ports, who).await?;
     let now = ports.journal.clock.now();
-    let access = ports.access.access(who, now).await?;
+    let exchange = account.value.exchange(&id).cloned();
+    if let Some(exchange) = exchange.as_ref().filter(|exchange| exchange.is_open(now)) {
+        return Ok(reply::pending(live::find(ports, &account.value, exchange).await));
+    }
+    let access = bridge::access(ports, who, now).await?;
     let left = free_left(access, &account.value);
-    match account.value.exchange(&id).cloned() {
-        Some(exchange) if exchange.is_open(now) => Ok(reply::pending()),
+    match exchange {
         Some(Exchange { stage: Stage::Claimed { .. }, .. }) => {
             let give_up = |account: &mut Account, now| match account.give_up(&id, now) {
                 true => {
@@ -293,7 +307,7 @@ pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Resu
             };
             let (account, given_up) = ports.journal.commit(account, give_up).await?.settle().await;
             let left = free_left(access, &account.value);
-            Ok(if given_up { reply::apology(&id, left) } else { reply::pending() })
+            Ok(if given_up { reply::apology(&id, left) } else { reply::pending(None) })
         }
         Some(Exchange { stage: Stage::Answered { sealed, .. }, .. }) => {
             answered(ports, access, account, &id, &sealed).await

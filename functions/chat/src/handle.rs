@@ -1,13 +1,13 @@
-//! Which call each path is, and what the calls need.
+//! Routes each request to its call.
 
-use crate::{Settings, exchange, recollection, reply, sign_in, subscription};
-use audit::{ChatJournal, CommitError};
+use crate::{Settings, bridge, exchange, recollection, reply, sign_in, subscription};
+use audit::{BridgeJournal, ChatJournal, CommitError};
 use domain::{
     StepError,
     chat::{InvalidSubscriberKey, SubscriberId, SubscriberKey},
     ports::{
-        Breakers, ChatAccess, Mailbox, MemoryLogs, Meter, Model, Pause, Randomness, SecretSource, SignIns,
-        StorageError, SubjectKeys, Subscribers, SubscriptionDesk,
+        Breakers, ChatAccess, Mailbox, MemoryLogs, Meter, Model, Pause, Randomness, ReplyBeginnings, SecretSource,
+        SignIns, StorageError, SubjectKeys, Subscribers, SubscriptionDesk,
     },
 };
 use runtime::{
@@ -15,14 +15,15 @@ use runtime::{
     telemetry,
 };
 
-/// The largest body that is read: 4,000 characters, each escaped at its longest, fit in.
+/// The largest accepted body in bytes. A message of 4,000 characters fits, even with every character escaped.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// What the function needs from outside.
+/// The ports of the function.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub journal: ChatJournal<'a>,
+    pub bridges: BridgeJournal<'a>,
     pub sign_ins: &'a dyn SignIns,
     pub access: &'a dyn ChatAccess,
     pub subscribers: &'a dyn Subscribers,
@@ -33,13 +34,14 @@ pub struct Ports<'a> {
     /// The key of subscribers' ids.
     pub secret: &'a dyn SecretSource,
     pub model: &'a dyn Model,
+    pub beginnings: &'a dyn ReplyBeginnings,
     pub breakers: &'a dyn Breakers,
     pub randomness: &'a dyn Randomness,
     pub pause: &'a dyn Pause,
     pub meter: &'a dyn Meter,
 }
 
-/// Why a call could not be answered. Whether anything was done is unknown; the same call may come again.
+/// The reason why a call failed. It may have had an effect; the client may repeat it safely.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDone {
     /// A store failed.
@@ -51,20 +53,29 @@ pub enum NotDone {
     /// The memory could not be read or written.
     #[error("the memory could not be used")]
     Memory(#[from] memory::store::StoreError),
-    /// There is no working set.
+    /// The Bridge could not be read or changed.
+    #[error(transparent)]
+    Bridge(#[from] ::bridge::BridgeError),
+    /// The working set could not be built.
     #[error("no working set could be built")]
     WorkingSet(#[from] memory::working_set::BuildError),
-    /// Something of the memory is not of its form.
-    #[error("the memory holds what is no exchange: {0}")]
+    /// A stored part of the memory does not parse.
+    #[error("a stored part of the memory does not parse: {0}")]
     Form(&'static str),
+    /// The memory was erased while it was read.
+    #[error("the memory was erased meanwhile")]
+    Erased,
+    /// An erasure that was interrupted could not be finished.
+    #[error(transparent)]
+    NotErased(#[from] forgetting::NotErased),
     /// The payment provider or a store did not answer; nothing is charged.
     #[error(transparent)]
     Step(#[from] StepError),
-    /// Nobody can be named.
+    /// The stored key of subscribers' ids is unusable.
     #[error(transparent)]
     Key(#[from] InvalidSubscriberKey),
-    /// Nothing can be kept secret.
-    #[error("there is no source of random secrets")]
+    /// The operating system supplied no random bytes.
+    #[error("the operating system supplied no random bytes")]
     NoSecrets,
 }
 
@@ -88,8 +99,9 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("POST", "/api/chat/login") => return sign_in::login(ports, settings, request).await,
         ("POST", "/api/chat/session") => return sign_in::session(ports, request).await,
         ("DELETE", "/api/chat/session") => return sign_in::sign_out(ports, request).await,
-        ("GET", "/api/chat/me" | "/api/chat/memory")
+        ("GET", "/api/chat/me" | "/api/chat/memory" | "/api/chat/bridge" | "/api/chat/bridge/messages")
         | ("POST", "/api/chat/exchanges" | "/api/chat/subscribe" | "/api/chat/portal")
+        | ("POST", "/api/chat/bridge/acceptance" | "/api/chat/bridge/messages")
         | ("DELETE", "/api/chat/memory") => {}
         ("GET", _) if of_exchange.is_some() => {}
         _ => return Ok(reply::not_found()),
@@ -98,6 +110,10 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
     match (request.method(), request.path(), of_exchange) {
         ("GET", "/api/chat/me", _) => me(ports, &who).await,
         ("GET", "/api/chat/memory", _) => recollection::export(ports, &who).await,
+        ("GET", "/api/chat/bridge", _) => bridge::status(ports, &who).await,
+        ("GET", "/api/chat/bridge/messages", _) => bridge::messages(ports, &who).await,
+        ("POST", "/api/chat/bridge/acceptance", _) => bridge::accept(ports, &who, request).await,
+        ("POST", "/api/chat/bridge/messages", _) => bridge::post(ports, &who, request).await,
         ("DELETE", ..) => recollection::erase(ports, &who).await,
         ("POST", "/api/chat/subscribe", _) => subscription::subscribe(ports, &who, request).await,
         ("POST", "/api/chat/portal", _) => subscription::portal(ports, &who).await,
@@ -107,9 +123,9 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
     }
 }
 
-/// What the signed-in person has.
+/// GET: the plan of the signed-in customer.
 async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    let access = ports.access.access(who, ports.journal.clock.now()).await?;
+    let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let account = ports.journal.load(who).await?;
     Ok(reply::me(access, account.value.free_left()))
 }

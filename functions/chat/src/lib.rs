@@ -1,13 +1,16 @@
 //! The paid chat: signing in by a mailed link, three free exchanges, replies from a memory that its owner can read and
 //! erase.
 //!
-//! One exchange: authority gate → claim (and, of the free ones, a reserved place) → working set → model → form → content
-//! filter → the reply is kept and counted in one write → memory → reply.
+//! One exchange: authority gate → claim (a free exchange also reserves one of the three places) → working set → model →
+//! check of form → content filter → one write that stores and counts the reply → memory → reply. While the model writes,
+//! each whole sentence passes the same checks and is readable for the page that waits.
 
 mod answer;
+mod bridge;
 mod exchange;
 mod handle;
 mod limits;
+mod live;
 mod recollection;
 mod reply;
 mod settings;

@@ -1,4 +1,4 @@
-//! What is counted against abuse, by windows of time. Networks are counted by a keyed digest.
+//! Rate limits by windows of time. A network is counted under a keyed digest of its address.
 
 use crate::{NotDone, Ports, Settings};
 use domain::chat::{SubscriberId, SubscriberKey};
@@ -8,13 +8,17 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Links that one mailbox is sent within an hour.
+/// How many links one mailbox receives at most within an hour.
 const LINKS_OF_A_MAILBOX: u32 = 20;
+
+/// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
+const BRIDGE_MESSAGES: u32 = 30;
+const BRIDGE_ACCEPTANCES: u32 = 5;
 
 async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<bool, NotDone> {
     let now = ports.journal.clock.now();
     let number = now.as_seconds() / i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
-    // Kept for a window longer than it counts, so that no clock that is behind starts it anew.
+    // Stored for one window longer than it counts, so that a caller whose clock is late cannot restart the count.
     let until = now.plus(window).plus(window);
     Ok(ports.sign_ins.take(&format!("{what}/{number}"), most, until).await?)
 }
@@ -44,4 +48,14 @@ pub(crate) async fn free(
     from: Option<&str>,
 ) -> Result<bool, NotDone> {
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
+}
+
+/// Whether one more message may be posted on the Bridge.
+pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, NotDone> {
+    take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
+}
+
+/// Whether the Bridge's agreement may be accepted once more: each acceptance is work for an operator.
+pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, NotDone> {
+    take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
 }

@@ -13,6 +13,7 @@ fn main() -> Result<(), Error> {
         let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
         let ports = Ports {
             journal: stores.chat_journal(),
+            bridges: stores.bridge_journal(),
             sign_ins: &stores.sales,
             access: &stores.sales,
             subscribers: &stores.sales,
@@ -22,6 +23,7 @@ fn main() -> Result<(), Error> {
             keys: &KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key),
             secret: &backend.secret(SecretName::Chat)?,
             model: &backend.gemini()?,
+            beginnings: &stores.sales,
             breakers: &stores.sales,
             randomness: &System,
             pause: &System,

@@ -1,17 +1,17 @@
-//! What an account remembers: one log for each memory, sealed under a key of its own, which its owner can read and erase.
+//! The memory of an account: an encrypted event log under a key of its own. The customer can export and erase it.
 
 use crate::{NotDone, Ports};
-use audit::{Change, ChatStatus, Record};
+use audit::Change;
 use aws::SubjectSeal;
 use domain::{
     Timestamp,
-    chat::{Account, ExchangeId, Message, Refused, Said, SubscriberId},
+    chat::{Account, ExchangeId, Message, Said, SubscriberId},
     ports::{Seal, SubjectKey, Versioned},
 };
 use lens::{Mode, WorkingSet, canonical};
 use memory::{
     Event, EventLog, Handle,
-    event::{FactCommitted, ModeChanged, PrecisionTag, Provenance, SubjectErased},
+    event::{FactCommitted, ModeChanged, PrecisionTag, Provenance},
     log::AppendError,
     policy,
     store::{self, StoreError},
@@ -22,13 +22,13 @@ use runtime::http::Reply;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// How much of the memory a model sees.
+/// The largest part of the memory that a model sees.
 const BUDGET: Budget = Budget::of_bytes(24_000);
 
-/// The kind of fact that an exchange is.
+/// The kind under which an exchange is stored as a fact.
 const KIND: &str = "EXCHANGE";
 
-/// One exchange, as it is remembered.
+/// One exchange as the memory stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Turn {
     pub(crate) asked: String,
@@ -37,25 +37,12 @@ pub(crate) struct Turn {
     pub(crate) notice: Option<String>,
 }
 
-/// A memory that is open.
+/// A memory that has been read and decrypted.
 pub(crate) struct Opened {
     name: String,
     key: SubjectKey,
     seal: SubjectSeal,
     log: EventLog,
-}
-
-/// Opens nothing: its key is gone.
-struct Shut;
-
-impl Seal for Shut {
-    fn seal(&self, _: u64, _: &[u8]) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn open(&self, _: u64, _: &[u8]) -> Option<Vec<u8>> {
-        None
-    }
 }
 
 fn handle(text: &str) -> Result<Handle, NotDone> {
@@ -66,28 +53,45 @@ fn seal_of(key: &SubjectKey, log: &str) -> Result<SubjectSeal, NotDone> {
     SubjectSeal::new(key, log).ok_or(NotDone::Form("a key"))
 }
 
-/// The seal of replies that an account keeps until the memory has them, and for those who ask again.
+/// The seal under which the account encrypts its replies. The account stores a reply until the memory holds it, and
+/// repeats it to a client that asks again.
 fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, NotDone> {
     seal_of(key, &format!("{name}/kept"))
 }
 
+/// The seal of the beginnings of an exchange's replies. They are in the same store as the account, and no other seal of
+/// the memory uses this name.
+pub(crate) fn seal_of_beginnings(key: &SubjectKey, account: &Account, id: &ExchangeId) -> Result<SubjectSeal, NotDone> {
+    seal_of(key, &format!("{}/begun/{}", account.memory(), id.as_str()))
+}
+
 impl Opened {
+    /// The memory's key.
+    pub(crate) const fn key(&self) -> &SubjectKey {
+        &self.key
+    }
+
     /// Reads the account's memory; makes its key if it has none.
     pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, NotDone> {
         let name = account.memory();
         let key = ports.keys.find_or_create(&name).await?;
         let seal = seal_of(&key, &name)?;
         let log = store::load(ports.logs, &name, &handle(&name)?, &seal).await?;
+        if log.state().is_erased() {
+            // Erased since the account was read. The key may have been made after the erasure destroyed the last one.
+            ports.keys.destroy(&name).await?;
+            return Err(NotDone::Erased);
+        }
         Ok(Self { name, key, seal, log })
     }
 
-    /// A turn, sealed for the account. A reply to the same id is the same bytes.
+    /// Encrypts a turn for the account. Two calls with the same id and turn return the same bytes.
     pub(crate) fn seal(&self, turn: &Turn) -> Result<String, NotDone> {
         let plain = serde_json::to_vec(turn).map_err(|_| NotDone::Form("a turn"))?;
         Ok(hex::encode(kept(&self.key, &self.name)?.seal(0, &plain)))
     }
 
-    /// A turn of the account.
+    /// Decrypts a turn that the account stores.
     pub(crate) fn open(&self, sealed: &str) -> Result<Turn, NotDone> {
         let sealed = hex::decode(sealed).map_err(|_| NotDone::Form("a kept reply"))?;
         let plain = kept(&self.key, &self.name)?.open(0, &sealed).ok_or(NotDone::Form("a kept reply"))?;
@@ -101,18 +105,18 @@ impl Opened {
         })
     }
 
-    /// The turn of an exchange that the account has forgotten.
+    /// The turn of an exchange that the account no longer lists.
     pub(crate) fn turn(&self, id: &ExchangeId) -> Option<Turn> {
         let is_it = |key: &Option<Handle>| key.as_ref().is_some_and(|key| key.as_str() == id.as_str());
         self.turns().find(|(key, _)| is_it(key)).map(|(_, turn)| turn)
     }
 
-    /// What was asked last.
+    /// The customer's latest message.
     pub(crate) fn last_asked(&self) -> Option<String> {
         self.turns().last().map(|(_, turn)| turn.asked)
     }
 
-    /// What a model may see beside this message.
+    /// The working set that a model sees beside this message.
     pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, NotDone> {
         let request =
             Request { campaign_id: self.log.campaign_id(), scene_id: None, query: message.as_str(), budget: BUDGET };
@@ -129,13 +133,13 @@ impl Opened {
         let campaign_id = self.log.campaign_id().clone();
         let event = Event { at, campaign_id, key: Some(handle(key)?), payload: payload.into() };
         match store::append(ports.logs, &self.name, &mut self.log, event, &self.seal).await {
-            // Erased meanwhile: there is nothing left to remember it in.
+            // The memory was erased meanwhile, so there is nothing to append to.
             Ok(_) | Err(StoreError::Append(AppendError::Refused(memory::Refusal::Erased))) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Remembers an exchange. Doing it again is no error.
+    /// Appends an exchange to the memory. Appending it twice has no further effect.
     async fn remember(&mut self, ports: Ports<'_>, id: &ExchangeId, turn: &Turn, at: Timestamp) -> Result<(), NotDone> {
         if self.log.records().is_empty() {
             self.append(ports, "mode", 0, ModeChanged { mode: Mode::Companion }).await?;
@@ -162,8 +166,7 @@ impl Opened {
     }
 }
 
-/// Puts into the memory what the account has and the memory lacks. Nothing is lost where it fails: the next call of the
-/// account does it.
+/// Appends the replies that the account stores and the memory lacks. After a failure the account's next call does it.
 pub(crate) async fn catch_up(
     ports: Ports<'_>,
     account: Versioned<Account>,
@@ -191,13 +194,13 @@ pub(crate) async fn catch_up(
     Ok(ports.journal.commit(account, logged).await?.settle().await.0)
 }
 
-/// The account with a memory that is whole, or a new one.
+/// Loads the account, or makes a new one, and finishes an erasure that was interrupted.
 pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versioned<Account>, NotDone> {
     let account = ports.journal.load(who).await?;
     if account.value.is_erasing() { finish(ports, account).await } else { Ok(account) }
 }
 
-/// GET: everything that is remembered.
+/// GET: every exchange of the memory.
 pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let account = ready(ports, who).await?;
     let mut opened = Opened::of(ports, &account.value).await?;
@@ -207,45 +210,17 @@ pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply
     Ok(Reply::json_text(200, document))
 }
 
-/// DELETE: everything is erased before the reply says so.
+/// DELETE: erases the memory, then replies.
 pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let account = ports.journal.load(who).await?;
-    let begin = |account: &mut Account, now| {
-        if account.begin_erasure() {
-            Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, json!({ "step": "begun" }))], ())
-        } else {
-            Change::nothing(())
-        }
-    };
-    let (account, ()) = ports.journal.commit(account, begin).await?.settle().await;
+    let (account, _) = forgetting::begin(ports.journal, account, None).await?;
     finish(ports, account).await?;
     Ok(Reply::json(202, &json!({ "status": "erased" })))
 }
 
-/// Ends an erasure: the log's last event says so, the key is destroyed, another memory begins. A crash in between is
-/// followed by the account's next call.
+/// Finishes an erasure. After a crash the account's next call or the schedule repeats it.
 async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotDone> {
-    let name = account.value.memory();
-    let campaign = handle(&name)?;
-    let key = ports.keys.find(&name).await?;
-    let seal: Box<dyn Seal> = match &key {
-        Some(key) => Box::new(seal_of(key, &name)?),
-        None => Box::new(Shut),
-    };
-    let mut log = store::load(ports.logs, &name, &campaign, &*seal).await?;
-    let erasure = SubjectErased {
-        subject: campaign.clone(),
-        requested_by: handle("subscriber")?,
-        reason: "asked for on the page".to_owned(),
-    };
-    let event =
-        Event { at: ports.journal.clock.now().as_millis(), campaign_id: campaign, key: None, payload: erasure.into() };
-    store::erase(ports.logs, ports.keys, &name, &mut log, event, &*seal).await?;
-    let erased = |account: &mut Account, now| match (account.memory() == name).then(|| account.erased()) {
-        Some(Ok(())) => {
-            Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, json!({ "step": "done" }))], ())
-        }
-        Some(Err(Refused)) | None => Change::nothing(()),
-    };
-    Ok(ports.journal.commit(account, erased).await?.settle().await.0)
+    let Ports { journal, bridges, logs, keys, .. } = ports;
+    let forgetting = forgetting::Ports { journal, bridges, logs, keys };
+    Ok(forgetting::finish(forgetting, account).await?)
 }

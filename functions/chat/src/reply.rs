@@ -1,5 +1,6 @@
-//! What leaves.
+//! The HTTP replies of the function.
 
+use crate::live::Begun;
 use domain::{
     chat::{Access, ExchangeId, Said, Voice},
     texts,
@@ -16,7 +17,7 @@ pub(crate) fn signed_out() -> Reply {
     Reply::error(401, "signed_out", "Please sign in.")
 }
 
-/// The same for every link that does not work: which of the reasons it is helps nobody but a thief.
+/// One reply for every link that does not work. The exact reason would help only an attacker.
 pub(crate) fn link_unusable() -> Reply {
     let sentence = "This link does not work any more, or was asked for in another browser. Please ask for a new one.";
     Reply::error(401, "link_unusable", sentence)
@@ -39,7 +40,7 @@ pub(crate) fn me(access: Access, free_left: u32) -> Reply {
     Reply::json(200, &body)
 }
 
-/// The replies of an exchange. `free_left` is for those who have no plan.
+/// The replies of an exchange. `free_left` is present for customers without a plan.
 pub(crate) fn replies(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Option<&str>) -> Reply {
     Reply::json(200, &body(id, replies, free_left, notice))
 }
@@ -55,7 +56,7 @@ fn body(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Optio
     body
 }
 
-/// No reply could be made. Nothing is counted.
+/// The apology: no reply was accepted, and nothing is counted.
 pub(crate) fn apology(id: &ExchangeId, free_left: Option<u32>) -> Reply {
     let said = [Said { voice: Voice::Aether, text: texts::CHAT_APOLOGY.to_owned() }];
     let mut body = body(id, &said, free_left, None);
@@ -63,11 +64,19 @@ pub(crate) fn apology(id: &ExchangeId, free_left: Option<u32>) -> Reply {
     Reply::json(200, &body)
 }
 
-pub(crate) fn pending() -> Reply {
-    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", "2")
+/// The exchange is in progress. `begun` has the whole sentences of its replies so far; later ones may differ.
+pub(crate) fn pending(begun: Option<Begun>) -> Reply {
+    let mut body = json!({ "status": "pending" });
+    if let Some(Begun { replies, notice, .. }) = begun {
+        body["replies"] = json!(replies);
+        if let Some(notice) = notice {
+            body["notice"] = notice.into();
+        }
+    }
+    Reply::json(202, &body).header("retry-after", "2")
 }
 
-/// The free exchanges are used.
+/// 402: the free exchanges are used.
 pub(crate) fn subscribe(url: &str) -> Reply {
     Reply::json(402, &json!({ "error": texts::CHAT_OFFER, "code": "subscribe", "url": url }))
 }

@@ -1,4 +1,4 @@
-//! How the function works, read from its environment at start.
+//! The function's settings, read from its environment at start.
 
 use domain::{
     backoff::Backoff,
@@ -9,27 +9,27 @@ use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// One invocation may make a reply this long: longer than the function's time-out (28 s), so that no second one takes
-/// over from a living one.
+/// The lease of a claim. It is longer than the function's time-out (28 s), so that no second invocation takes over
+/// while the first still runs.
 const LEASE: Duration = Duration::from_secs(35);
 
-/// The model's share of the 29 seconds after which API Gateway gives up: two calls of each voice.
+/// The time for the model: two calls of each voice have to end before API Gateway's time-out of 29 seconds.
 const MODEL_TIME: Duration = Duration::from_secs(21);
 
-/// How the function goes about it.
+/// The settings of the function.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The site's address.
     pub site: String,
-    /// Asking the model.
+    /// Time-outs and retries of the model's calls.
     pub policy: Policy,
-    /// How long one invocation may make a reply.
+    /// The lease of a claim.
     pub lease: Duration,
-    /// How long of it the model may take.
+    /// The time for the model's calls, within the lease.
     pub model_time: Duration,
-    /// Links that are mailed within a minute, to everybody together: the mailbox has a rate, and verdicts need it.
+    /// How many links are mailed within a minute in all. The mailbox's rate is limited, and verdicts need it too.
     pub mails_a_minute: u32,
-    /// Free exchanges of one network within a day, and links that it may ask for within an hour.
+    /// How many free exchanges one network gets within a day, and how many links it may request within an hour.
     pub per_network: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Signing in by a mailed link, and who is signed in. Secrets are stored as their digests.
+//! Signing in by a mailed link, and sessions. Secrets are stored as digests.
 
 use crate::{NotDone, Ports, Settings, handle, limits, reply};
 use audit::digest::sha256;
@@ -14,11 +14,11 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-/// What the browser that asks for a link holds, and what one that is signed in does.
+/// The cookie of a browser that requested a link, and the cookie of a browser that is signed in.
 const LINK_COOKIE: &str = "chat_login";
 const SESSION_COOKIE: &str = "chat_session";
 
-/// A secret of ours: 64 hexadecimal digits.
+/// A random secret: 64 hexadecimal digits.
 fn is_secret(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -35,13 +35,14 @@ fn field(request: &Request, name: &str) -> Result<String, Reply> {
     }
 }
 
-/// Answers the same whatever becomes of it, so that nobody learns who has an account, or that somebody asks often.
+/// Mails a link. The reply is always the same, so that it shows neither whether the address has an account nor how
+/// often a link was requested for it.
 pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
     let address = match field(request, "email") {
         Ok(address) => address,
         Err(reply) => return Ok(reply),
     };
-    // Asked twice, the browser holds one secret, and both links work.
+    // A second request of the same browser keeps its secret, so that both links work.
     let browser = match request.cookie(LINK_COOKIE).filter(|held| is_secret(held)) {
         Some(held) => Secret::new(held),
         None => secret(ports)?,
@@ -51,14 +52,14 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
     {
         tracing::error!(error = telemetry::chain(&error), "no link was mailed");
     }
-    // On a site without TLS, which is a developer's, a client that is no browser would not send a secure cookie back.
+    // A developer's site has no TLS, and clients other than browsers do not send a Secure cookie back to it.
     let secure = if settings.site.starts_with("https://") { "; Secure" } else { "" };
     let (held, seconds) = (browser.expose(), LINK_HOLDS.as_secs());
     let cookie = format!("{LINK_COOKIE}={held}; Path=/api/chat; Max-Age={seconds}; HttpOnly{secure}; SameSite=Strict");
     Ok(Reply::json(202, &json!({ "status": "sent" })).header("set-cookie", cookie))
 }
 
-/// Why no link was mailed.
+/// The reason why no link was mailed.
 #[derive(Debug, thiserror::Error)]
 enum NotMailed {
     #[error(transparent)]
@@ -145,7 +146,7 @@ pub(crate) async fn sign_out(ports: Ports<'_>, request: &Request) -> Result<Repl
     Ok(Reply::json(200, &json!({ "status": "signed_out" })).header("set-cookie", session_cookie("", 0)))
 }
 
-/// Who is signed in.
+/// The signed-in customer, if the request carries a valid session.
 pub(crate) async fn who(ports: Ports<'_>, request: &Request) -> Result<Option<SubscriberId>, StorageError> {
     let Some(digest) = session_digest(request) else { return Ok(None) };
     let found = ports.sign_ins.session(&digest).await?;

@@ -1,4 +1,4 @@
-//! Signing in, three free exchanges, and what comes after them.
+//! Signing in, three free exchanges, and the offer after them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -70,7 +70,8 @@ fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
     assert_eq!((fourth.status(), &body(&fourth)["code"]), (402, &json!("subscribe")));
     assert!(body(&fourth)["url"].as_str().unwrap().starts_with("https://oracle.example/"));
     assert_eq!(world.state().prompts.len(), 3, "nobody asks the model for a fourth");
-    // (Product Tiers, FM-10): what the client says of its count is not asked; another spelling, browser or session is the same person.
+    // (Product Tiers, FM-10): a count that the client sends is ignored; another spelling, browser or session leads to
+    // the same account.
     let again = signed_in(&world, "Some.One+free@GoogleMail.com");
     assert_eq!(ask(&world, 5, QUESTION, &again).status(), 402);
     assert_eq!(ask(&world, 2, QUESTION, &again).body(), ask(&world, 2, QUESTION, &cookie).body());
@@ -229,7 +230,7 @@ fn a_long_conversation_forgets_no_exchange() {
     assert_eq!(world.state().prompts.len(), asked);
 }
 
-/// A subscription is paid at Stripe; what it gives comes from Stripe's events, never from this call.
+/// A subscription is paid at Stripe. Access changes by Stripe's events, never by this call.
 #[test]
 fn subscribing_answers_where_to_pay_and_gives_nothing_yet() {
     let world = world();

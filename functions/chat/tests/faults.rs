@@ -1,5 +1,5 @@
-//! Every fault at every effect of an exchange, two of them, and fifty tabs: nobody is counted for nothing, nobody gets a
-//! fourth free reply, and an id has one reply.
+//! Injects every fault at every effect of an exchange, then pairs of faults, then fifty parallel tabs. No customer is
+//! counted without a reply, none gets a fourth free reply, and each exchange id has one reply.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -17,7 +17,7 @@ use testkit::{Fault, Passage, Plan, World};
 
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
-/// Somebody who asks each of their questions until there is an answer.
+/// A customer who repeats each message until it is answered.
 struct Life {
     world: World,
     cookie: String,
@@ -50,7 +50,7 @@ impl Life {
         Some(reply.status())
     }
 
-    /// Asks a question again and again, as a page does.
+    /// Sends a message again until it is answered, as the page does.
     fn insist(&mut self, n: u64) -> u16 {
         let mut last = 0;
         for _ in 0..6 {
@@ -79,7 +79,7 @@ impl Life {
     }
 }
 
-/// Three questions with a fault, then the rest of the life without.
+/// Sends three messages with a fault, then continues without faults.
 fn live(plan: Plan, what: &str) -> usize {
     let mut life = Life::new();
     life.world.plan(plan);
@@ -156,7 +156,7 @@ fn a_store_or_a_vendor_that_stays_away_counts_nothing() {
     }
 }
 
-/// Whatever interrupts an erasure, the next call ends it, and nothing can be read.
+/// After any interruption of an erasure the next call finishes it, and no text can be read.
 #[test]
 fn every_fault_at_every_effect_of_an_erasure() {
     let erase =
@@ -190,7 +190,7 @@ fn every_fault_at_every_effect_of_an_erasure() {
     }
 }
 
-/// Sets no limit to the model's time: a world wakes a handler for one moment only.
+/// Removes the limit on the model's time, because the test's executor polls a handler only when its effect is due.
 struct Patient;
 
 #[async_trait::async_trait]
@@ -200,7 +200,7 @@ impl Pause for Patient {
     }
 }
 
-/// Polls many handlers beside each other, each effect taking its own time, until all have answered.
+/// Polls many handlers concurrently, with a different delay for each effect, until all have returned.
 fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
     use std::{
         future::Future,
@@ -241,7 +241,7 @@ fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
     replies
 }
 
-/// Fifty tabs at once get exactly three (Product Tiers, FM-10).
+/// Fifty parallel tabs get exactly three replies (Product Tiers, FM-10).
 #[test]
 fn fm_10_fifty_parallel_tabs_get_three() {
     let life = Life::new();
@@ -254,7 +254,7 @@ fn fm_10_fifty_parallel_tabs_get_three() {
     assert_eq!(account.free_left(), 0);
 }
 
-/// A phone that sends the same message again and again while the first is at work.
+/// A phone repeats a message while its first request is still running.
 #[test]
 fn one_id_sent_twenty_times_at_once_is_one_exchange() {
     let life = Life::new();

@@ -1,25 +1,25 @@
-//! Decides whom to alert and what to answer: plain functions over one message.
+//! Decides whether a sender is acknowledged and what operators and the sender read: plain functions over one message.
 
 use domain::{EmailAddress, customer_text, inbox::Incoming, texts};
 
 /// Senders that get no acknowledgement (Inbox Watch, AUTORESPOND_SKIP).
 const SKIPPED: [&str; 4] = ["oracle@42sisters.ai", "noreply@stripe.com", "no-reply@stripe.com", "receipts@stripe.com"];
 
-/// How many characters of a subject and of a sender go into a line or a mail.
+/// The most characters of a subject or a sender in an alert line or a mail.
 const MOST: usize = 200;
 
 /// Why a message gets no acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// Its sender is on the list, or is this mailbox itself (Inbox Watch, invariants 4 and 6).
+    /// The sender is on the list, or is this mailbox itself (Inbox Watch, invariants 4 and 6).
     Listed,
-    /// Its sender's address begins with "no-reply" (invariant 5).
+    /// The sender's address begins with "no-reply" (invariant 5).
     NoReply,
-    /// A machine sent it: two machines that answer each other never end (RFC 3834).
+    /// A machine sent it: two machines that answer each other would never stop (RFC 3834).
     Automatic,
-    /// Its sender is no address.
+    /// The sender is not an address.
     NoAddress,
-    /// Its sender failed DMARC. The address may be forged, and its owner must not get an acknowledgement.
+    /// The sender failed DMARC. The address may be forged, and its owner must not get an acknowledgement.
     Unauthenticated,
 }
 
@@ -36,7 +36,7 @@ impl Unanswered {
     }
 }
 
-/// Whom an acknowledgement goes to, if to anybody. `own` is the mailbox's own address.
+/// The recipient of an acknowledgement, or the reason why no acknowledgement is sent. `own` is the mailbox's own address.
 pub(crate) fn recipient(message: &Incoming, own: &EmailAddress) -> Result<EmailAddress, Unanswered> {
     let sender = message.sender.to_lowercase();
     if SKIPPED.contains(&sender.as_str()) || sender == own.expose().to_lowercase() {
@@ -53,7 +53,7 @@ pub(crate) fn recipient(message: &Incoming, own: &EmailAddress) -> Result<EmailA
     Ok(address)
 }
 
-/// Whether a header says that no person waits for an answer (RFC 3834, section 2; RFC 2919; Exchange's own).
+/// Whether a header says that no person expects an answer (RFC 3834, section 2; RFC 2919; Exchange's own).
 fn is_automatic(name: &str, value: &str) -> bool {
     let value = value.trim().to_lowercase();
     match name.to_lowercase().as_str() {
@@ -66,23 +66,24 @@ fn is_automatic(name: &str, value: &str) -> bool {
     }
 }
 
-/// The subject of an acknowledgement: "Re: " before it, unless it begins with "Re:" in this case (invariant 9).
+/// The subject of an acknowledgement: "Re: " and the original, unless that begins with "Re:" in exactly this case
+/// (invariant 9).
 pub(crate) fn subject(original: &str) -> String {
     let original = customer_text::defused_line(original, MOST);
     if original.starts_with("Re:") { original } else { format!("Re: {original}") }
 }
 
-/// Its body.
+/// The body of an acknowledgement.
 pub(crate) const BODY: &str = texts::ACKNOWLEDGEMENT;
 
-/// The line that operators get of every message (Inbox Watch, broadcast format). It names a sender: it goes to the
-/// topic only, and into no log.
+/// The line that operators get for every message (Inbox Watch, broadcast format). It names the sender, so it goes to
+/// the topic only and into no log.
 pub(crate) fn broadcast(message: &Incoming) -> String {
     let sender: String = customer_text::one_line(&message.sender).trim().chars().take(MOST).collect();
     format!("Incoming: from {sender} — subject: {}", customer_text::defused_line(&message.subject, MOST))
 }
 
-/// The same for a message that cannot be described as it is.
+/// The line for a message whose details cannot be read.
 pub(crate) const WITHOUT_DETAILS: &str = "Incoming: from (not known) — subject: (not known): look into the inbox";
 
 #[cfg(test)]

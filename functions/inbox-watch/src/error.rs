@@ -1,11 +1,11 @@
-//! How a run of the function can fail.
+//! The errors of a run.
 
 use audit::CommitError;
 use domain::ports::{MailError, StorageError};
 use runtime::Broke;
 use std::time::Duration;
 
-/// Why a run ended before its end.
+/// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     /// Another run has taken over.
@@ -20,7 +20,7 @@ pub(crate) enum WatchError {
     /// A follow-up could not be ordered.
     #[error(transparent)]
     Followup(#[from] followup::NotOrdered),
-    /// The mailbox did not do what was asked.
+    /// A call to the mailbox failed.
     #[error(transparent)]
     Mailbox(#[from] MailError),
     /// A message took too long, or made the function panic.
@@ -29,7 +29,7 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// How long the mailbox asked to be left alone.
+    /// How long the mailbox asked us to wait.
     pub(crate) const fn wait(&self) -> Option<Duration> {
         match self {
             Self::Mailbox(MailError::Throttled(wait)) => Some(*wait),

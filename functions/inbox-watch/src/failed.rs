@@ -1,4 +1,4 @@
-//! What follows where something about a message failed.
+//! Handles a message for which a step has failed.
 
 use crate::{
     answer,
@@ -11,9 +11,9 @@ use audit::Noted;
 use domain::alert::Severity;
 
 impl Watch<'_> {
-    /// Something about a message failed. It is tried again in the next run, some times; then without what failed. Only
-    /// a message that operators were alerted to is abandoned (Inbox Watch, invariant 6), and its sender is acknowledged also where
-    /// nobody can say to which sale the message belongs (V3).
+    /// Counts a failure. The next runs try the message again, up to a limit, and then without the step that failed. A
+    /// message is abandoned only if operators were alerted to it (Inbox Watch, invariant 6). Its sender is acknowledged
+    /// even if its sale cannot be determined (V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
         let failed = self.note(|memory, now| {
             let failed = memory.failed(id);
@@ -32,10 +32,10 @@ impl Watch<'_> {
         }
     }
 
-    /// Of a message that nobody could tell of as it is, operators hear at least that it is there.
+    /// Alerts operators that there is a message, without its details, because the full alert failed repeatedly.
     async fn tell_without_details(&mut self, id: &str) -> Result<(), WatchError> {
         if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
-            // It stays at hand until an alert can be sent.
+            // The message stays in work until an alert can be sent.
             let error = runtime::telemetry::chain(&error);
             tracing::error!(message = digest(id), error, "operators cannot be told of a message");
             return Ok(());

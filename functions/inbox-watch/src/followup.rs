@@ -2,53 +2,79 @@
 
 use crate::{error::WatchError, watch::Watch};
 use domain::{Query, Sale, Tier, inbox::FollowupReply, message::OrderedBy, texts};
-use followup::{NotOrdered, Ports, order};
+use followup::{NotOrdered, Ports, order, refusal};
 
-/// So many follow-ups of one sale that the authority gate refuses get an answer of their own; a person reads them all.
+/// The number of refused follow-ups per sale that get a specific answer. A person reads all of them.
 const MOST_REFUSED: usize = 5;
 
-/// What a reply asked for.
+/// The outcome of reading a reply as a follow-up request.
 pub(crate) struct Asked {
-    /// What came of it as a follow-up; nothing where it was none.
+    /// How it ended as a follow-up; `None` when it is not one.
     pub(crate) reply: Option<FollowupReply>,
-    /// What its sender is answered; nothing where any message's acknowledgement will do.
+    /// The specific answer to its sender; `None` when the general acknowledgement is used.
     pub(crate) answer: Option<String>,
+    /// Whether the answer is that of a crisis, which no limit but that of refusals withholds.
+    pub(crate) is_crisis: bool,
 }
 
 impl Asked {
-    /// Nothing that has to do with a follow-up.
+    /// The message has nothing to do with a follow-up.
     pub(crate) const fn nothing() -> Self {
-        Self { reply: None, answer: None }
+        Self { reply: None, answer: None, is_crisis: false }
     }
 
     fn answered(reply: FollowupReply, answer: String) -> Self {
-        Self { reply: Some(reply), answer: Some(answer) }
+        Self { reply: Some(reply), answer: Some(answer), is_crisis: false }
+    }
+
+    /// Ordered. Only the first reply is answered: an answer to each would keep a machine writing that repeats itself.
+    fn ordered(is_first: bool) -> Self {
+        let answer = is_first.then(|| texts::FOLLOWUP_ORDERED.to_owned());
+        Self { reply: Some(FollowupReply::Ordered), answer, is_crisis: false }
+    }
+
+    fn used() -> Self {
+        Self::answered(FollowupReply::Used, texts::FOLLOWUP_USED.to_owned())
     }
 }
 
 impl Watch<'_> {
-    /// Orders the follow-up with what a reply of the buyer's says, if its sale includes one. Nothing else that a reply
-    /// quotes or attaches is read. A run after this one that finds the same reply gives it the same answer.
+    /// Orders the follow-up with the text of the buyer's reply, if the sale includes one. Quoted text and attachments
+    /// are not read. A later run that finds the same reply gives it the same answer.
     pub(crate) async fn follow_up(&self, id: &str, sale: &Sale) -> Result<Asked, WatchError> {
         if sale.tier() != Some(Tier::Strategy) {
             return Ok(Asked::nothing());
         }
-        let before = sale.replies().iter().filter(|reply| reply.message != id);
+        let before = sale.replies().iter().take_while(|reply| reply.message != id);
         let counted = |what| before.clone().filter(|reply| reply.followup == Some(what)).count();
+        // A run that stopped before this one may have put the reply on the sale: its outcome stays the same.
+        let known = sale.replies().iter().find(|reply| reply.message == id).map(|reply| reply.followup);
+        match known {
+            Some(None) => return Ok(Asked::nothing()),
+            Some(Some(FollowupReply::Ordered)) => return Ok(Asked::ordered(counted(FollowupReply::Ordered) == 0)),
+            Some(Some(FollowupReply::Used)) => return Ok(Asked::used()),
+            Some(Some(FollowupReply::Refused)) | None => {}
+        }
         let Some(text) = self.ports.inbox.new_text(id).await? else { return Ok(Asked::nothing()) };
-        // No text, or one that is too long: a person reads it.
+        // The text is empty or too long: a person reads the reply.
         let Ok(text) = Query::parse(text.trim()) else { return Ok(Asked::nothing()) };
-        let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
         let paid = sale.session_id().paid_session();
-        match order(ports, &paid, &text, None, OrderedBy::FollowupReply).await {
-            Ok(_) => Ok(Asked::answered(FollowupReply::Ordered, texts::FOLLOWUP_ORDERED.to_owned())),
-            Err(NotOrdered::Used) if counted(FollowupReply::Used) == 0 => {
-                Ok(Asked::answered(FollowupReply::Used, texts::FOLLOWUP_USED.to_owned()))
-            }
+        let outcome = if known.is_some() {
+            // A reply that the sale has as refused orders nothing any more. Its text is evaluated again for its answer;
+            // if it is not refused now, a person reads the reply.
+            let refusal = refusal(self.ports.store, &paid, &text).await?;
+            Err(refusal.map_or(NotOrdered::NotOffered, |refusal| NotOrdered::Refused(Box::new(refusal))))
+        } else {
+            let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
+            order(ports, &paid, &text, None, OrderedBy::FollowupReply).await
+        };
+        match outcome {
+            Ok(_) => Ok(Asked::ordered(counted(FollowupReply::Ordered) == 0)),
+            Err(NotOrdered::Used) if counted(FollowupReply::Used) == 0 => Ok(Asked::used()),
             Err(NotOrdered::Refused(refusal)) if counted(FollowupReply::Refused) < MOST_REFUSED => {
-                let text = refusal.text();
-                let answer = if refusal.crisis { text } else { format!("{text}\n\n{}", texts::FOLLOWUP_NOT_USED) };
-                Ok(Asked::answered(FollowupReply::Refused, answer))
+                let (text, is_crisis) = (refusal.text(), refusal.crisis);
+                let answer = if is_crisis { text } else { format!("{text}\n\n{}", texts::FOLLOWUP_NOT_USED) };
+                Ok(Asked { is_crisis, ..Asked::answered(FollowupReply::Refused, answer) })
             }
             Err(
                 NotOrdered::NoSale

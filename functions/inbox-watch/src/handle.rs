@@ -1,4 +1,4 @@
-//! One run of the schedule: [`watch::run`] with the audit keys, counted for its alarm.
+//! One scheduled run: calls [`watch::run`] with the audit keys, and records the metric that its alarm watches.
 
 use crate::watch::{self, Report, Settings};
 use audit::{AuditKeys, FunctionJournal};
@@ -9,17 +9,16 @@ use domain::{
 use runtime::{ConfigurationError, Environment, Error, telemetry};
 use std::time::Duration;
 
-/// One run has the right to work this long: longer than the function's time-out (100 s), and shorter than the two
-/// minutes to the next run.
+/// The lease of one run: longer than the function's time-out (100 s), and shorter than the two minutes to the next run.
 const LEASE: Duration = Duration::from_secs(110);
 
-/// No message is begun later than this in a run.
+/// A run begins no message after this time.
 const BUDGET: Duration = Duration::from_secs(50);
 
-/// No message has longer than this: the one that is begun last still ends before the time-out, and is counted.
+/// The most time for one message, so that a message begun last still ends before the time-out, and is counted.
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -51,8 +50,8 @@ impl Settings {
     }
 }
 
-/// Looks at the inbox once. Nothing that goes wrong makes the invocation fail (Inbox Watch, invariant 1): the metric is
-/// missing then, and its alarm reports when no run has come to its end for ten minutes.
+/// Checks the inbox once. No error makes the invocation fail (Inbox Watch, invariant 1). Instead the metric is missing,
+/// and its alarm fires when no run has completed for ten minutes.
 pub async fn handle(ports: Ports<'_>, settings: &Settings, request_id: &str) {
     match run(ports, settings, request_id).await {
         Ok(Report { looked, new, finished, failed }) => {
@@ -81,6 +80,6 @@ async fn run(ports: Ports<'_>, settings: &Settings, request_id: &str) -> Result<
         audit_key: &audit_keys.current()?,
         audit_keys: &audit_keys,
     };
-    // Behind a pointer: the compiler refuses to lay out futures that are nested this deep.
+    // Boxed: the compiler cannot lay out futures that are nested this deep.
     Ok(Box::pin(watch::run(ports, settings, request_id)).await?)
 }

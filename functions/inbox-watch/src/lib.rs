@@ -1,7 +1,7 @@
 //! The inbox-watch function: every two minutes it looks for new messages in the oracle's mailbox (Inbox Watch).
 //!
-//! Operators hear of each; a sender gets one acknowledgement a day; a reply to one of a sale's mails is put on
-//! that sale, where an operator finds it. Nothing in the inbox is changed, and nothing is sent twice.
+//! It alerts operators to each message, sends a sender at most one acknowledgement a day, and notes a reply to a sale's
+//! mail on that sale, where an operator finds it. It changes nothing in the inbox and sends nothing twice.
 
 mod acknowledge;
 mod answer;

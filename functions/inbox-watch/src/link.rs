@@ -1,4 +1,4 @@
-//! A reply to one of a sale's mails, on that sale (Silent Drop, GAP-SD-09).
+//! Notes a reply to a sale's mail on that sale (Silent Drop, GAP-SD-09).
 
 use crate::{error::WatchError, followup::Asked, trouble::alert, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Journal, Noted, sale_events::message_digest};
@@ -10,16 +10,16 @@ use domain::{
 };
 use serde_json::json;
 
-/// Where a message belongs.
+/// The sale that a message belongs to.
 pub(crate) enum Linked {
-    /// To a sale. A reply that was meant as a follow-up has an answer of its own.
+    /// A known sale. A reply that asks for a follow-up has a specific answer.
     Sale(Option<String>),
-    /// To none that is known.
+    /// No known sale.
     Nothing,
 }
 
 impl Watch<'_> {
-    /// Puts a reply on the sale that it belongs to.
+    /// Notes a reply on the sale that it belongs to.
     pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<Linked, WatchError> {
         let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(Linked::Nothing) };
         let Some(sale) = self.ports.store.load(&session).await? else {
@@ -37,18 +37,19 @@ impl Watch<'_> {
             let message = id.to_owned();
             replied(sale, Reply { message, at: now, from_buyer, settled_at, followup: asked.reply }, now)
         };
-        self.sales().commit(sale, reply).await?.settle().await;
-        Ok(Linked::Sale(asked.answer))
+        let (_, is_kept) = self.sales().commit(sale, reply).await?.settle().await;
+        // A specific answer is given once per kind, and the sale's list of replies counts it.
+        Ok(Linked::Sale(asked.answer.filter(|_| is_kept || asked.is_crisis)))
     }
 
-    /// Whether the sender is the buyer. Compares with the key that made the sale's tag, which may have been rotated since. A
-    /// sender that fails DMARC does not count as the buyer.
+    /// Whether the sender is the buyer. The comparison uses the key that made the sale's tag, because the current key
+    /// may be a newer one. A sender that fails DMARC does not count as the buyer.
     fn is_from_buyer(&self, sale: &Sale, message: &Incoming, sender: &EmailAddress) -> Option<bool> {
         let is_same = sale.email_tag().and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
         is_same.map(|same| same && is_authenticated(message))
     }
 
-    /// Puts a message that answers no mail of ours on the list of inquiries.
+    /// Adds a message that does not reply to a sale's mail to the list of inquiries.
     pub(crate) async fn inquire(&self, id: &str, sender: &EmailAddress) -> Result<(), WatchError> {
         let journal = FunctionJournal { function: INQUIRIES, ..self.ports.journal };
         let notebook = journal.load::<Inquiries>().await?;
@@ -70,17 +71,19 @@ impl Watch<'_> {
     }
 }
 
-/// Notes a reply on its sale, once. What was ordered by it is nobody's work.
-fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<()> {
+/// Notes a reply on its sale, once, and says whether the sale's list has it. A reply that ordered a follow-up needs no
+/// operator.
+fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<bool> {
     let (message, is_settled) = (message_digest(&reply.message), reply.settled_at.is_some());
-    let Ok(event) = sale.replied(reply) else { return Change::nothing(()) };
-    let change = Change::of(&event, &Context::at(now), ());
+    let Ok(event) = sale.replied(reply) else { return Change::nothing(true) };
+    let kept = !matches!(event, Event::Replied { kept: false, .. });
+    let change = Change::of(&event, &Context::at(now), kept);
     if is_settled {
         return change;
     }
-    let kept = !matches!(event, Event::Replied { kept: false, .. });
     let what_to_do = if kept { "oracle replies show" } else { "which keeps no more of them: look into the inbox" };
     let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id().reference());
-    // Its subject is the reply: the prefixes of two sales may well be the same, and equal alerts are sent once a minute.
+    // The alert's subject is the reply's digest: two sales can have equal prefixes, and equal alerts are sent at most
+    // once a minute.
     change.alerting(alert(Severity::Warn, now, "REPLY", &message, &detail))
 }

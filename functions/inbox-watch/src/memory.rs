@@ -1,7 +1,7 @@
-//! What the function remembers from one run to the next, and every decision on it: plain functions over plain data.
+//! The function's saved state and every decision on it: plain functions over plain data.
 //!
-//! A message is claimed here before anything is done about it, and each step is noted before the next one is taken.
-//! The first save wins: of two runs that overlap, one finds that the other has the message.
+//! A message is claimed here before anything is done about it, and each step is saved before the next one begins. The
+//! first save wins: of two overlapping runs, one finds that the other has claimed the message.
 
 use audit::sale_events::message_digest;
 use domain::{
@@ -15,26 +15,27 @@ use std::{
     time::Duration,
 };
 
-/// The seen list never has more entries (Inbox Watch, invariant 3).
+/// The most entries in the seen list (Inbox Watch, invariant 3).
 pub(crate) const MOST_SEEN: usize = 500;
 
-/// At most so many undated messages are remembered.
+/// The most undated messages that are remembered.
 const MOST_UNDATED: usize = 500;
 
-/// At most so many messages are worked on in one run; others wait for the next. The mailbox takes 30 mails a minute,
-/// and customers' verdicts come first.
+/// The most messages in work in one run; others wait for the next run. The mailbox accepts 30 mails a minute, and
+/// customers' verdicts come first.
 pub(crate) const MOST_AT_HAND: usize = 20;
 
 /// A sender gets one acknowledgement in this time (Inbox Watch, G1).
 pub(crate) const COOLDOWN: Duration = Duration::from_secs(24 * 3600);
 
-/// At most so many senders get one in that time. A table's item has 400 KB, and no honest day has as many.
+/// The most senders that are acknowledged in that time. A table's item holds 400 KB, and a normal day has far fewer
+/// senders.
 const MOST_ANSWERED: usize = 2_000;
 
-/// So often is a message tried before it is tried without the step that may be to blame, or abandoned.
+/// The number of attempts at a message, after which it is tried without the step that may be to blame, or abandoned.
 pub(crate) const MOST_FAILURES: u32 = 5;
 
-/// What tells messages apart: when the mailbox received them, and their id there (Inbox Watch, G2 and G6).
+/// Identifies a message: the time when the mailbox received it, and its id there (Inbox Watch, G2 and G6).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) received_at: ReceivedAt,
@@ -42,118 +43,118 @@ pub(crate) struct Key {
     pub(crate) message: String,
 }
 
-/// What stands for a message's id in the log and in the seen list.
+/// Replaces a message's id in the log and in the seen list.
 pub(crate) fn digest(id: &str) -> String {
     message_digest(id)
 }
 
-/// The run that works.
+/// The run that holds the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Run {
     id: String,
-    /// Until when nobody else may.
+    /// The end of its lease.
     until: Timestamp,
 }
 
-/// A message that is being worked on.
+/// A message that is in work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AtHand {
-    /// The mailbox's id of it.
+    /// The mailbox's id of the message.
     pub(crate) id: String,
     /// Whether operators were alerted to it.
     #[serde(rename = "told")]
     pub(crate) alerted: bool,
-    /// Whether nobody looks any more for the sale that it may belong to: that has failed too often.
+    /// Whether the search for its sale has been abandoned, because it failed too often.
     #[serde(default)]
     pub(crate) unlinked: bool,
-    /// Its acknowledgement, once it is to have one.
+    /// Its acknowledgement, once the right to send one is claimed.
     pub(crate) answer: Option<Answer>,
-    /// How often something about it failed since it came further.
+    /// The number of failures since its last successful step.
     pub(crate) failures: u32,
 }
 
-/// An acknowledgement on its way.
+/// An acknowledgement that is in work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     /// The keyed hash of the sender's address.
     pub(crate) sender: String,
-    /// The draft to be sent: only a recorded one ever is.
+    /// The draft to send; only a recorded draft is ever sent.
     pub(crate) draft: Option<Draft>,
 }
 
-/// The memory.
+/// The function's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
-    /// When it began; nothing before the first run.
+    /// The time of the first run; `None` before it.
     pub(crate) seeded_at: Option<Timestamp>,
-    /// Whether `seen` also covers messages that staff had read. In a memory of an earlier version it does not.
+    /// Whether `seen` also covers messages that staff had read. State saved by an earlier version does not.
     by_time: bool,
     run: Option<Run>,
-    /// Messages that were taken up, ascending.
+    /// The messages that were taken into work, ascending.
     pub(crate) seen: Vec<Key>,
     /// The latest entry that was dropped from `seen`: every message up to it counts as seen. Nothing here marks a
     /// message as read, so what is dropped would otherwise be new again.
     pub(crate) floor: Option<Key>,
-    /// Digests of messages that bear no time (FM-5).
+    /// Digests of messages without a time (FM-5).
     undated: BTreeSet<String>,
     pub(crate) at_hand: Vec<AtHand>,
-    /// When each sender was acknowledged last, by keyed hash.
+    /// When each sender was last acknowledged, by the keyed hash of the address.
     pub(crate) answered: BTreeMap<String, Timestamp>,
-    /// The mailbox asked to be left alone until then.
+    /// The mailbox asked us not to call before this time.
     wait_until: Option<Timestamp>,
-    /// The code of what does not work, once operators were alerted.
+    /// The code of the current failure, once operators were alerted to it.
     pub(crate) trouble: Option<String>,
 }
 
-/// The answer to a run that wants to begin.
+/// The reply to a run that asks for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// There is no memory: the unread messages are to be taken as seen.
+    /// There is no saved state: the messages in the inbox count as seen.
     Seed,
-    /// Go ahead.
+    /// The run may work.
     Go,
-    /// Another run is at work (FM-8).
+    /// Another run holds the lease (FM-8).
     Busy,
-    /// The mailbox asked to be left alone (G4).
+    /// The mailbox asked us to wait (G4).
     Waiting,
 }
 
 /// Whether a sender may be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claimed {
-    /// Yes, and nobody else will for 24 hours.
+    /// Yes, and no second acknowledgement follows for 24 hours.
     Granted,
-    /// The sender was, within 24 hours.
+    /// No: the sender was acknowledged within the last 24 hours.
     Cooldown,
-    /// Too many were, within 24 hours.
+    /// No: too many senders were acknowledged within the last 24 hours.
     Full,
 }
 
-/// What follows a failure.
+/// The consequence of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
     /// The next run tries again.
     Again,
-    /// Operators do not know of the message yet, and that comes before all else.
+    /// Operators have not been alerted to the message yet, and that comes first.
     Untold,
-    /// From here on nobody looks for the sale it may belong to.
+    /// The search for its sale ends.
     Unlinked,
-    /// It is abandoned.
+    /// The message is abandoned.
     TooOften,
 }
 
 /// How an acknowledgement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// As it should: sent, or not meant to be.
+    /// As intended: sent, or not to be sent.
     Well,
-    /// It was certainly not sent: the sender's next message may be acknowledged.
+    /// Certainly not sent: the sender's next message may be acknowledged.
     NotSent,
 }
 
 impl Memory {
-    /// Takes the right to work until `now + lease`.
+    /// Takes the lease until `now + lease`.
     pub(crate) fn begin(&mut self, id: &str, now: Timestamp, lease: Duration) -> Begun {
         if self.run.as_ref().is_some_and(|run| run.until > now) {
             return Begun::Busy;
@@ -161,7 +162,7 @@ impl Memory {
         if self.wait_until.is_some_and(|until| until > now) {
             return Begun::Waiting;
         }
-        // Every other decision relies on the order, and nobody vouches for what is stored.
+        // Every other decision relies on the order of the seen list, and the stored list may be unsorted.
         self.trim();
         self.count_by_time();
         self.wait_until = None;
@@ -169,8 +170,8 @@ impl Memory {
         if self.seeded_at.is_some() { Begun::Go } else { Begun::Seed }
     }
 
-    /// Messages that were read before time alone distinguished them are not new now: everything up to the last one
-    /// that was taken up counts as seen, or up to the first run where there was none.
+    /// Migrates the state of a version that distinguished messages by being unread. Messages that staff had read by
+    /// then are not new: every message up to the last one taken into work, or else up to the first run, counts as seen.
     fn count_by_time(&mut self) {
         let Some(seeded_at) = self.seeded_at.filter(|_| !self.by_time) else { return };
         self.by_time = true;
@@ -183,7 +184,7 @@ impl Memory {
         self.floor = self.floor.take().max(last);
     }
 
-    /// Whether this run still has the right to work: one that outlived its lease may have been followed by another.
+    /// Whether this run still holds the lease: after its lease has expired, another run may hold it.
     pub(crate) fn is_run(&self, id: &str) -> bool {
         self.run.as_ref().is_some_and(|run| run.id == id)
     }
@@ -195,7 +196,7 @@ impl Memory {
         self.answered.retain(|_, at| at.plus(COOLDOWN) > now);
     }
 
-    /// Takes the messages, newest first, as seen, without doing anything about them (Inbox Watch, invariant 2).
+    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2).
     pub(crate) fn seed(&mut self, unread: &Arrivals, now: Timestamp) {
         self.seeded_at = Some(now);
         self.by_time = true;
@@ -204,25 +205,25 @@ impl Memory {
         }
         self.trim();
         if unread.more {
-            // There are older ones, which were not listed.
+            // Older messages exist and were not listed.
             self.floor = self.floor.take().max(self.seen.first().cloned());
         }
     }
 
-    /// From when on messages are to be listed.
+    /// The time from which messages are listed.
     pub(crate) fn since(&self) -> ReceivedAt {
         self.floor.as_ref().map_or_else(ReceivedAt::earliest, |floor| floor.received_at.clone())
     }
 
-    /// Takes up the messages that are new, oldest first, as far as there is room. Returns how many.
+    /// Takes new messages into work, oldest first, as far as there is room. Returns their number.
     pub(crate) fn take(&mut self, unread: &Arrivals) -> usize {
         if !unread.more {
-            // What is not in the inbox any more does not come again.
+            // A message that is no longer in the inbox does not return.
             let listed: BTreeSet<String> = unread.messages.iter().map(|arrival| digest(&arrival.id)).collect();
             self.undated.retain(|message| listed.contains(message));
         }
         let mut arrivals: Vec<&Arrival> = unread.messages.iter().filter(|arrival| !self.is_seen(arrival)).collect();
-        // In the order of the seen list: whatever is dropped from it first was taken up first.
+        // Sorted like the seen list: an entry that is dropped from it first was taken into work first.
         arrivals.sort_by_cached_key(|arrival| (arrival.received_at.clone(), digest(&arrival.id)));
         arrivals.dedup();
         arrivals.truncate(MOST_AT_HAND.saturating_sub(self.at_hand.len()));
@@ -245,7 +246,7 @@ impl Memory {
             Some(key) => {
                 self.floor.as_ref().is_some_and(|floor| key <= *floor) || self.seen.binary_search(&key).is_ok()
             }
-            // Where there is no room to remember it, it waits: better late than every two minutes.
+            // Without room to remember it, the message waits: late is better than once every two minutes.
             None => self.undated.contains(&digest(&arrival.id)) || self.undated.len() >= MOST_UNDATED,
         }
     }
@@ -270,7 +271,7 @@ impl Memory {
         self.floor = self.floor.take().max(dropped);
     }
 
-    /// A message that is being worked on.
+    /// The message with this id, if it is in work.
     pub(crate) fn find(&self, id: &str) -> Option<&AtHand> {
         self.at_hand.iter().find(|at_hand| at_hand.id == id)
     }
@@ -279,19 +280,19 @@ impl Memory {
         self.at_hand.iter_mut().find(|at_hand| at_hand.id == id)
     }
 
-    /// Records that operators were alerted to it.
+    /// Records that operators were alerted to a message.
     pub(crate) fn record_alert(&mut self, id: &str) {
         if let Some(at_hand) = self.find_mut(id) {
-            // It has come further: it may fail as often again.
+            // The message has progressed, so the count of failures restarts.
             (at_hand.alerted, at_hand.failures) = (true, 0);
         }
     }
 
-    /// Takes the right to acknowledge a sender. An answer to a follow-up is counted by its sale, and due whether or not
-    /// its sender was acknowledged today.
+    /// Claims the right to acknowledge a sender. An answer to a follow-up (`is_counted`) is limited per sale instead,
+    /// so it is sent even if the sender was acknowledged today.
     pub(crate) fn claim_answer(&mut self, id: &str, sender: &str, is_counted: bool, now: Timestamp) -> Claimed {
         if self.find(id).is_some_and(|at_hand| at_hand.answer.is_some()) {
-            // A run before this one did, and died.
+            // An earlier run claimed it and crashed.
             return Claimed::Granted;
         }
         self.answered.retain(|_, at| at.plus(COOLDOWN) > now);
@@ -308,14 +309,14 @@ impl Memory {
         Claimed::Granted
     }
 
-    /// Records the draft of an acknowledgement, unless there is one already. Whether it may be sent.
+    /// Records the draft of an acknowledgement, unless one is recorded already. Returns whether this draft may be sent.
     pub(crate) fn drafted(&mut self, id: &str, draft: &Draft) -> bool {
         let answer = self.find_mut(id).and_then(|at_hand| at_hand.answer.as_mut());
         answer.is_some_and(|answer| *answer.draft.get_or_insert_with(|| draft.clone()) == *draft)
     }
 
-    /// Counts a failure, and says what follows. After [`MOST_FAILURES`] the message is tried as often again without the
-    /// step that may be to blame, and then it is abandoned.
+    /// Counts a failure, and returns its consequence. After [`MOST_FAILURES`] the message is tried as often again
+    /// without the step that may be to blame, and then it is abandoned.
     pub(crate) fn failed(&mut self, id: &str) -> Failed {
         let Some(at_hand) = self.find_mut(id) else { return Failed::Again };
         at_hand.failures += 1;
@@ -331,7 +332,7 @@ impl Memory {
         }
     }
 
-    /// Nothing is left to do about a message. Returns the sender's keyed hash where an acknowledgement was begun.
+    /// Removes a message from the work. Returns the sender's keyed hash if an acknowledgement was begun.
     pub(crate) fn finish(&mut self, id: &str, ended: Ended) -> Option<String> {
         let place = self.at_hand.iter().position(|at_hand| at_hand.id == id)?;
         let sender = self.at_hand.remove(place).answer?.sender;

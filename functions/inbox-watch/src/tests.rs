@@ -1,4 +1,4 @@
-//! Whole runs over an inbox in memory, with everything going wrong.
+//! Whole runs over an in-memory inbox, with faults at every step.
 
 use crate::{
     answer,
@@ -7,9 +7,6 @@ use crate::{
     watch::{FUNCTION, Ports, Report, Settings, run as watch},
 };
 use async_trait::async_trait;
-#[path = "followup_tests.rs"]
-mod followups;
-
 use audit::{AuditKeys, FunctionJournal};
 use domain::{
     EmailAddress, Sale, Secret, SessionId, Timestamp,
@@ -24,6 +21,10 @@ use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, inbox::Unread, run};
 
+mod changes;
+mod faults;
+mod followups;
+
 const NOW: i64 = 1_800_000_000;
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
@@ -35,7 +36,7 @@ fn session() -> SessionId {
     SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap()
 }
 
-/// Two keys, of which this one is in use.
+/// A document of two keys, with this one as the current key.
 fn keys(current: &str) -> AuditKeys {
     let document = json!({ "current": current, "keys": { "v1": "0".repeat(64), "v2": "1".repeat(64) } });
     AuditKeys::parse(&Secret::new(document.to_string())).unwrap()
@@ -45,7 +46,7 @@ fn tag(key: &str, address: &str) -> String {
     keys(key).current().unwrap().email_tag(&EmailAddress::parse(address).unwrap())
 }
 
-/// No time is ever up: a process that died is not polled again.
+/// A pause without end: no time limit expires, and the process is not polled again after a crash.
 struct NoLimit;
 
 #[async_trait]
@@ -55,7 +56,7 @@ impl Pause for NoLimit {
     }
 }
 
-/// What the mailbox writes above the headers of a message whose sender it vouches for.
+/// The headers with which the mailbox confirms the sender of a message.
 fn vouched(sender: &str) -> Vec<(String, String)> {
     let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
     vec![("Authentication-Results".to_owned(), format!("spf=pass; dmarc=pass action=none header.from={domain}"))]
@@ -72,7 +73,7 @@ fn unread(id: &str, second: u32, sender: &str) -> Unread {
     Unread { arrival: Arrival { received_at, id: id.to_owned() }, message, text: "Please call me back.".to_owned() }
 }
 
-/// A run, two minutes after the one before.
+/// A run, two minutes after the previous one.
 fn look(world: &World, id: &str) -> Option<Result<Report, WatchError>> {
     look_with(world, id, (world, world), &NoLimit, &keys("v1"))
 }
@@ -105,7 +106,7 @@ fn look_with(
     run(watch(ports, &settings, id))
 }
 
-/// A world after its first run, whose buyer has replied to a mail of a sale.
+/// A world after its first run, in which the buyer has replied to a mail of a sale.
 fn replied() -> World {
     let world = World::at(at(0));
     assert!(look(&world, "first").unwrap().unwrap().looked);
@@ -142,8 +143,8 @@ fn told_and_sent(world: &World) -> (usize, usize) {
     (state.broadcasts.len(), state.sent.len())
 }
 
-/// Anybody can write under anybody's address: an acknowledgement to that address would be spam of ours, and its reply
-/// to a sale's mail is not the buyer's.
+/// A sender's address can be forged: an acknowledgement to it would be spam from us, and a reply from it to a sale's
+/// mail is not the buyer's.
 #[test]
 fn a_sender_that_nobody_vouches_for_is_told_and_listed_and_not_acknowledged() {
     let world = replied();
@@ -158,7 +159,7 @@ fn a_sender_that_nobody_vouches_for_is_told_and_listed_and_not_acknowledged() {
     assert!(state.notes["inquiries"].0.contains("\"message\":\"m2\""));
 }
 
-/// Whatever breaks, a message that is no reply is on the list of inquiries once, without its address.
+/// With any fault, a message that is no reply is on the list of inquiries once, without its address.
 #[test]
 fn a_message_that_is_no_reply_is_an_inquiry_once() {
     let fresh = || {
@@ -205,94 +206,6 @@ fn a_message_is_told_linked_acknowledged_and_recorded() {
     assert!(state.alerts.iter().all(|alert| !alert.line.contains('@')));
     drop(state);
     assert_eq!(outcomes(&world), ["sent"]);
-}
-
-/// What must hold after any faults, once runs succeed again: operators were alerted, the reply is on its sale once, the
-/// acknowledgement went at most once, and where nobody can say that it went, that was said.
-fn holds(world: &World, what: &str) {
-    for number in 0..8 {
-        look(world, &format!("later {number}")).expect(what).expect(what);
-        assert!(world.state().sent.len() <= 1, "{what}: sent twice");
-    }
-    assert!(!world.state().broadcasts.is_empty(), "{what}: nobody was told");
-    let sale = world.state().sales[&session()].0.clone();
-    assert_eq!(sale.waiting_replies().count(), 1, "{what}");
-    // A record that the log did not take waits in the sale for the deadlines function, as any other does.
-    assert!(memory(world).at_hand.is_empty(), "{what}: something is left");
-    assert!(world.state().drafts.len() <= 2, "{what}");
-    let (outcomes, sent) = (outcomes(world), world.state().sent.len());
-    assert_eq!(outcomes.len(), 1, "{what}: {outcomes:?}");
-    match outcomes[0].as_str() {
-        "sent" => assert_eq!(sent, 1, "{what}"),
-        "not_sent" => {
-            assert_eq!(sent, 0, "{what}");
-            assert!(told_of(world, "was not sent") >= 1, "{what}: not announced");
-        }
-        "unknown" => assert!(told_of(world, "may or may not have gone") >= 1, "{what}: not announced"),
-        other => panic!("{what}: {other}"),
-    }
-}
-
-#[test]
-fn whatever_breaks_nobody_is_answered_twice_and_nothing_is_lost() {
-    let clean = replied();
-    clean.plan(Plan::none());
-    look(&clean, "a").unwrap().unwrap();
-    let boundaries = clean.passed();
-    assert!(boundaries > 20, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            // The sent items know at once, after some minutes, or never.
-            for lag in [0, 300_000, i64::MAX / 4] {
-                let what = format!("{fault:?} at {boundary}, sent items {lag} ms late");
-                let world = replied();
-                world.state().sent_items_lag = lag;
-                world.plan(Plan::at(boundary, fault));
-                drop(look(&world, "a"));
-                world.plan(Plan::none());
-                holds(&world, &what);
-            }
-        }
-    }
-}
-
-#[test]
-fn nor_does_any_pair_of_faults() {
-    let clean = replied();
-    clean.plan(Plan::none());
-    look(&clean, "a").unwrap().unwrap();
-    let boundaries = clean.passed();
-    for first in 0..boundaries {
-        for second in first + 1..boundaries + 8 {
-            for (one, other) in [
-                (Fault::LoseReply, Fault::LoseReply),
-                (Fault::LoseReply, Fault::CrashAfter),
-                (Fault::CrashAfter, Fault::Fail),
-            ] {
-                let what = format!("{one:?} at {first}, {other:?} at {second}");
-                let world = replied();
-                world.plan(Plan::at(first, one).and_at(second, other));
-                for number in 0..3 {
-                    drop(look(&world, &format!("a{number}")));
-                }
-                world.plan(Plan::none());
-                holds(&world, &what);
-            }
-        }
-    }
-}
-
-/// FM-8: the first run is still at work.
-#[test]
-fn a_run_beside_another_does_nothing() {
-    let world = replied();
-    world.plan(Plan::none().whenever("broadcast.tell", Fault::CrashBefore));
-    assert!(look(&world, "a").is_none());
-    world.plan(Plan::none());
-    world.state().now -= 100_000;
-    assert_eq!(look(&world, "b").unwrap().unwrap(), Report::default());
-    assert!(world.state().broadcasts.is_empty());
-    assert_eq!(look(&world, "c").unwrap().unwrap().finished, 1, "and a dead one is followed");
 }
 
 #[test]
@@ -352,7 +265,7 @@ fn a_flood_is_worked_off_in_order() {
     assert_eq!(recipients[..3], ["s0@example.com", "s1@example.com", "s2@example.com"]);
 }
 
-/// V3: every sender is acknowledged, and operators hear that nobody knows to which sale the message belongs.
+/// V3: every sender is acknowledged, and an alert says that the message's sale is unknown.
 #[test]
 fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     let world = replied();
@@ -365,66 +278,14 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     assert!(memory(&world).at_hand.is_empty());
 }
 
-/// Invariant 6: while the topic takes nothing, no message is abandoned.
-#[test]
-fn nothing_is_given_up_before_operators_were_told() {
-    let world = replied();
-    world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
-    for _ in 0..4 * MOST_FAILURES {
-        look(&world, "a").unwrap().unwrap();
-    }
-    assert_eq!((outcomes(&world).len(), memory(&world).at_hand.len()), (0, 1));
-    world.plan(Plan::none());
-    look(&world, "b").unwrap().unwrap();
-    assert_eq!(world.state().broadcasts, ["Incoming: from buyer@example.com — subject: Hello"]);
-    assert_eq!(outcomes(&world), ["sent"]);
-}
-
-/// One that the mailbox never shows: operators hear that it is there, and at last that nobody deals with it.
-#[test]
-fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
-    let world = replied();
-    world.plan(Plan::none().whenever("inbox.message", Fault::Fail));
-    for _ in 0..MOST_FAILURES {
-        assert!(world.state().broadcasts.is_empty());
-        look(&world, "a").unwrap().unwrap();
-    }
-    assert_eq!(world.state().broadcasts, [answer::WITHOUT_DETAILS]);
-    assert!(outcomes(&world).is_empty());
-    for _ in 0..2 * MOST_FAILURES {
-        look(&world, "b").unwrap().unwrap();
-    }
-    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
-    assert_eq!(told_of(&world, "could not be dealt with"), 1);
-}
-
-/// A message that hangs costs its own time, counts as one that failed, and stops no other.
-#[test]
-fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
-    let clean = replied();
-    clean.state().boundaries.clear();
-    look(&clean, "a").unwrap().unwrap();
-    let hangs = clean.state().boundaries.iter().position(|name| *name == "inbox.message").unwrap();
-    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
-        let world = replied();
-        world.state().inbox.push(unread("m2", 2, "other@example.com"));
-        world.plan(Plan::at(hangs, fault));
-        let report = look_with(&world, "a", (&world, &world), &world, &keys("v1")).unwrap().unwrap();
-        assert_eq!(report, Report { looked: true, new: 2, finished: 1, failed: 1 });
-        assert_eq!(world.state().broadcasts, ["Incoming: from other@example.com — subject: Hello"]);
-        look(&world, "b").unwrap().unwrap();
-        assert_eq!(told_and_sent(&world), (2, 2));
-    }
-}
-
-/// The sale's tag was made with the key before: the buyer is recognised all the same.
+/// The sale's tag was made with the previous key: the buyer is recognised all the same.
 #[test]
 fn a_buyer_is_known_after_the_key_was_rotated() {
     for (made_with, from, expected) in [
         ("v1", "Buyer@example.com", Some(true)),
         ("v2", "buyer@example.com", Some(true)),
         ("v1", "other@example.com", Some(false)),
-        // A key that is not kept any more says neither.
+        // With a key that is no longer stored, the answer is unknown.
         ("v0", "buyer@example.com", None),
     ] {
         let world = replied();
@@ -442,7 +303,8 @@ fn a_buyer_is_known_after_the_key_was_rotated() {
     }
 }
 
-/// Equal alerts are sent once a minute: two replies are never equal, however alike the ids of their sales are.
+/// Equal alerts are sent at most once a minute. The alerts of two replies always differ, even if their sales have the
+/// same prefix.
 #[test]
 fn the_alerts_of_two_replies_are_about_two_matters() {
     let world = replied();
@@ -457,94 +319,6 @@ fn the_alerts_of_two_replies_are_about_two_matters() {
     let replies = state.alerts.iter().filter_map(|alert| alert.matter()).filter(|matter| matter.operation == "REPLY");
     let subjects: BTreeSet<&str> = replies.map(|matter| matter.subject).collect();
     assert_eq!(subjects.len(), 2, "{:?}", state.alerts);
-}
-
-/// Everything that was changed in a mailbox, and what may be: the drafts that it has made and reported to us.
-struct Watched<'w> {
-    world: &'w World,
-    made: Mutex<BTreeSet<String>>,
-    changed: Mutex<Vec<(&'static str, String)>>,
-}
-
-impl<'w> Watched<'w> {
-    fn new(world: &'w World) -> Self {
-        Self { world, made: Mutex::default(), changed: Mutex::default() }
-    }
-
-    fn changes(&self, how: &'static str, draft: &Draft) {
-        self.changed.lock().unwrap().push((how, draft.id.clone()));
-    }
-}
-
-#[async_trait]
-impl Inbox for Watched<'_> {
-    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        self.world.arrived(since, order, most).await
-    }
-    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
-        self.world.message(id).await
-    }
-    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
-        self.world.new_text(id).await
-    }
-    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
-        self.world.correspondence(id).await
-    }
-    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
-        self.world.sale_of(message).await
-    }
-    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
-        let made = self.world.create_acknowledgement(mail).await;
-        self.made.lock().unwrap().extend(made.as_ref().ok().map(|draft| draft.id.clone()));
-        made
-    }
-}
-
-#[async_trait]
-impl Mailbox for Watched<'_> {
-    async fn create_draft(&self, _mail: &OutgoingMail) -> Result<Draft, MailError> {
-        panic!("an acknowledgement is no mail of a sale")
-    }
-    async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        self.changes("send", draft);
-        self.world.send_draft(draft).await
-    }
-    async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
-        self.world.draft_exists(draft).await
-    }
-    async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
-        self.world.was_sent(draft).await
-    }
-    async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        self.changes("discard", draft);
-        self.world.discard_draft(draft).await
-    }
-}
-
-/// Invariant 8, whatever fails: only what was made for us is sent or removed, never a message of the inbox.
-#[test]
-fn nothing_but_our_own_drafts_is_ever_changed() {
-    let mut hows = BTreeSet::new();
-    for boundary in 0..40 {
-        for (fault, refused) in FAULTS.into_iter().flat_map(|fault| [(fault, false), (fault, true)]) {
-            let world = replied();
-            let watched = Watched::new(&world);
-            if refused {
-                world.state().mailbox_says.extend([None, None, Some(MailError::Rejected)]);
-            }
-            world.plan(Plan::at(boundary, fault));
-            for number in 0..4 {
-                drop(look_with(&world, &format!("a{number}"), (&watched, &watched), &NoLimit, &keys("v1")));
-                world.plan(Plan::none());
-            }
-            let made = watched.made.lock().unwrap();
-            for (how, id) in watched.changed.lock().unwrap().iter() {
-                assert!(made.contains(id), "{fault:?} at {boundary}: {how} {id}");
-                hows.insert(*how);
-            }
-        }
-    }
-    assert_eq!(hows, BTreeSet::from(["discard", "send"]), "there must have been something to watch");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::{error::WatchError, memory::Memory};
 use domain::{Alert, Timestamp, alert::Severity};
 
-/// What does not work: how bad it is, and a code.
+/// The severity and the code of a run's error.
 pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
     match error {
         WatchError::Mailbox(error) => {
@@ -18,7 +18,7 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
     }
 }
 
-/// The alerts of a run's trouble: none where operators know already.
+/// The alert about a changed error; `None` if operators have been alerted to it already.
 pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
     match (&memory.trouble, trouble) {
         (None, None) => None,
@@ -31,7 +31,7 @@ pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now
     }
 }
 
-/// An alert of this function's; of a message it names the digest at most.
+/// An alert of this function. Of a message it names at most the digest.
 pub(crate) fn alert(severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Alert {
     Alert::about("ORACLE-INBOX", severity, now, operation, subject, detail)
 }

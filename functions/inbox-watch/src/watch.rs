@@ -1,4 +1,4 @@
-//! One run: what is new in the inbox, message by message.
+//! One run: handles the new messages of the inbox, one by one.
 
 use crate::{
     answer::{self, Unanswered},
@@ -21,11 +21,11 @@ use std::time::Duration;
 /// The name of the function's memory and of its stream in the log.
 pub const FUNCTION: &str = "inbox-watch";
 
-/// So many messages are listed: those that may have been seen, and room for new ones behind them, so that
-/// every run gets to something new if there is anything.
+/// The number of messages that are listed: all that may have been seen, and room for new ones behind them, so that
+/// every run reaches new messages if there are any.
 const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
 
-/// What a run needs from outside.
+/// The ports that a run uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
@@ -37,42 +37,42 @@ pub(crate) struct Ports<'a> {
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
     pub pause: &'a dyn Pause,
-    /// What distinguishes senders.
+    /// The key that hashes the senders' addresses.
     pub audit_key: &'a AuditKey,
-    /// The keys that the addresses of sales were hashed with, the one above among them.
+    /// All keys that the addresses of sales were hashed with, including the current one.
     pub audit_keys: &'a AuditKeys,
 }
 
-/// How a run goes about it.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The mailbox's own address, which is never answered.
     pub own: EmailAddress,
-    /// How long one run has the right to work; longer than the function's time-out.
+    /// The lease of one run; longer than the function's time-out.
     pub lease: Duration,
-    /// After this time no further message is begun.
+    /// No message is begun after this time.
     pub budget: Duration,
-    /// No message has longer than this; with the budget it is shorter than the function's time-out.
+    /// The most time for one message; together with the budget it is shorter than the function's time-out.
     pub limit: Duration,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// Whether the inbox was looked at.
+    /// Whether the inbox was checked.
     pub looked: bool,
     /// Messages that were new.
     pub new: usize,
-    /// Messages about which nothing is left to do.
+    /// Messages that are completed.
     pub finished: usize,
-    /// Messages about which something failed.
+    /// Messages for which a step failed.
     pub failed: usize,
 }
 
-/// Looks at the inbox once. `id` tells this run from all others.
+/// Checks the inbox once. `id` identifies this run.
 ///
 /// # Errors
-/// [`WatchError`]. What was noted stays noted, and the next run goes on from there.
+/// [`WatchError`]. Saved steps stay saved, and the next run continues from there.
 pub(crate) async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
     let notebook = ports.journal.load::<Memory>().await?;
     let mut watch = Watch { ports, settings, id, notebook, report: Report::default() };
@@ -89,7 +89,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Resu
     watch.end(outcome.err()).await
 }
 
-/// A run at work.
+/// A run in progress.
 pub(crate) struct Watch<'a> {
     pub(crate) ports: Ports<'a>,
     settings: &'a Settings,
@@ -116,7 +116,7 @@ impl Watch<'_> {
         Ok(answer)
     }
 
-    /// Notes something, as long as nobody else has taken over.
+    /// Saves a change of the state, unless another run has taken the lease.
     pub(crate) async fn note<A: Send>(
         &mut self,
         decide: impl Fn(&mut Memory, Timestamp) -> Noted<A> + Send + Sync,
@@ -130,8 +130,8 @@ impl Watch<'_> {
         noted.await?.ok_or(WatchError::Overtaken)
     }
 
-    /// The first run, or one without a memory: what is there is taken as seen, nobody is answered, and that is said
-    /// (Inbox Watch, invariant 2, FM-2, FM-3, G7).
+    /// The first run, or one without saved state: the messages in the inbox count as seen, none is acknowledged, and an
+    /// alert says so (Inbox Watch, invariant 2, FM-2, FM-3, G7).
     async fn seed(&mut self) -> Result<(), WatchError> {
         let since = ReceivedAt::earliest();
         let unread = self.ports.inbox.arrived(&since, Order::NewestFirst, MOST_SEEN).await?;
@@ -153,7 +153,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Takes up what is new, and works on what is at hand.
+    /// Takes new messages into work, and handles those in work.
     async fn look(&mut self, until: Timestamp) -> Result<(), WatchError> {
         let since = self.notebook.value.memory.since();
         let unread = self.ports.inbox.arrived(&since, Order::OldestFirst, MOST_LISTED).await?;
@@ -180,7 +180,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// One message, from wherever a run before this one has left it.
+    /// Handles one message, from the point where an earlier run left it.
     async fn handle(&mut self, id: &str) -> Result<(), WatchError> {
         let Some(at_hand) = self.at_hand(id) else { return Ok(()) };
         if let Some(draft) = at_hand.answer.as_ref().and_then(|answer| answer.draft.clone()) {
@@ -201,7 +201,7 @@ impl Watch<'_> {
             Ok(address) => address,
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
-        // A person's only: that somebody is out of office is no work for an operator.
+        // Only a person's message is linked: an out-of-office reply is no work for an operator.
         let mut answer = None;
         if !at_hand.unlinked {
             match self.link(id, &message, &address).await? {
@@ -228,7 +228,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Nothing is left to do about a message; the log says how it ended (Inbox Watch, G3).
+    /// Completes a message; the log says how it ended (Inbox Watch, G3).
     pub(crate) async fn finish(
         &mut self,
         id: &str,
@@ -245,7 +245,7 @@ impl Watch<'_> {
         self.note(finish).await
     }
 
-    /// Ends the run, and says what has stopped to work or works again: once each.
+    /// Ends the run, and alerts once when something stops working, and once when it works again.
     async fn end(mut self, error: Option<WatchError>) -> Result<Report, WatchError> {
         if matches!(error, Some(WatchError::Overtaken)) {
             return Err(WatchError::Overtaken);

@@ -1,4 +1,4 @@
-//! `oracle subscriptions`: who subscribes to the chat, and what Stripe told of it.
+//! `oracle subscriptions`: shows the chat's subscribers and Stripe's reports about them.
 
 use clap::{Args, Subcommand};
 use domain::{
@@ -119,7 +119,7 @@ fn show(subscriber: &Subscriber, now: Timestamp) -> Value {
     shown
 }
 
-/// What the last column says.
+/// The text of the last column.
 fn remark(row: &Value) -> &'static str {
     match (row["payment_failed"] == true, row["goes_on"] == true) {
         (true, _) => "its payment failed",

@@ -1,7 +1,7 @@
-//! Somebody with a browser, and a chat in a world.
+//! A customer's browser and the chat's handler over the test kit's ports.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests")]
 
-use audit::ChatJournal;
+use audit::{BridgeJournal, ChatJournal};
 use chat::{Ports, Settings, handle};
 use domain::{
     Secret, Timestamp,
@@ -9,7 +9,7 @@ use domain::{
     breaker::{BreakerPolicy, Reopen},
     chat::{BillingReport, PaidPlan, Subscriber, SubscriberId, SubscriberKey, billing::Bill},
     money::ObjectId,
-    ports::{ModelReply, SecretSource, StorageError},
+    ports::{ModelReply, Pause, SecretSource, StorageError},
 };
 use generation::Policy;
 use runtime::http::{Reply, Request};
@@ -21,7 +21,7 @@ pub const NOW: i64 = 1_790_000_000;
 pub const QUESTION: &str = "Should we open a second bakery in Halifax?";
 const KEY: &str = r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#;
 
-/// The key of subscribers' ids, which never fails: that is tried by itself.
+/// The key of subscribers' ids. It never fails here; its failure has a test of its own.
 pub struct Key;
 
 #[async_trait::async_trait]
@@ -57,7 +57,7 @@ pub fn said(text: &str) -> ModelReply {
     ModelReply { text, model_version: "m-1".to_owned(), status_warning: None }
 }
 
-/// A world whose model says something else each time it is asked.
+/// Ports whose model returns a different reply at each call.
 pub fn world() -> World {
     let world = World::at(Timestamp::from_seconds(NOW));
     let mut asked = 0;
@@ -71,6 +71,7 @@ pub fn world() -> World {
 pub fn ports(world: &World) -> Ports<'_> {
     Ports {
         journal: ChatJournal { store: world, log: world, alerts: world, clock: world },
+        bridges: BridgeJournal { store: world, log: world, alerts: world, clock: world },
         sign_ins: world,
         access: world,
         subscribers: world,
@@ -80,6 +81,7 @@ pub fn ports(world: &World) -> Ports<'_> {
         keys: world,
         secret: &Key,
         model: world,
+        beginnings: world,
         breakers: world,
         randomness: world,
         pause: world,
@@ -87,7 +89,17 @@ pub fn ports(world: &World) -> Ports<'_> {
     }
 }
 
-/// One request; `None` when the process died.
+/// Never ends a wait, so that a process that crashed is not taken for one that is late.
+pub struct Endless;
+
+#[async_trait::async_trait]
+impl Pause for Endless {
+    async fn pause(&self, _: Duration) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Sends one request; `None` when the injected fault ends the process.
 pub fn send(world: &World, request: Request) -> Option<Reply> {
     run(handle(ports(world), &settings(), request))
 }
@@ -97,7 +109,7 @@ pub fn subscriber(address: &str) -> SubscriberId {
     SubscriberId::of(&key, &domain::EmailAddress::parse(address).unwrap())
 }
 
-/// Gives somebody a month of a plan, as Stripe's paid invoice does.
+/// Gives a subscriber one month of a plan, as Stripe's event of a paid invoice does.
 pub fn grant(world: &World, address: &str, plan: PaidPlan) {
     let who = subscriber(address);
     let mut known = Subscriber::new(who.clone());
@@ -109,7 +121,7 @@ pub fn grant(world: &World, address: &str, plan: PaidPlan) {
     world.state().subscribers.insert(who, (known, 1));
 }
 
-/// What a reply sets a cookie to.
+/// The value of the cookie that a reply sets.
 pub fn cookie(reply: &Reply, name: &str) -> Option<String> {
     let (key, rest) = reply.header_value("set-cookie")?.split_once('=')?;
     (key == name).then(|| rest.split(';').next().unwrap().to_owned())
@@ -122,7 +134,7 @@ pub fn login(world: &World, address: &str) -> String {
     cookie(&reply, "chat_login").unwrap()
 }
 
-/// The token of the link that was mailed last.
+/// The token of the latest mailed link.
 pub fn token(world: &World) -> String {
     let state = world.state();
     let body = &state.sent.last().unwrap().1.body;
@@ -134,7 +146,7 @@ pub fn redeem(world: &World, token: &str, browser: &str) -> Reply {
     send(world, request.with_header("cookie", &format!("chat_login={browser}"))).unwrap()
 }
 
-/// Signs somebody in; returns what their browser sends.
+/// Signs a customer in and returns the cookies that the browser sends.
 pub fn signed_in(world: &World, address: &str) -> String {
     let browser = login(world, address);
     let reply = redeem(world, &token(world), &browser);
@@ -163,7 +175,7 @@ pub fn body(reply: &Reply) -> Value {
     serde_json::from_str(reply.body()).unwrap()
 }
 
-/// What the chat's records say, in order: status and details.
+/// Status and details of the chat's audit records, in order.
 pub fn records(world: &World) -> Vec<(String, Value)> {
     let state = world.state();
     let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -173,14 +185,15 @@ pub fn records(world: &World) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Everything that the world's stores hold, as text.
+/// The content of all stores, as text.
 pub fn stored(world: &World) -> String {
     let state = world.state();
     let bodies: Vec<String> =
         state.memory_logs.values().flatten().map(|record| String::from_utf8_lossy(&record.body).into_owned()).collect();
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         serde_json::to_string(&state.accounts.values().map(|(account, _)| account).collect::<Vec<_>>()).unwrap(),
+        state.beginnings,
         state.logins,
         state.chat_sessions,
         state.log,

@@ -6,7 +6,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(seconds)
 }
 
-/// A time on one day, in seconds from its beginning.
+/// A time on one fixed day, in seconds since midnight.
 fn received(second: usize) -> ReceivedAt {
     let text = format!("2026-04-16T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60);
     ReceivedAt::parse(text).unwrap()
@@ -27,15 +27,15 @@ fn seeded() -> Memory {
     memory
 }
 
-/// Works through everything that is at hand.
+/// Finishes every message in work.
 fn finish_all(memory: &mut Memory) {
     for at_hand in memory.at_hand.clone() {
         memory.finish(&at_hand.id, Ended::Well);
     }
 }
 
-/// A stored memory of an earlier version covers unread messages only. Messages that staff had read by then count as
-/// seen; what comes later is new.
+/// State saved by an earlier version covers unread messages only. Messages that staff had read by then count as seen;
+/// later ones are new.
 #[test]
 fn a_memory_that_knew_unread_messages_only_goes_on_by_time() {
     let mut memory = seeded();
@@ -66,7 +66,7 @@ fn one_run_at_a_time_and_a_dead_one_is_followed() {
     assert_eq!(memory.begin("d", at(173), LEASE), Begun::Go);
 }
 
-/// V7, with more unread messages than the list has entries: none of them ever becomes new again.
+/// V7, with more messages than the list has entries: no message becomes new again.
 #[test]
 fn the_list_keeps_the_newest_500_and_forgets_none() {
     let mut memory = seeded();
@@ -93,7 +93,7 @@ fn a_stored_list_that_is_too_long_is_cut_at_the_next_run() {
     assert_eq!(memory.take(&arrivals(vec![arrival(50, "x"), arrival(550, "m"), arrival(550, "y")])), 1);
 }
 
-/// G6, and the end of the list falling into a second in which many messages came.
+/// G6, with the end of the list inside a second in which many messages arrived.
 #[test]
 fn messages_of_one_second_are_told_apart() {
     let mut memory = seeded();

@@ -1,6 +1,6 @@
-//! The right to be forgotten. First an operator decides, and that goes on record with the sale: from then on nothing is
-//! made, sent or shown. Then every store is emptied of the sale, at once and once more when no worker that began before
-//! can write anything any more. A process that dies anywhere in between is followed by another (the deadlines function).
+//! The right to be forgotten. First an operator decides, and the decision is recorded with the sale: from then on
+//! nothing is made, sent or shown. Then the sale's data is removed from every store: once at once, and once more when
+//! no worker that began before the decision can still write. After a crash the deadlines function continues.
 
 use audit::{Change, Context, Journal};
 use domain::{
@@ -11,7 +11,7 @@ use domain::{
 };
 use std::collections::BTreeMap;
 
-/// What an erasure needs from outside.
+/// The ports that an erasure uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -20,23 +20,23 @@ pub struct Ports<'a> {
     pub mails: &'a dyn SaleMails,
 }
 
-/// How many objects each store keeps, or kept, of a sale.
+/// The number of a sale's objects per store, present or removed.
 pub type Counts = BTreeMap<Store, u64>;
 
-/// How an erasure stands.
+/// The state of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every store is empty, and nobody can write into it any more.
+    /// Every store is empty, and no worker can still write to one.
     Finished(Counts),
-    /// Every store is empty; from this moment on it is looked at once more.
+    /// Every store is empty; they are checked once more at this time.
     Settling(Counts, Timestamp),
-    /// It was finished before.
+    /// It was completed before.
     AlreadyFinished,
-    /// Nobody decided that this sale is erased.
+    /// The erasure of this sale was not decided.
     NotDecided,
 }
 
-/// What the stores keep of a sale now.
+/// Counts the sale's data in every store.
 ///
 /// # Errors
 /// [`StepError`] when a store or the mailbox does not answer.
@@ -54,10 +54,10 @@ pub async fn look(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> 
     Ok(counts)
 }
 
-/// Empties every store of a sale that is to be erased. Repeating it is safe.
+/// Removes the data of a sale that is to be erased from every store. Repeating is safe.
 ///
 /// # Errors
-/// [`StepError`]: call it again. One store that fails keeps no other from being emptied.
+/// [`StepError`]: call it again. A store that fails does not prevent emptying the others.
 pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome, StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(Outcome::NotDecided) };
@@ -68,7 +68,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         journal.flush(sale).await;
         return Ok(Outcome::AlreadyFinished);
     }
-    // Read before the stores are emptied: a later write began after the decision.
+    // Read before the stores are emptied: a worker that writes later began after the decision.
     let looked_at = journal.clock.now();
     let counts = empty(ports, session, &replies).await?;
     let settled_at = at.plus(domain::sale::ERASURE_SETTLES_AFTER);

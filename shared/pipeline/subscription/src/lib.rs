@@ -1,4 +1,4 @@
-//! Subscriptions to the chat: sold, kept as Stripe tells of them, and compared with Stripe.
+//! Subscriptions to the chat: sells them, records Stripe's reports about them, and compares them with Stripe.
 
 mod note;
 mod sell;

@@ -1,56 +1,56 @@
-//! One report about a subscriber: what it changes, who is alerted.
+//! Records one report of Stripe about a subscriber, and raises its alerts.
 
 use audit::{Body, Change, Record, SubscriberJournal};
 use domain::{
     Alert, StepError, Timestamp,
     alert::Severity,
     chat::{BillingChange, BillingReport, Subscriber, SubscriberId},
-    message::ToldBy,
+    message::ReportedBy,
     money::{DisputeStatus, PaymentId, PaymentReport},
     ports::SubscriptionLedger,
 };
 
-/// What Stripe told of a subscriber.
+/// A report of Stripe about a subscriber.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// Who.
+    /// The subscriber.
     pub subscriber: SubscriberId,
-    /// What.
+    /// The content of the report.
     pub report: BillingReport,
-    /// How it came to us.
-    pub told_by: ToldBy,
-    /// When it did.
+    /// Its source.
+    pub reported_by: ReportedBy,
+    /// Its time of arrival.
     pub received_at: Timestamp,
 }
 
-/// Keeps a report, once however often it comes and in whatever order. Somebody whom nobody has seen yet gets their record
-/// here.
+/// Stores a report. Repeated reports and reports in any order lead to the same record. The first report of a subscriber
+/// creates the record.
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the report again.
-pub async fn note(journal: SubscriberJournal<'_>, told: &Reported) -> Result<Option<BillingChange>, StepError> {
-    let subscriber = journal.load(&told.subscriber).await?;
-    let committed = journal.commit(subscriber, |subscriber, now| change(subscriber, told, now)).await?;
-    tracing::info!(subscriber = told.subscriber.prefix(), change = ?committed.answer(), "subscription reported");
+pub async fn note(journal: SubscriberJournal<'_>, reported: &Reported) -> Result<Option<BillingChange>, StepError> {
+    let subscriber = journal.load(&reported.subscriber).await?;
+    let committed = journal.commit(subscriber, |subscriber, now| change(subscriber, reported, now)).await?;
+    tracing::info!(subscriber = reported.subscriber.prefix(), change = ?committed.answer(), "subscription reported");
     let (_, noted) = committed.settle().await;
     Ok(noted)
 }
 
-fn change(subscriber: &mut Subscriber, told: &Reported, now: Timestamp) -> Change<Option<BillingChange>> {
-    let Some(noted) = subscriber.billing_mut().note(&told.report) else { return Change::nothing(None) };
-    if noted == BillingChange::Detail && !is_dispute(&told.report) {
+fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> Change<Option<BillingChange>> {
+    let Some(noted) = subscriber.billing_mut().note(&reported.report) else { return Change::nothing(None) };
+    if noted == BillingChange::Detail && !is_dispute(&reported.report) {
         return Change::save(Some(noted));
     }
     let access = subscriber.access(now);
     let body = Body::Subscription {
-        object: told.report.id().clone(),
+        object: reported.report.id().clone(),
         change: noted,
         plan: access.plan,
         paid_until: access.paid_until.map(Timestamp::to_iso),
-        told_by: told.told_by,
+        reported_by: reported.reported_by,
     };
-    let record = Record { timestamp: now, triggered_at: told.received_at, body };
-    let alerts = alerts(subscriber, told, noted, now);
+    let record = Record { timestamp: now, triggered_at: reported.received_at, body };
+    let alerts = alerts(subscriber, reported, noted, now);
     let change = Change::recorded(vec![record], Some(noted));
     alerts.into_iter().fold(change, Change::alerting)
 }
@@ -59,11 +59,11 @@ const fn is_dispute(report: &BillingReport) -> bool {
     matches!(report, BillingReport::Payment { report: PaymentReport::Dispute { .. }, .. })
 }
 
-fn alerts(subscriber: &Subscriber, told: &Reported, noted: BillingChange, now: Timestamp) -> Vec<Alert> {
+fn alerts(subscriber: &Subscriber, reported: &Reported, noted: BillingChange, now: Timestamp) -> Vec<Alert> {
     let about = |severity, operation, detail: &str| {
-        Alert::about("ORACLE-SUBSCRIPTION", severity, now, operation, told.subscriber.prefix(), detail)
+        Alert::about("ORACLE-SUBSCRIPTION", severity, now, operation, reported.subscriber.prefix(), detail)
     };
-    let object = told.report.id();
+    let object = reported.report.id();
     let mut alerts = Vec::new();
     match noted {
         BillingChange::MoneyGone => alerts.push(about(
@@ -78,7 +78,8 @@ fn alerts(subscriber: &Subscriber, told: &Reported, noted: BillingChange, now: T
         )),
         _ => {}
     }
-    if let BillingReport::Payment { report: PaymentReport::Dispute { id, status, respond_by, .. }, .. } = &told.report
+    if let BillingReport::Payment { report: PaymentReport::Dispute { id, status, respond_by, .. }, .. } =
+        &reported.report
         && status.awaits_answer()
     {
         let by = respond_by.map_or_else(String::new, |by| format!(" until {by}"));
@@ -91,14 +92,15 @@ fn alerts(subscriber: &Subscriber, told: &Reported, noted: BillingChange, now: T
         let detail = format!("pays for two subscriptions at once: cancel one and give its money back ({object})");
         alerts.push(about(Severity::Critical, "TWO_SUBSCRIPTIONS", &detail));
     }
-    if told.told_by == ToldBy::Reconciliation {
+    if reported.reported_by == ReportedBy::Reconciliation {
         let detail = format!("an event of {object} never arrived: kept now, by the daily comparison");
         alerts.push(about(Severity::Warn, "EVENT_MISSED", &detail));
     }
     alerts
 }
 
-/// Keeps what became of a payment that no sale has. `false` where no subscription has it either.
+/// Stores a refund or a dispute of a payment that belongs to no sale. Returns `false` if it belongs to no subscription
+/// either.
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the report again.
@@ -117,10 +119,10 @@ pub async fn note_payment(
         charged: Some(bill.amount),
         report: report.clone(),
     };
-    // The invoice first: its own event may be the one that is late.
+    // The invoice comes first, because its own event may arrive later than this one.
     for report in [invoice, of_payment] {
-        let told = Reported { subscriber: subscriber.clone(), report, told_by: ToldBy::Event, received_at };
-        note(journal, &told).await?;
+        let reported = Reported { subscriber: subscriber.clone(), report, reported_by: ReportedBy::Event, received_at };
+        note(journal, &reported).await?;
     }
     Ok(true)
 }

@@ -1,14 +1,14 @@
-//! Where somebody goes who wants to pay, or to change what they pay.
+//! The addresses at which a subscription is paid and changed.
 
 use audit::digest::sha256;
 use domain::{
-    EmailAddress, StepError, Timestamp,
+    StepError, Timestamp,
     chat::{Billing, PaidPlan, SubscriberId, billing::SubscriptionStatus},
     money::ObjectId,
     ports::{NewSubscription, Randomness, Subscribers, SubscriptionDesk},
 };
 
-/// What selling needs from outside.
+/// The ports of selling.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Shop<'a> {
@@ -17,17 +17,17 @@ pub struct Shop<'a> {
     pub randomness: &'a dyn Randomness,
 }
 
-/// The address to pay at: a new Checkout Session, or the customer portal for those who are subscribed.
+/// The address at which a plan is paid: a new Checkout Session's, or the customer portal's for a subscriber.
 ///
-/// The same question within a day gets the same session, whose payment Stripe takes once: nobody pays twice from two tabs.
+/// A repeated call within a day returns the same session, for which Stripe accepts one payment, so that a customer with
+/// two tabs does not pay twice.
 ///
 /// # Errors
-/// [`StepError`]; nothing is charged by then.
+/// [`StepError`]; nothing is charged.
 pub async fn subscribe(
     shop: Shop<'_>,
     subscriber: &SubscriberId,
     plan: PaidPlan,
-    email: Option<&EmailAddress>,
     now: Timestamp,
 ) -> Result<String, StepError> {
     let known = shop.subscribers.load(subscriber).await?;
@@ -36,8 +36,7 @@ pub async fn subscribe(
         return portal(shop, customer).await;
     }
     let customer = billing.customer().cloned();
-    let prefilled = email.map_or_else(String::new, |email| sha256(email.expose().as_bytes()));
-    let parameters = sha256(format!("{prefilled} {}", customer.as_ref().map_or("", ObjectId::as_str)).as_bytes());
+    let parameters = sha256(customer.as_ref().map_or("", ObjectId::as_str).as_bytes());
     let idempotency_key = format!(
         "subscribe-{}-{}-{}-{}-{}",
         plan.key(),
@@ -46,12 +45,12 @@ pub async fn subscribe(
         subscriber.as_str(),
         parameters.trim_start_matches("sha256:").get(..16).unwrap_or_default(),
     );
-    let (subscriber, email) = (subscriber.clone(), email.cloned());
-    let new = NewSubscription { subscriber, plan, email, customer, idempotency_key };
+    let new = NewSubscription { subscriber: subscriber.clone(), plan, customer, idempotency_key };
     Ok(shop.desk.subscribe(&new).await?)
 }
 
-/// The customer portal, where a subscription is canceled or paid; `None` for somebody who never subscribed.
+/// The address of the customer portal, where a subscription is canceled or an invoice is paid; `None` for a customer
+/// who never subscribed.
 ///
 /// # Errors
 /// [`StepError`].
@@ -67,8 +66,8 @@ async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, StepError
     Ok(shop.desk.portal(customer, &format!("portal-{}", shop.randomness.token())).await?)
 }
 
-/// The customer whose subscription is under way: paid, being paid or waiting to be paid. What waits for its first payment
-/// is not: it is abandoned as easily as begun.
+/// The customer of a subscription that has begun and not ended. A subscription that waits for its first payment does
+/// not count, because the customer may have abandoned it.
 fn subscribed(billing: &Billing) -> Option<&ObjectId> {
     let under_way = |status: SubscriptionStatus| !status.has_ended() && status != SubscriptionStatus::Incomplete;
     billing.subscriptions().values().find(|state| under_way(state.status)).map(|state| &state.customer)

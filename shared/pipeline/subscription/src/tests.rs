@@ -1,13 +1,14 @@
 use super::*;
 use audit::SubscriberJournal;
 use domain::{
-    EmailAddress, Timestamp,
+    Timestamp,
     alert::Channel,
+    audit_trail::Audited,
     chat::{
         Access, BillingChange, BillingReport, PaidPlan, Plan as ChatPlan, Subscriber, SubscriberId,
         billing::{Bill, SubscriptionState, SubscriptionStatus},
     },
-    message::ToldBy,
+    message::ReportedBy,
     money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::ChatAccess,
 };
@@ -43,14 +44,14 @@ fn paid(invoice: &str, until: i64) -> BillingReport {
     BillingReport::InvoicePaid { id: id(invoice), bill, at: at(until - 30) }
 }
 
-fn told(report: BillingReport) -> Reported {
-    Reported { subscriber: somebody(), report, told_by: ToldBy::Event, received_at: START }
+fn reported(report: BillingReport) -> Reported {
+    Reported { subscriber: somebody(), report, reported_by: ReportedBy::Event, received_at: START }
 }
 
-/// As the queue does it: again, until it is kept.
+/// Delivers a report again until it is stored, as the queue does.
 fn keep(world: &World, report: &BillingReport) {
     for _ in 0..4 {
-        let kept = run(note(journal(world), &told(report.clone())));
+        let kept = run(note(journal(world), &reported(report.clone())));
         if matches!(kept, Some(Ok(_))) {
             return;
         }
@@ -86,11 +87,11 @@ fn a_month_is_bought_on_record_and_alarms_nobody() {
     assert_eq!((&lines[1]["event"], &lines[1]["change"]), (&"subscription".into(), &"paid".into()));
     assert_eq!((&lines[1]["plan"], &lines[1]["object"]), (&"chat".into(), &"in_1".into()));
     assert_eq!(lines[1]["session_id"], format!("cs_sub_{}", somebody().as_str()));
-    assert!(known(&world).outbox().is_empty());
+    assert!(known(&world).trail().outbox().is_empty());
 }
 
-/// Every fault at every effect of every report, and the reports in every rotation: the same access, the same records, no
-/// record twice.
+/// Injects every fault at every effect of every report, with the reports in every rotation. Access and records are
+/// always the same, and no record is written twice.
 #[test]
 fn no_lost_reply_and_no_crash_costs_anybody_their_access() {
     let mut cases = 0;
@@ -113,7 +114,7 @@ fn no_lost_reply_and_no_crash_costs_anybody_their_access() {
                 assert_eq!(known(&world).billing(), known(&undisturbed).billing(), "{fault:?} at {boundary}");
                 assert_eq!(access(&world, 1).plan, ChatPlan::Chat, "{fault:?} at {boundary}");
                 assert_eq!(world.state().log, undisturbed.state().log, "{fault:?} at {boundary}");
-                assert!(known(&world).outbox().is_empty(), "{fault:?} at {boundary}");
+                assert!(known(&world).trail().outbox().is_empty(), "{fault:?} at {boundary}");
                 cases += 1;
             }
         }
@@ -167,7 +168,7 @@ fn two_subscriptions_and_missed_events_are_told() {
     keep(&world, &state("sub_2", SubscriptionStatus::Active, 1));
     let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.logged()).collect();
     assert!(alerts.len() == 1 && alerts[0].contains("TWO_SUBSCRIPTIONS"), "{alerts:?}");
-    let missed = Reported { told_by: ToldBy::Reconciliation, ..told(paid("in_2", 60)) };
+    let missed = Reported { reported_by: ReportedBy::Reconciliation, ..reported(paid("in_2", 60)) };
     assert_eq!(run(note(journal(&world), &missed)).unwrap().unwrap(), Some(BillingChange::Paid));
     assert_eq!(run(note(journal(&world), &missed)).unwrap().unwrap(), None);
     assert_eq!(world.state().alerts.len(), 2);
@@ -179,13 +180,12 @@ fn two_subscriptions_and_missed_events_are_told() {
 fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
     let world = World::at(START);
     let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
-    let address = EmailAddress::parse("a@example.com").unwrap();
-    let go = |plan| run(subscribe(shop, &somebody(), plan, Some(&address), START)).unwrap().unwrap();
+    let go = |plan| run(subscribe(shop, &somebody(), plan, START)).unwrap().unwrap();
     assert_eq!(run(to_portal(shop, &somebody())).unwrap().unwrap(), None);
     let first = go(PaidPlan::Chat);
     assert_eq!(go(PaidPlan::Chat), first);
     assert_ne!(go(PaidPlan::Pro), first);
-    // An abandoned first payment does not shut anybody out.
+    // An abandoned first payment does not keep the customer from subscribing.
     keep(&world, &state("sub_1", SubscriptionStatus::Incomplete, 0));
     assert!(go(PaidPlan::Chat).starts_with("https://pay."));
     assert_eq!(world.state().subscribing.last().unwrap().customer, Some(id("cus_1")));
@@ -198,12 +198,12 @@ fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
     assert!(go(PaidPlan::Chat).starts_with("https://pay."), "and again");
 }
 
-/// A key that outlived its session would lead to a page that nobody can pay at.
+/// An idempotency key that outlives its session would return a page that no longer accepts a payment.
 #[test]
 fn another_day_gets_another_session() {
     let world = World::at(START);
     let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
-    let go = |day| run(subscribe(shop, &somebody(), PaidPlan::Chat, None, at(day))).unwrap().unwrap();
+    let go = |day| run(subscribe(shop, &somebody(), PaidPlan::Chat, at(day))).unwrap().unwrap();
     assert_ne!(go(0), go(1));
     assert!(world.state().subscribing.iter().all(|made| made.idempotency_key.len() <= 255));
 }

@@ -32,12 +32,12 @@ fn replies(world: &World, id: &str, sender: &str, text: &str) {
     world.state().inbox.push(Unread { text: text.to_owned(), ..unread(id, second, sender) });
 }
 
-/// The bodies that were sent, in order.
+/// The bodies of the sent mails, in order.
 fn answers(world: &World) -> Vec<String> {
     world.state().sent.iter().map(|(_, letter)| letter.body.clone()).collect()
 }
 
-/// The text of the follow-up that is ordered.
+/// The text of the ordered follow-up.
 fn ordered(world: &World) -> Option<String> {
     let state = world.state();
     let kept = state.submissions.get(&session().followup())?;
@@ -70,7 +70,7 @@ fn a_reply_by_the_buyer_orders_the_followup_and_is_nobodys_work() {
     assert!(!written.contains("rent"), "{written}");
 }
 
-/// Within a day of the first answer, too.
+/// The specific answer is also sent within a day of the first one.
 #[test]
 fn a_second_one_is_answered_once_that_it_is_used_and_a_person_reads_it() {
     let world = asked("And if the rent is higher?");
@@ -84,13 +84,58 @@ fn a_second_one_is_answered_once_that_it_is_used_and_a_person_reads_it() {
 }
 
 #[test]
-fn the_same_reply_twice_is_one_followup() {
+fn the_same_reply_twice_is_one_followup_and_one_answer() {
     let world = asked("And if the rent is higher?");
     replies(&world, "m2", "buyer@example.com", "And if the rent is higher?");
     look(&world, "a").unwrap().unwrap();
     assert_eq!(world.state().sales.len(), 2);
-    assert_eq!(answers(&world), [texts::FOLLOWUP_ORDERED, texts::FOLLOWUP_ORDERED]);
-    assert_eq!(waiting(&world), 0);
+    assert_eq!((outcome(&world, "m2"), waiting(&world)), (Some(FollowupReply::Ordered), 0));
+    // A machine that answers every mail with the same words comes to an end.
+    for (id, run) in [("m3", "b"), ("m4", "c")] {
+        replies(&world, id, "buyer@example.com", "And if the rent is higher?");
+        look(&world, run).unwrap().unwrap();
+    }
+    assert_eq!(answers(&world), [texts::FOLLOWUP_ORDERED]);
+}
+
+/// A world whose first run has put the reply on the sale while no follow-up was offered, and then stopped.
+fn stopped() -> World {
+    let worlds = (0..).map(|boundary| {
+        let world = asked("And in Halifax?");
+        let (sale, version) = world.state().sales[&session()].clone();
+        let reopened = sale.with("fulfilment", Fulfilment::Ordered { at: at(-1) });
+        world.state().sales.insert(session(), (reopened, version));
+        world.plan(Plan::at(boundary, Fault::CrashBefore));
+        assert!(look(&world, "a").is_none(), "the run ends before the reply is on the sale");
+        world
+    });
+    let is_on_the_sale = |world: &World| !world.state().sales[&session()].0.replies().is_empty();
+    let world = { worlds }.find(is_on_the_sale).unwrap();
+    world.plan(Plan::none());
+    world
+}
+
+/// The reply is an operator's, although a follow-up is offered, or used, when the next run finds it.
+#[test]
+fn a_reply_that_is_on_the_sale_keeps_its_outcome() {
+    for is_used in [false, true] {
+        let world = stopped();
+        assert_eq!((outcome(&world, "m1"), answers(&world).len()), (None, 0));
+        let (reopened, version) = world.state().sales[&session()].clone();
+        let ready = reopened.with("fulfilment", Fulfilment::Ready { at: at(1), archived: true });
+        world.state().sales.insert(session(), (ready, version));
+        if is_used {
+            let child = Sale::ordered(session().followup(), at(1));
+            let text = domain::Submission { tier: Tier::Strategy, query: Query::parse("By the page").unwrap() };
+            let mut state = world.state();
+            state.sales.insert(session().followup(), (child, 1));
+            state.submissions.insert(session().followup(), text);
+        }
+        look(&world, "b").unwrap().unwrap();
+        assert_eq!((outcome(&world, "m1"), waiting(&world)), (None, 1));
+        assert_eq!(ordered(&world).is_some(), is_used);
+        assert_eq!(answers(&world), [answer::BODY]);
+    }
 }
 
 #[test]
@@ -103,7 +148,7 @@ fn what_must_not_be_answered_is_refused_by_mail_and_uses_nothing() {
     assert!(answers[0].contains("could do harm") && answers[0].ends_with(texts::FOLLOWUP_NOT_USED), "{answers:?}");
     assert!(answers[1].contains("really hard") && !answers[1].contains("follow-up"), "{answers:?}");
     assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Refused), 2));
-    // Nobody is answered without end.
+    // The number of answers is limited.
     for number in 3..20 {
         replies(&world, &format!("m{number}"), "buyer@example.com", "?");
         look(&world, &format!("later {number}")).unwrap().unwrap();
@@ -112,6 +157,61 @@ fn what_must_not_be_answered_is_refused_by_mail_and_uses_nothing() {
     replies(&world, "m99", "buyer@example.com", "And in Halifax?");
     look(&world, "b").unwrap().unwrap();
     assert_eq!(ordered(&world).as_deref(), Some("And in Halifax?"));
+}
+
+/// A run stops between the refusal of a reply and its answer, and by the next run the text would be sold: the first
+/// verdict, with which it was refused, is lost. The reply stays refused, and a repeated text is answered once.
+#[test]
+fn a_refused_reply_orders_nothing_in_a_later_run() {
+    let first = "Can I give my son two of my warfarin tablets?";
+    let refused_with_it = "And three of them?";
+    let stopped = |boundary| {
+        let world = asked(refused_with_it);
+        world.state().cache.get_mut(&session()).unwrap().query = first.to_owned();
+        world.plan(Plan::at(boundary, Fault::CrashBefore));
+        drop(look(&world, "a"));
+        world.plan(Plan::none());
+        let is_refused =
+            |reply: &domain::inbox::Reply| reply.message == "m1" && reply.followup == Some(FollowupReply::Refused);
+        let is_between =
+            world.state().sales[&session()].0.replies().iter().any(is_refused) && answers(&world).is_empty();
+        is_between.then_some(world)
+    };
+    let worlds: Vec<World> = (0..80).filter_map(stopped).collect();
+    assert!(worlds.len() > 3, "{}", worlds.len());
+    for world in worlds {
+        world.state().cache.clear();
+        look(&world, "b").unwrap().unwrap();
+        replies(&world, "m2", "buyer@example.com", refused_with_it);
+        look(&world, "c").unwrap().unwrap();
+        replies(&world, "m3", "buyer@example.com", refused_with_it);
+        look(&world, "d").unwrap().unwrap();
+        let ordered = answers(&world).iter().filter(|answer| *answer == texts::FOLLOWUP_ORDERED).count();
+        assert_eq!((outcome(&world, "m1"), ordered), (Some(FollowupReply::Refused), 1), "{:?}", answers(&world));
+    }
+}
+
+/// A sale whose list of replies is full gives no specific answers, because nothing would count them.
+#[test]
+fn replies_beyond_the_list_get_no_specific_answers() {
+    for text in ["And if the rent is higher?", "Can I give my son two of my warfarin tablets?"] {
+        let world = asked("long ".repeat(5_000).as_str());
+        for number in 2..=domain::inbox::MAX_REPLIES {
+            replies(&world, &format!("m{number}"), "buyer@example.com", &"long ".repeat(5_000));
+        }
+        for run in 0..3 {
+            look(&world, &format!("full {run}")).unwrap().unwrap();
+        }
+        assert_eq!(waiting(&world), domain::inbox::MAX_REPLIES);
+        for number in 0..4 {
+            replies(&world, &format!("again {number}"), "buyer@example.com", text);
+            look(&world, &format!("again {number}")).unwrap().unwrap();
+        }
+        assert_eq!(answers(&world), [answer::BODY], "{text}");
+        replies(&world, "crisis", "buyer@example.com", "I want to kill myself");
+        look(&world, "crisis").unwrap().unwrap();
+        assert!(answers(&world)[1].contains("really hard"), "{:?}", answers(&world));
+    }
 }
 
 #[test]
@@ -143,7 +243,8 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
     }
 }
 
-/// Any single fault: exactly one follow-up with the customer's words, and at most one answer, the right one.
+/// With any single fault there is exactly one follow-up with the customer's words, and at most one answer, the right
+/// one.
 #[test]
 fn whatever_breaks_a_reply_orders_one_followup() {
     let clean = asked("And in Halifax?");

@@ -1,0 +1,163 @@
+//! The Bridge: its agreement, its acceptance, and the thread.
+
+use crate::{NotDone, Ports, handle, limits, recollection, reply};
+use bridge::{AcceptError, Asked, BridgeError, Held, PostError};
+use domain::{
+    EmailAddress, Timestamp,
+    chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
+};
+use runtime::http::{Reply, Request};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The name under which customers see operators.
+const OPERATORS: &str = "42 Sisters AI";
+
+const fn desk(ports: Ports<'_>) -> bridge::Ports<'_> {
+    bridge::Ports { journal: ports.bridges, accounts: ports.journal.store, keys: ports.keys }
+}
+
+/// The subscriber's paid access, or that of the Bridge while it is granted.
+pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, NotDone> {
+    let (paid, bridge) = futures_util::join!(ports.access.access(who, now), ports.bridges.load(who));
+    let plan =
+        if bridge?.value.is_granted(now) { Plan::Bridge } else { paid.as_ref().map_or(Plan::Free, |it| it.plan) };
+    Ok(Access { plan, ..paid? })
+}
+
+/// GET: the state, the current agreement, and the acceptance.
+pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+    recollection::ready(ports, who).await?;
+    let held = bridge::load(desk(ports), who).await?;
+    Ok(Reply::json(200, &describe(&held.bridge.value, ports.journal.clock.now())))
+}
+
+fn describe(bridge: &Bridge, now: Timestamp) -> Value {
+    let mut body = json!({
+        "state": bridge.state(now).as_str(),
+        "agreement": {
+            "version": CURRENT_AGREEMENT.version,
+            "sha256": CURRENT_AGREEMENT.sha256,
+            "text": CURRENT_AGREEMENT.text,
+        },
+    });
+    if let Some(accepted) = bridge.acceptance() {
+        body["accepted"] =
+            json!({ "version": accepted.version(), "sha256": accepted.sha256(), "at": accepted.at().to_iso() });
+    }
+    if let Some(expires) = bridge.expires() {
+        body["expires"] = expires.to_iso().into();
+    }
+    body
+}
+
+fn fields(request: &Request) -> Result<Map<String, Value>, Reply> {
+    match serde_json::from_slice(request.body()) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(reply::malformed()),
+    }
+}
+
+fn parse_acceptance(request: &Request) -> Result<Asked, Reply> {
+    let fields = fields(request)?;
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let version = fields.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
+    let version = version.ok_or_else(|| Reply::error(400, "version_invalid", "version must be a number"))?;
+    let address = EmailAddress::parse(&text("email"))
+        .map_err(|_| Reply::error(400, "email_invalid", "email must be an email address"))?;
+    Ok(Asked { version, sha256: text("sha256"), name: text("name"), address })
+}
+
+/// POST: accepts the agreement that the page showed.
+pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+    let asked = match parse_acceptance(request) {
+        Ok(asked) => asked,
+        Err(reply) => return Ok(reply),
+    };
+    recollection::ready(ports, who).await?;
+    if !limits::acceptance(ports, who).await? {
+        return Ok(reply::too_many(Duration::from_secs(3600)));
+    }
+    let key = handle::key(ports).await?;
+    let now = ports.journal.clock.now();
+    Ok(match bridge::accept(desk(ports), &key, who, &asked).await {
+        Ok(bridge) => Reply::json(200, &describe(&bridge.value, now)),
+        Err(error @ AcceptError::Changed) => Reply::error(409, "agreement_changed", &error.to_string()),
+        Err(AcceptError::OtherAddress) => {
+            let sentence = "Please give the email address with which you are signed in.";
+            Reply::error(400, "email_other", sentence)
+        }
+        Err(error @ AcceptError::Name(_)) => Reply::error(400, "name_invalid", &error.to_string()),
+        Err(AcceptError::Refused(refused)) => of_refusal(refused),
+        Err(AcceptError::Bridge(error)) => return Err(error.into()),
+    })
+}
+
+fn of_refusal(refused: BridgeRefused) -> Reply {
+    match refused {
+        BridgeRefused::Closed(_) | BridgeRefused::Transition { .. } => {
+            let sentence = "Messages can be sent only while you have access to the Bridge.";
+            Reply::error(403, "bridge_closed", sentence)
+        }
+        BridgeRefused::OtherMessage => reply::other_message(),
+        BridgeRefused::Full => {
+            let sentence = "The thread is full. Please write to oracle@42sisters.ai.";
+            Reply::error(409, "thread_full", sentence)
+        }
+        BridgeRefused::Expiry | BridgeRefused::NoSuchMail => reply::unavailable(),
+    }
+}
+
+/// GET: the thread, which is also its export.
+pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+    recollection::ready(ports, who).await?;
+    let held = bridge::load(desk(ports), who).await?;
+    Ok(Reply::json(200, &thread(ports, &held).await?))
+}
+
+async fn thread(ports: Ports<'_>, held: &Held) -> Result<Value, BridgeError> {
+    let shown = held.messages(ports.keys).await?;
+    let message = |it: &bridge::Shown| {
+        let from = match it.author {
+            Author::Customer => "you",
+            Author::Operator(_) => OPERATORS,
+        };
+        json!({ "id": it.id, "from": from, "at": it.at.to_iso(), "text": it.text })
+    };
+    let messages: Vec<_> = shown.iter().map(message).collect();
+    let mut body = json!({ "messages": messages });
+    if let Some(person) = held.person(ports.keys).await? {
+        body["accepted_by"] = json!({ "name": person.name, "email": person.address });
+    }
+    Ok(body)
+}
+
+fn parse_message(request: &Request) -> Result<(ExchangeId, Message), Reply> {
+    let fields = fields(request)?;
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
+    let message =
+        Message::parse(text("text")).map_err(|error| Reply::error(400, "text_invalid", &error.to_string()))?;
+    Ok((id, message))
+}
+
+/// POST: adds a message to the thread. Repeating the same id and text changes nothing.
+pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+    let (id, message) = match parse_message(request) {
+        Ok(parsed) => parsed,
+        Err(reply) => return Ok(reply),
+    };
+    recollection::ready(ports, who).await?;
+    let known = ports.bridges.load(who).await?;
+    if known.value.message(&id).is_none() && !limits::message(ports, who).await? {
+        return Ok(reply::too_many(Duration::from_secs(3600)));
+    }
+    Ok(match bridge::post(desk(ports), who, &id, &message).await {
+        Ok(bridge) => {
+            let at = bridge.value.message(&id).map(|post| post.at().to_iso());
+            Reply::json(200, &json!({ "id": id, "from": "you", "at": at, "text": message.as_str() }))
+        }
+        Err(PostError::Refused(refused)) => of_refusal(refused),
+        Err(PostError::Bridge(error)) => return Err(error.into()),
+    })
+}

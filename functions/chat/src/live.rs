@@ -1,0 +1,172 @@
+//! Publishes the beginnings of replies while the model writes them, for the page that waits.
+//!
+//! A beginning has only whole sentences, and passes the same checks as a whole reply. It is stored beside the account,
+//! sealed under the memory's key, so that an erasure makes it unreadable. It is only for the page that waits: a failure
+//! to store it does not fail the exchange, and only the exchange's own reply is final.
+
+use crate::{NotDone, Ports, answer, recollection};
+use async_trait::async_trait;
+use authority::Evaluation;
+use aws::SubjectSeal;
+use crosscheck::chat::beginning;
+use domain::{
+    Timestamp,
+    chat::{Account, Ask, Exchange, Message, Said, Stage, SubscriberId, Voice},
+    ports::{Listener, Seal},
+};
+use futures_util::lock::Mutex;
+use runtime::{telemetry, within};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, time::Duration};
+
+/// The shortest time between two writes of an exchange.
+const BETWEEN_WRITES: Duration = Duration::from_millis(200);
+
+/// The longest time of a write. The model's stream is not read meanwhile.
+const WRITE_TIME: Duration = Duration::from_secs(1);
+
+/// The beginnings of an exchange's replies, as they are stored.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Begun {
+    /// The invocation that makes the replies. Those of an invocation that lost its claim are not shown.
+    owner: String,
+    pub(crate) replies: Vec<Said>,
+    /// The notice that a reply in a governed domain is delivered with.
+    pub(crate) notice: Option<String>,
+}
+
+/// The exchange whose beginnings are published.
+pub(crate) struct Live<'a> {
+    ports: Ports<'a>,
+    who: &'a SubscriberId,
+    ask: &'a Ask,
+    notice: Option<&'a str>,
+    until: Timestamp,
+    seal: SubjectSeal,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    readable: BTreeMap<Voice, String>,
+    written: Vec<Said>,
+    written_at: Option<Timestamp>,
+    has_failed: bool,
+}
+
+impl State {
+    fn replies(&self) -> Vec<Said> {
+        let begun = self.readable.iter().filter(|(_, text)| !text.is_empty());
+        begun.map(|(voice, text)| Said { voice: *voice, text: text.clone() }).collect()
+    }
+
+    /// Whether a stored sentence of this voice is not part of its text any more.
+    fn is_withdrawn(&self, voice: Voice) -> bool {
+        let text = self.readable.get(&voice).map_or("", String::as_str);
+        self.written.iter().any(|said| said.voice == voice && !text.starts_with(&said.text))
+    }
+}
+
+impl<'a> Live<'a> {
+    /// `until` is the end of the claim.
+    pub(crate) fn new(
+        ports: Ports<'a>,
+        who: &'a SubscriberId,
+        ask: &'a Ask,
+        notice: Option<&'a str>,
+        until: Timestamp,
+        seal: SubjectSeal,
+    ) -> Self {
+        Self { ports, who, ask, notice, until, seal, state: Mutex::default() }
+    }
+
+    /// Makes a voice's sentences unreadable: its reply was rejected.
+    pub(crate) async fn withdraw(&self, voice: Voice) {
+        self.publish(voice, String::new(), false).await;
+    }
+
+    /// Stores what is readable now, if a page could gain by it. A sentence that is withdrawn is removed at once.
+    async fn publish(&self, voice: Voice, text: String, is_complete: bool) {
+        let mut state = self.state.lock().await;
+        state.readable.insert(voice, text);
+        let replies = state.replies();
+        if replies == state.written {
+            return;
+        }
+        let now = self.ports.journal.clock.now();
+        let is_early = state.written_at.is_some_and(|at| now < at.plus(BETWEEN_WRITES));
+        // The reply to the request follows a complete text at once.
+        if (is_complete || is_early || state.has_failed) && !state.is_withdrawn(voice) {
+            return;
+        }
+        state.written_at = Some(now);
+        state.written.clone_from(&replies);
+        if let Err(error) = self.write(replies).await {
+            tracing::warn!(error = telemetry::chain(&error), "the page gets the reply without its beginnings");
+            state.has_failed = true;
+        }
+    }
+
+    async fn write(&self, replies: Vec<Said>) -> Result<(), NotDone> {
+        let begun = Begun { owner: self.ask.owner.clone(), replies, notice: self.notice.map(str::to_owned) };
+        let plain = serde_json::to_vec(&begun).map_err(|_| NotDone::Form("a beginning"))?;
+        let sealed = hex::encode(self.seal.seal(0, &plain));
+        let put = self.ports.beginnings.put(self.who, &self.ask.id, &sealed, self.until);
+        Ok(within(self.ports.pause, WRITE_TIME, put).await.map_err(|_| NotDone::Form("the time of a beginning"))??)
+    }
+}
+
+/// Receives one voice's reply while the model writes it.
+pub(crate) struct Writing<'a> {
+    live: &'a Live<'a>,
+    voice: Voice,
+    message: &'a Message,
+    evaluation: &'a Evaluation,
+    /// The whole sentences that were checked last, and those of them that are readable.
+    checked: String,
+    readable: String,
+}
+
+impl<'a> Writing<'a> {
+    pub(crate) const fn new(
+        live: &'a Live<'a>,
+        voice: Voice,
+        message: &'a Message,
+        evaluation: &'a Evaluation,
+    ) -> Self {
+        Self { live, voice, message, evaluation, checked: String::new(), readable: String::new() }
+    }
+}
+
+#[async_trait]
+impl Listener for Writing<'_> {
+    async fn hear(&mut self, raw: &str) {
+        let begun = beginning(raw, self.message.as_str());
+        let (text, is_complete) = begun.map_or_else(Default::default, |begun| (begun.text, begun.is_complete));
+        if text != self.checked {
+            self.readable = answer::readable(&text, self.evaluation).unwrap_or_default();
+            self.checked = text;
+        }
+        self.live.publish(self.voice, self.readable.clone(), is_complete).await;
+    }
+}
+
+/// The readable beginnings of an exchange that is being answered.
+pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Option<Begun> {
+    let read = read(ports, account, exchange).await.unwrap_or_else(|error| {
+        tracing::warn!(error = telemetry::chain(&error), "the beginnings of a reply cannot be read");
+        None
+    });
+    read.filter(|begun| !begun.replies.is_empty())
+}
+
+async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<Begun>, NotDone> {
+    let Stage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
+    let Some(sealed) = ports.beginnings.find(account.id(), &exchange.id).await? else { return Ok(None) };
+    let Some(key) = ports.keys.find(&account.memory()).await? else { return Ok(None) };
+    let seal = recollection::seal_of_beginnings(&key, account, &exchange.id)?;
+    // What was sealed under the key of an erased memory does not open.
+    let plain = hex::decode(sealed).ok().and_then(|sealed| seal.open(0, &sealed));
+    let begun: Option<Begun> = plain.and_then(|plain| serde_json::from_slice(&plain).ok());
+    Ok(begun.filter(|begun| begun.owner == *owner))
+}

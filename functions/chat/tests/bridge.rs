@@ -1,0 +1,261 @@
+//! The Bridge over HTTP: agreement, acceptance, thread, erasure, and every fault at every effect.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use domain::{
+    Timestamp,
+    chat::{CURRENT_AGREEMENT, Message, PaidPlan},
+    operator::Operator,
+};
+use runtime::http::{Reply, Request};
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::*;
+use testkit::{Fault, Plan, World, run};
+
+const ADDRESS: &str = "someone@example.com";
+const TEXT: &str = "May we speak about the harbour lease?";
+const DAY: u64 = 86_400;
+
+fn desk(world: &World) -> bridge::Ports<'_> {
+    bridge::Ports { journal: ports(world).bridges, accounts: world, keys: world }
+}
+
+fn dana() -> Operator {
+    Operator::parse("dana", Some("they asked for it")).unwrap()
+}
+
+fn grant_bridge(world: &World) {
+    let expires = Timestamp::from_seconds(NOW + 30 * i64::try_from(DAY).unwrap());
+    run(bridge::grant(desk(world), &subscriber(ADDRESS), &dana(), expires)).unwrap().unwrap();
+}
+
+fn revoke(world: &World) {
+    run(bridge::revoke(desk(world), &subscriber(ADDRESS), &dana())).unwrap().unwrap();
+}
+
+fn answer(world: &World, text: &str) {
+    let text = Message::parse(text).unwrap();
+    let site = "https://oracle.example";
+    run(bridge::reply(desk(world), world, site, &subscriber(ADDRESS), &dana(), &text)).unwrap().unwrap();
+}
+
+fn acceptance() -> Value {
+    json!({ "version": CURRENT_AGREEMENT.version, "sha256": CURRENT_AGREEMENT.sha256, "name": "Sam", "email": ADDRESS })
+}
+
+fn posting(path: &str, body: &Value, cookie: &str) -> Request {
+    Request::post(path, body.to_string()).with_header("cookie", cookie)
+}
+
+fn accept(world: &World, body: &Value, cookie: &str) -> Reply {
+    send(world, posting("/api/chat/bridge/acceptance", body, cookie)).unwrap()
+}
+
+fn message(n: u64, text: &str) -> Value {
+    json!({ "id": id(n), "text": text })
+}
+
+fn post(world: &World, n: u64, text: &str, cookie: &str) -> Reply {
+    send(world, posting("/api/chat/bridge/messages", &message(n, text), cookie)).unwrap()
+}
+
+fn code(reply: &Reply) -> (u16, String) {
+    (reply.status(), body(reply)["code"].as_str().unwrap_or_default().to_owned())
+}
+
+fn thread(world: &World, cookie: &str) -> Vec<(String, String)> {
+    let told = body(&get(world, "/api/chat/bridge/messages", cookie));
+    let messages = told["messages"].as_array().unwrap().iter();
+    messages.map(|it| (it["from"].as_str().unwrap().to_owned(), it["text"].as_str().unwrap().to_owned())).collect()
+}
+
+#[test]
+fn the_agreement_is_accepted_granted_used_and_revoked() {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    let status = || body(&get(&world, "/api/chat/bridge", &cookie));
+    let offered = status();
+    assert_eq!((&offered["state"], &offered["agreement"]["version"]), (&json!("offered"), &json!(1)));
+    assert_eq!(offered["agreement"]["text"], CURRENT_AGREEMENT.text);
+    assert_eq!(code(&post(&world, 1, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "nothing is accepted");
+    let accepted = accept(&world, &acceptance(), &cookie);
+    assert_eq!((accepted.status(), &body(&accepted)["state"]), (200, &json!("accepted")), "{}", accepted.body());
+    assert_eq!(body(&accepted)["accepted"]["sha256"], CURRENT_AGREEMENT.sha256);
+    assert_eq!(code(&post(&world, 1, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "nothing is granted");
+    grant_bridge(&world);
+    assert_eq!(status()["state"], "granted");
+    let me = body(&get(&world, "/api/chat/me", &cookie));
+    assert_eq!(me["plan"], "bridge");
+    let posted = post(&world, 1, TEXT, &cookie);
+    assert_eq!((posted.status(), &body(&posted)["text"]), (200, &json!(TEXT)), "{}", posted.body());
+    assert_eq!(post(&world, 1, TEXT, &cookie).body(), posted.body(), "repeated");
+    assert_eq!(code(&post(&world, 1, "another text", &cookie)), (409, "id_used".to_owned()));
+    answer(&world, "Yes. Please send us the lease.");
+    let names = ["you", "42 Sisters AI"].map(str::to_owned);
+    assert_eq!(thread(&world, &cookie).into_iter().map(|(from, _)| from).collect::<Vec<_>>(), names);
+    assert_eq!(world.state().sent.last().unwrap().1.to, ADDRESS);
+    revoke(&world);
+    assert_eq!(status()["state"], "revoked");
+    assert_eq!(code(&post(&world, 2, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["plan"], "free");
+    assert_eq!(thread(&world, &cookie).len(), 2, "what was written can still be read");
+    assert!(!get(&world, "/api/chat/bridge/messages", &cookie).body().contains("dana"));
+}
+
+#[test]
+fn a_grant_ends_by_itself() {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    accept(&world, &acceptance(), &cookie);
+    grant_bridge(&world);
+    world.advance(Duration::from_secs(30 * DAY - 1));
+    let cookie = signed_in(&world, ADDRESS);
+    assert_eq!(post(&world, 1, TEXT, &cookie).status(), 200);
+    world.advance(Duration::from_secs(1));
+    assert_eq!(code(&post(&world, 2, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
+    assert_eq!(body(&get(&world, "/api/chat/bridge", &cookie))["state"], "expired");
+}
+
+#[test]
+fn only_the_exact_text_that_is_offered_can_be_accepted() {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    let with = |name: &str, value: Value| {
+        let mut body = acceptance();
+        body[name] = value;
+        code(&accept(&world, &body, &cookie))
+    };
+    assert_eq!(with("version", json!(2)), (409, "agreement_changed".to_owned()));
+    assert_eq!(with("sha256", json!("0".repeat(64))), (409, "agreement_changed".to_owned()));
+    assert_eq!(with("sha256", json!(null)), (409, "agreement_changed".to_owned()));
+    world.advance(Duration::from_secs(DAY));
+    assert_eq!(with("version", json!("1")), (400, "version_invalid".to_owned()));
+    assert_eq!(with("email", json!("other@example.com")), (400, "email_other".to_owned()));
+    assert_eq!(with("email", json!("nobody")), (400, "email_invalid".to_owned()));
+    assert_eq!(with("name", json!("")), (400, "name_invalid".to_owned()));
+    assert_eq!(code(&accept(&world, &json!([]), &cookie)), (400, "malformed_json".to_owned()));
+    assert!(world.state().bridges.is_empty());
+    for request in [
+        Request::get("/api/chat/bridge"),
+        Request::get("/api/chat/bridge/messages"),
+        posting("/api/chat/bridge/acceptance", &acceptance(), ""),
+        posting("/api/chat/bridge/messages", &message(1, TEXT), ""),
+    ] {
+        assert_eq!(send(&world, request).unwrap().status(), 401);
+    }
+}
+
+#[test]
+fn messages_and_acceptances_are_limited_and_a_repeated_message_is_not_counted() {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    for _ in 0..5 {
+        assert_eq!(accept(&world, &acceptance(), &cookie).status(), 200);
+    }
+    assert_eq!(accept(&world, &acceptance(), &cookie).status(), 429);
+    grant_bridge(&world);
+    for n in 0..30 {
+        assert_eq!(post(&world, n, TEXT, &cookie).status(), 200);
+    }
+    assert_eq!(post(&world, 29, TEXT, &cookie).status(), 200, "repeated");
+    assert_eq!(post(&world, 30, TEXT, &cookie).status(), 429);
+    assert_eq!(code(&post(&world, 31, &"a".repeat(4001), &cookie)), (400, "text_invalid".to_owned()));
+}
+
+#[test]
+fn a_paid_plan_comes_back_when_the_bridge_ends() {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    grant(&world, ADDRESS, PaidPlan::Chat);
+    accept(&world, &acceptance(), &cookie);
+    grant_bridge(&world);
+    let me = || body(&get(&world, "/api/chat/me", &cookie));
+    assert!(me()["plan"] == "bridge" && me()["paid_until"].is_string());
+    revoke(&world);
+    assert_eq!(me()["plan"], "chat");
+}
+
+fn erase(world: &World, cookie: &str) -> Option<Reply> {
+    send(world, Request::delete("/api/chat/memory").with_header("cookie", cookie))
+}
+
+fn begun() -> (World, String) {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    accept(&world, &acceptance(), &cookie);
+    grant_bridge(&world);
+    assert_eq!(post(&world, 1, TEXT, &cookie).status(), 200);
+    (world, cookie)
+}
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// After any interruption of an erasure the next call ends it: the thread, the name and the access are gone.
+#[test]
+fn every_fault_at_every_effect_of_an_erasure() {
+    let (world, cookie) = begun();
+    world.plan(Plan::none());
+    assert_eq!(erase(&world, &cookie).unwrap().status(), 202);
+    let effects = world.passed();
+    for boundary in 0..effects {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let (world, cookie) = begun();
+            world.plan(Plan::at(boundary, fault));
+            let first = erase(&world, &cookie).map(|reply| reply.status());
+            world.plan(Plan::none());
+            if first != Some(202) {
+                assert_eq!(erase(&world, &cookie).unwrap().status(), 202, "{what}");
+            }
+            assert!(thread(&world, &cookie).is_empty(), "{what}");
+            let (bridge, _) = world.state().bridges.values().next().unwrap().clone();
+            assert!(bridge.acceptance().is_none() && bridge.thread().is_empty(), "{what}");
+            assert!(world.state().memory_keys.is_empty(), "{what}: a key is left");
+            assert_eq!(code(&post(&world, 2, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "{what}");
+            assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["plan"], "free", "{what}");
+        }
+    }
+}
+
+/// The page repeats a request until it has a reply. `first` is in force during the acceptance, `second` during the
+/// message.
+fn live(first: Plan, second: Plan, what: &str) -> [usize; 2] {
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    let insist = |plan: Plan, path: &str, body: &Value| {
+        world.plan(plan);
+        let done = (0..4).any(|_| send(&world, posting(path, body, &cookie)).map(|reply| reply.status()) == Some(200));
+        assert!(done, "{what}: {path}");
+        let passed = world.passed();
+        world.plan(Plan::none());
+        passed
+    };
+    let accepting = insist(first, "/api/chat/bridge/acceptance", &acceptance());
+    grant_bridge(&world);
+    let posted = insist(second, "/api/chat/bridge/messages", &message(1, TEXT));
+    assert_eq!(thread(&world, &cookie), [("you".to_owned(), TEXT.to_owned())], "{what}");
+    revoke(&world);
+    assert_eq!(post(&world, 2, TEXT, &cookie).status(), 403, "{what}");
+    let state = world.state();
+    let count = |step: &str| state.log.values().filter(|line| line.contains(step)).count();
+    let steps = ["accepted", "granted", "message_posted", "revoked"].map(|it| count(&format!("\"step\":\"{it}\"")));
+    assert_eq!(steps, [1; 4], "{what}");
+    [accepting, posted]
+}
+
+/// Every fault leads to one acceptance and one message.
+#[test]
+fn every_fault_at_every_effect_of_an_acceptance_and_a_message() {
+    let [accepting, posting] = live(Plan::none(), Plan::none(), "nothing");
+    assert!(accepting > 8 && posting > 8, "{accepting} {posting}");
+    for fault in FAULTS {
+        for boundary in 0..accepting {
+            live(Plan::at(boundary, fault), Plan::none(), &format!("{fault:?} at {boundary} of the acceptance"));
+        }
+        for boundary in 0..posting {
+            live(Plan::none(), Plan::at(boundary, fault), &format!("{fault:?} at {boundary} of the message"));
+        }
+    }
+}

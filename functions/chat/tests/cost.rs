@@ -1,0 +1,147 @@
+//! Counts the calls of an exchange to AWS and to the model exactly, so that an additional call fails a test.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use domain::chat::PaidPlan;
+use std::collections::BTreeMap;
+use support::*;
+use testkit::{Fault, Plan, World, run};
+
+/// The calls since the plan was set, by name.
+fn calls(world: &World, request: runtime::http::Request) -> BTreeMap<&'static str, usize> {
+    world.plan(Plan::none());
+    world.state().boundaries.clear();
+    let reply = send(world, request).unwrap();
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    let mut calls = BTreeMap::new();
+    for name in &world.state().boundaries {
+        *calls.entry(*name).or_default() += 1;
+    }
+    calls
+}
+
+#[test]
+fn a_free_exchange_makes_these_calls() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    let first = calls(&world, asking(1, QUESTION, &cookie));
+    let expected = BTreeMap::from([
+        ("sign_ins.session", 1),
+        ("accounts.load", 1),
+        ("subscribers.access", 1),
+        // Read beside the paid access: a granted Bridge gives access, too.
+        ("bridges.load", 1),
+        ("sign_ins.take", 1),
+        ("memory.make_key", 1),
+        ("memory.head", 1),
+        ("memory.read", 1),
+        ("breaker.load", 2),
+        ("model.ask", 1),
+        // The claim; the reply with its count and its record; that the memory has it.
+        ("accounts.save", 3),
+        ("log.publish", 1),
+        // The memory's mode, once, and the exchange.
+        ("memory.append", 2),
+    ]);
+    assert_eq!(first, expected);
+    let second = calls(&world, asking(2, "And what should we look at first?", &cookie));
+    let mut expected = expected;
+    expected.insert("memory.append", 1);
+    // A page of records, and one that says that there are no more.
+    expected.insert("memory.read", 2);
+    assert_eq!(second, expected);
+}
+
+#[test]
+fn the_same_id_again_asks_no_model_and_writes_nothing() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    ask(&world, 1, QUESTION, &cookie);
+    let again = calls(&world, asking(1, QUESTION, &cookie));
+    let expected = BTreeMap::from([
+        ("sign_ins.session", 1),
+        ("accounts.load", 1),
+        ("subscribers.access", 1),
+        ("bridges.load", 1),
+        ("memory.make_key", 1),
+        ("memory.head", 1),
+        ("memory.read", 2),
+    ]);
+    assert_eq!(again, expected);
+}
+
+#[test]
+fn two_views_ask_the_model_twice_and_nothing_else_twice() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    ask(&world, 1, QUESTION, &cookie);
+    let chat = calls(&world, asking(2, QUESTION, &cookie));
+    let cookie = signed_in(&world, "other@example.com");
+    grant(&world, "other@example.com", PaidPlan::Pro);
+    ask(&world, 3, QUESTION, &cookie);
+    let pro = calls(&world, asking(4, QUESTION, &cookie));
+    let mut expected = chat;
+    expected.insert("model.ask", 2);
+    expected.insert("breaker.load", 4);
+    // The first view is complete while the second is still written.
+    expected.insert("beginnings.put", 1);
+    assert_eq!(pro, expected);
+    assert!(!pro.contains_key("sign_ins.take"), "who pays is not counted by network");
+}
+
+/// A beginning is written once per sentence, at most every 200 ms, and not for the last sentence.
+#[test]
+fn a_reply_that_is_written_slowly_adds_a_write_per_sentence() {
+    let written = |sentence_time| {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        let sentences = "Count the rent first. ".repeat(9);
+        world.state().answers.extend([&sentences[..21], &sentences].map(|text| Ok(said(text.trim()))));
+        world.state().sentence_time = std::time::Duration::from_millis(sentence_time);
+        let one = calls(&world, asking(1, QUESTION, &cookie));
+        let mut nine = calls(&world, asking(2, "And what should we look at first?", &cookie));
+        assert_eq!(one.get("beginnings.put"), None, "one sentence comes with the reply");
+        let puts = nine.remove("beginnings.put").unwrap();
+        let mut expected = one;
+        expected.insert("memory.append", 1);
+        expected.insert("memory.read", 2);
+        assert_eq!(nine, expected);
+        puts
+    };
+    assert_eq!([1000, 200, 150, 50, 0].map(written), [8, 8, 4, 2, 1]);
+}
+
+/// The page reads a beginning several times a second.
+#[test]
+fn reading_a_beginning_makes_these_calls() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    world.state().answers.push_back(Ok(said("Count the rent first. Then ask.")));
+    let ports = chat::Ports { pause: &Endless, ..ports(&world) };
+    world.plan(Plan::none().whenever("beginnings.put", Fault::CrashAfter));
+    assert!(run(chat::handle(ports, &settings(), asking(1, QUESTION, &cookie))).is_none());
+    world.plan(Plan::none());
+    world.state().boundaries.clear();
+    let path = format!("/api/chat/exchanges/{}", id(1));
+    assert_eq!(body(&get(&world, &path, &cookie))["replies"][0]["text"], "Count the rent first.");
+    assert_eq!(world.state().boundaries, ["sign_ins.session", "accounts.load", "beginnings.find", "memory.find_key"]);
+}
+
+/// The account holds a bounded number of exchanges; the records of the memory are the only thing that grows.
+#[test]
+fn a_long_conversation_makes_no_more_calls_but_the_pages_of_its_memory() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let mut seen = Vec::new();
+    for n in 1..=40 {
+        let mut calls = calls(&world, asking(n, QUESTION, &cookie));
+        calls.remove("memory.read");
+        seen.push((calls, serde_json::to_string(&world.state().accounts.values().next().unwrap().0).unwrap().len()));
+        world.advance(std::time::Duration::from_secs(120));
+    }
+    assert_eq!(seen[1].0, seen[39].0);
+    assert!(seen[39].1 < seen[13].1 + 500, "the account does not grow: {} then {}", seen[13].1, seen[39].1);
+}

@@ -1,0 +1,143 @@
+//! Runs with faults: any one, any pair, and messages that fail again and again.
+
+use super::*;
+
+/// The invariants after any faults, once runs succeed again: operators were alerted, the reply is on its sale once, the
+/// acknowledgement was sent at most once, and an unknown outcome was alerted.
+fn holds(world: &World, what: &str) {
+    for number in 0..8 {
+        look(world, &format!("later {number}")).expect(what).expect(what);
+        assert!(world.state().sent.len() <= 1, "{what}: sent twice");
+    }
+    assert!(!world.state().broadcasts.is_empty(), "{what}: nobody was told");
+    let sale = world.state().sales[&session()].0.clone();
+    assert_eq!(sale.waiting_replies().count(), 1, "{what}");
+    // A record that the log did not accept waits in the sale for the deadlines function, as any other does.
+    assert!(memory(world).at_hand.is_empty(), "{what}: something is left");
+    assert!(world.state().drafts.len() <= 2, "{what}");
+    let (outcomes, sent) = (outcomes(world), world.state().sent.len());
+    assert_eq!(outcomes.len(), 1, "{what}: {outcomes:?}");
+    match outcomes[0].as_str() {
+        "sent" => assert_eq!(sent, 1, "{what}"),
+        "not_sent" => {
+            assert_eq!(sent, 0, "{what}");
+            assert!(told_of(world, "was not sent") >= 1, "{what}: not announced");
+        }
+        "unknown" => assert!(told_of(world, "may or may not have gone") >= 1, "{what}: not announced"),
+        other => panic!("{what}: {other}"),
+    }
+}
+
+#[test]
+fn whatever_breaks_nobody_is_answered_twice_and_nothing_is_lost() {
+    let clean = replied();
+    clean.plan(Plan::none());
+    look(&clean, "a").unwrap().unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 20, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            // The sent-items folder shows the mail at once, after some minutes, or never.
+            for lag in [0, 300_000, i64::MAX / 4] {
+                let what = format!("{fault:?} at {boundary}, sent items {lag} ms late");
+                let world = replied();
+                world.state().sent_items_lag = lag;
+                world.plan(Plan::at(boundary, fault));
+                drop(look(&world, "a"));
+                world.plan(Plan::none());
+                holds(&world, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn nor_does_any_pair_of_faults() {
+    let clean = replied();
+    clean.plan(Plan::none());
+    look(&clean, "a").unwrap().unwrap();
+    let boundaries = clean.passed();
+    for first in 0..boundaries {
+        for second in first + 1..boundaries + 8 {
+            for (one, other) in [
+                (Fault::LoseReply, Fault::LoseReply),
+                (Fault::LoseReply, Fault::CrashAfter),
+                (Fault::CrashAfter, Fault::Fail),
+            ] {
+                let what = format!("{one:?} at {first}, {other:?} at {second}");
+                let world = replied();
+                world.plan(Plan::at(first, one).and_at(second, other));
+                for number in 0..3 {
+                    drop(look(&world, &format!("a{number}")));
+                }
+                world.plan(Plan::none());
+                holds(&world, &what);
+            }
+        }
+    }
+}
+
+/// FM-8: the first run still holds the lease.
+#[test]
+fn a_run_beside_another_does_nothing() {
+    let world = replied();
+    world.plan(Plan::none().whenever("broadcast.tell", Fault::CrashBefore));
+    assert!(look(&world, "a").is_none());
+    world.plan(Plan::none());
+    world.state().now -= 100_000;
+    assert_eq!(look(&world, "b").unwrap().unwrap(), Report::default());
+    assert!(world.state().broadcasts.is_empty());
+    assert_eq!(look(&world, "c").unwrap().unwrap().finished, 1, "and a dead one is followed");
+}
+
+/// Invariant 6: while the topic accepts nothing, no message is abandoned.
+#[test]
+fn nothing_is_given_up_before_operators_were_told() {
+    let world = replied();
+    world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
+    for _ in 0..4 * MOST_FAILURES {
+        look(&world, "a").unwrap().unwrap();
+    }
+    assert_eq!((outcomes(&world).len(), memory(&world).at_hand.len()), (0, 1));
+    world.plan(Plan::none());
+    look(&world, "b").unwrap().unwrap();
+    assert_eq!(world.state().broadcasts, ["Incoming: from buyer@example.com — subject: Hello"]);
+    assert_eq!(outcomes(&world), ["sent"]);
+}
+
+/// A message that the mailbox never returns: operators are alerted that it exists, and finally that it was abandoned.
+#[test]
+fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
+    let world = replied();
+    world.plan(Plan::none().whenever("inbox.message", Fault::Fail));
+    for _ in 0..MOST_FAILURES {
+        assert!(world.state().broadcasts.is_empty());
+        look(&world, "a").unwrap().unwrap();
+    }
+    assert_eq!(world.state().broadcasts, [answer::WITHOUT_DETAILS]);
+    assert!(outcomes(&world).is_empty());
+    for _ in 0..2 * MOST_FAILURES {
+        look(&world, "b").unwrap().unwrap();
+    }
+    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
+    assert_eq!(told_of(&world, "could not be dealt with"), 1);
+}
+
+/// A message that hangs is cut off at its limit, counts as failed, and stops no other.
+#[test]
+fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
+    let clean = replied();
+    clean.state().boundaries.clear();
+    look(&clean, "a").unwrap().unwrap();
+    let hangs = clean.state().boundaries.iter().position(|name| *name == "inbox.message").unwrap();
+    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+        let world = replied();
+        world.state().inbox.push(unread("m2", 2, "other@example.com"));
+        world.plan(Plan::at(hangs, fault));
+        let report = look_with(&world, "a", (&world, &world), &world, &keys("v1")).unwrap().unwrap();
+        assert_eq!(report, Report { looked: true, new: 2, finished: 1, failed: 1 });
+        assert_eq!(world.state().broadcasts, ["Incoming: from other@example.com — subject: Hello"]);
+        look(&world, "b").unwrap().unwrap();
+        assert_eq!(told_and_sent(&world), (2, 2));
+    }
+}

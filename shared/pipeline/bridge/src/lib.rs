@@ -1,0 +1,109 @@
+//! The Bridge: a subscriber accepts the agreement and posts messages on the page; operators grant and revoke access and
+//! reply from the command line. The rules are in [`domain::chat::Bridge`].
+//!
+//! Names, addresses and texts are sealed under the key of the account's memory, so an erasure of the memory destroys
+//! them with the key.
+
+mod customer;
+mod drafts;
+mod letters;
+mod operator;
+mod reply;
+mod sealed;
+
+pub use customer::{AcceptError, Asked, PostError, accept, post};
+pub use domain::due::Report;
+pub use letters::{Letters, mail_letters};
+pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke};
+pub use reply::{Replied, ReplyError, reply};
+pub use sealed::{Held, Person, Shown};
+
+use audit::{BridgeJournal, Change, CommitError, Record};
+use domain::{
+    Alert, Timestamp,
+    alert::Severity,
+    chat::{ANSWER_WITHIN, Acceptance, Account, Bridge, BridgeEvent, BridgeRefused, SubscriberId},
+    ports::{ChatAccounts, StorageError, SubjectKeys, Versioned},
+};
+
+/// The stores of Bridges.
+#[derive(Clone, Copy)]
+pub struct Ports<'a> {
+    /// The Bridges.
+    pub journal: BridgeJournal<'a>,
+    /// The chat's accounts, which name the memory in use.
+    pub accounts: &'a dyn ChatAccounts,
+    /// The memories' keys.
+    pub keys: &'a dyn SubjectKeys,
+}
+
+/// The reason why a Bridge could not be used. The call can be repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum BridgeError {
+    /// A store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The Bridge could not be saved.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A sealed text does not open under the memory's key.
+    #[error("the Bridge holds a sealed {0} that cannot be opened")]
+    Unreadable(&'static str),
+}
+
+/// Loads a subscriber's Bridge. Erases it first if its memory is erased or under erasure.
+///
+/// # Errors
+/// [`BridgeError`]
+pub async fn load(ports: Ports<'_>, who: &SubscriberId) -> Result<Held, BridgeError> {
+    let account = ports.accounts.load(who).await?.map_or_else(|| Account::new(who.clone()), |found| found.value);
+    let mut bridge = ports.journal.load(who).await?;
+    let memory = account.memory();
+    let other = bridge.value.acceptance().map(Acceptance::memory).filter(|other| *other != memory).map(str::to_owned);
+    if let Some(other) = &other {
+        // An acceptance that raced with the erasure may have made a key after the erasure destroyed the last one.
+        ports.keys.destroy(other).await?;
+    }
+    if other.is_some() || account.is_erasing() {
+        (bridge, _) = commit(ports, bridge, |bridge, _| Ok(bridge.erase())).await?;
+    }
+    Ok(Held::new(bridge, memory))
+}
+
+/// Commits one step with its audit record and alert.
+async fn commit(
+    ports: Ports<'_>,
+    bridge: Versioned<Bridge>,
+    step: impl Fn(&mut Bridge, Timestamp) -> Result<Option<BridgeEvent>, BridgeRefused> + Send + Sync,
+) -> Result<(Versioned<Bridge>, Result<Option<BridgeEvent>, BridgeRefused>), CommitError> {
+    let decide = |bridge: &mut Bridge, now| match step(bridge, now) {
+        Ok(Some(event)) => {
+            let alert = alert(&event, bridge.id(), now);
+            let mut change = Change::recorded(vec![Record::bridge(now, event.clone())], Ok(Some(event)));
+            change.alerts.extend(alert);
+            change
+        }
+        unchanged => Change::nothing(unchanged),
+    };
+    Ok(ports.journal.commit(bridge, decide).await?.settle().await)
+}
+
+/// The alert that a customer waits for operators, or has no mail about a change. Contains no text, name or address.
+fn alert(event: &BridgeEvent, who: &SubscriberId, now: Timestamp) -> Option<Alert> {
+    let (operation, what) = match event {
+        BridgeEvent::Accepted { .. } => ("BRIDGE_ACCEPTED", "a customer accepted the agreement: grant or revoke"),
+        BridgeEvent::MessagePosted { .. } => ("BRIDGE_MESSAGE", "a customer's message waits for a reply"),
+        BridgeEvent::LetterAbandoned { about } => {
+            let detail = format!("the member has no mail about the Bridge being {about}: write to them");
+            return Some(Alert::about("ORACLE-BRIDGE", Severity::Error, now, "BRIDGE_LETTER", who.prefix(), &detail));
+        }
+        _ => return None,
+    };
+    let digits = who.prefix();
+    let due = now.plus(ANSWER_WITHIN).to_iso();
+    let detail = format!("{what}; due {due}; oracle bridge show {digits}");
+    Some(Alert::about("ORACLE-BRIDGE", Severity::Warn, now, operation, digits, &detail))
+}
+
+#[cfg(test)]
+mod tests;

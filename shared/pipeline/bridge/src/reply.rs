@@ -1,0 +1,143 @@
+//! Checks an operator's reply, posts it, and mails it once.
+//!
+//! The draft's id is recorded before the draft is sent, and no other draft of the reply is ever sent. Repeating the
+//! same reply continues at the interrupted step.
+
+use crate::{BridgeError, Ports, commit, drafts, load, sealed::Person};
+use audit::digest::sha256;
+use domain::{
+    EmailAddress, SessionId,
+    audit_trail::Audited,
+    chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, SubscriberId},
+    mail::Draft,
+    operator::Operator,
+    ports::{MailError, Mailbox, OutgoingMail, Versioned},
+    texts,
+};
+use filter::{Filter, Outcome};
+
+/// The reason why a reply was not posted or not mailed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplyError {
+    /// The content filter found terms that no customer may read. Nothing was posted.
+    #[error("the content filter refuses the text, nothing was posted: {}", .0.join(", "))]
+    Filtered(Vec<String>),
+    /// The state does not allow it.
+    #[error(transparent)]
+    Refused(#[from] BridgeRefused),
+    /// The reply is on the page, but its mail is not sent.
+    #[error("the reply is on the page, but its mail is not sent: repeat the command")]
+    NotMailed(#[source] MailError),
+    /// The mailbox lists the draft neither among the drafts nor yet among the sent items.
+    #[error("the mail's draft is gone and not among the sent items yet: repeat the command in some minutes")]
+    OutcomeUnknown,
+    /// The Bridge could not be used.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
+}
+
+/// A reply that is posted and mailed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replied {
+    /// Its id.
+    pub id: ExchangeId,
+}
+
+/// Posts a reply and mails it.
+///
+/// # Errors
+/// [`ReplyError`]
+pub async fn reply(
+    ports: Ports<'_>,
+    mailbox: &dyn Mailbox,
+    site: &str,
+    who: &SubscriberId,
+    operator: &Operator,
+    text: &Message,
+) -> Result<Replied, ReplyError> {
+    let checked = Filter::embedded().check(text.as_str());
+    if checked.outcome != Outcome::Pass {
+        return Err(ReplyError::Filtered(checked.hits.into_iter().map(|hit| hit.term).collect()));
+    }
+    let held = load(ports, who).await?;
+    let now = ports.journal.clock.now();
+    if !held.bridge.value.is_granted(now) {
+        return Err(BridgeRefused::Closed(held.bridge.value.state(now)).into());
+    }
+    let sealed = held.sealer(ports.keys).await?.seal_reply(held.bridge.value.last_question(), text.as_str())?;
+    let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
+    let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;
+    let step = |bridge: &mut Bridge, now| bridge.reply(&id, operator, &sealed, now);
+    let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
+    posted?;
+    let mail = mail(site, &person, &bridge.value, text)?;
+    send(ports, mailbox, bridge, &id, &mail).await?;
+    Ok(Replied { id })
+}
+
+/// The id of a reply, derived from its sealed bytes, so that repeating a reply posts nothing new.
+fn id_of(sealed: &str) -> Option<ExchangeId> {
+    let digits = sha256(sealed.as_bytes());
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+    ExchangeId::parse([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")).ok()
+}
+
+fn mail(site: &str, person: &Person, bridge: &Bridge, text: &Message) -> Result<OutgoingMail, BridgeError> {
+    let body = texts::BRIDGE_REPLY_BODY.replace("{link}", &page(site)).replace("{reply}", text.as_str());
+    addressed(person, bridge, texts::BRIDGE_REPLY_SUBJECT, body)
+}
+
+/// The address of the Bridge's page.
+pub(crate) fn page(site: &str) -> String {
+    format!("{site}/chat#bridge")
+}
+
+/// A mail to the member. The mailbox stores the Bridge's name with it, so that an answer can be linked to the Bridge.
+pub(crate) fn addressed(
+    person: &Person,
+    bridge: &Bridge,
+    subject: &str,
+    body: String,
+) -> Result<OutgoingMail, BridgeError> {
+    let to = EmailAddress::parse(&person.address).map_err(|_| BridgeError::Unreadable("address"))?;
+    let session_id = SessionId::parse(bridge.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
+    Ok(OutgoingMail { to, subject: subject.to_owned(), body, session_id })
+}
+
+async fn send(
+    ports: Ports<'_>,
+    mailbox: &dyn Mailbox,
+    mut bridge: Versioned<Bridge>,
+    id: &ExchangeId,
+    mail: &OutgoingMail,
+) -> Result<(), ReplyError> {
+    let step = |bridge: &Bridge| bridge.message(id).and_then(|post| post.mail().cloned());
+    if step(&bridge.value) == Some(MailStep::Waiting) {
+        let record = |bridge: &mut Bridge, draft: &Draft, now| bridge.record_draft(id, draft, now);
+        let recorded;
+        (bridge, recorded) = drafts::record(ports, mailbox, bridge, mail, ReplyError::NotMailed, record).await?;
+        match recorded {
+            // Another command has recorded a draft meanwhile: that one is sent.
+            Ok(_) | Err(BridgeRefused::NoSuchMail) => {}
+            Err(refused) => return Err(refused.into()),
+        }
+    }
+    let Some(MailStep::Drafted(draft)) = step(&bridge.value) else { return Ok(()) };
+    // A draft of an interrupted command may be older than a revocation.
+    let now = ports.journal.clock.now();
+    if !bridge.value.is_granted(now) {
+        return Err(BridgeRefused::Closed(bridge.value.state(now)).into());
+    }
+    match mailbox.send_draft(&draft).await {
+        Ok(()) => {}
+        Err(MailError::NoSuchDraft) => {
+            if !mailbox.was_sent(&draft).await.map_err(ReplyError::NotMailed)? {
+                return Err(ReplyError::OutcomeUnknown);
+            }
+        }
+        Err(error) => return Err(ReplyError::NotMailed(error)),
+    }
+    let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await.map_err(BridgeError::from)?;
+    mailed?;
+    Ok(())
+}

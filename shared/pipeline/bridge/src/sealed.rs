@@ -1,0 +1,150 @@
+//! Seals and opens the texts of a Bridge.
+
+use crate::BridgeError;
+use aws::SubjectSeal;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use domain::{
+    Timestamp,
+    chat::{Author, Bridge, ExchangeId, Post},
+    ports::{Seal, SubjectKey, SubjectKeys, Versioned},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// The person who accepted the agreement.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// The name, as the customer wrote it.
+    pub name: String,
+    /// The address, which belongs to the signed-in subscriber.
+    pub address: String,
+}
+
+/// The content of a message before it is sealed.
+#[derive(Serialize, Deserialize)]
+struct Plain {
+    text: String,
+    /// The message that a reply answers, so that equal replies to two messages have different bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answers: Option<ExchangeId>,
+}
+
+/// A message as its readers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its id.
+    pub id: ExchangeId,
+    /// Who wrote it.
+    pub author: Author,
+    /// When it was posted.
+    pub at: Timestamp,
+    /// The text.
+    pub text: String,
+    /// Whether its mail still has to be sent.
+    pub is_unsent: bool,
+}
+
+/// A Bridge and the memory under whose key its texts are sealed.
+pub struct Held {
+    /// The Bridge.
+    pub bridge: Versioned<Bridge>,
+    memory: String,
+}
+
+/// The key of a memory, for the Bridge's texts.
+pub(crate) struct Sealer {
+    key: SubjectKey,
+    memory: String,
+}
+
+impl Sealer {
+    /// Loads the memory's key, or makes one if the memory has none.
+    pub(crate) async fn make(keys: &dyn SubjectKeys, memory: &str) -> Result<Self, BridgeError> {
+        Ok(Self { key: keys.find_or_create(memory).await?, memory: memory.to_owned() })
+    }
+
+    fn seal_at(&self, place: &str) -> Result<SubjectSeal, BridgeError> {
+        let seal = SubjectSeal::new(&self.key, &format!("{}/bridge/{place}", self.memory));
+        seal.ok_or(BridgeError::Unreadable("key"))
+    }
+
+    fn seal(&self, place: &str, plain: &(impl Serialize + Sync)) -> Result<String, BridgeError> {
+        let plain = serde_json::to_vec(plain).map_err(|_| BridgeError::Unreadable("text"))?;
+        Ok(STANDARD.encode(self.seal_at(place)?.seal(0, &plain)))
+    }
+
+    fn open<T: DeserializeOwned>(&self, place: &str, sealed: &str) -> Result<T, BridgeError> {
+        let sealed = STANDARD.decode(sealed).map_err(|_| BridgeError::Unreadable("text"))?;
+        let plain = self.seal_at(place)?.open(0, &sealed).ok_or(BridgeError::Unreadable("text"))?;
+        serde_json::from_slice(&plain).map_err(|_| BridgeError::Unreadable("text"))
+    }
+
+    pub(crate) fn seal_person(&self, person: &Person) -> Result<String, BridgeError> {
+        self.seal("person", person)
+    }
+
+    /// A customer's message. The same text under the same id gives the same bytes.
+    pub(crate) fn seal_message(&self, id: &ExchangeId, text: &str) -> Result<String, BridgeError> {
+        self.seal(&format!("message/{}", id.as_str()), &Plain { text: text.to_owned(), answers: None })
+    }
+
+    /// An operator's reply. The same text to the same message gives the same bytes.
+    pub(crate) fn seal_reply(&self, answers: Option<&ExchangeId>, text: &str) -> Result<String, BridgeError> {
+        self.seal("reply", &Plain { text: text.to_owned(), answers: answers.cloned() })
+    }
+
+    fn open_post(&self, post: &Post) -> Result<String, BridgeError> {
+        let place = match post.author() {
+            Author::Customer => format!("message/{}", post.id().as_str()),
+            Author::Operator(_) => "reply".to_owned(),
+        };
+        Ok(self.open::<Plain>(&place, post.sealed())?.text)
+    }
+}
+
+impl Held {
+    pub(crate) const fn new(bridge: Versioned<Bridge>, memory: String) -> Self {
+        Self { bridge, memory }
+    }
+
+    /// The memory in use.
+    pub(crate) fn memory(&self) -> &str {
+        &self.memory
+    }
+
+    /// The key of the accepted Bridge; an error if it is destroyed.
+    pub(crate) async fn sealer(&self, keys: &dyn SubjectKeys) -> Result<Sealer, BridgeError> {
+        let key = keys.find(&self.memory).await?.ok_or(BridgeError::Unreadable("text"))?;
+        Ok(Sealer { key, memory: self.memory.clone() })
+    }
+
+    /// The messages, oldest first.
+    ///
+    /// # Errors
+    /// [`BridgeError`]
+    pub async fn messages(&self, keys: &dyn SubjectKeys) -> Result<Vec<Shown>, BridgeError> {
+        let thread = self.bridge.value.thread();
+        if thread.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sealer = self.sealer(keys).await?;
+        let shown = |post: &Post| {
+            Ok(Shown {
+                id: post.id().clone(),
+                author: post.author().clone(),
+                at: post.at(),
+                text: sealer.open_post(post)?,
+                is_unsent: post.mail().is_some_and(|step| *step != domain::chat::MailStep::Sent),
+            })
+        };
+        thread.iter().map(shown).collect()
+    }
+
+    /// The person who accepted the agreement; `None` before an acceptance.
+    ///
+    /// # Errors
+    /// [`BridgeError`]
+    pub async fn person(&self, keys: &dyn SubjectKeys) -> Result<Option<Person>, BridgeError> {
+        let Some(acceptance) = self.bridge.value.acceptance() else { return Ok(None) };
+        self.sealer(keys).await?.open("person", acceptance.person()).map(Some)
+    }
+}

@@ -1,0 +1,447 @@
+use super::*;
+use domain::{
+    CallerIdentity, EmailAddress, Secret,
+    chat::{BridgeState, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberKey},
+    operator::Operator,
+};
+use domain::{ports::MailError, texts};
+use serde_json::Value;
+use std::time::Duration;
+use testkit::{Fault, Plan, World, run};
+
+const ADDRESS: &str = "someone@example.com";
+const NAME: &str = "Sam Example";
+const TEXT: &str = "May we speak about the harbour lease?";
+const IDENTITY: &str = "arn:aws:iam::123456789012:user/ops/dana";
+const REPLY: &str = "Yes. Please send us the lease and its last amendment.";
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+fn world() -> World {
+    World::at(Timestamp::from_seconds(1_790_000_000))
+}
+
+fn ports(world: &World) -> Ports<'_> {
+    let journal = BridgeJournal { store: world, log: world, alerts: world, clock: world };
+    Ports { journal, accounts: world, keys: world }
+}
+
+fn now(world: &World) -> Timestamp {
+    Timestamp::from_millis(world.state().now)
+}
+
+fn key() -> SubscriberKey {
+    SubscriberKey::parse(&Secret::new(r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#)).unwrap()
+}
+
+fn who() -> SubscriberId {
+    SubscriberId::of(&key(), &EmailAddress::parse(ADDRESS).unwrap())
+}
+
+fn dana() -> Operator {
+    let identity = CallerIdentity::parse(IDENTITY).unwrap();
+    Operator::parse("dana", Some("they asked for a call")).unwrap().known_as(Some(identity))
+}
+
+fn id() -> ExchangeId {
+    ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap()
+}
+
+fn message(text: &str) -> Message {
+    Message::parse(text).unwrap()
+}
+
+fn asked() -> Asked {
+    let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
+    Asked { version, sha256, name: NAME.to_owned(), address: EmailAddress::parse(ADDRESS).unwrap() }
+}
+
+async fn accepting(world: &World) -> Result<Versioned<Bridge>, AcceptError> {
+    accept(ports(world), &key(), &who(), &asked()).await
+}
+
+async fn granting(world: &World) -> Result<Versioned<Bridge>, DecideError> {
+    let expires = Timestamp::from_seconds(1_790_000_000 + 30 * 86_400);
+    grant(ports(world), &who(), &dana(), expires).await
+}
+
+async fn posting(world: &World) -> Result<Versioned<Bridge>, PostError> {
+    post(ports(world), &who(), &id(), &message(TEXT)).await
+}
+
+async fn replying(world: &World) -> Result<Replied, ReplyError> {
+    reply(ports(world), world, "https://oracle.example", &who(), &dana(), &message(REPLY)).await
+}
+
+fn granted() -> World {
+    let world = world();
+    run(accepting(&world)).unwrap().unwrap();
+    run(granting(&world)).unwrap().unwrap();
+    world
+}
+
+/// The recorded steps, in order.
+fn steps(world: &World) -> Vec<String> {
+    let state = world.state();
+    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .filter(|line| line["event"] == "bridge")
+        .map(|line| line["details"]["step"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The content of all stores except the mailbox.
+fn kept(world: &World) -> String {
+    let state = world.state();
+    format!("{:?} {:?} {:?} {:?}", state.bridges, state.log, state.alerts, state.accounts)
+}
+
+fn state(world: &World) -> BridgeState {
+    let state = world.state();
+    state
+        .bridges
+        .get(&who())
+        .map_or(BridgeState::Offered, |(bridge, _)| bridge.state(Timestamp::from_millis(state.now)))
+}
+
+#[test]
+fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
+    let world = granted();
+    run(posting(&world)).unwrap().unwrap();
+    run(replying(&world)).unwrap().unwrap();
+    assert_eq!(steps(&world), ["accepted", "granted", "message_posted", "reply_posted", "reply_mailed"]);
+    let held = run(load(ports(&world), &who())).unwrap().unwrap();
+    let shown = run(held.messages(&world)).unwrap().unwrap();
+    assert_eq!(shown.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), [TEXT, REPLY]);
+    let person = run(held.person(&world)).unwrap().unwrap().unwrap();
+    assert_eq!((person.name.as_str(), person.address.as_str()), (NAME, ADDRESS));
+    let kept = kept(&world);
+    for secret in [TEXT, REPLY, NAME, ADDRESS, "harbour", "lease"] {
+        assert!(!kept.contains(secret), "{secret} is kept in the clear");
+    }
+    assert!(kept.contains(CURRENT_AGREEMENT.sha256), "the accepted bytes are on record");
+    let state = world.state();
+    let (_, mail) = state.sent.last().unwrap();
+    assert_eq!((state.sent.len(), mail.to.as_str()), (1, ADDRESS));
+    assert!(mail.body.contains(REPLY) && mail.body.contains("https://oracle.example/chat#bridge"));
+    assert!(!mail.body.contains("dana"), "customers read no operator's name");
+    let records: Vec<Value> = state.log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let signed = records.iter().filter(|record| record["details"]["by"] == "dana");
+    assert!(signed.clone().all(|record| record["details"]["identity"] == IDENTITY), "{records:?}");
+    assert_eq!(signed.count(), 2, "the grant and the reply");
+}
+
+#[test]
+fn another_text_hash_address_or_name_is_not_accepted() {
+    let world = world();
+    let refused = |asked: Asked| {
+        let done = run(accept(ports(&world), &key(), &who(), &asked)).unwrap();
+        assert!(world.state().bridges.is_empty() && world.state().log.is_empty());
+        done.unwrap_err()
+    };
+    assert!(matches!(refused(Asked { version: 2, ..asked() }), AcceptError::Changed));
+    assert!(matches!(refused(Asked { sha256: "0".repeat(64), ..asked() }), AcceptError::Changed));
+    let other = EmailAddress::parse("other@example.com").unwrap();
+    assert!(matches!(refused(Asked { address: other, ..asked() }), AcceptError::OtherAddress));
+    assert!(matches!(refused(Asked { name: " ".to_owned(), ..asked() }), AcceptError::Name(_)));
+}
+
+#[test]
+fn nothing_is_granted_without_an_acceptance_and_a_reason() {
+    let world = world();
+    let refused = run(granting(&world)).unwrap().unwrap_err();
+    assert_eq!(refused.to_string(), "the Bridge is offered and cannot become granted");
+    run(accepting(&world)).unwrap().unwrap();
+    let silent = Operator::parse("dana", None).unwrap();
+    let expires = Timestamp::from_seconds(1_790_000_000 + 60);
+    assert!(matches!(run(grant(ports(&world), &who(), &silent, expires)).unwrap(), Err(DecideError::NoReason)));
+    assert!(matches!(run(revoke(ports(&world), &who(), &silent)).unwrap(), Err(DecideError::NoReason)));
+    assert_eq!(state(&world), BridgeState::Accepted);
+    assert!(run(posting(&world)).unwrap().is_err() && run(replying(&world)).unwrap().is_err());
+}
+
+#[test]
+fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
+    for ending in ["revoked", "expired"] {
+        let world = granted();
+        run(posting(&world)).unwrap().unwrap();
+        if ending == "revoked" {
+            run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+        } else {
+            world.advance(Duration::from_secs(30 * 86_400));
+        }
+        let closed = format!("the Bridge is {ending}; messages need it to be granted");
+        assert_eq!(run(posting(&world)).unwrap().unwrap_err().to_string(), closed);
+        assert_eq!(run(replying(&world)).unwrap().unwrap_err().to_string(), closed);
+        let held = run(load(ports(&world), &who())).unwrap().unwrap();
+        assert_eq!(held.bridge.value.thread().len(), 1, "{ending}");
+        assert!(world.state().sent.is_empty() && world.state().drafts.is_empty(), "{ending}");
+    }
+}
+
+/// A command that dies between draft and mail is not continued after a revocation.
+#[test]
+fn a_draft_from_before_a_revocation_is_not_sent() {
+    let world = granted();
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::NotMailed(_))));
+    world.plan(Plan::none());
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Refused(_))));
+    assert!(world.state().sent.is_empty());
+}
+
+#[test]
+fn a_reply_with_an_internal_name_is_refused_and_says_which() {
+    let world = granted();
+    let text = message("MNEMOS and I looked at your lease.");
+    let refused = run(reply(ports(&world), &world, "https://oracle.example", &who(), &dana(), &text)).unwrap();
+    let text = refused.unwrap_err().to_string();
+    assert!(text.to_lowercase().contains("mnemos"), "{text}");
+    assert!(world.state().sent.is_empty() && !steps(&world).contains(&"reply_posted".to_owned()));
+}
+
+#[test]
+fn the_same_words_to_another_message_are_another_reply() {
+    let world = granted();
+    run(posting(&world)).unwrap().unwrap();
+    let first = run(replying(&world)).unwrap().unwrap();
+    assert_eq!(run(replying(&world)).unwrap().unwrap(), first, "repeated");
+    let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
+    run(post(ports(&world), &who(), &second, &message("And now?"))).unwrap().unwrap();
+    assert_ne!(run(replying(&world)).unwrap().unwrap(), first);
+    assert_eq!(world.state().sent.len(), 2);
+}
+
+/// Erases the Bridge as an erasure of the memory does.
+async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<(), BridgeError> {
+    let bridge = ports.journal.load(who).await?;
+    let _erased = commit(ports, bridge, |bridge, _| Ok(bridge.erase())).await?;
+    Ok(())
+}
+
+#[test]
+fn an_erasure_removes_everything_and_ends_access() {
+    let world = granted();
+    run(posting(&world)).unwrap().unwrap();
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    assert_eq!(state(&world), BridgeState::Offered);
+    assert!(run(posting(&world)).unwrap().is_err());
+    assert!(run(listed(&world, now(&world))).unwrap().unwrap().is_empty());
+    assert_eq!(steps(&world).iter().filter(|step| *step == "erased").count(), 1);
+    assert!(steps(&world).contains(&"accepted".to_owned()), "the log keeps that the text was accepted");
+}
+
+/// An acceptance that raced with an erasure is sealed under a destroyed key.
+#[test]
+fn a_bridge_of_an_erased_memory_is_erased_when_it_is_next_used() {
+    let world = granted();
+    let mut account = Account::new(who());
+    account.begin_erasure(Timestamp::from_seconds(0));
+    account.erased().unwrap();
+    world.state().accounts.insert(who(), (account, 1));
+    assert!(run(granting(&world)).unwrap().is_err());
+    assert_eq!(state(&world), BridgeState::Offered);
+    assert!(world.state().memory_keys.is_empty(), "the key of the erased memory is destroyed again");
+}
+
+#[test]
+fn the_list_has_the_most_urgent_work_first_and_no_personal_data() {
+    let world = granted();
+    run(posting(&world)).unwrap().unwrap();
+    let other = EmailAddress::parse("other@example.com").unwrap();
+    let second = SubscriberId::of(&key(), &other);
+    let asked = Asked { address: other, ..asked() };
+    world.advance(Duration::from_secs(60));
+    run(accept(ports(&world), &key(), &second, &asked)).unwrap().unwrap();
+    world.advance(Duration::from_secs(24 * 3600 - 30));
+    let rows = run(listed(&world, now(&world))).unwrap().unwrap();
+    let seen: Vec<_> = rows.iter().map(|row| (row.task, row.overdue)).collect();
+    assert_eq!(seen, [(Some("answer"), true), (Some("decide"), false)]);
+    assert_eq!(run(find(&world, second.prefix())).unwrap().unwrap(), second);
+    assert!(matches!(run(find(&world, "")).unwrap(), Err(FindError::None(_))));
+    let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
+    assert_eq!(alerts.len(), 3, "{alerts:?}");
+    assert!(alerts.iter().all(|line| line.contains("[ORACLE-BRIDGE]") && line.contains("oracle bridge show")));
+}
+
+/// Repeats a step until it is done, as operators and the page do.
+fn insist<T, E: std::fmt::Display>(world: &World, step: impl Fn() -> Option<Result<T, E>>, what: &str) {
+    for _ in 0..4 {
+        if matches!(step(), Some(Ok(_))) {
+            return;
+        }
+        world.plan(Plan::none());
+    }
+    panic!("{what}: not done");
+}
+
+/// Runs every step with a fault, then repeats it. Each step is recorded once, and one mail is sent.
+fn live(plan: Plan, what: &str) -> usize {
+    let world = world();
+    world.plan(plan);
+    insist(&world, || run(accepting(&world)), what);
+    insist(&world, || run(granting(&world)), what);
+    insist(&world, || run(posting(&world)), what);
+    insist(&world, || run(replying(&world)), what);
+    let passed = world.passed();
+    world.plan(Plan::none());
+    // The next step publishes the records of an interrupted one.
+    run(posting(&world)).unwrap().unwrap();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    assert!(run(posting(&world)).unwrap().is_err(), "{what}: posted after the revocation");
+    let expected = ["accepted", "granted", "message_posted", "reply_posted", "reply_mailed", "revoked"];
+    assert_eq!(steps(&world), expected, "{what}");
+    assert_eq!(world.state().sent.len(), 1, "{what}: mails");
+    passed
+}
+
+#[test]
+fn every_fault_at_every_effect() {
+    let effects = live(Plan::none(), "nothing");
+    assert!(effects > 25, "{effects}");
+    for boundary in 0..effects + 4 {
+        for fault in FAULTS {
+            live(Plan::at(boundary, fault), &format!("{fault:?} at {boundary}"));
+        }
+    }
+}
+
+/// A decision that races with a revocation. In either order, nothing is posted after the revocation.
+#[test]
+fn a_message_that_races_with_a_revocation_is_refused() {
+    let world = granted();
+    let held = run(load(ports(&world), &who())).unwrap().unwrap();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    let stale = held.bridge;
+    let (bridge, posted) =
+        run(commit(ports(&world), stale, |bridge, now| bridge.post(&id(), "sealed", now))).unwrap().unwrap();
+    assert_eq!(posted, Err(BridgeRefused::Closed(BridgeState::Revoked)));
+    assert!(bridge.value.thread().is_empty());
+}
+
+const SITE: &str = "https://oracle.example";
+
+fn letters(world: &World) -> Letters<'_> {
+    Letters { bridges: ports(world), mailbox: world, site: SITE }
+}
+
+fn mailing(world: &World) -> Option<Result<Report, domain::ports::StorageError>> {
+    run(mail_letters(letters(world)))
+}
+
+/// The subjects of the sent mails, in order.
+fn subjects(world: &World) -> Vec<String> {
+    world.state().sent.iter().map(|(_, mail)| mail.subject.clone()).collect()
+}
+
+#[test]
+fn a_grant_its_expiry_and_a_revocation_are_each_mailed_once() {
+    let world = granted();
+    let report = |due| Report { due, failed: 0, left: 0 };
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(1));
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(0));
+    world.advance(Duration::from_secs(30 * 86_400));
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(1));
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(0));
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    let (granted, expired, revoked) =
+        (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_REVOKED_SUBJECT);
+    assert_eq!(subjects(&world), [granted, expired, revoked]);
+    let expected = ["accepted", "granted", "letter_mailed", "expired", "letter_mailed", "revoked", "letter_mailed"];
+    assert_eq!(steps(&world), expected);
+    let state = world.state();
+    let body = |index: usize| state.sent[index].1.body.as_str();
+    assert!(body(0).contains("until 2026-10-21 14:13 UTC"), "{}", body(0));
+    assert!(body(1).contains("2026-10-21 14:13 UTC"), "{}", body(1));
+    for (_, mail) in &state.sent {
+        assert_eq!(
+            (mail.to.as_str(), mail.session.as_str()),
+            (ADDRESS, format!("cs_bridge_{}", who().as_str()).as_str())
+        );
+        assert!(!mail.body.contains('{') && !mail.body.contains("dana") && !mail.body.contains("a call"));
+    }
+}
+
+#[test]
+fn declined_access_is_mailed_and_a_new_acceptance_removes_an_unsent_letter() {
+    let world = world();
+    run(accepting(&world)).unwrap().unwrap();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(subjects(&world), [texts::BRIDGE_DECLINED_SUBJECT]);
+    run(accepting(&world)).unwrap().unwrap();
+    run(granting(&world)).unwrap().unwrap();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(subjects(&world)[1..], [texts::BRIDGE_REVOKED_SUBJECT], "the letter about the grant is replaced");
+    assert!(world.state().drafts.is_empty());
+}
+
+#[test]
+fn nothing_is_mailed_after_an_erasure() {
+    let world = granted();
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    world.advance(Duration::from_secs(40 * 86_400));
+    assert_eq!(mailing(&world).unwrap().unwrap(), Report::default());
+    assert!(world.state().sent.is_empty());
+}
+
+/// A refused address is abandoned at once, and a mailbox that fails for a day after a day. Operators get an alert.
+#[test]
+fn a_letter_that_cannot_be_sent_is_abandoned_with_an_alert() {
+    for (refusal, hours) in [(MailError::Rejected, 0), (MailError::Unavailable(503), 24)] {
+        let world = granted();
+        world.state().mailbox_says.push_back(Some(refusal));
+        world.advance(Duration::from_secs(hours * 3600));
+        assert_eq!(mailing(&world).unwrap().unwrap().failed, 0);
+        assert_eq!(steps(&world).last().unwrap(), "letter_abandoned");
+        assert!(world.state().alerts.iter().any(|alert| alert.line.contains("BRIDGE_LETTER")));
+        assert!(world.state().sent.is_empty());
+        assert_eq!(mailing(&world).unwrap().unwrap().due, 0);
+    }
+    let world = granted();
+    world.state().mailbox_says.push_back(Some(MailError::Unavailable(503)));
+    assert_eq!(mailing(&world).unwrap().unwrap().failed, 1, "a new letter stays due");
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(world.state().sent.len(), 1);
+}
+
+#[test]
+fn every_fault_at_every_effect_of_a_letter_sends_it_once() {
+    let clean = granted();
+    clean.plan(Plan::none());
+    mailing(&clean).unwrap().unwrap();
+    let effects = clean.passed();
+    assert!(effects > 8, "{effects}");
+    for boundary in 0..effects {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let world = granted();
+            world.plan(Plan::at(boundary, fault));
+            drop(mailing(&world));
+            world.plan(Plan::none());
+            for _ in 0..3 {
+                mailing(&world).unwrap().unwrap();
+            }
+            assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT], "{what}");
+            run(posting(&world)).unwrap().unwrap();
+            assert_eq!(steps(&world), ["accepted", "granted", "letter_mailed", "message_posted"], "{what}");
+        }
+    }
+}
+
+/// A run that read the Bridge before a revocation sends no letter about the grant after it.
+#[test]
+fn a_letter_that_is_replaced_meanwhile_is_not_drafted() {
+    let world = granted();
+    let mut stale = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let letter = stale.letter().unwrap().clone();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    let mut bridge = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let draft = domain::mail::Draft { id: "d".to_owned(), internet_message_id: String::new() };
+    assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()));
+    assert_eq!(bridge.record_letter_draft(&letter, &draft), Err(BridgeRefused::NoSuchMail));
+    assert_eq!(bridge.end_letter(&letter, true), None);
+}

@@ -1,0 +1,107 @@
+//! Erases the memory of a chat account. The customer's call does it at once; after a crash the schedule finishes it.
+
+mod look;
+
+pub use look::run;
+
+use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, CommitError, Record};
+use domain::{
+    Operator,
+    chat::{Account, Bridge, Refused, SubscriberId},
+    ports::{MemoryLogs, StorageError, SubjectKeys, Versioned},
+};
+use memory::{Event, Handle, InvalidHandle, event::SubjectErased, store};
+use serde_json::json;
+
+/// The ports of an erasure.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: ChatJournal<'a>,
+    pub bridges: BridgeJournal<'a>,
+    pub logs: &'a dyn MemoryLogs,
+    pub keys: &'a dyn SubjectKeys,
+}
+
+/// The reason why an erasure has not ended. The schedule retries it.
+#[derive(Debug, thiserror::Error)]
+pub enum NotErased {
+    /// The account could not be saved.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The account could not be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The log could not be ended, or the key could not be destroyed.
+    #[error("the memory could not be erased")]
+    Memory(#[from] store::StoreError),
+    /// The account's name is not the name of a memory.
+    #[error(transparent)]
+    Name(#[from] InvalidHandle),
+}
+
+/// Begins an erasure unless one has already begun. This write removes all texts from the account. Returns whether this
+/// call began the erasure. `operator` is recorded if an operator, not the customer, begins it.
+///
+/// # Errors
+/// [`NotErased`]: whether it began is unknown; repeating the call is safe.
+pub async fn begin(
+    journal: ChatJournal<'_>,
+    account: Versioned<Account>,
+    operator: Option<&Operator>,
+) -> Result<(Versioned<Account>, bool), NotErased> {
+    let begin = |account: &mut Account, now| {
+        if !account.begin_erasure(now) {
+            return Change::nothing(false);
+        }
+        let mut facts = json!({ "step": "begun" });
+        if let Some(operator) = operator {
+            facts["by"] = operator.name().into();
+            facts["identity"] = json!(operator.identity());
+            facts["reason"] = operator.reason().into();
+        }
+        Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, facts)], true)
+    };
+    Ok(journal.commit(account, begin).await?.settle().await)
+}
+
+/// Finishes an erasure: removes the Bridge's thread, appends the log's last event, destroys the key, and starts another
+/// memory. Each step may be repeated.
+///
+/// # Errors
+/// [`NotErased`]: the completed steps are kept.
+pub async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotErased> {
+    erase_bridge(ports.bridges, account.value.id()).await?;
+    let name = account.value.memory();
+    let campaign = Handle::parse(&name)?;
+    let erasure = SubjectErased {
+        subject: campaign.clone(),
+        requested_by: Handle::parse("subscriber")?,
+        reason: "asked for on the page".to_owned(),
+    };
+    let at = ports.journal.clock.now().as_millis();
+    let event = Event { at, campaign_id: campaign, key: None, payload: erasure.into() };
+    store::shred(ports.logs, ports.keys, &name, &event).await?;
+    let erased = |account: &mut Account, now| match (account.memory() == name).then(|| account.erased()) {
+        Some(Ok(())) => {
+            Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, json!({ "step": "done" }))], ())
+        }
+        Some(Err(Refused)) | None => Change::nothing(()),
+    };
+    Ok(ports.journal.commit(account, erased).await?.settle().await.0)
+}
+
+/// Removes the thread, the name and the address of the account's Bridge, and ends any access. This happens before the
+/// key is destroyed, so that no thread outlives the key that opens it.
+async fn erase_bridge(bridges: BridgeJournal<'_>, id: &SubscriberId) -> Result<(), NotErased> {
+    let erase = |bridge: &mut Bridge, now| match bridge.erase() {
+        Some(event) => Change::recorded(vec![Record::bridge(now, event)], ()),
+        None => Change::nothing(()),
+    };
+    let bridge = bridges.load(id).await?;
+    bridges.commit(bridge, erase).await?.settle().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
