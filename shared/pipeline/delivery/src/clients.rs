@@ -1,17 +1,17 @@
-//! The clients of the two functions that carry mail.
+//! Builds the clients of the two mail functions.
 
 use crate::{Ports, Settings};
 use aws::{S3Archive, S3DeadLetters, S3Quarantine, SecretDocument, SqsQueue};
 use backend::{Backend, BackendError, JournalStores, QueueName, SecretName};
 use domain::mail::MailSchedule;
-use runtime::{ConfigurationError, Environment};
+use runtime::{ConfigurationError, Environment, System};
 use std::time::Duration;
 
-/// One invocation may work on a mail this long: longer than the function's time-out (90 s), so that no second worker
-/// takes over from a living one, and shorter than the queue's visibility time-out (540 s).
+/// The lease of one invocation on a mail: longer than the function's time-out (90 s), so that no second worker takes
+/// over from a running one, and shorter than the queue's visibility time-out (540 s).
 const LEASE: Duration = Duration::from_secs(120);
 
-/// What delivers mail in one process.
+/// The clients that one process delivers mail with.
 pub struct Clients {
     stores: JournalStores,
     archive: S3Archive,
@@ -25,7 +25,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Builds them, and reads the settings.
+    /// Builds the clients, and reads the settings.
     ///
     /// # Errors
     /// [`BackendError`] names the variable that is missing or malformed.
@@ -57,6 +57,8 @@ impl Clients {
             mailbox: &self.mailbox,
             audit_keys: &self.audit_keys,
             retries: &self.retries,
+            breakers: &self.stores.sales,
+            meter: &System,
         }
     }
 

@@ -1,16 +1,19 @@
-//! One mail: from a cached verdict to a sent draft.
+//! Delivers one mail: from a cached verdict to a sent draft.
 
 mod draft;
 mod ending;
 
-use crate::render::{Rendered, render, render_divergence, render_refund, render_silent_drop, render_without_echo};
+use crate::{
+    circuit::Circuit,
+    render::{Rendered, render, render_divergence, render_refund, render_silent_drop, render_without_echo},
+};
 use audit::{AuditKey, Change, Context, Journal};
 use domain::{
     Alert, CachedVerdict, EmailAddress, ErrorCode, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
-    mail::{Failure, Letter, MailSchedule},
+    mail::{Failure, Letter, Mail, MailSchedule},
     ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
-    sale::{self, Claim, Fulfilment},
+    sale::{self, Claim, Fulfilment, VERDICT_LOST},
     smoke,
 };
 use ending::keep_dead_letter;
@@ -18,7 +21,7 @@ use gates::Gate;
 use serde_json::json;
 use std::time::Duration;
 
-/// What a delivery needs from outside.
+/// The ports that a delivery uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
@@ -29,17 +32,17 @@ pub(crate) struct Ports<'a> {
     pub payments: &'a dyn Payments,
     pub mailbox: &'a dyn Mailbox,
     pub audit_key: &'a AuditKey,
+    pub circuit: Circuit<'a>,
 }
 
-/// How a delivery goes about it.
+/// The settings of a delivery.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The public address, for the link to the result page.
     pub site: String,
-    /// How long one invocation may work on a mail; longer than the function's time-out, shorter than the queue's
-    /// visibility time-out.
+    /// The lease on a mail; longer than the function's time-out, shorter than the queue's visibility time-out.
     pub lease: Duration,
-    /// When a failed verdict mail or silent-drop mail is tried again.
+    /// The retry schedule of a verdict mail or silent-drop mail.
     pub schedule: MailSchedule,
 }
 
@@ -60,28 +63,29 @@ impl Settings {
 pub(crate) struct MailOrder {
     /// The sale.
     pub session_id: SessionId,
-    /// Which mail.
+    /// The kind of mail.
     pub letter: Letter,
     /// When the mail was ordered.
     pub ordered_at: Timestamp,
-    /// The queue message, the owner of the claim.
+    /// The id of the queue message, which owns the claim.
     pub message_id: String,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
-    /// There is nothing left to do for this order.
+    /// The order needs nothing more.
     Ended,
-    /// Somebody is at it until this moment. This message is kept: theirs may be gone before the mail is.
+    /// Another worker holds the claim until this time. This message stays in the queue, because the other worker's
+    /// message may be deleted before the mail is sent.
     Busy(Timestamp),
-    /// It cannot be sent as the sale stands: look again later.
+    /// The sale's state does not allow sending the mail now: check again later.
     Later,
-    /// It failed, or is not due yet: try again at this moment.
+    /// The attempt failed, or is not due yet: try again at this time.
     Again(Timestamp),
 }
 
-/// Delivers one mail, or finds that somebody does or did.
+/// Delivers one mail, unless another worker does or did.
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the order again.
@@ -90,7 +94,7 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     let (sale, entry) = journal.store.load_with_verdict(&order.session_id).await?;
     let sale = sale.ok_or_else(|| ErrorCode::NoSale.because("there is no such sale"))?;
     if sale.value.smoke() && !matches!(entry, CacheEntry::Hit(_)) {
-        // The smoke test is over and has cleaned up: a mail that comes late has nothing to tell.
+        // The smoke test is over and has removed its data: a late mail is not needed.
         return Ok(Attempt::Ended);
     }
     match stands(order.letter, &sale.value) {
@@ -102,7 +106,17 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
         let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
-    let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
+    let (mut sale, mut claim) = journal.commit(sale, claim).await?.unsettled();
+    if let (Claim::NotYet(due), Mail::Retrying { progress, .. }) = (claim, sale.value.letter(order.letter)) {
+        if let Err(until) = ports.circuit.readmits(progress, due).await {
+            return Ok(Attempt::Again(until));
+        }
+        let early = |sale: &mut Sale, now| {
+            let claim = sale.claim_mail_early(order.letter, &order.message_id, now, settings.lease);
+            if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
+        };
+        (sale, claim) = journal.commit(sale, early).await?.unsettled();
+    }
     match claim {
         Claim::Busy(until) => return Ok(Attempt::Busy(until)),
         Claim::Unready => return Ok(Attempt::Later),
@@ -111,7 +125,12 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
         Claim::Granted => {}
     }
     let delivery = Delivery { ports, settings, order };
-    match delivery.attempts(sale, entry).await {
+    let is_early = delivery.is_early(&sale.value);
+    let attempted = delivery.attempts(sale, entry).await;
+    if is_early {
+        ports.circuit.release().await;
+    }
+    match attempted {
         Ok(attempt) => Ok(attempt),
         Err(error) => {
             delivery.release().await;
@@ -120,14 +139,15 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     }
 }
 
-/// There is nothing left to deliver. The worker that gave the mail up may have died before it wrote that down.
+/// Nothing is left to deliver. Keeps the dead letter, because the worker that abandoned the mail may have crashed
+/// before it did.
 async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attempt {
     keep_dead_letter(ports, &sale.value, letter).await;
     ports.journal.flush(sale).await;
     Attempt::Ended
 }
 
-/// Whether a letter can be sent as the sale stands.
+/// Whether the sale's state allows sending a letter.
 enum Stands {
     Now,
     Later,
@@ -146,12 +166,8 @@ fn stands(letter: Letter, sale: &Sale) -> Stands {
     }
 }
 
-fn no_verdict() -> StepError {
-    ErrorCode::NoVerdict.because("there is no verdict to deliver")
-}
-
-/// Gate 2 on the finished text, line by line: what a line means does not depend on the next one, and a verdict's
-/// sentences read in the mail as they read on the page. Terms that are split over lines are found all the same.
+/// Runs gate 2 on the finished text, line by line: the meaning of a line does not depend on the next one, so that a
+/// verdict's sentences are checked in the mail as on the page. Terms that are split over lines are still found.
 fn gate_2(rendered: &Rendered) -> gates::Run {
     gates::run(Gate::BeforeDelivery, std::iter::once(rendered.subject.as_str()).chain(rendered.body.split('\n')))
 }
@@ -163,16 +179,16 @@ struct Delivery<'a> {
     order: &'a MailOrder,
 }
 
-/// How one attempt ended.
+/// The end of one attempt.
 enum Outcome {
-    /// With this.
+    /// The delivery ends, with this result.
     Ended(Attempt),
-    /// It failed, after it had rendered this, if it came that far.
+    /// The attempt failed, after it rendered this mail if it came that far.
     Failed(Box<Versioned<Sale>>, Failure, Option<sale::Rendered>),
 }
 
 impl Delivery<'_> {
-    /// Attempts, until one ends it or the next one is to wait.
+    /// Makes attempts until one ends the delivery or the next one has to wait.
     async fn attempts(&self, sale: Versioned<Sale>, entry: CacheEntry) -> Result<Attempt, StepError> {
         let mut sale = sale;
         loop {
@@ -189,7 +205,7 @@ impl Delivery<'_> {
     }
 
     async fn attempt(&self, sale: Versioned<Sale>, entry: CacheEntry) -> Result<Outcome, StepError> {
-        // The money may have gone back, and the verdict may have been held, since the claim.
+        // Since the claim, the money may have gone back, or the verdict may have been held.
         if !sale.value.may_send(self.order.letter) {
             self.release().await;
             return Ok(Outcome::Ended(Attempt::Later));
@@ -199,10 +215,11 @@ impl Delivery<'_> {
             return Ok(Outcome::Ended(Attempt::Later));
         };
         if let Some(draft) = progress.draft {
-            // Somebody recorded this draft and died, or lost the reply to sending it, or failed to send it.
+            // An earlier attempt recorded this draft and then crashed, lost the reply to sending it, or failed to send
+            // it.
             return self.settle_draft(sale, &draft).await;
         }
-        let rendered = self.render(entry).await?;
+        let Some(rendered) = self.render(entry).await? else { return self.make_again(sale).await };
         let Some(address) = self.address(&sale.value).await? else { return self.no_address(sale).await };
         let gate = gate_2(&rendered);
         let record = gate.record(self.now(), self.order.ordered_at);
@@ -217,8 +234,8 @@ impl Delivery<'_> {
         self.draft_and_send(sale, &mail, progress.body_hash, record).await
     }
 
-    /// Stripe's, at the moment of sending; the smoke test's is fixed, so that it can never write to a customer (Smoke
-    /// Test, invariant 3).
+    /// The address that Stripe has at the moment of sending. The smoke test's is fixed, so that it can never write to a
+    /// customer (Smoke Test, invariant 3).
     async fn address(&self, sale: &Sale) -> Result<Option<EmailAddress>, StepError> {
         if sale.smoke() {
             return Ok(EmailAddress::parse(smoke::EMAIL).ok());
@@ -226,34 +243,54 @@ impl Delivery<'_> {
         Ok(self.ports.payments.session(&self.order.session_id.paid_session()).await?.email)
     }
 
-    async fn render(&self, entry: CacheEntry) -> Result<Rendered, StepError> {
+    /// `None` where the verdict is lost.
+    async fn render(&self, entry: CacheEntry) -> Result<Option<Rendered>, StepError> {
         let (session, site) = (&self.order.session_id, &self.settings.site);
-        match self.order.letter {
-            Letter::SilentDrop => Ok(render_silent_drop()),
-            Letter::Refund => Ok(render_refund()),
-            Letter::Divergence => Ok(render_divergence(session, site)),
-            Letter::Verdict => {
-                let cached = self.verdict(entry).await?;
+        Ok(match self.order.letter {
+            Letter::SilentDrop => Some(render_silent_drop()),
+            Letter::Refund => Some(render_refund()),
+            Letter::Divergence => Some(render_divergence(session, site)),
+            Letter::Verdict => self.verdict(entry).await?.map(|cached| {
                 let rendered = render(session, &cached, site);
-                // The customer's own words must never be the reason why a mail is held or changed.
+                // A mail is never held or changed because of the customer's own words.
                 let echoes = gate_2(&rendered).outcome() == filter::Outcome::Pass;
-                Ok(if echoes { rendered } else { render_without_echo(session, &cached, site) })
-            }
-        }
+                if echoes { rendered } else { render_without_echo(session, &cached, site) }
+            }),
+        })
     }
 
-    /// The verdict that the page shows: the link in the mail must already answer (Product Tiers, invariant 4), so
-    /// there is no mail before the store itself gives the verdict back.
-    async fn verdict(&self, entry: CacheEntry) -> Result<CachedVerdict, StepError> {
+    /// The verdict that the page shows. The link in the mail must already work (Product Tiers, invariant 4), so a mail
+    /// is sent only if the store returns the verdict. `None` if neither the cache nor the archive has it.
+    async fn verdict(&self, entry: CacheEntry) -> Result<Option<CachedVerdict>, StepError> {
         match entry {
-            CacheEntry::Hit(cached) => Ok(*cached),
-            CacheEntry::Removed => self.ports.archive.find(&self.order.session_id).await?.ok_or_else(no_verdict),
+            CacheEntry::Hit(cached) => return Ok(Some(*cached)),
+            CacheEntry::Removed => {}
             CacheEntry::Miss | CacheEntry::Corrupt => {
-                self.alert(Severity::Error, "CACHE_READ", "no readable verdict at delivery: taken from the archive")
-                    .await;
-                self.ports.archive.find(&self.order.session_id).await?.ok_or_else(no_verdict)
+                let detail = "no readable verdict in the cache at delivery: looked for in the archive";
+                self.alert(Severity::Error, "CACHE_READ", detail).await;
             }
         }
+        Ok(self.ports.archive.find(&self.order.session_id).await?)
+    }
+
+    /// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md): the mail waits until it is made again.
+    async fn make_again(&self, sale: Versioned<Sale>) -> Result<Outcome, StepError> {
+        let lost = sale.value.fulfilment().clone();
+        let reopen = |sale: &mut Sale, now| {
+            // Another worker may have made it again meanwhile.
+            if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
+                return Change::nothing(());
+            }
+            Change::save(()).alerting(self.event(Severity::Error, "CACHE_READ", VERDICT_LOST))
+        };
+        self.ports.journal.commit(sale, reopen).await?.settle().await;
+        self.release().await;
+        Ok(Outcome::Ended(Attempt::Later))
+    }
+
+    /// Whether this attempt is made before the mail's scheduled time.
+    fn is_early(&self, sale: &Sale) -> bool {
+        sale.delivering(self.order.letter, &self.order.message_id).is_some_and(|progress| progress.early.is_some())
     }
 
     const fn context(&self, now: Timestamp) -> Context {

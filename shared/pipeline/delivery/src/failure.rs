@@ -1,4 +1,4 @@
-//! What a failed attempt leads to beside the sale's next state: an alert, a dead letter.
+//! The consequences of a failed attempt beside the sale's next state: an alert, a dead letter.
 
 use domain::{
     Alert, Sale, Timestamp,
@@ -7,7 +7,7 @@ use domain::{
 };
 use serde_json::{Value, json};
 
-/// The draft is gone and not among the sent items, which may lag behind.
+/// The draft no longer exists and is not in the sent-items folder, which may lag behind.
 pub(crate) fn lost_track() -> Failure {
     Failure {
         code: "unknown".to_owned(),
@@ -18,7 +18,7 @@ pub(crate) fn lost_track() -> Failure {
     }
 }
 
-/// The same mail must be the same bytes (VER-07), and is not any more.
+/// The mail no longer renders to the bytes of its first attempt, which it must (VER-07).
 pub(crate) fn changed() -> Failure {
     Failure {
         code: "changed".to_owned(),
@@ -29,7 +29,7 @@ pub(crate) fn changed() -> Failure {
     }
 }
 
-/// The alert of a failure, if it is worth one: an attempt that is made again at once is not.
+/// The alert of a failure; `None` when the next attempt follows immediately.
 pub(crate) fn alert(sale: &Sale, letter: Letter, failure: &Failure, next: Next, now: Timestamp) -> Option<Alert> {
     let event = |severity, detail: &str| {
         Some(Alert::event("ORACLE-EMAIL", severity, now, "EMAIL_SEND", sale.session_id(), detail))
@@ -50,12 +50,12 @@ pub(crate) fn alert(sale: &Sale, letter: Letter, failure: &Failure, next: Next, 
     }
 }
 
-/// How many attempts followed the first one (Email Retry counts those).
+/// The number of attempts after the first one (which is what Email Retry counts).
 fn attempts(sale: &Sale, letter: Letter) -> usize {
     sale.letter(letter).progress().map_or(0, |progress| progress.failures.len().saturating_sub(1))
 }
 
-/// What is kept of a dead letter (Email Retry, output 3): no address, no question, no verdict.
+/// The document that is stored for a dead letter (Email Retry, output 3): no address, no question, no verdict.
 pub(crate) fn dead_letter(sale: &Sale, letter: Letter) -> Option<(Timestamp, Value)> {
     let Mail::Dead { at, progress } = sale.letter(letter) else { return None };
     let document = json!({

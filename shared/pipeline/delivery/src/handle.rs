@@ -1,17 +1,23 @@
-//! One message of the mail queue or of the retry queue: [`deliver`] with the audit key in use, and what becomes of the
-//! message.
+//! Handles one message of the mail queue or of the retry queue: calls [`deliver`] with the current audit key, and
+//! keeps, hides or deletes the message.
 
-use crate::deliver::{self, Attempt, MailOrder, Settings, deliver};
+use crate::{
+    circuit::Circuit,
+    deliver::{self, Attempt, MailOrder, Settings, deliver},
+};
 use audit::{AuditKeys, Journal};
 use domain::{
+    Metric,
+    breaker::Gauged,
     message::{self, Message},
     ports::{
-        DeadLetters, MAX_QUEUE_DELAY, Mailbox, Payments, Quarantine, Queue, QueueError, SecretSource, VerdictArchive,
+        Breakers, DeadLetters, MAX_QUEUE_DELAY, Mailbox, Meter, Payments, Quarantine, Queue, QueueError, SecretSource,
+        VerdictArchive,
     },
 };
 use runtime::{Error, Handled, queue::Delivery, telemetry};
 
-/// What the two functions that carry mail need from outside.
+/// The ports of the two mail functions.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -23,9 +29,11 @@ pub struct Ports<'a> {
     pub mailbox: &'a dyn Mailbox,
     pub audit_keys: &'a dyn SecretSource,
     pub retries: &'a dyn Queue,
+    pub breakers: &'a dyn Breakers,
+    pub meter: &'a dyn Meter,
 }
 
-/// Handles one message of the mail queue. A mail that failed goes to the retry queue.
+/// Handles one message of the mail queue. A failed mail goes to the retry queue.
 pub async fn send(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -> Handled {
     let Message::Mail { session_id, ordered_at, letter, .. } = delivery.message else {
         tracing::error!("the mail queue has a message that is not a mail order");
@@ -49,7 +57,7 @@ pub async fn send(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -> 
     }
 }
 
-/// Sends a mail that failed to the retry queue. When that fails, the order is delivered again and finds the same.
+/// Sends a failed mail to the retry queue. If that fails, the order is delivered again and comes to the same result.
 async fn pass_on(ports: Ports<'_>, attempt: Attempt, order: &MailOrder) -> Result<Handled, QueueError> {
     let due = match attempt {
         Attempt::Ended => return Ok(Handled::Done),
@@ -63,14 +71,14 @@ async fn pass_on(ports: Ports<'_>, attempt: Attempt, order: &MailOrder) -> Resul
         ordered_at: order.ordered_at,
         letter: order.letter,
     };
-    // A mail that is due later than the longest delay waits the rest of its time in the queue of email-retry.
+    // A mail that is due after the longest queue delay waits the rest of its time in the queue of email-retry.
     ports.retries.send_after(&retry, due.since(ports.journal.clock.now()).min(MAX_QUEUE_DELAY)).await?;
     Ok(Handled::Done)
 }
 
 /// Handles one message of the retry queue. A mail that is not due yet, or failed again, stays hidden until it is due.
-/// The same message waits all the while, so the schedule is one hop however long it is, and Lambda's loop detection
-/// (16) never sees more.
+/// The same message waits all the time, so the schedule takes one hop however long it is, and Lambda's loop detection
+/// (16 hops) never triggers.
 pub async fn retry(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -> Handled {
     let Message::MailRetry { session_id, ordered_at, letter, .. } = delivery.message else {
         tracing::error!("the retry queue has a message that is not a retry of a mail");
@@ -96,7 +104,14 @@ async fn deliver_with_key(ports: Ports<'_>, settings: &Settings, order: &MailOrd
     let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
     let Ports { journal, archive, quarantine, dead_letters, payments, mailbox, .. } = ports;
     let audit_key = &audit_key;
-    let ports = deliver::Ports { journal, archive, quarantine, dead_letters, payments, mailbox, audit_key };
-    // Behind a pointer: the compiler refuses to lay out futures that are nested this deep.
+    let breakers = Gauged {
+        breakers: ports.breakers,
+        metric: Metric::MailboxBreakerOpen,
+        meter: ports.meter,
+        clock: journal.clock,
+    };
+    let circuit = Circuit { breakers, mailbox };
+    let ports = deliver::Ports { journal, archive, quarantine, dead_letters, payments, mailbox, audit_key, circuit };
+    // Boxed: the compiler cannot lay out futures that are nested this deep.
     Ok(Box::pin(deliver(ports, settings, order)).await?)
 }

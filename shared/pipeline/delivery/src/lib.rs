@@ -1,9 +1,10 @@
-//! The delivery of one mail: what email-sender does first and email-retry does again.
+//! Delivers one mail: email-sender makes the first attempt, email-retry the further ones.
 //!
-//! claim → address from Stripe → render → gate 2 → draft → record the draft → send it → record that it was sent.
-//! Only a recorded draft is ever sent, and the mailbox sends a draft once; so a worker may die anywhere. What
-//! fails is tried again on the schedule of Email Retry, INV-02, and then becomes a dead letter.
+//! claim → address from Stripe → render → gate 2 → draft → record the draft → send it → record that it was sent. Only
+//! recorded drafts are sent, and the mailbox sends a draft once, so a worker may crash at any point. A failed attempt
+//! is retried on the schedule of Email Retry, INV-02, and finally becomes a dead letter.
 
+mod circuit;
 mod clients;
 mod deliver;
 mod failure;

@@ -1,5 +1,5 @@
-//! The verdict mail, plain text, as the examples of the Verdict Pipeline spec show it. The same sale always
-//! renders to the same bytes.
+//! Renders the mails as plain text, in the form of the Verdict Pipeline spec's examples. The same sale always renders
+//! to the same bytes.
 
 use domain::{
     CachedVerdict, Colour, FirstVerdict, SessionId, Tier, Verdict,
@@ -22,7 +22,7 @@ pub fn render(session: &SessionId, cached: &CachedVerdict, site: &str) -> Render
     render_with(session, cached, site, &submission(session, cached))
 }
 
-/// The same with a reference in place of the question.
+/// Renders the mail of a verdict with a reference in place of the question.
 #[must_use]
 pub fn render_without_echo(session: &SessionId, cached: &CachedVerdict, site: &str) -> Rendered {
     render_with(session, cached, site, &gates::withheld_line(session))
@@ -62,7 +62,7 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
     Rendered { subject: texts::VERDICT_MAIL_SUBJECT.to_owned(), body }
 }
 
-/// The referral of a narrative answer; a regenerated verdict's notice is the page's.
+/// The referral of a narrative answer. A regenerated verdict's notice is for the page only.
 fn notice(cached: &CachedVerdict) -> Option<&str> {
     cached.notice.as_deref().filter(|_| !cached.regen)
 }
@@ -92,13 +92,13 @@ fn push_verdict(body: &mut String, verdict: &Verdict, notice: Option<&str>) {
     }
 }
 
-/// The date and minute of a verdict, as people read it: `2026-11-22 10:04 UTC`.
+/// The date and minute of a verdict in readable form: `2026-11-22 10:04 UTC`.
 fn minute(cached_at: &str) -> String {
     let (day, time) = cached_at.split_once('T').unwrap_or((cached_at, ""));
     format!("{day} {} UTC", time.get(..5).unwrap_or(time))
 }
 
-/// Renders the mail that asks for a submission that did not arrive (Silent Drop, output 1).
+/// Renders the mail that asks for a missing submission (Silent Drop, output 1).
 #[must_use]
 pub fn render_silent_drop() -> Rendered {
     Rendered { subject: texts::SILENT_DROP_SUBJECT.to_owned(), body: texts::SILENT_DROP_BODY.to_owned() }
@@ -115,7 +115,7 @@ pub fn render_divergence(session: &SessionId, site: &str) -> Rendered {
     Rendered { subject: texts::DIVERGENCE_SUBJECT.to_owned(), body }
 }
 
-/// The first question in the mail of its follow-up, as [`submission`] has it.
+/// The first question in the mail of its follow-up, in the form of [`submission`].
 fn first_submission(session: &SessionId, first: &FirstVerdict) -> String {
     let paid = session.paid_session();
     if gates::may_echo(&first.query) { customer_text::quoted(&first.query) } else { gates::withheld_line(&paid) }
@@ -127,8 +127,8 @@ pub fn render_refund() -> Rendered {
     Rendered { subject: texts::REFUND_SUBJECT.to_owned(), body: texts::REFUND_BODY.to_owned() }
 }
 
-/// The customer's own words, quoted so that no line of them passes for one of ours, or a reference where they hold a
-/// blocked term: they are never the reason why a verdict is held.
+/// The customer's own words, quoted so that none of their lines looks like one of ours, or a reference if they contain
+/// a blocked term: a verdict is never held because of them.
 fn submission(session: &SessionId, cached: &CachedVerdict) -> String {
     if gates::may_echo(&cached.query) { customer_text::quoted(&cached.query) } else { gates::withheld_line(session) }
 }

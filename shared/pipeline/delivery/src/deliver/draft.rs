@@ -1,4 +1,4 @@
-//! A draft, recorded before it is sent: only a recorded draft is ever sent, and the mailbox sends a draft once.
+//! Records a draft before it is sent: only recorded drafts are sent, and the mailbox sends a draft once.
 
 use super::{Attempt, Delivery, Outcome};
 use crate::failure;
@@ -27,16 +27,18 @@ impl Delivery<'_> {
         let rendered = Rendered { body_hash: hash, email_tag: self.ports.audit_key.email_tag(&mail.to) };
         let draft = match self.ports.mailbox.create_draft(mail).await {
             Ok(draft) => draft,
-            // Whether or not the mailbox made one: a draft that nobody recorded is never sent.
+            // The mailbox may have created a draft nevertheless: a draft that is not recorded is never sent.
             Err(error) => {
-                return Ok(Outcome::Failed(Box::new(sale), Failure::from(&error), Some(rendered)));
+                let failure = Failure::from(&error);
+                self.ports.circuit.record(self.is_early(&sale.value), Some(&failure)).await;
+                return Ok(Outcome::Failed(Box::new(sale), failure, Some(rendered)));
             }
         };
         let keep = |sale: &mut Sale, now| {
             let (letter, owner) = (self.order.letter, &self.order.message_id);
             let recorded = sale.delivering(letter, owner).and_then(|progress| progress.draft.as_ref());
             if recorded == Some(&draft) {
-                // The reply to this very write was lost, and somebody else saved after it.
+                // The reply to this very write was lost, and another worker has saved since.
                 return Change::nothing(sale.may_send(letter));
             }
             match sale.mail_drafted(letter, owner, &draft, &rendered) {
@@ -46,7 +48,7 @@ impl Delivery<'_> {
         };
         let (sale, kept) = self.ports.journal.commit(sale, keep).await?.unsettled();
         if !kept {
-            // Another worker took over and recorded its own draft, so this one must never go out.
+            // Another worker took over and recorded its own draft, so this one must never be sent.
             if self.ports.mailbox.discard_draft(&draft).await.is_err() {
                 self.alert(Severity::Warn, "MAIL_DRAFT", "a surplus draft could not be removed").await;
             }
@@ -61,18 +63,23 @@ impl Delivery<'_> {
         self.settled(sale, sending).await
     }
 
-    /// Finds out what became of a draft that somebody recorded before anything else is done with it.
+    /// Finds out whether a recorded draft was sent, before anything else is done with it.
     pub(super) async fn settle_draft(&self, sale: Versioned<Sale>, draft: &Draft) -> Result<Outcome, StepError> {
         let sending = sending::settle(self.ports.mailbox, draft).await;
         self.settled(sale, sending).await
     }
 
     async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, StepError> {
+        let is_early = self.is_early(&sale.value);
         let failure = match sending {
-            Sending::Sent => return self.sent(sale).await,
+            Sending::Sent => {
+                self.ports.circuit.record(is_early, None).await;
+                return self.sent(sale).await;
+            }
             Sending::Gone => failure::lost_track(),
             Sending::Refused(error) | Sending::Unknown(error) => Failure::from(&error),
         };
+        self.ports.circuit.record(is_early, Some(&failure)).await;
         Ok(Outcome::Failed(Box::new(sale), failure, None))
     }
 }

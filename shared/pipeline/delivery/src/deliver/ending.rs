@@ -1,4 +1,4 @@
-//! How an attempt ends: sent, to be retried, held, dead letter.
+//! The ends of an attempt: sent, to be retried, held, dead letter.
 
 use super::{Attempt, Delivery, Outcome, Ports};
 use crate::failure;
@@ -6,13 +6,13 @@ use audit::{Change, Committed, Record, sale_events};
 use domain::{
     Alert, Sale, StepError, Timestamp,
     alert::Severity,
-    mail::{Failure, Letter, Next},
+    mail::{Failure, Letter, Mail, Next},
     ports::Versioned,
     sale::{Event, Holder, Refused, Rendered},
 };
 
-/// Keeps the object of a dead letter. Its alert has been raised and its state saved; when the object cannot be
-/// written, operators hear of that too (Email Retry, FM-04).
+/// Writes the object of a dead letter. Its alert has been sent and its state saved; if the object cannot be written,
+/// operators are alerted to that too (Email Retry, FM-04).
 pub(super) async fn keep_dead_letter(ports: Ports<'_>, sale: &Sale, letter: Letter) {
     let dead = failure::dead_letter(sale, letter).filter(|_| !sale.smoke());
     let Some((died_at, document)) = dead else { return };
@@ -36,8 +36,8 @@ impl Delivery<'_> {
         self.end(sale, Some(alert), |sale, _| sale.mail_no_address(letter, owner)).await
     }
 
-    /// Counts a failed attempt, records it, and decides what follows (Email Retry, INV-02, INV-05, INV-08).
-    /// `.1` is `None` when the next attempt is to be made at once.
+    /// Counts a failed attempt, records it, and decides what follows (Email Retry, INV-02, INV-05, INV-08). `.1` is
+    /// `None` when the next attempt follows immediately.
     pub(super) async fn failed(
         &self,
         failed: Versioned<Sale>,
@@ -66,10 +66,16 @@ impl Delivery<'_> {
             }
         };
         let (sale, _) = counted.settle().await;
+        let attempt = match (attempt, sale.value.letter(letter)) {
+            (Attempt::Again(due), Mail::Retrying { progress, .. }) => {
+                Attempt::Again(self.ports.circuit.next_look(progress, due).await)
+            }
+            (attempt, _) => attempt,
+        };
         Ok((sale, Some(attempt)))
     }
 
-    /// Content filter at gate 2: the raw mail into the quarantine first, then the hold (GAP-L, fail closed).
+    /// Holds a mail at gate 2: the raw mail is stored in the quarantine before the hold is saved (GAP-L, fail closed).
     pub(super) async fn hold(
         &self,
         sale: Versioned<Sale>,
@@ -90,7 +96,7 @@ impl Delivery<'_> {
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
-    /// Ends the delivery, with its record, if it is still ours.
+    /// Ends the delivery, with its record, if this worker still holds the claim.
     async fn end(
         &self,
         sale: Versioned<Sale>,
@@ -105,8 +111,8 @@ impl Delivery<'_> {
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
-    /// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
-    /// too, the lease ends by itself.
+    /// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If
+    /// this fails too, the lease expires by itself.
     pub(super) async fn release(&self) {
         let give_up = |sale: &mut Sale, now| match sale.release_mail(self.order.letter, &self.order.message_id, now) {
             Ok(_) => Change::save(()),

@@ -1,9 +1,9 @@
-//! Questions that imitate our mail. Whatever is asked, the lines between our two headings are marked, and none of
-//! them equals or starts like a line that we write.
+//! Questions that imitate our mail. For any question, the lines between our two headings are marked, and none of them
+//! equals or starts like a line of ours.
 
 use super::*;
 
-/// Every line of our own templates: with texts of the model that are one known word.
+/// Every line of our own templates, with one known word for each text of the model.
 fn our_lines() -> Vec<String> {
     let dimension = |verdict| Dimension { verdict, analysis: "MODEL".into() };
     let mut lines: Vec<String> = Vec::new();
@@ -45,7 +45,7 @@ fn our_lines() -> Vec<String> {
     lines
 }
 
-/// What a reader takes a line for: letters that look like Latin ones are those, case and decoration do not matter.
+/// How a reader perceives a line: look-alike letters count as Latin ones; case and decoration do not count.
 fn read(line: &str) -> String {
     let mut read = String::new();
     for c in line.chars() {
@@ -155,10 +155,10 @@ fn no_forgery_has_a_line_that_equals_or_starts_like_ours() {
     }
 }
 
-/// A question can have the model write whatever it likes. Its texts have no mark, so their lines are held against ours.
+/// A question can make the model write any text. The model's texts have no mark, so their lines are compared with ours.
 #[test]
 fn no_text_of_the_model_has_a_line_that_equals_or_starts_like_ours() {
-    // Numbered lines are tests of the model's own, and what the silent-drop mail asks for.
+    // Numbered lines are left out: they are tests by the model, or requests in the silent-drop mail.
     let is_numbered = |line: &String| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     let ours: Vec<String> = our_lines().into_iter().filter(|line| !is_numbered(line)).collect();
     let starts: Vec<String> = ours
@@ -198,7 +198,7 @@ fn no_text_of_the_model_has_a_line_that_equals_or_starts_like_ours() {
     }
 }
 
-/// A text that begins like a line of ours is marked: every line that we write is listed there.
+/// A text that begins like a line of ours is marked: the list contains every line that we write.
 #[test]
 fn every_line_of_ours_is_listed() {
     for line in our_lines() {

@@ -23,7 +23,7 @@ fn quick() -> Verdict {
     }
 }
 
-/// Verdict Pipeline, example 1: to the letter, with the link that Product Tiers adds.
+/// Verdict Pipeline, example 1: byte for byte, with the link that Product Tiers adds.
 #[test]
 fn a_quick_take_reads_as_in_the_spec() {
     let mail = render(
