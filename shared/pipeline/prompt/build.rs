@@ -1,5 +1,5 @@
-//! Refuses to build prompts that hold a term of the block list: what the model does not read it repeats less
-//! often (Verdict Pipeline, invariant 6).
+//! Fails the build if a prompt contains a term of the block list: the model repeats a term less often if it does not
+//! read it (Verdict Pipeline, invariant 6).
 
 use std::{error::Error, fs};
 

@@ -1,14 +1,14 @@
-//! The AWS account: what a deployment leaves to it, judged on what was read.
+//! Checks the settings of the AWS account that a deployment does not make itself, from data that was read.
 
 use crate::Finding;
 
-/// The queues beside orders: two messages of each are worked on at the same time.
+/// The consumers of the queues other than orders: each works on two messages at the same time.
 const OTHER_CONSUMERS: u64 = 4 * 2;
 
-/// For the functions behind the API and the schedules, beside the queues' consumers.
+/// The concurrency for the API's functions and the schedules, in addition to the queues' consumers.
 const FOR_THE_SITE: u64 = 10;
 
-/// Whether somebody hears what a topic says.
+/// Checks that a topic has a confirmed subscriber.
 #[must_use]
 pub fn topic(subject: &'static str, confirmed: u64, pending: u64) -> Vec<Finding> {
     let found = |problem: String, remedy: &str| Finding::new(subject, problem, remedy);
@@ -28,7 +28,8 @@ pub fn topic(subject: &'static str, confirmed: u64, pending: u64) -> Vec<Finding
     }
 }
 
-/// Whether the log groups of a stack exist and end. `kept` is a group's name and its days, if it has an end.
+/// Checks that the log groups of a stack exist and have a retention time. `kept` has the name of each group and its
+/// retention in days, if it has one.
 #[must_use]
 pub fn logs(kept: &[(String, Option<i64>)]) -> Vec<Finding> {
     let subject = "log retention";
@@ -47,7 +48,7 @@ pub fn logs(kept: &[(String, Option<i64>)]) -> Vec<Finding> {
     )]
 }
 
-/// Whether the account may run as many functions at the same time as the stack wants to.
+/// Checks that the account allows as many concurrent functions as the stack needs.
 #[must_use]
 pub fn concurrency(limit: u64, orders: u64) -> Vec<Finding> {
     let wanted = orders + OTHER_CONSUMERS + FOR_THE_SITE;

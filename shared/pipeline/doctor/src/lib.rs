@@ -1,5 +1,5 @@
-//! Whether the accounts that a stack depends on are set up as it needs. `oracle doctor` prints what is wrong, and what to
-//! do about it; boot-probe raises the vendors' part as alerts.
+//! Checks that the accounts of a stack are set up as the stack needs. `oracle doctor` prints the findings and their
+//! remedies; boot-probe raises those of the vendors as alerts.
 
 pub mod account;
 mod mailbox;
@@ -8,16 +8,16 @@ mod vendors;
 
 pub use vendors::{Vendors, examine};
 
-/// Something that is not as it must be.
+/// A setting that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// The setting or account.
     pub subject: &'static str,
     /// What is wrong.
     pub problem: String,
     /// What to do.
     pub remedy: String,
-    /// Whether it could not be looked at now. Probes of the vendor itself tell that it is down.
+    /// Whether it could not be checked now. Probes of the vendor itself report that it is down.
     pub is_unknown: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the mailbox's application may do: exactly what it does.
+//! Checks the permissions of the mailbox's application: exactly those that it needs.
 
 use crate::Finding;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ pub(crate) const SUBJECT: &str = "mailbox permissions";
 
 const NEEDED: [&str; 2] = ["Mail.ReadWrite", "Mail.Send"];
 
-/// About who signed in, or that nobody has to again: no access to anything.
+/// Permissions about the sign-in itself and about staying signed in: they give no access to data.
 const HARMLESS: [&str; 4] = ["email", "offline_access", "openid", "profile"];
 
 pub(crate) fn permissions(granted: &BTreeSet<String>) -> Vec<Finding> {
@@ -19,7 +19,7 @@ pub(crate) fn permissions(granted: &BTreeSet<String>) -> Vec<Finding> {
         findings.push(Finding::new(
             SUBJECT,
             format!("not consented to: {}", missing.join(", ")),
-            "add them to the application in Microsoft Entra, consent again, and `oracle secrets set graph`",
+            "add them to the application in Microsoft Entra, consent again, and `oracle secrets set graph-token`",
         ));
     }
     if !surplus.is_empty() {

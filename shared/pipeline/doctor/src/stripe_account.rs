@@ -1,4 +1,4 @@
-//! Webhook endpoints and payment links against what the functions read.
+//! Checks that webhook endpoints and payment links provide what the functions read.
 
 use crate::Finding;
 use domain::Tier;
@@ -8,7 +8,7 @@ use stripe::{API_VERSION, HANDLED, PaymentLink, WebhookEndpoint};
 pub(crate) const ENDPOINT: &str = "Stripe webhook endpoint";
 pub(crate) const LINKS: &str = "Stripe payment links";
 
-/// What is wrong with the endpoints of the account, for a site.
+/// Findings about the account's webhook endpoints, for a site.
 pub(crate) fn endpoints(all: &[WebhookEndpoint], site: &str) -> Vec<Finding> {
     let url = format!("{site}/api/webhook");
     let found = |problem: String, remedy: String| Finding::new(ENDPOINT, problem, remedy);
@@ -55,7 +55,7 @@ pub(crate) fn endpoints(all: &[WebhookEndpoint], site: &str) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the links that can be paid.
+/// Findings about the active payment links.
 pub(crate) fn links(all: &[PaymentLink], site: &str) -> Vec<Finding> {
     let back = format!("{site}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}");
     let mut findings = Vec::new();
@@ -154,7 +154,7 @@ mod tests {
         );
     }
 
-    /// The guide names what the doctor asks for.
+    /// The deployment guide lists the events that the doctor requires.
     #[test]
     fn the_deployment_guide_lists_the_same_events() {
         let guide = include_str!("../../../../infra/README.md");

@@ -1,11 +1,11 @@
-//! Stripe, Gemini and the mailbox, asked.
+//! Reads the settings of Stripe, Gemini and the mailbox.
 
 use crate::{Finding, mailbox, stripe_account};
 use domain::ports::ModelError;
 
 const MODELS: &str = "Gemini models";
 
-/// The vendors of a stack, with its own keys.
+/// The vendors' clients of a stack, with the stack's own keys.
 pub struct Vendors<'a> {
     /// The address of the site, without a slash at the end.
     pub site: &'a str,
@@ -13,13 +13,13 @@ pub struct Vendors<'a> {
     pub stripe: &'a stripe::LazyClient,
     /// Gemini.
     pub gemini: &'a gemini::LazyClient,
-    /// The names of the models, in order.
+    /// The names of the models, in order of preference.
     pub models: &'a [&'a str],
     /// The mailbox.
     pub mailbox: &'a graph::LazyClient,
 }
 
-/// Looks at how the vendors' accounts are set up. Changes nothing and costs nothing.
+/// Checks the vendors' accounts. Changes nothing and costs nothing.
 pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
     let key = "see that Stripe works and that the key may read Webhook Endpoints and Payment Links";
     let mut findings = match vendors.stripe.webhook_endpoints().await {
@@ -45,7 +45,8 @@ pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
         Err(error) => vec![Finding::unknown(
             mailbox::SUBJECT,
             &error,
-            "see that the secret graph is filled, and consent again if consent was withdrawn",
+            "see that the secrets graph and graph-token are filled; if consent was withdrawn, consent again and \
+             `oracle secrets set graph-token`",
         )],
     });
     findings

@@ -1,5 +1,5 @@
-//! The follow-up that a Strategy Session includes: ordered once, from the result page or by a reply to a mail, and then
-//! made by the pipeline as any sale is (infra/decisions/followup.md).
+//! The follow-up that a Strategy Session includes. It is ordered once, from the result page or by a reply to a mail,
+//! and then the pipeline handles it like any sale (infra/decisions/followup.md).
 
 use audit::Journal;
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
@@ -11,10 +11,10 @@ use domain::{
     sale::Fulfilment,
 };
 
-/// How often an order is decided again when the sale that includes it changes at the same time.
+/// The number of attempts to save an order while the sale that includes it changes concurrently.
 const MAX_CONFLICTS: u32 = 8;
 
-/// What ordering needs from outside.
+/// The ports that an order uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -26,22 +26,22 @@ pub struct Ports<'a> {
 /// Why no follow-up was ordered.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOrdered {
-    /// Nobody has seen the sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// The customer asked to be forgotten.
+    /// The sale is erased, because the customer asked for it.
     #[error("the sale is erased")]
     Erased,
-    /// The sale includes none, has no verdict at this moment, or its money went back.
+    /// The sale includes no follow-up, has no verdict now, or its money went back.
     #[error("the sale offers no follow-up")]
     NotOffered,
-    /// Another text was ordered before.
+    /// A follow-up with another text was ordered before.
     #[error("the follow-up is used")]
     Used,
-    /// The authority gate does not let it be answered. Nothing is used.
+    /// The authority gate declines it. The follow-up is not used up.
     #[error("the follow-up is not answered: {}", .0.code)]
     Refused(Box<Refusal>),
-    /// The store failed; the follow-up may be ordered all the same, and the same text may be ordered again.
+    /// The store failed. The follow-up may have been ordered nevertheless; ordering the same text again is safe.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The sale kept changing.
@@ -52,13 +52,13 @@ pub enum NotOrdered {
 /// An ordered follow-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ordered {
-    /// The sentence beside its verdict, where it will be a narrative one.
+    /// The sentence that its verdict is shown with, if the verdict will be a narrative one.
     pub notice: Option<&'static str>,
 }
 
 /// Orders the follow-up that the session `paid` includes, unless another text was ordered before. One conditional write
-/// opens the follow-up's sale with its text, so of several orders at once, from the page and by mail, one succeeds. The
-/// same text may be ordered again: a customer who lost the reply learns that it is ordered.
+/// creates the follow-up's sale with its text, so of several concurrent orders, from the page and by mail, one
+/// succeeds. The same text may be ordered again: a customer who lost the reply learns that it is ordered.
 ///
 /// # Errors
 /// [`NotOrdered`].
@@ -81,11 +81,17 @@ pub async fn order(
         let ordered = Ordered { notice: evaluation.notice() };
         if let Some(known) = store.load(&id).await? {
             if matches!(known.value.fulfilment(), Fulfilment::Ordered { .. }) {
-                // The opener may have died before the message was sent; the claim makes one verdict of two.
+                // The first caller may have crashed before it sent the message; the claim turns two messages into one
+                // verdict.
                 send(ports, &known.value, ordered_by).await;
             }
             let kept = ports.submissions.find(&id).await?;
-            return if kept.is_some_and(|kept| kept.query == *text) { Ok(ordered) } else { Err(NotOrdered::Used) };
+            if kept.is_some_and(|kept| kept.query == *text) {
+                return Ok(ordered);
+            }
+            // A person in a crisis gets the text for it, not the news that the follow-up is used.
+            let crisis = Refusal::of(&evaluation).filter(|refusal| refusal.crisis);
+            return Err(crisis.map_or(NotOrdered::Used, |refusal| NotOrdered::Refused(Box::new(refusal))));
         }
         if !sale.value.offers_followup() {
             return Err(NotOrdered::NotOffered);
@@ -107,8 +113,20 @@ pub async fn order(
     Err(NotOrdered::Contended)
 }
 
-/// The gate on a follow-up before it is ordered. The cache may have let the first verdict go; the verdict function,
-/// which reads the archive too, evaluates both together in any case.
+/// Why the authority gate declines a follow-up with this text. `None` if it does not, or if a follow-up is ordered.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> Result<Option<Refusal>, StorageError> {
+    if store.load(&paid.followup()).await?.is_some() {
+        return Ok(None);
+    }
+    let (_, entry) = store.load_with_verdict(paid).await?;
+    Ok(Refusal::of(&evaluated(&entry, text, None)))
+}
+
+/// Evaluates a follow-up before it is ordered. The cache may no longer have the first verdict; the verdict function,
+/// which also reads the archive, evaluates both together in any case.
 fn evaluated(first: &CacheEntry, text: &Query, locale: Option<&str>) -> Evaluation {
     match first {
         CacheEntry::Hit(cached) => evaluate_followup(&cached.query, text.as_str(), locale),
@@ -116,8 +134,8 @@ fn evaluated(first: &CacheEntry, text: &Query, locale: Option<&str>) -> Evaluati
     }
 }
 
-/// Sends the order of an opened follow-up. The follow-up is ordered whether or not the queue takes it: the result page
-/// sends it again after a minute, and the deadlines function after twenty.
+/// Sends the order of a new follow-up. The follow-up is ordered even if the queue refuses it: the result page sends the
+/// order again after a minute, and the deadlines function after twenty.
 async fn send(ports: Ports<'_>, sale: &Sale, ordered_by: OrderedBy) {
     let (session_id, received_at) = (sale.session_id().clone(), sale.received_at());
     let order = Message::Order { v: message::VERSION, session_id: session_id.clone(), received_at, ordered_by };
@@ -129,7 +147,7 @@ async fn send(ports: Ports<'_>, sale: &Sale, ordered_by: OrderedBy) {
     }
 }
 
-/// The first question and its verdict, from the cache or else from the archive; `None` where neither has them.
+/// The first question and its verdict, from the cache or else from the archive; `None` if neither has them.
 ///
 /// # Errors
 /// [`StorageError`].

@@ -1,7 +1,7 @@
-//! The content filter as the pipeline uses it: one run at one gate, with its audit record and, when the payload
-//! is held, what the quarantine keeps of it (content filter, trigger points and invariant 4).
+//! Runs the content filter at one of its two gates, with the audit record and, when the payload is held, the
+//! quarantine's document (content filter, trigger points and invariant 4).
 //!
-//! Gate 1 stands before the cache, gate 2 before the mail and before the page. Each alone is sufficient.
+//! Gate 1 is before the cache, gate 2 before the mail and before the page. Each alone is sufficient.
 
 use audit::{Body, Record};
 use domain::{CachedVerdict, SessionId, Tier, Timestamp};
@@ -18,7 +18,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// The number the specs use.
+    /// The gate's number in the specs.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -28,7 +28,7 @@ impl Gate {
     }
 }
 
-/// What a run found. It holds no state of any other run (invariant 7).
+/// The result of a run. It has no state of any other run (invariant 7).
 #[derive(Clone, Debug)]
 pub struct Run {
     gate: Gate,
@@ -41,19 +41,19 @@ pub fn run<'a>(gate: Gate, texts: impl IntoIterator<Item = &'a str>) -> Run {
     Run { gate, checked: Filter::embedded().check_payload(texts) }
 }
 
-/// Whether a text may be shown as it is: the customer's own words are echoed only if so. They are never changed.
+/// Whether a text may be shown unchanged. The customer's own words are echoed only if so; they are never changed.
 #[must_use]
 pub fn may_echo(text: &str) -> bool {
     Filter::embedded().check(text).outcome == Outcome::Pass
 }
 
-/// The line that stands for a question which is not echoed.
+/// The line that replaces a question that is not echoed.
 #[must_use]
 pub fn withheld_line(session: &SessionId) -> String {
     format!("Your submission is on file under reference {}.", reference(session))
 }
 
-/// How customers and operators name a sale to each other: the end of the session id.
+/// The short name of a sale that customers and operators use: the end of the session id.
 #[must_use]
 pub fn reference(session: &SessionId) -> &str {
     session.reference()
@@ -72,20 +72,20 @@ impl Run {
         self.checked.outcome
     }
 
-    /// The texts to deliver, in the order given; nothing when the payload is held.
+    /// The texts to deliver, in the order given; `None` when the payload is held.
     #[must_use]
     pub fn delivered(self) -> Option<Vec<String>> {
         let held = self.checked.outcome == Outcome::Quarantine;
         (!held).then(|| self.checked.fields.into_iter().map(|field| field.text).collect())
     }
 
-    /// How many blocked terms were found.
+    /// The number of blocked terms.
     #[must_use]
     pub fn term_count(&self) -> usize {
         self.checked.hits().count()
     }
 
-    /// The blocked terms that were found, as the list names them.
+    /// The blocked terms, as the list names them.
     #[must_use]
     pub fn terms(&self) -> Vec<String> {
         self.checked.hits().map(|(_, hit)| hit.term.clone()).collect()
@@ -106,7 +106,7 @@ impl Run {
         Record { timestamp: now, triggered_at, body }
     }
 
-    /// What the quarantine keeps: the raw payload with what a reviewer needs, without an address.
+    /// The document for the quarantine: the raw payload with the facts that a reviewer needs, without an address.
     #[must_use]
     pub fn held_payload(&self, session: &SessionId, tier: Option<Tier>, now: Timestamp, payload: &Value) -> String {
         let terms: Vec<&str> = self.checked.hits().map(|(_, hit)| hit.term.as_str()).collect();
@@ -123,7 +123,7 @@ impl Run {
     }
 }
 
-/// Gate 2 for the page: everything of a cached verdict that customers read.
+/// Runs gate 2 for the page: on all texts of a cached verdict that customers read.
 #[must_use]
 pub fn before_page(cached: &CachedVerdict) -> Run {
     run(Gate::BeforeDelivery, cached.verdict.texts().into_iter().chain(cached.notice.as_deref()))

@@ -1,24 +1,24 @@
-//! Asking the model: a few attempts, each checked, until a reply may go on (Gemini Timeout; TMM Cross-Validation).
+//! Asks the model: a few attempts, each crosschecked, until a reply is accepted (Gemini Timeout; TMM Cross-Validation).
 
 use crate::{
-    asking::{Policy, Ports},
+    asking::{Background, Policy, Ports},
     guard::{self, Admitted},
 };
 use crosscheck::Crosscheck;
-use domain::{Alert, FirstVerdict, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
-use prompt::{build_followup_prompt, build_verdict_prompt};
+use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
+use prompt::{build_followup_prompt, build_referenced_prompt, build_verdict_prompt};
 use std::time::Duration;
 
-/// What came of it, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
+/// The outcome, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
 #[derive(Debug)]
 pub struct Generated {
     /// The verdict, or the reason for its absence.
     pub verdict: Result<Verdict, NoVerdict>,
     /// Each crosscheck, in order.
     pub crosschecks: Vec<Crosscheck>,
-    /// How many times a model was asked, one that is not known any more included.
+    /// The number of calls to models, including calls to a model that no longer exists.
     pub attempts: u32,
-    /// Which model answered last.
+    /// The model that answered last.
     pub model_version: Option<String>,
 }
 
@@ -29,9 +29,9 @@ pub enum NoVerdict {
     Refused(String),
     /// The calls failed, and later ones may succeed; the reason is for operators.
     Failed(Failure),
-    /// Our own side failed before the model was asked: the order must come again.
+    /// Our own side failed before the model was called: the order must be delivered again.
     NotReady(String),
-    /// The model was not asked, and will not be before this.
+    /// No model was called, and none will be before this time.
     CircuitOpen(Timestamp),
 }
 
@@ -40,7 +40,7 @@ pub enum NoVerdict {
 pub struct Failure {
     /// For operators.
     pub reason: String,
-    /// Whether our key was refused: an outage of ours, which ends only once somebody acts.
+    /// Whether the vendor refused our key: our own outage, which ends only when an operator acts.
     pub is_ours: bool,
 }
 
@@ -49,7 +49,7 @@ impl NoVerdict {
         Self::Failed(Failure { reason, is_ours: false })
     }
 
-    /// What an error says of the sale: a refused question is its end, everything else that of a call.
+    /// What an error means for the sale: a refused question ends the sale, any other error ends the call only.
     fn of(error: &ModelError) -> Self {
         let reason = short(&error.to_string());
         match error {
@@ -67,29 +67,30 @@ impl NoVerdict {
     }
 }
 
-/// Asks for the verdict of a question; of a follow-up, with the verdict that it follows.
+/// Asks for the verdict of a question, with what the model gets beside it.
 ///
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
 /// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
 ///
-/// A model that is not known (any more) gives way to the next of the list; that costs none of the attempts. The next one
-/// also serves when a model is throttled or its quota is used up, at once, when it fails otherwise, for the last
-/// attempt, and when its circuit is open. A delay that a vendor asks for is never cut short: one longer than our own
-/// longest wait ends the call, and the order waits (infra/decisions/models.md).
+/// The next model of the list serves when a model does not exist (any more), which costs no attempt. It also serves
+/// immediately when a model is throttled or its quota is used up, for the last attempt when a model fails otherwise,
+/// and when a model's circuit is open. A delay that a vendor asks for is never shortened: if it is longer than our own
+/// longest wait, the call ends and the order waits (infra/decisions/models.md).
 ///
-/// A reply that is no JSON, or that passes the crosscheck and leaves empty what the tier sells, is asked for once more,
-/// with a stricter instruction and inside that ceiling (GAP-02E; infra/decisions/crosscheck.md). A reply that fails the
-/// crosscheck otherwise is not: asking until one passes would be fabrication (TMM Cross-Validation, invariant 4).
+/// A reply that is not JSON, or that passes the crosscheck but leaves a field empty that the tier sells, is requested
+/// once more with a stricter instruction, within the limit of attempts (GAP-02E; infra/decisions/crosscheck.md). A
+/// reply that fails the crosscheck otherwise is not: asking until one passes would be fabrication (TMM
+/// Cross-Validation, invariant 4).
 ///
-/// The one call of a half-open circuit is made once. Where it fails, the next model serves or the order waits for the
-/// circuit: it says that the outage lasts, and nothing of this sale.
+/// A half-open circuit gets one call. If it fails, the next model serves or the order waits for the circuit, because
+/// the failure shows that the outage continues and says nothing about this sale.
 pub async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
     session: &SessionId,
     tier: Tier,
     query: &Query,
-    followed: Option<&FirstVerdict>,
+    background: Background<'_>,
 ) -> Generated {
     let mut generated = Generated {
         verdict: Err(NoVerdict::failed("no attempt was made".to_owned())),
@@ -108,14 +109,15 @@ pub async fn generate(
     while attempt < policy.backoff.attempts {
         attempt += 1;
         generated.attempts += 1;
-        let prompt = match followed {
-            Some(first) => build_followup_prompt(first, query, stricter),
-            None => build_verdict_prompt(tier, query, stricter),
+        let prompt = match background {
+            Background::Nothing => build_verdict_prompt(tier, query, stricter),
+            Background::Followed(first) => build_followup_prompt(first, query, stricter),
+            Background::References(texts) => build_referenced_prompt(tier, query, texts, stricter),
         };
         let error = match ports.model.ask(model, &prompt).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
-                // A call's whole duration counts, its failed attempts and their waits included (GAP-02B).
+                // The whole duration counts, including failed attempts and their waits (GAP-02B).
                 let took = Duration::from_millis(ports.clock.now().millis_since(asked_since));
                 guard::succeeded(ports, policy, session, model, took).await;
                 if let Some(warning) = &reply.status_warning {
@@ -179,7 +181,8 @@ pub async fn generate(
             if error.is_retriable() && !is_probe {
                 guard::failed(ports, policy, session, model).await;
             }
-            // What throttles one model says nothing of the next; what broke a call may break the next one's too.
+            // A throttled model says nothing about the next one; a failure of another kind may affect the next model
+            // too.
             let may_last =
                 error.is_retriable() && !matches!(error, ModelError::Throttled(_) | ModelError::Unavailable(429));
             if let Some(wait) = wait.filter(|_| may_last) {
@@ -211,7 +214,7 @@ pub async fn generate(
     generated
 }
 
-/// Whether a model that failed so gives way to the next of the list. `left` is the number of attempts that are left.
+/// Whether the next model of the list serves after this failure. `left` is the number of remaining attempts.
 fn gives_way(error: &ModelError, left: u32) -> bool {
     match error {
         ModelError::UnknownModel => true,
@@ -220,15 +223,15 @@ fn gives_way(error: &ModelError, left: u32) -> bool {
     }
 }
 
-/// The models that were not asked yet.
+/// The models that were not called yet.
 struct Candidates<'a> {
     rest: std::slice::Iter<'a, String>,
-    /// When the first of the circuits that are open may be tried.
+    /// When the first of the open circuits may be tried.
     closed_until: Option<Timestamp>,
 }
 
 impl<'a> Candidates<'a> {
-    /// The next model whose circuit lets a call through.
+    /// The next model whose circuit admits a call.
     async fn next(&mut self, ports: Ports<'_>, policy: &Policy, session: &SessionId) -> Option<(&'a str, Admitted)> {
         while let Some(model) = self.rest.next() {
             match guard::admit(ports, policy, model).await {
@@ -246,13 +249,13 @@ impl<'a> Candidates<'a> {
         self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
     }
 
-    /// Why no model is left: the open circuits, or what happened before.
+    /// The reason why no model is left: the open circuits, or the earlier result.
     fn none_left(&self, before: Result<Verdict, NoVerdict>) -> Result<Verdict, NoVerdict> {
         self.closed_until.map_or(before, |until| Err(NoVerdict::CircuitOpen(until)))
     }
 }
 
-/// What may go into an alert or a record of a text that is not ours: 80 characters of words and codes.
+/// Shortens a vendor's text for an alert or a record: 80 characters of words and codes.
 fn short(text: &str) -> String {
     let known = |c: &char| c.is_ascii_alphanumeric() || " _-.:,/()".contains(*c);
     text.chars().filter(known).take(80).collect()
@@ -261,23 +264,23 @@ fn short(text: &str) -> String {
 /// Why a reply is not sold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Refused {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("the reply is no JSON")]
     Malformed,
-    /// The formula rejected it.
+    /// The crosscheck's formula rejected it.
     #[error("crosscheck rejected the reply: {0:?}")]
     Crosscheck(crosscheck::Reason),
-    /// It passed the formula and has not the form of a verdict of this tier.
+    /// It passed the formula but does not have the form of this tier's verdict.
     #[error("the reply is no verdict of this tier")]
     Form,
-    /// It leaves empty what the tier sells.
+    /// It leaves a field empty that the tier sells.
     #[error("the reply is hollow: {}", .0.join(", "))]
     Hollow(Vec<String>),
 }
 
 impl Refused {
-    /// Whether it says that a call failed, so that another may do better: the reply broke off or is no verdict, or
-    /// leaves empty what is sold. Asking until another judgement comes would be fabrication.
+    /// Whether the refusal shows a failed call, which another call may improve: the reply is cut off, is not a verdict,
+    /// or leaves a field empty that is sold. Asking until a different judgement comes would be fabrication.
     fn is_of_the_call(&self) -> bool {
         match self {
             Self::Malformed | Self::Form | Self::Hollow(_) => true,
@@ -286,7 +289,7 @@ impl Refused {
     }
 }
 
-/// The parsed verdict of an approved reply, reduced to what the tier sells.
+/// The verdict of an approved reply, reduced to what the tier sells.
 fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier, query: &Query) -> Result<Verdict, Refused> {
     if crosscheck.flags.iter().any(|flag| flag == "malformed_json") {
         return Err(Refused::Malformed);

@@ -1,35 +1,32 @@
-//! The circuit breaker around the model (Gemini Timeout, invariants 5 and 7). Its row is shared by every running
-//! function; when the row cannot be read or written, calls go on: the breaker protects, it must not stop sales.
+//! The circuit breaker around the model (Gemini Timeout, invariants 5 and 7). All running functions share its row. If
+//! the row cannot be read or written, calls continue: the breaker protects sales and must not stop them.
 
 use crate::asking::{Policy, Ports};
 use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
-    breaker::{Admission, Breaker},
+    breaker::{Admission, Breaker, update},
     ports::{ModelError, SaveError},
 };
 use std::time::Duration;
 
-/// How often a change of the breaker is tried when others change it at the same time.
-const TRIES: u32 = 4;
-
-/// How a model may be asked.
+/// How often a model may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admitted {
-    /// As often as an attempt at a verdict needs.
+    /// As often as the attempts at a verdict need.
     Call,
-    /// Once: it is the half-open circuit's one call.
+    /// Once: it is the only call of a half-open circuit.
     Probe,
 }
 
-/// Whether the model may be asked; otherwise until when not.
+/// Whether the model may be called; the error is the time until which it may not.
 pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Result<Admitted, Timestamp> {
     let now = ports.clock.now();
     let Ok(mut row) = ports.breakers.load(model).await else { return Ok(Admitted::Call) };
     match row.value.admit(now, &policy.breaker) {
         Admission::Call => Ok(Admitted::Call),
         Admission::Refuse(until) => Err(until),
-        // Only who saves the probe makes it: exactly one call goes through.
+        // Only the caller that saves the probe makes it, so exactly one call goes through.
         Admission::Probe => match ports.breakers.save(model, &row.value, row.version).await {
             Ok(()) => Ok(Admitted::Probe),
             Err(SaveError::Conflict) => Err(now.plus(policy.breaker.reopen.least)),
@@ -38,13 +35,13 @@ pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Res
     }
 }
 
-/// Until when the model is not asked. `None` when it may be, or nobody can say.
+/// The time until which the model is not called; `None` when it may be called, or when the row cannot be read.
 pub(crate) async fn closed_until(ports: Ports<'_>, policy: &Policy, model: &str) -> Option<Timestamp> {
     let row = ports.breakers.load(model).await.ok()?;
     row.value.refuses_until(ports.clock.now(), &policy.breaker)
 }
 
-/// Until when none of the models is asked, if that is so.
+/// The earliest time at which a model may be called; `None` when one may be called now.
 pub async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Timestamp> {
     let mut first = None;
     for model in &policy.models {
@@ -54,23 +51,27 @@ pub async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Times
     first
 }
 
-/// Notes that all attempts at a call failed.
+/// Records that all attempts at a call failed.
 pub(crate) async fn failed(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str) {
     let now = ports.clock.now();
-    if change(ports, model, |breaker| breaker.failed(now, &policy.breaker)).await {
+    if update(ports.breakers, model, |breaker| breaker.failed(now, &policy.breaker)).await {
         opened(ports, session, model, "calls fail").await;
     }
 }
 
-/// Notes that a call ended without a reply, for good and at once. A refused key or a used-up quota fails every sale,
-/// so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of failing).
-/// A refused question, or a model that is gone, is an answer: the service is up. Whatever it is, a half-open breaker
-/// hears of it.
+/// Records that a call ended at once and for good without a reply. A refused key or a used-up quota fails every sale,
+/// so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of failing). A
+/// refused question, or a model that no longer exists, counts as an answer: the service is up. In each case a half-open
+/// breaker is updated.
 pub(crate) async fn ended(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, error: &ModelError) {
     match error {
         ModelError::Unauthorized(_) | ModelError::QuotaExhausted => failed(ports, policy, session, model).await,
-        ModelError::NotReady(_) => drop(change(ports, model, |breaker| noted(breaker, Breaker::not_asked)).await),
-        _ => drop(change(ports, model, |breaker| noted(breaker, Breaker::answered)).await),
+        ModelError::NotReady(_) => {
+            update(ports.breakers, model, |breaker| noted(breaker, Breaker::not_asked)).await;
+        }
+        _ => {
+            update(ports.breakers, model, |breaker| noted(breaker, Breaker::answered)).await;
+        }
     }
 }
 
@@ -79,30 +80,12 @@ fn noted(breaker: &mut Breaker, note: fn(&mut Breaker)) -> bool {
     false
 }
 
-/// Notes that a call succeeded, and how long it took.
+/// Records that a call succeeded, and how long it took.
 pub(crate) async fn succeeded(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, took: Duration) {
     let now = ports.clock.now();
-    if change(ports, model, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
+    if update(ports.breakers, model, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
         opened(ports, session, model, "calls have become slow").await;
     }
-}
-
-/// Changes the row, if that changes anything; answers what the change said.
-async fn change(ports: Ports<'_>, model: &str, change: impl Fn(&mut Breaker) -> bool + Send) -> bool {
-    for _ in 0..TRIES {
-        let Ok(mut row) = ports.breakers.load(model).await else { return false };
-        let before = row.value.clone();
-        let opened = change(&mut row.value);
-        if row.value == before {
-            return false;
-        }
-        match ports.breakers.save(model, &row.value, row.version).await {
-            Ok(()) => return opened,
-            Err(SaveError::Conflict) => {}
-            Err(SaveError::Storage(_)) => return false,
-        }
-    }
-    false
 }
 
 async fn opened(ports: Ports<'_>, session: &SessionId, model: &str, why: &str) {

@@ -1,14 +1,12 @@
-//! Asking the model for a verdict: attempts, circuit breakers and crosschecks, for sales and for the toll; and for a reply of the
-//! chat.
+//! Asks the model for a verdict, with attempts, circuit breakers and crosschecks, for sales and for the toll; and asks
+//! it for replies of the chat.
 
 mod asking;
-mod gauge;
 mod generate;
 mod guard;
 mod reply;
 
-pub use asking::{Policy, Ports};
-pub use gauge::Gauged;
+pub use asking::{Background, Policy, Ports};
 pub use generate::{Failure, Generated, NoVerdict, generate};
 pub use guard::all_closed_until;
 pub use reply::{NotReplied, reply};

@@ -1,4 +1,4 @@
-//! Asking the model for one reply of the chat: the models in their order, each once, behind their circuits.
+//! Asks for one reply of the chat: the models in their order, each once, behind their circuits.
 
 use crate::{
     asking::{Policy, Ports},
@@ -6,7 +6,7 @@ use crate::{
 };
 use domain::{
     SessionId,
-    ports::{ModelError, ModelReply, Prompt},
+    ports::{Listener, ModelError, ModelReply, Prompt},
 };
 use std::time::Duration;
 
@@ -16,12 +16,13 @@ pub enum NotReplied {
     /// Every circuit is open.
     #[error("no model may be asked now")]
     CircuitOpen,
-    /// The last one that was asked failed.
+    /// The last model that was called failed.
     #[error("no model replied")]
     Failed(#[source] ModelError),
 }
 
-/// Asks for one reply. A model that fails gives way to the next at once: somebody waits.
+/// Asks for one reply; `listener` receives it while a model writes it. If a model fails, the next one is called at once,
+/// because the customer waits.
 ///
 /// # Errors
 /// [`NotReplied`]
@@ -30,6 +31,7 @@ pub async fn reply(
     policy: &Policy,
     session: &SessionId,
     prompt: &Prompt,
+    listener: &mut dyn Listener,
 ) -> Result<ModelReply, NotReplied> {
     let mut last = NotReplied::CircuitOpen;
     for model in &policy.models {
@@ -37,7 +39,7 @@ pub async fn reply(
             continue;
         }
         let asked_at = ports.clock.now();
-        match ports.model.ask(model, prompt).await {
+        match ports.model.stream(model, prompt, listener).await {
             Ok(reply) => {
                 let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
                 guard::succeeded(ports, policy, session, model, took).await;

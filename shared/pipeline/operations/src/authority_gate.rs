@@ -1,5 +1,5 @@
-//! The human lock: people with the roles that a domain names let a declined question be answered, or reject it. What
-//! child safety or self-harm has locked stays as it is, and every attempt to override it goes on record (003, Appendix F).
+//! The human lock: people with the roles that a domain requires approve or reject a declined question. A lock for child
+//! safety or self-harm cannot be lifted, and every attempt to override it is recorded (003, Appendix F).
 
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
@@ -10,7 +10,7 @@ use domain::{
     sale::{Authority, AuthorityDecision, Declined, Event, NotApproved},
 };
 
-/// What is needed to decide.
+/// The ports of a decision.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -21,10 +21,10 @@ pub struct Ports<'a> {
 /// Why nothing was decided.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// The approval or the rejection does not count.
+    /// The approval or the rejection is not valid.
     #[error(transparent)]
     NotApproved(#[from] NotApproved),
     /// The store failed.
@@ -33,20 +33,20 @@ pub enum DecideError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The verdict is ordered, and its message was not taken: the deadlines function sends it again.
+    /// The verdict is ordered, but its message was not sent: the deadlines function sends it again.
     #[error("the question is approved, but its message was not sent; the deadlines function sends it again")]
     Queue(#[from] QueueError),
 }
 
 impl DecideError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoSale | Self::NotApproved(_))
     }
 }
 
-/// Counts an approval; with the last one that is needed the verdict is ordered.
+/// Counts an approval; the last required approval orders the verdict.
 ///
 /// # Errors
 /// [`DecideError`].
@@ -69,7 +69,7 @@ pub async fn approve(
     Ok(decision)
 }
 
-/// Ends the wait for approvals: the deadlines function gives the money back.
+/// Rejects a declined question, which ends the wait for approvals: the deadlines function refunds the money.
 ///
 /// # Errors
 /// [`DecideError`].
@@ -103,10 +103,10 @@ fn decision(event: &Event) -> Result<AuthorityDecision, NotApproved> {
     }
 }
 
-/// Puts an attempt to override a locked outcome on record and alerts of it.
+/// Records an attempt to override a locked outcome, and alerts operators.
 ///
 /// # Errors
-/// [`CommitError`]: it is not on record.
+/// [`CommitError`]: the attempt is not recorded.
 pub async fn record_override(
     journal: Journal<'_>,
     sale: Versioned<Sale>,
@@ -125,7 +125,7 @@ pub async fn record_override(
     Ok(())
 }
 
-/// What a list says of a declined sale.
+/// The description of a declined sale in a list.
 #[must_use]
 pub fn describe(declined: &Declined, now: Timestamp) -> String {
     use domain::sale::HumanLock;

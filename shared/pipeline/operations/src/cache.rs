@@ -1,4 +1,4 @@
-//! Taking a cached verdict out: the archive keeps it, and the page restores it from there.
+//! Removes a cached verdict: the archive keeps it, and the page restores it from there.
 
 use crate::Operator;
 use audit::{Change, CommitError, Context, Journal};
@@ -7,13 +7,13 @@ use domain::{
     ports::{CacheEntries, StorageError},
 };
 
-/// Why a cached verdict was left where it is, or may still be there.
+/// Why a cached verdict was not removed, or may not be.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// Without an archived copy the customer would be given another verdict (Regen Consistency, invariant 4).
+    /// Without an archived copy the customer would get another verdict (Regen Consistency, invariant 4).
     #[error("its verdict is not in the archive")]
     NotArchived,
     /// The store failed.
@@ -25,14 +25,14 @@ pub enum RemoveError {
 }
 
 impl RemoveError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoSale | Self::NotArchived)
     }
 }
 
-/// Takes a sale's cached verdict out, on record first; `false` where there was none.
+/// Removes a sale's cached verdict, after recording the removal; `false` if there was none.
 ///
 /// # Errors
 /// [`RemoveError`]. Repeating is safe.
@@ -48,7 +48,7 @@ pub async fn remove(
     Ok(entries.remove(session).await?)
 }
 
-/// Decided on the sale as it is saved: a regeneration may have come between.
+/// Decides on the sale's current state, because a regeneration may have happened in between.
 fn decide(sale: &Sale, operator: &Operator, now: Timestamp) -> Change<Result<(), RemoveError>> {
     match sale.remove_from_cache(operator) {
         Ok(event) => Change::of(&event, &Context::at(now), Ok(())),

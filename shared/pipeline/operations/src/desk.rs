@@ -1,5 +1,5 @@
-//! Decisions of operators that belong to no sale, such as a new secret or a message that is thrown away: on record in a
-//! stream of their own, before anything is done.
+//! Records operators' decisions that belong to no sale, such as a new secret or a discarded message. They are recorded
+//! in a stream of their own, before they are carried out.
 
 use crate::Operator;
 use audit::{CommitError, FunctionJournal, Noted};
@@ -10,25 +10,25 @@ use serde_json::{Value, json};
 /// The name of the stream.
 pub const STREAM: &str = "operator";
 
-/// Why a decision is not on record.
+/// Why a decision is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The table could not be read.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// It could not be saved.
+    /// The record could not be saved.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
 
-/// The stream remembers nothing but its end.
+/// The stream has no state except its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Desk {}
 
-/// Records that an operator does `action`, with facts that hold no secret, no address and no text of a customer's.
+/// Records that an operator performs `action`; the facts must contain no secret, no address and no customer text.
 ///
 /// # Errors
-/// [`RecordError`]: do nothing then.
+/// [`RecordError`]: the action must not be performed.
 pub async fn record(
     journal: FunctionJournal<'_>,
     operator: &Operator,
@@ -36,7 +36,10 @@ pub async fn record(
     facts: &Value,
 ) -> Result<(), RecordError> {
     let desk = journal.load::<Desk>().await?;
-    let details = json!({ "action": action, "by": operator.name(), "reason": operator.reason(), "facts": facts });
+    let details = json!({
+        "action": action, "by": operator.name(), "identity": operator.identity(), "reason": operator.reason(),
+        "facts": facts,
+    });
     let noted = journal.commit(desk, |_: &mut Desk, _| Noted::save(()).requiring("operator", details.clone())).await?;
     noted.settle().await;
     Ok(())
@@ -45,7 +48,7 @@ pub async fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{decisions, operator, whatever_breaks, world};
+    use crate::testing::{IDENTITY, decisions, operator, whatever_breaks, world};
     use testkit::{World, run};
 
     fn go(world: &World) -> impl Future<Output = Result<(), RecordError>> {
@@ -63,6 +66,7 @@ mod tests {
         let details = &records[0]["details"];
         assert_eq!((&details["action"], &details["by"]), (&json!("secrets set"), &json!("dana")));
         assert_eq!((&details["facts"]["name"], &records[1]["seq"]), (&json!("stripe"), &json!(2)));
+        assert_eq!(details["identity"], json!(IDENTITY));
     }
 
     #[test]

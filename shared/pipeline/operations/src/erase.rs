@@ -1,4 +1,4 @@
-//! A customer asks to be forgotten: what that would do, and doing it.
+//! Erases a sale on a customer's request, and shows beforehand what that would do.
 
 use crate::Operator;
 use audit::{Change, CommitError, Context};
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 /// Why nothing is erased.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// The smoke test removes what it leaves by itself.
+    /// The smoke test removes its own data.
     #[error("the sale is the smoke test's: it belongs to no customer, and is removed by itself")]
     SmokeTest,
-    /// The log is kept for years: it says why something is gone.
+    /// A reason is missing: the log is kept for years and has to say why data was removed.
     #[error("an erasure needs a reason: --reason")]
     NoReason,
     /// The store failed.
@@ -28,31 +28,31 @@ pub enum EraseError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// It is decided, and not everything could be removed.
+    /// The erasure is decided, but not everything could be removed.
     #[error("it is decided, but not everything is removed yet; it is tried again every five minutes")]
     Step(#[from] StepError),
 }
 
 impl EraseError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoSale | Self::SmokeTest | Self::NoReason)
     }
 }
 
-/// What an erasure would do.
+/// The effects that an erasure would have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// The sale.
     pub session_id: SessionId,
-    /// How far the verdict is.
+    /// The state of the verdict.
     pub verdict: &'static str,
-    /// What is under way and would end.
+    /// Work in progress that would end.
     pub ends: Vec<String>,
-    /// What would be removed, by store.
+    /// The number of objects that would be removed, by store.
     pub removes: BTreeMap<&'static str, u64>,
-    /// Where the money is: erasing does not move it.
+    /// The state of the money: erasing does not move it.
     pub money: &'static str,
     /// Whether the customer paid, has no verdict, and would have to be refunded by hand.
     pub owed: bool,
@@ -60,7 +60,7 @@ pub struct Plan {
     pub decided_at: Option<Timestamp>,
 }
 
-/// What an erasure would do to a sale and its follow-up, named by either.
+/// The effects that erasing a sale and its follow-up would have; the id of either names both.
 ///
 /// # Errors
 /// [`EraseError`].
@@ -123,19 +123,19 @@ fn by_name(counts: &erasure::Counts) -> BTreeMap<&'static str, u64> {
     counts.iter().map(|(store, count): (&Store, &u64)| (store.as_str(), *count)).collect()
 }
 
-/// What came of an erasure.
+/// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Erased {
     /// Whether it was decided before.
     pub decided_before: bool,
-    /// What was removed now, by store.
+    /// The number of objects that were removed now, by store.
     pub removed: BTreeMap<&'static str, u64>,
-    /// When the stores are looked at once more; `None` when that was done.
+    /// When the stores are checked once more; `None` when that was done.
     pub settles_at: Option<Timestamp>,
 }
 
-/// Decides that a sale is erased, with its follow-up where one was ordered, and removes what is kept of them. The session
-/// is decided first: from then on no follow-up of it can be ordered.
+/// Decides that a sale and its follow-up, if one was ordered, are erased, and removes their data. The session's sale is
+/// decided first: from then on no follow-up of it can be ordered.
 ///
 /// # Errors
 /// [`EraseError`]. Repeating is safe.
@@ -146,7 +146,7 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
     let (paid, followup) = (session.paid_session(), session.followup());
     let decided_before = decide(ports, operator, &paid).await?.ok_or(EraseError::NoSale)?;
     let followed = decide(ports, operator, &followup).await?;
-    // Both are decided before anything is removed: what a store refuses is then removed by the deadlines function.
+    // Both are decided before anything is removed, so that the deadlines function removes what a store refuses now.
     let mut erased = remove(ports, &paid).await?;
     if followed.is_some() {
         let other = remove(ports, &followup).await?;
@@ -156,7 +156,7 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
     Ok(Erased { decided_before: decided_before && followed.unwrap_or(true), ..erased })
 }
 
-/// Decides about one of both. Whether that was decided before; `None` where there is no such sale.
+/// Decides about one of the two sales. Returns whether it was decided before; `None` if there is no such sale.
 async fn decide(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Option<bool>, EraseError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! What a newer block list holds back of delivered verdicts: shown, let stand, or replaced on the page by an operator
-//! (content filter, block list staleness). A refund is `refunds::issue`, as for any other sale.
+//! Delivered verdicts that a newer block list would hold: an operator lists them, dismisses the finding, or replaces
+//! the verdict on the page (content filter, block list staleness). A refund is `refunds::issue`, as for any other sale.
 
 use crate::{
     Operator,
@@ -16,19 +16,19 @@ use serde_json::Value;
 /// Why a finding stays open.
 #[derive(Debug, thiserror::Error)]
 pub enum FindingError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// A decision has a reason.
+    /// A reason is missing.
     #[error("a decision about a finding needs a reason")]
     NoReason,
-    /// Nothing waits for a decision.
+    /// The sale has no open finding.
     #[error("no finding of this sale waits for a decision")]
     NoFinding,
-    /// What stands on the page is not there to be replaced.
+    /// The verdict on the page is not in the cache, so it cannot be replaced.
     #[error("the verdict is not in the cache: open its result page, which restores it, and repeat the command")]
     NotCached,
-    /// The text may not be shown.
+    /// The text must not be shown.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A store failed.
@@ -40,21 +40,21 @@ pub enum FindingError {
 }
 
 impl FindingError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         !matches!(self, Self::Storage(_) | Self::Commit(_))
     }
 }
 
-/// A finding, with what it is about.
+/// A finding, with the verdict that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
     /// The verdict as the page shows it.
     pub cached: CachedVerdict,
-    /// The terms that the block list of today finds in it.
+    /// The terms that today's block list finds in it.
     pub terms: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ pub async fn show(journal: Journal<'_>, session: &SessionId) -> Result<Case, Fin
     Ok(Case { finding, cached, terms })
 }
 
-/// Lets a delivered verdict stand as it is.
+/// Dismisses a finding: the delivered verdict stays unchanged.
 ///
 /// # Errors
 /// [`FindingError`]. Repeating is safe.
@@ -85,7 +85,8 @@ pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &Sessio
     if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
 }
 
-/// Puts a cleaned verdict on the page, if it passes the crosscheck and gate 1. The mail that was sent stays what it is.
+/// Replaces the verdict on the page by a cleaned one, if that passes the crosscheck and gate 1. The mail that was sent
+/// does not change.
 ///
 /// # Errors
 /// [`FindingError`]. Repeating is safe.
@@ -116,7 +117,7 @@ fn reason(operator: &Operator) -> Result<(), FindingError> {
     operator.reason().map(drop).ok_or(FindingError::NoReason)
 }
 
-/// A sale with an open finding, and what the cache has of it.
+/// A sale with an open finding, and its cached verdict if there is one.
 async fn open(
     journal: Journal<'_>,
     session: &SessionId,
@@ -124,7 +125,7 @@ async fn open(
     let (sale, entry) = journal.store.load_with_verdict(session).await?;
     let sale = sale.ok_or(FindingError::NoSale)?;
     if sale.value.open_finding().is_none() {
-        // What an earlier command could not publish is published now.
+        // Publishes records that an earlier command could not publish.
         journal.flush(sale).await;
         return Err(FindingError::NoFinding);
     }

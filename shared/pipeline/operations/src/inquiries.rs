@@ -1,5 +1,5 @@
-//! Messages of people that answer no mail of ours: listed with the open sales of their address, read on demand, and
-//! settled by an operator.
+//! Messages from people that do not reply to a mail of ours. Operators list them with the open sales of the same
+//! address, read them, and settle them.
 
 use crate::{Operator, list::Row};
 use audit::{CommitError, FunctionJournal, Noted, sale_events::message_digest};
@@ -11,10 +11,10 @@ use domain::{
 use serde::Serialize;
 use serde_json::json;
 
-/// Why an inquiry was neither listed nor settled.
+/// Why an inquiry was not listed or settled.
 #[derive(Debug, thiserror::Error)]
 pub enum InquiryError {
-    /// No inquiry of this name waits.
+    /// No waiting inquiry has this name.
     #[error("no such inquiry waits")]
     None,
     /// The table failed.
@@ -25,20 +25,20 @@ pub enum InquiryError {
     Commit(#[from] CommitError),
 }
 
-/// One inquiry of the list.
+/// One inquiry in the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiting {
-    /// Its name here: the digest that stands for the message in the log, cut down.
+    /// Its name in the list: a shortened digest of the message's id, as in the log.
     pub inquiry: String,
-    /// Always "inquiry", as sales name their work.
+    /// Always "inquiry"; sales have their kind of work here.
     pub work: &'static str,
     /// When it was found, UTC.
     pub since: String,
     /// When the answer is due, UTC.
     pub due: String,
-    /// Whether that is past.
+    /// Whether it is overdue.
     pub overdue: bool,
-    /// The open sales whose mails go to the same address, by reference.
+    /// The references of the open sales with the same address.
     pub sales: Vec<String>,
     /// The mailbox's id of the message.
     #[serde(skip)]
@@ -49,7 +49,7 @@ fn name_of(message: &str) -> String {
     message_digest(message).chars().take(12).collect()
 }
 
-/// The inquiries that wait, oldest first. `open` are the sales that wait for somebody.
+/// The inquiries that wait, oldest first. `open` are the sales that wait for an operator.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -71,7 +71,7 @@ pub async fn waiting(journal: FunctionJournal<'_>, open: &[Row], now: Timestamp)
     Ok(inquiries.value.memory.open.iter().map(waiting).collect())
 }
 
-/// Notes that an operator has answered an inquiry.
+/// Records that an operator has answered an inquiry.
 ///
 /// # Errors
 /// [`InquiryError`].
@@ -82,7 +82,8 @@ pub async fn settle(journal: FunctionJournal<'_>, operator: &Operator, name: &st
         let named = inquiries.open.iter().find(|inquiry| name_of(&inquiry.message) == name);
         let Some(message) = named.map(|inquiry| inquiry.message.clone()) else { return Noted::nothing(false) };
         let facts = json!({
-            "message": message_digest(&message), "by": operator.name(), "reason": operator.reason(),
+            "message": message_digest(&message), "by": operator.name(), "identity": operator.identity(),
+            "reason": operator.reason(),
         });
         inquiries.settle(&message);
         Noted::save(true).requiring("inquiry_settled", facts)

@@ -1,9 +1,8 @@
-//! What operators decide about sales, as plain functions over ports: the command line asks them, and a simulation
-//! can ask them too.
+//! Operators' decisions about sales, as plain functions over ports, for the command line and for a simulation.
 //!
-//! Every decision is safe to repeat: the state is saved with its audit record first, the message follows, and
-//! repeating a decision whose message was lost only sends the message again. The claims of the functions
-//! that receive it make sure that nothing is made or mailed twice.
+//! Every decision is safe to repeat: the state is saved with its audit record first, and the message is sent after
+//! that. Repeating a decision whose message was lost only sends the message again. The claims of the functions that
+//! receive it prevent double work and double mails.
 
 pub mod authority_gate;
 pub mod cache;

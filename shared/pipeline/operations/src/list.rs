@@ -1,4 +1,4 @@
-//! The lists of humans: sales with something left to do.
+//! Lists the sales with open work for operators.
 
 use crate::authority_gate;
 use domain::{
@@ -11,7 +11,7 @@ use domain::{
 };
 use serde::Serialize;
 
-/// What is needed to read the lists.
+/// The ports of the lists.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -24,33 +24,32 @@ pub struct Ports<'a> {
 pub struct Row {
     /// The sale.
     pub session_id: SessionId,
-    /// What is left to do.
+    /// The open work.
     pub work: Work,
-    /// Since when, UTC.
+    /// Since when it is open, UTC.
     pub since: String,
-    /// When somebody must look, UTC.
+    /// When it is due, UTC.
     pub due: String,
-    /// Whether that is past.
+    /// Whether it is overdue.
     pub overdue: bool,
-    /// What was bought, where it is known.
+    /// The tier, if known.
     pub tier: Option<Tier>,
-    /// What is known of the matter, as codes: no text of a customer's.
+    /// Details as codes, without customer text.
     pub detail: String,
-    /// Until when Stripe takes an answer to the bank, UTC.
+    /// Stripe's deadline for an answer to the customer's bank, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respond_by: Option<String>,
-    /// How many replies of the customer wait for somebody who reads them.
+    /// The number of unread replies of the customer.
     pub replies: usize,
-    /// Whether a decision about the money is open: try again, or give it back.
+    /// Whether a decision about the money is open: try again, or refund.
     #[serde(skip)]
     pub(crate) undecided: bool,
-    /// Keyed hash of the buyer's address.
+    /// The keyed hash of the buyer's address.
     #[serde(skip)]
     pub email_tag: Option<String>,
 }
 
-/// Everything that waits for a human, most urgent first: every list, and of what machines work on only what is
-/// overdue.
+/// Everything that waits for a human, most urgent first: the lists for humans, and the overdue work of functions.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -58,7 +57,7 @@ pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, St
     rows(ports, &Work::ALL, now).await
 }
 
-/// The sales that need a decision about their money: try again, or give it back.
+/// The sales that need a decision about their money: try again, or refund.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -85,17 +84,17 @@ pub async fn of_works(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Resul
     rows(ports, works, now).await
 }
 
-/// Which rows of a list a decision about many sales is for.
+/// Selects the rows of a list that a bulk decision applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only those that came on the list then or later.
+    /// Only rows that have been on the list since this time or later.
     pub since: Option<Timestamp>,
-    /// Only those whose detail holds this text, whatever its case.
+    /// Only rows whose detail contains this text, ignoring case.
     pub reason_like: Option<String>,
 }
 
 impl Filter {
-    /// Whether a row is meant.
+    /// Whether the row is selected.
     #[must_use]
     pub fn matches(&self, row: &Row) -> bool {
         let is_since = self.since.is_none_or(|since| row.since >= since.to_iso());
@@ -117,7 +116,7 @@ async fn rows(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Ro
     Ok(found.into_iter().map(|(_, row)| row).collect())
 }
 
-/// The sales with this work. The index lags behind, so each is loaded and looked at again.
+/// The sales with this work. The index lags behind, so each sale is loaded and checked again.
 async fn sales(ports: Ports<'_>, work: Work, until: Option<Timestamp>) -> Result<Vec<Sale>, StorageError> {
     let mut sales = Vec::new();
     let mut from = None;
@@ -154,12 +153,12 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
     })
 }
 
-/// The sales whose customers have written back, whatever else is to be done about them.
+/// The sales with unread replies of the customer, whatever other work they have.
 ///
 /// # Errors
 /// [`StorageError`].
 pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    // Machines at work, and a hold, come before a reply on the lists; what has come is there all the same.
+    // Work of functions, and a hold, precede a reply on the lists, but the reply belongs to the sale nevertheless.
     let mut found = rows(ports, &[Work::Reply, Work::Review, Work::Refund], now).await?;
     for sale in sales(ports, Work::InFlight, None).await? {
         found.extend(row(&sale, now));
@@ -217,7 +216,7 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
     }
 }
 
-/// What a newer block list found in a delivered verdict.
+/// The finding of a newer block list in a delivered verdict.
 fn finding(sale: &Sale) -> String {
     sale.open_finding().map_or_else(
         || "settled".to_owned(),
@@ -225,7 +224,7 @@ fn finding(sale: &Sale) -> String {
     )
 }
 
-/// The dispute that waits for an answer, with Stripe's deadline.
+/// The dispute that needs an answer, with Stripe's deadline.
 fn dispute(sale: &Sale) -> String {
     let Some(dispute) = sale.payment().to_answer() else { return "answered".to_owned() };
     let by = dispute.respond_by.map_or_else(|| "soon".to_owned(), |by| format!("by {by}"));
@@ -248,7 +247,7 @@ pub const fn mail_state(mail: &Mail) -> &'static str {
     }
 }
 
-/// What was charged for a sale, in the currency's smallest unit, with the currency.
+/// The amount charged for a sale, in the currency's smallest unit, with the currency.
 ///
 /// # Errors
 /// [`PaymentError`] when Stripe could not be asked.
@@ -262,23 +261,23 @@ pub async fn amount(payments: &dyn Payments, session: &SessionId) -> Result<Opti
 pub struct DeadLetter {
     /// The sale.
     pub session_id: SessionId,
-    /// Which mail.
+    /// The kind of mail.
     pub letter: Letter,
     /// When it became a dead letter, UTC.
     pub died_at: String,
     /// The same in milliseconds since the Unix epoch.
     pub died_at_ms: Timestamp,
-    /// How many attempts failed.
+    /// The number of failed attempts.
     pub attempts: usize,
     /// Their codes, oldest first.
     pub errors: Vec<String>,
     /// Whether a draft exists that another attempt would send.
     pub draft: bool,
-    /// What was bought, where it is known.
+    /// The tier, if known.
     pub tier: Option<Tier>,
 }
 
-/// A sale's dead-lettered mails that it still has to send.
+/// A sale's dead-lettered mails that are still wanted.
 #[must_use]
 pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
     let dead = |letter| match sale.letter(letter) {
@@ -297,8 +296,8 @@ pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
     Letter::ALL.into_iter().filter_map(dead).collect()
 }
 
-/// Every dead-lettered mail, oldest first. They are looked for among the unusable sales and those whose customers
-/// have replied too: these lists come before that of dead letters.
+/// Every dead-lettered mail, oldest first. Also searches the lists of unusable sales and of replies, because a sale
+/// with several kinds of work is on these lists first.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -401,7 +400,7 @@ mod tests {
             sale().with("mail", dead(-30)),
             sale().with("mail", dead(-20)),
             unusable.with("notice", dead(-40)),
-            // A notice that nobody needs any more is no dead letter.
+            // A dead notice that is no longer wanted does not count.
             sale().with("notice", dead(-40)),
         ]);
         let all = run(dead_letters(ports(&world), None)).unwrap().unwrap();

@@ -12,7 +12,7 @@ use domain::{
     sale::{Authority, Fulfilment, NotApproved},
 };
 
-/// What is needed to try again.
+/// The ports of a second attempt.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -24,22 +24,22 @@ pub struct Ports<'a> {
 /// Why nothing was ordered.
 #[derive(Debug, thiserror::Error)]
 pub enum ReattemptError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// Nothing is made for a customer whose money went back.
+    /// The money went back, so nothing is made.
     #[error("the sale's money went back, or is about to: nothing more is made")]
     MoneyWentBack,
-    /// Only what failed or was unusable is tried again.
+    /// Only failed or unusable sales are tried again.
     #[error("the sale has neither failed nor is it unusable")]
     NotOpen,
-    /// An unusable sale has no question without the customer's reply.
+    /// The submission is missing: an unusable sale needs the question from the customer's reply.
     #[error("the session names no usable tier and question: hand in both")]
     NoSubmission,
-    /// The same question would be declined again.
+    /// The gate would decline the same question again.
     #[error("the authority gate declined the question: hand in another one, or see `oracle authority queue`")]
     Declined,
-    /// Nobody may override it. The attempt is on record.
+    /// The lock cannot be overridden. The attempt is recorded.
     #[error("the authority gate declined the question for good: {}", NotApproved::Locked)]
     Locked,
     /// The store failed.
@@ -48,13 +48,13 @@ pub enum ReattemptError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The sale is ordered, and its message was not taken.
+    /// The verdict is ordered, but its message was not sent.
     #[error("the verdict is ordered, but its message was not sent; repeating the command is safe")]
     Queue(#[from] QueueError),
 }
 
 impl ReattemptError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(
@@ -64,16 +64,16 @@ impl ReattemptError {
     }
 }
 
-/// What became of the order.
+/// The effect of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reattempt {
     /// The verdict is ordered.
     Ordered,
-    /// It was ordered already: only its message was sent again.
+    /// It was ordered before: only its message was sent again.
     AskedAgain,
 }
 
-/// Whether a second attempt is possible, and what it would do.
+/// Whether a second attempt is possible, and its effect.
 ///
 /// # Errors
 /// The refusals of [`ReattemptError`].
@@ -88,7 +88,8 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
         Fulfilment::Failed { .. } => Ok(Reattempt::Ordered),
         Fulfilment::Unusable { .. } if submission.is_some() || sale.is_resubmitted() => Ok(Reattempt::Ordered),
         Fulfilment::Unusable { .. } => Err(ReattemptError::NoSubmission),
-        // This command's own doing, if its reply got lost; a second message finds the claim of the first.
+        // An earlier run of this command may have ordered it and lost the reply; a second message finds the claim of
+        // the first.
         Fulfilment::Ordered { .. } if sale.is_resubmitted() || submission.is_none() => Ok(Reattempt::AskedAgain),
         Fulfilment::Ordered { .. }
         | Fulfilment::Generating { .. }
@@ -98,7 +99,7 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
     }
 }
 
-/// Orders the verdict again: with the submission that the operator hands in, or with what Stripe has.
+/// Orders the verdict again: with the submission that the operator hands in, or with the one that Stripe has.
 ///
 /// # Errors
 /// [`ReattemptError`]. Repeating is safe.
@@ -119,7 +120,7 @@ pub async fn reattempt(
         planned => planned?,
     };
     if let (Reattempt::Ordered, Some(submission)) = (wanted, submission) {
-        // First of all: an order must find it.
+        // Stored first, because the order needs it.
         ports.submissions.keep(session, submission).await?;
     }
     let received_at = sale.value.received_at();

@@ -1,7 +1,7 @@
-//! Dead letters on their way again.
+//! Redrives dead-lettered mails.
 //!
-//! A dead-lettered mail goes back to its first attempt, with the draft and the hash it has: the next worker
-//! looks what became of the draft before it does anything, so no customer is mailed twice.
+//! A dead-lettered mail goes back to its first attempt, with its draft and hash: the next worker checks whether the
+//! draft was sent before it does anything, so no customer is mailed twice.
 
 use crate::Operator;
 use audit::{Change, CommitError, Context, Journal};
@@ -13,7 +13,7 @@ use domain::{
 };
 use serde::Serialize;
 
-/// What is needed to redrive.
+/// The ports of a redrive.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -22,25 +22,25 @@ pub struct Ports<'a> {
     pub retries: &'a dyn Queue,
 }
 
-/// What becomes of a mail.
+/// The effect on one mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// It was a dead letter, and is tried again now.
+    /// It was a dead letter, and is due now.
     PutBack,
     /// It is due already: only its message is sent again.
     AskAgain,
-    /// It was a dead letter, and the sale no longer sends it.
+    /// It was a dead letter, and the sale no longer needs it.
     NotWanted,
 }
 
 /// Why nothing was redriven.
 #[derive(Debug, thiserror::Error)]
 pub enum RedriveError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// Nothing is sent to a customer whose money went back.
+    /// The money went back, so nothing is sent.
     #[error("the sale's money went back, or is about to: nothing more is sent")]
     MoneyWentBack,
     /// The store failed.
@@ -49,20 +49,20 @@ pub enum RedriveError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The mail is due, and its message was not taken: repeat the command, or leave it to the deadlines function.
+    /// The mail is due, but its message was not sent: repeat the command, or wait for the deadlines function.
     #[error("the mail is due again, but its message was not sent; repeating the command is safe")]
     Queue(#[from] QueueError),
 }
 
 impl RedriveError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoSale | Self::MoneyWentBack)
     }
 }
 
-/// What a redrive of the sale would do, letter by letter; empty without dead-lettered mails.
+/// The effect of a redrive on each letter; empty without dead-lettered mails.
 #[must_use]
 pub fn plan(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
     let step = |letter| match sale.letter(letter) {
@@ -74,10 +74,10 @@ pub fn plan(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
     Letter::ALL.into_iter().filter_map(|letter| Some((letter, step(letter)?))).collect()
 }
 
-/// Sends the dead mails of a sale on their way again, and says what became of each.
+/// Redrives the dead-lettered mails of a sale, and returns the effect on each.
 ///
 /// # Errors
-/// [`RedriveError`]. Repeating is safe: what was put back already is only asked for again.
+/// [`RedriveError`]. Repeating is safe: for a mail that is due already, only the message is sent again.
 pub async fn redrive(
     ports: Ports<'_>,
     operator: &Operator,
@@ -107,7 +107,7 @@ fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<
     }
 }
 
-/// The message that brings a due mail to a worker.
+/// The message that makes a worker attempt a due mail.
 pub(crate) fn retry(session: &SessionId, letter: Letter, now: Timestamp) -> Message {
     Message::MailRetry { v: message::VERSION, session_id: session.clone(), ordered_at: now, letter }
 }
@@ -126,7 +126,12 @@ mod tests {
 
     fn progress(last: &str, draft: bool) -> Progress {
         let draft = draft.then(|| Draft { id: "d1".into(), internet_message_id: "<1@x>".into() });
-        Progress { failures: vec!["503".into(), last.into()], draft, body_hash: Some("h".into()) }
+        Progress {
+            failures: vec!["503".into(), last.into()],
+            draft,
+            body_hash: Some("h".into()),
+            ..Progress::default()
+        }
     }
 
     fn with_dead_mail(progress: Progress) -> Sale {
@@ -207,7 +212,7 @@ mod tests {
         });
     }
 
-    /// The message was taken and the reply lost, so two messages are under way: the claim makes one mail of them.
+    /// The message was sent and the reply was lost, so there are two messages: the claim turns them into one mail.
     #[test]
     fn two_messages_find_one_claim() {
         let world = world_with(with_dead_mail(progress("503", true)));

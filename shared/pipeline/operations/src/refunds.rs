@@ -1,4 +1,4 @@
-//! A refund that an operator decides (Silent Drop, output 3 and invariant 6): on record first, then carried out.
+//! Refunds by an operator's decision (Silent Drop, output 3 and invariant 6): recorded first, then carried out.
 
 use crate::Operator;
 use audit::{Change, CommitError, Context, Journal};
@@ -10,28 +10,28 @@ use domain::{
 };
 use refund::{Decision, Outcome, Ports};
 
-/// Why no money went back.
+/// Why no money was refunded.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// A refund has a reason.
+    /// A reason is missing.
     #[error("a refund needs a reason")]
     NoReason,
-    /// The name or the reason cannot go on record.
+    /// The name or the reason cannot be recorded.
     #[error(transparent)]
     Authorisation(#[from] InvalidWords),
-    /// Stripe says that nothing was paid.
+    /// Stripe shows no payment.
     #[error("Stripe says that the session is not paid")]
     NotPaid,
-    /// The customer's bank has the money.
+    /// The payment is disputed: the customer's bank has the money.
     #[error("the payment is disputed: Stripe refuses refunds until that is decided")]
     Disputed,
     /// Stripe refused the refund.
     #[error("the refund is authorised, and Stripe refused it ({0}): it is asked for again, or give it back by hand")]
     Failed(String),
-    /// Stripe made the refund, and the money came back.
+    /// Stripe made the refund, and the money bounced.
     #[error("the refund came back ({0}): issue it again, or give the money back by hand and record it")]
     Bounced(String),
     /// The store failed.
@@ -43,14 +43,14 @@ pub enum IssueError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// It is authorised, and it is not known whether Stripe has it: repeat the command, or leave it to the
+    /// The refund is authorised, and it is unknown whether Stripe has received it: repeat the command, or wait for the
     /// deadlines function.
     #[error("the refund is authorised, and Stripe has not confirmed it; repeating the command is safe")]
     NotCarriedOut(#[source] StepError),
 }
 
 impl IssueError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         match self {
@@ -66,24 +66,25 @@ impl IssueError {
     }
 }
 
-/// How a refund stands.
+/// The state of a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issued {
-    /// The money is on its way to the customer, or there.
+    /// The money is in transit to the customer, or has arrived.
     Refunded,
-    /// It was back before this command.
+    /// The money had gone back before this command.
     AlreadyRefunded,
-    /// Stripe works on it; the deadlines function asks again.
+    /// Stripe is processing it; the deadlines function asks again.
     Pending,
 }
 
-/// Gives the money of a sale back; for a follow-up, that of the session that includes it, both together. A sale whose refund was authorised before keeps that authority; it is only
-/// carried out again, and Stripe makes one refund of all attempts.
+/// Refunds the money of a sale; for a follow-up, that of the session that includes it, both together. A sale whose
+/// refund was authorised before keeps that authorisation: the refund is only carried out again, and Stripe makes one
+/// refund of all attempts.
 ///
 /// # Errors
 /// [`IssueError`]. Repeating is safe.
 pub async fn issue(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Issued, IssueError> {
-    let authorisation = Authorisation::parse(operator.name(), operator.reason().ok_or(IssueError::NoReason)?)?;
+    let authorisation = Authorisation::by_operator(operator, operator.reason().ok_or(IssueError::NoReason)?)?;
     let session = &session.paid_session();
     if ports.journal.store.load(session).await?.is_none() {
         return Err(IssueError::NoSale);
@@ -101,15 +102,15 @@ pub async fn issue(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
         Outcome::Pending => Ok(Issued::Pending),
         Outcome::Refused(code) => Err(IssueError::Failed(code)),
         Outcome::Bounced(code) => Err(IssueError::Bounced(code)),
-        // Stripe's own event was faster, and reported a dispute.
+        // Stripe's own event came first, and reported a dispute.
         Outcome::NotAuthorised => Err(IssueError::Disputed),
     }
 }
 
-/// Why it was not recorded that money went back by hand.
+/// Why a refund by hand was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// It has a reason.
+    /// A reason is missing.
     #[error("what was done by hand needs a reason")]
     NoReason,
     /// No refund is under way or has failed.
@@ -124,15 +125,15 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoReason | Self::NothingToRecord)
     }
 }
 
-/// Records that an operator gave the money of a session back another way than through Stripe: what bounces for good ends
-/// so. An open follow-up of the session stops with it.
+/// Records that an operator gave the money of a session back by other means than Stripe, which is the end of a refund
+/// that bounces for good. An open follow-up of the session stops too.
 ///
 /// # Errors
 /// [`RecordError`]. Repeating is safe.
@@ -147,7 +148,7 @@ pub async fn record(journal: Journal<'_>, operator: &Operator, session: &Session
     let session = session.paid_session();
     let Some(sale) = journal.store.load(&session).await? else { return Err(RecordError::NothingToRecord) };
     let (sale, mut is_recorded) = journal.commit(sale, note).await?.settle().await;
-    // Also where an earlier command broke between the two.
+    // Also done if an earlier command failed between the two sales.
     if matches!(sale.value.money(), Money::Refunded { .. })
         && let Some(followup) = journal.store.load(&session.followup()).await?
     {
@@ -248,7 +249,7 @@ mod tests {
         assert!(refused.unwrap_err().is_refusal(), "no refund was ever decided");
     }
 
-    /// No event of Stripe's tells the follow-up of it.
+    /// Stripe sends no event about this, so the command itself updates the follow-up.
     #[test]
     fn money_given_back_by_hand_stops_an_open_follow_up_too_whatever_breaks() {
         let fresh = || -> &'static World {

@@ -1,4 +1,4 @@
-//! Customers' replies to a sale's mails: read on demand, and settled by an operator (Silent Drop, GAP-SD-09).
+//! Customers' replies to a sale's mails: an operator reads and settles them (Silent Drop, GAP-SD-09).
 
 use crate::Operator;
 use audit::{Change, CommitError, Context, Journal};
@@ -9,10 +9,10 @@ use domain::{
     sale::Event,
 };
 
-/// Why a reply was neither shown nor settled.
+/// Why a reply was not shown or settled.
 #[derive(Debug, thiserror::Error)]
 pub enum RepliesError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
     /// The store failed.
@@ -26,16 +26,16 @@ pub enum RepliesError {
     Mailbox(#[from] MailError),
 }
 
-/// A reply with its text, which is fetched for this and kept nowhere.
+/// A reply with its text, which is fetched for display and stored nowhere.
 #[derive(Clone)]
 pub struct Shown {
-    /// What the sale knows of it.
+    /// The reply as the sale stores it.
     pub reply: Reply,
-    /// What it says; nothing where the mailbox does not have it any more.
+    /// Its text; `None` if the mailbox no longer has it.
     pub says: Option<Correspondence>,
 }
 
-/// The replies of a sale that wait, oldest first.
+/// The waiting replies of a sale, oldest first.
 ///
 /// # Errors
 /// [`RepliesError`].
@@ -48,10 +48,10 @@ pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId)
     Ok(shown)
 }
 
-/// Notes that an operator has done what the replies of a sale asked for. Returns how many waited.
+/// Records that an operator has handled the replies of a sale. Returns how many waited.
 ///
 /// # Errors
-/// [`RepliesError`]. Repeating is safe: what was settled is not settled again.
+/// [`RepliesError`]. Repeating is safe: a settled reply is not settled again.
 pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<usize, RepliesError> {
     let sale = journal.store.load(session).await?.ok_or(RepliesError::NoSale)?;
     let settled = journal.commit(sale, |sale, now| settled(sale, operator, now)).await?;

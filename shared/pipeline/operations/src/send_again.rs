@@ -1,4 +1,4 @@
-//! A delivered mail that its customer cannot find: an operator sends it once more, on record.
+//! Sends a delivered mail again, if its customer cannot find it; recorded, and by an operator's decision.
 
 use crate::{
     Operator,
@@ -14,13 +14,13 @@ use domain::{
 /// Why nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendAgainError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// Once is enough for a lost mail; more would let anybody be flooded.
+    /// It was sent again before. Once is enough for a lost mail; more would allow flooding a mailbox.
     #[error("it was sent again before: give the customer the address of the result page")]
     SentBefore,
-    /// There is nothing to repeat.
+    /// No mail was delivered, or its money went back.
     #[error("no mail of this sale was delivered, or its money went back")]
     NotDelivered,
     /// The store failed.
@@ -29,23 +29,23 @@ pub enum SendAgainError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The mail is due, and its message was not taken.
+    /// The mail is due, but its message was not sent.
     #[error("the mail is due again, but its message was not sent; repeating the command is safe")]
     Queue(#[from] QueueError),
 }
 
 impl SendAgainError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoSale | Self::SentBefore | Self::NotDelivered)
     }
 }
 
-/// Sends the verdict's delivered mail once more, to the address that Stripe has of the sale.
+/// Sends the delivered verdict mail once more, to the address that Stripe has for the sale.
 ///
 /// # Errors
-/// [`SendAgainError`]. Repeating is safe: it is one mail however often its message is sent.
+/// [`SendAgainError`]. Repeating is safe: one mail is sent, however often its message is.
 pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<(), SendAgainError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
@@ -57,7 +57,7 @@ pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &Session
     let (sale, ()) = journal.commit(sale, send).await?.settle().await;
     let sale = sale.value;
     match sale.mail() {
-        // Also where an earlier command broke before its message.
+        // Also done if an earlier command failed before it sent the message.
         Mail::Retrying { .. } | Mail::Sending { .. } if sale.is_sent_again() => {
             ports.retries.send(&retry(session, Letter::Verdict, now)).await?;
             Ok(())

@@ -1,4 +1,4 @@
-//! Mails of which nobody knows whether they went: a human has looked into the mailbox and says.
+//! Settles mails whose outcome is unknown: an operator has checked the mailbox and enters the result.
 
 use crate::{
     Operator,
@@ -9,11 +9,10 @@ use domain::{Sale, SessionId, mail::Letter, sale::Event};
 
 pub use domain::mail::Found;
 
-/// Notes what was found of every such mail of a sale, and sends those that did not go on their way again. Returns
-/// the letters.
+/// Records the result for each such mail of a sale, and redrives those that were not sent. Returns the letters.
 ///
 /// # Errors
-/// [`RedriveError`]. Repeating is safe: what was noted already is not noted again.
+/// [`RedriveError`]. Repeating is safe: a recorded result is not recorded again.
 pub async fn settle(
     ports: Ports<'_>,
     operator: &Operator,

@@ -1,4 +1,4 @@
-//! One sale, whole: its state, and its story as the audit log tells it.
+//! Shows one sale: its state, and its history from the audit log.
 
 use audit::chain;
 use audit_verify::stream::{Finding, Known, Object, verify_stream};
@@ -10,7 +10,7 @@ use domain::{
 use serde::Serialize;
 use serde_json::Value;
 
-/// What is needed to show a sale.
+/// The ports of showing a sale.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -18,7 +18,7 @@ pub struct Ports<'a> {
     pub objects: &'a dyn AuditObjects,
 }
 
-/// How often a stream that looks bad is read again while its sale goes on.
+/// The number of times that a stream with a finding is read again, while its sale changes.
 const ROUNDS: u32 = 5;
 
 /// One sale.
@@ -26,24 +26,25 @@ const ROUNDS: u32 = 5;
 pub struct Overview {
     /// Its session.
     pub session: SessionId,
-    /// Its state; nothing where the table has lost it and the log tells of it alone.
+    /// Its state; `None` when only the audit log still has the sale.
     pub sale: Option<Sale>,
-    /// Its follow-up, where one was ordered.
+    /// Its follow-up, if one was ordered.
     pub followup: Option<Sale>,
-    /// What is left to do, if anything.
+    /// The open work, if any.
     pub open: Option<OpenWork>,
-    /// Its audit records in order, those included that are not in the log yet.
+    /// Its audit records in order, including those that are not in the log yet.
     pub timeline: Vec<Value>,
-    /// How many records its stream has.
+    /// The number of records in its stream.
     pub records: u64,
-    /// How many of them were found in the log. Fewer than `records` less those still waiting means that some are
-    /// missing.
+    /// The number of them that were found in the log. Fewer than `records` minus those that still wait means that some
+    /// are missing.
     pub records_in_log: u64,
-    /// What is wrong with its stream, by its chain and what the sale says of its end. The signed digests are not asked.
+    /// The finding about its stream, from its hash chain and from the end that the sale stores. Does not use the signed
+    /// digests.
     pub finding: Option<Finding>,
 }
 
-/// Shows a sale; nothing where neither the table nor the log knows of it.
+/// Shows a sale; `None` if neither the table nor the log has it.
 ///
 /// # Errors
 /// [`StorageError`] when the store or the log could not be read.
@@ -55,7 +56,7 @@ pub async fn show(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overvi
         };
         let overview = of_sale(ports, sale).await?;
         rounds += 1;
-        // A sale that goes on while its stream is read looks like damage.
+        // A sale that changes while its stream is read looks damaged.
         let is_told = overview.finding.is_none()
             || rounds == ROUNDS
             || ports.store.load(session).await?.is_some_and(|again| again.version == version);
@@ -77,7 +78,7 @@ async fn of_sale(ports: Ports<'_>, sale: Sale) -> Result<Overview, StorageError>
     };
     let finding = verify_stream(stream.trim_end_matches('/'), &objects, Some(&Known::of(&sale))).err();
     let mut timeline: Vec<Value> = objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
-    // A record whose reply was lost is in the log and waits in the sale too.
+    // A record whose write lost its reply is in the log and also waits in the sale.
     let waiting = sale.outbox().iter().map(|entry| parse(&entry.line));
     let unseen: Vec<Value> = waiting.filter(|record| !timeline.contains(record)).collect();
     timeline.extend(unseen);
@@ -98,8 +99,8 @@ async fn read(ports: Ports<'_>, prefix: &str) -> Result<Vec<Object>, StorageErro
     ports.objects.objects(listed.into_iter().map(|object| object.key).collect()).await
 }
 
-/// The story of a sale that the table does not know. Which day its stream was opened on is not known either: day by
-/// day is looked at, the newest last, with two requests each.
+/// The history of a sale that the table has lost. The day on which its stream was opened is unknown, so each day is
+/// searched, from the oldest to the newest, with two requests each.
 async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Overview>, StorageError> {
     let mut after = String::new();
     while let Some(first) = ports.objects.keys("", &after).await?.first() {
@@ -109,7 +110,7 @@ async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Ov
         if !objects.is_empty() {
             let timeline: Vec<Value> =
                 objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
-            // The last number that is there: one that is missing before it shows; what came after it does not.
+            // The highest number found: this reveals a missing record before it, but not one after it.
             let last = timeline.iter().filter_map(|record| record["seq"].as_u64()).max();
             let count = objects.len() as u64;
             return Ok(Some(Overview {
@@ -123,13 +124,13 @@ async fn from_the_log(ports: Ports<'_>, session: &SessionId) -> Result<Option<Ov
                 finding: verify_stream(&stream, &objects, None).err(),
             }));
         }
-        // Behind everything of that day: no key of ours has a tilde.
+        // Continues behind all keys of that day: no key of ours has a tilde.
         after = format!("{day}/~");
     }
     Ok(None)
 }
 
-/// A line that is no JSON is shown as it stands: the log is evidence.
+/// A line that is not JSON is shown unchanged, because the log is evidence.
 fn parse(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|_| line.trim_end().into())
 }
@@ -180,7 +181,7 @@ mod tests {
         assert!(run(show(ports, &session())).unwrap().unwrap().is_none());
     }
 
-    /// The log tells the story where the table has lost the sale, whichever day it was of.
+    /// The log has the history of a sale that the table has lost, whatever the day of its stream.
     #[test]
     fn a_sale_that_the_table_has_lost_is_told_from_the_log() {
         let world = world();

@@ -1,8 +1,10 @@
-//! What the tests of this crate share.
+//! Shared parts of this crate's tests.
 
 use crate::Operator;
 use audit::Journal;
-use domain::{CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment};
+use domain::{
+    CallerIdentity, CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment,
+};
 use std::future::Future;
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, run};
@@ -18,7 +20,7 @@ pub(crate) fn session() -> SessionId {
     SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap()
 }
 
-/// A sale that was delivered.
+/// A delivered sale.
 pub(crate) fn sale() -> Sale {
     Sale::ordered(session(), at(-600))
         .with("tier", Some(domain::Tier::Quick))
@@ -26,8 +28,10 @@ pub(crate) fn sale() -> Sale {
         .with("mail", Mail::Sent { at: at(-400) })
 }
 
+pub(crate) const IDENTITY: &str = "arn:aws:sts::123456789012:assumed-role/ops/dana";
+
 pub(crate) fn operator() -> Operator {
-    Operator::parse("dana", Some("looked at it")).unwrap()
+    Operator::parse("dana", Some("looked at it")).unwrap().known_as(CallerIdentity::parse(IDENTITY).ok())
 }
 
 pub(crate) fn world() -> World {
@@ -66,15 +70,15 @@ pub(crate) fn stored(world: &World) -> Sale {
     world.state().sales[&session()].0.clone()
 }
 
-/// The records of operators in the log.
+/// The operators' records in the log.
 pub(crate) fn decisions(world: &World) -> Vec<serde_json::Value> {
     let lines: Vec<serde_json::Value> =
         world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
     lines.into_iter().filter(|line| line["event"] == "operator").collect()
 }
 
-/// Repeats an operation after every single fault at every boundary, as an operator would who saw it fail, and then
-/// lets `check` look at the world.
+/// Injects every single fault at every boundary of an operation, repeats the operation as an operator would after a
+/// failure, and then calls `check`.
 pub(crate) fn whatever_breaks<'a, F: Future>(
     fresh: impl Fn() -> &'a World,
     operation: impl Fn(&'a World) -> F,

@@ -1,4 +1,4 @@
-//! The prompt of a reply of the chat. The model sees a working set of the memory, and nothing else of it.
+//! The prompt of a reply in the chat. Of the memory, the model sees only a working set.
 
 use crate::{constraints, digest_of};
 use domain::{
@@ -13,7 +13,7 @@ const FIRST: &str = include_str!("../prompts/chat_first.txt");
 const SECOND: &str = include_str!("../prompts/chat_second.txt");
 const STRICTER: &str = include_str!("../prompts/chat_stricter.txt");
 
-/// Thought counts against this bound, so it is generous: a cut reply is a lost attempt.
+/// Thinking tokens count against this limit, so it is generous: a cut reply is a lost attempt.
 const MAX_OUTPUT_TOKENS: u32 = 4096;
 
 /// Builds the prompt of one voice's reply. With `stricter`, the instruction insists on the form once more.
@@ -30,7 +30,7 @@ pub fn build_chat_prompt(
     let memory: Value = serde_json::from_slice(memory.bytes()).unwrap_or_default();
     Prompt {
         instruction,
-        // As JSON strings the texts cannot end their own fields and pose as anything but data.
+        // Encoded as JSON strings, so that the texts cannot end their own fields and pose as anything but data.
         content: json!({ "memory": memory, "message": message.as_str() }).to_string(),
         schema: json!({
             "type": "object",
@@ -49,7 +49,7 @@ const fn view(voice: Voice) -> &'static str {
     }
 }
 
-/// Names the chat's prompts in the audit log.
+/// The version of the chat's prompts, as the audit log names it.
 #[must_use]
 pub fn chat_version() -> String {
     digest_of(&[CHAT, FIRST, SECOND, STRICTER].join("\n"))

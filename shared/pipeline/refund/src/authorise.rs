@@ -1,4 +1,4 @@
-//! The decision that money goes back.
+//! Records the decision to refund a sale.
 
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
@@ -7,26 +7,26 @@ use domain::{
     sale::Charge,
 };
 
-/// What came of the wish to refund a sale.
+/// The result of a decision to refund a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is on record now.
+    /// It is recorded now.
     Authorised,
-    /// Somebody had decided it before; theirs stands.
+    /// It was decided before; the earlier authorisation applies.
     AlreadyAuthorised,
-    /// The money is back already.
+    /// The money has gone back already.
     AlreadyRefunded,
-    /// The customer's bank has taken the money: Stripe refuses refunds until that is decided.
+    /// The customer's bank has taken the money: Stripe refuses refunds until the dispute is decided.
     Disputed,
-    /// Stripe says that nothing was paid.
+    /// Stripe shows no payment.
     NotPaid,
 }
 
-/// Records who decided that the money of a sale goes back, and stops everything else that machines would do about
-/// it. `session` is what Stripe says of the sale now. [`crate::carry_out`] comes next.
+/// Records who decided to refund a sale, and stops all other automatic work on it. `session` is Stripe's current state
+/// of the session. [`crate::carry_out`] comes next.
 ///
 /// # Errors
-/// [`CommitError`]: nothing was decided, or it was and the reply got lost; to decide again is safe.
+/// [`CommitError`]: nothing was decided, or it was and the reply was lost; deciding again is safe.
 pub async fn authorise(
     journal: Journal<'_>,
     session: &CheckoutSession,
@@ -38,7 +38,7 @@ pub async fn authorise(
     Ok(decided.settle().await.1)
 }
 
-/// The same as a plain decision, for a caller that commits more than this.
+/// The same decision without a commit, for a caller that commits it with other changes.
 pub fn decide(
     sale: &mut Sale,
     session: &CheckoutSession,

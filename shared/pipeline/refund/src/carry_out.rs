@@ -1,4 +1,4 @@
-//! What was decided, done.
+//! Carries out a refund that was decided.
 
 use audit::{Change, Context, Journal};
 use domain::{
@@ -9,7 +9,7 @@ use domain::{
     sale::{Charge, Event, RefundAnswer},
 };
 
-/// What a refund needs from outside.
+/// The ports that a refund uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -18,14 +18,14 @@ pub struct Ports<'a> {
     pub ledger: &'a dyn Ledger,
 }
 
-/// How a refund stands.
+/// The state of a refund.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The money is on its way to the customer, or there.
+    /// The money is in transit to the customer, or has arrived.
     Refunded,
-    /// Stripe works on it; ask again later.
+    /// Stripe is processing it; ask again later.
     Pending,
-    /// Stripe says no, with this code: operators are alerted, and it is asked again later.
+    /// Stripe refuses, with this code: operators are alerted, and Stripe is asked again later.
     Refused(String),
     /// The refund was canceled or bounced, with this code: a human issues it again.
     Bounced(String),
@@ -33,10 +33,10 @@ pub enum Outcome {
     NotAuthorised,
 }
 
-/// The code of a failure of Stripe's own that only another key gets past.
+/// The code for a stored failure that Stripe repeats for the same key; only a new key gets another answer.
 const REPLAYED: &str = "replayed_failure";
 
-/// After so many answers short of a confirmation operators hear of it.
+/// After this many answers without a confirmation operators are alerted.
 const PATIENT_ANSWERS: u32 = 3;
 
 /// Asks Stripe for an authorised refund and saves the answer. A repeated call asks for the same refund.
@@ -57,7 +57,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
     Ok(noted.settle().await.1)
 }
 
-/// What the sale itself says of a refund that is not under way.
+/// The state of a refund that is not in progress, from the sale alone.
 const fn stands(sale: &Sale) -> Outcome {
     if matches!(sale.money(), Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
 }
@@ -67,14 +67,14 @@ const fn stands(sale: &Sale) -> Outcome {
 enum Asked {
     Confirmed,
     Pending,
-    /// It made no refund, and says why.
+    /// Stripe made no refund, for this reason.
     Refused(String),
-    /// It made one, and the money came back.
+    /// Stripe made a refund, and the money bounced.
     Bounced(&'static str),
 }
 
-/// Stripe's answer; no answer is an error, a refusal is not. What exists comes first: a key that was used before
-/// replays its first reply, whatever became of the refund since.
+/// Asks Stripe. A missing answer is an error, a refusal is not. The existing refunds are read first, because a request
+/// with a used key replays its first reply, even if the refund has changed since.
 async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Result<Asked, PaymentError> {
     let Some(payment) = &checkout.payment else { return Ok(Asked::Refused("no_payment".to_owned())) };
     let known = match ledger.refunds(payment).await {
@@ -96,7 +96,8 @@ async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Resu
     }
 }
 
-/// The answer that the refunds of the payment already give: this attempt's own, or that together they are all of it.
+/// The answer from the payment's existing refunds: the state of this attempt's own refund, or that they amount to the
+/// whole payment together.
 fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Option<Asked> {
     if let Some(own) = known.iter().find(|refund| refund.key.as_deref() == Some(key)) {
         return Some(status(own.status));
@@ -117,7 +118,7 @@ const fn status(status: RefundStatus) -> Asked {
     }
 }
 
-/// Notes the answer, unless Stripe's own event was faster.
+/// Saves the answer, unless Stripe's own event came first.
 fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timestamp) -> Change<Outcome> {
     let answer = match asked {
         Asked::Confirmed => RefundAnswer::Confirmed,

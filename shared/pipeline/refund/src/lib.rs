@@ -1,7 +1,7 @@
-//! Refunds. First somebody decides, and that goes on record with the sale; then Stripe is asked, again and again if
-//! need be, under one key for each attempt, after a look at the refunds that exist. A process that dies anywhere in
-//! between is followed by another (the deadlines function), which finds the decision and carries it out. The money goes
-//! back once: Stripe knows the key, and what is left of a payment that went back is nothing.
+//! Refunds. First a refund is decided, and the decision is recorded with the sale. Then Stripe is asked for it,
+//! repeatedly if needed, with one idempotency key per attempt, after reading the existing refunds. After a crash the
+//! deadlines function finds the decision and carries it out. The money goes back only once: Stripe recognises the key,
+//! and a refunded payment has nothing left to refund.
 
 mod authorise;
 mod carry_out;

@@ -40,7 +40,7 @@ fn journal(world: &World) -> Journal<'_> {
     Journal { store: world, log: world, alerts: world, clock: world }
 }
 
-/// An operator's command: decide, then carry out. Nothing when the process died.
+/// An operator's command: decides, then carries out. `None` when the process crashed.
 fn refund(world: &World) -> Option<Result<Outcome, domain::StepError>> {
     let session = world.state().sessions.values().next().unwrap().clone();
     run(async {
@@ -125,7 +125,7 @@ fn a_refund_that_stripe_refuses_is_put_before_a_human_and_asked_for_again() {
     assert_eq!(world.state().refunds[0].1.key.as_deref(), Some("refund-cs_test_1-1"), "a key replays its refusal");
 }
 
-/// What bounced is no machine's to repeat: a human issues it again, as another attempt under another key.
+/// A bounced refund is not repeated automatically: a human issues it again, as another attempt with another key.
 #[test]
 fn a_refund_that_bounces_is_a_humans_to_issue_again() {
     for status in [RefundStatus::Failed, RefundStatus::Canceled] {
@@ -146,7 +146,7 @@ fn a_refund_that_bounces_is_a_humans_to_issue_again() {
     }
 }
 
-/// The reply to the first request says `pending` for as long as its key lives; the refund itself says more.
+/// The reply to the first request says `pending` as long as its key is valid; the refund itself is more up to date.
 #[test]
 fn what_exists_is_looked_at_before_anything_is_asked_for() {
     let world = world(session());

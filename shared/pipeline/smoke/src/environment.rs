@@ -1,10 +1,10 @@
-//! Stage 1's decision: whether the smoke test may call anybody at all.
+//! Stage 1's decision: whether the smoke test may call anything at all.
 
 use domain::{Secret, smoke};
 use serde::Deserialize;
 use stripe::SmokeSecret;
 
-/// A production key must never be near a smoke test (Smoke Test, invariant 1): verbatim.
+/// The spec's text, verbatim: a production key must never be near a smoke test (Smoke Test, invariant 1).
 pub(crate) const PRODUCTION_KEY: &str = "FATAL: production Stripe key in smoke test — aborting.";
 
 #[derive(Deserialize)]
@@ -12,10 +12,10 @@ struct GeminiDocument {
     api_key: Secret,
 }
 
-/// Checks the configuration before anything is called. The answer is what the test signs its event with.
+/// Checks the configuration before anything is called. Returns the secret that the test signs its event with.
 ///
 /// # Errors
-/// What is missing, for people. Everything missing is named; a production key comes before all else.
+/// A readable list of everything that is missing; a production key is reported before all else.
 pub(crate) fn check(smoke_document: &Secret, gemini_document: &Secret) -> Result<Secret, String> {
     let SmokeSecret { secret_key, signing_secret } =
         SmokeSecret::parse(smoke_document).map_err(|error| error.to_string())?;

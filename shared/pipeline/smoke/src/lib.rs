@@ -1,5 +1,5 @@
-//! The smoke test: ten stages through the deployed pipeline, from a session of Stripe's test mode to the mail and back
-//! to a clean cache (the Smoke Test spec). The smoke-test function and `oracle smoke` both run it.
+//! The smoke test: ten stages through the deployed pipeline, from a session in Stripe's test mode to the mail, ending
+//! with a clean cache (the Smoke Test spec). The smoke-test function and `oracle smoke` both run it.
 
 mod environment;
 mod ports;

@@ -1,4 +1,4 @@
-//! What a run needs from outside.
+//! The ports of a run.
 
 use async_trait::async_trait;
 use domain::{
@@ -8,16 +8,16 @@ use domain::{
 use serde_json::Value;
 use stripe::Created;
 
-/// What the site answered.
+/// A reply of the site.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reply {
     /// The status.
     pub(crate) status: u16,
-    /// The body; null where it is no JSON.
+    /// The body; null if it is not JSON.
     pub(crate) body: Value,
 }
 
-/// Nobody answered.
+/// There was no reply.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("not reachable: {0}")]
 pub(crate) struct Unreachable(pub(crate) String);
@@ -33,21 +33,21 @@ pub(crate) trait Site: Send + Sync {
     async fn verdict(&self, session: &SessionId) -> Result<Reply, Unreachable>;
 }
 
-/// Where sessions are created: Stripe's test mode.
+/// Creates sessions in Stripe's test mode.
 #[async_trait]
 pub(crate) trait TestCheckout: Send + Sync {
     /// Creates the smoke test's session.
     async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError>;
 }
 
-/// The network as far as a TCP connection.
+/// The network, up to a TCP connection.
 #[async_trait]
 pub(crate) trait Network: Send + Sync {
-    /// Connects to the host and port of an address, and hangs up.
+    /// Connects to the host and port of an address, and closes the connection.
     async fn connect(&self, url: &str) -> Result<(), Unreachable>;
 }
 
-/// What a run needs from outside.
+/// The ports that a run uses.
 #[derive(Clone, Copy)]
 pub(crate) struct Ports<'a> {
     pub(crate) smoke_secret: &'a dyn SecretSource,
@@ -63,11 +63,11 @@ pub(crate) struct Ports<'a> {
     pub(crate) randomness: &'a dyn Randomness,
 }
 
-/// How a run goes about it.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Addresses that must take a TCP connection: the site's and the mailbox's.
+    /// Addresses that must accept a TCP connection: the site's and the mailbox's.
     pub(crate) addresses: Vec<String>,
-    /// Sessions of earlier runs whose entries are to be taken out.
+    /// Sessions of earlier runs whose cache entries have to be removed.
     pub(crate) leftovers: Vec<SessionId>,
 }

@@ -1,4 +1,4 @@
-//! What a run leaves: its memory, its records and its broadcast.
+//! The effects of a run: its saved state, its records and its broadcast.
 
 use crate::report::{Report, Trigger};
 use audit::{FunctionJournal, Notebook, Noted};
@@ -11,19 +11,19 @@ use runtime::within;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// More sessions than this are not remembered: entries are also cleaned up by age.
+/// The most sessions that are remembered: entries are also removed by age.
 const MOST_LEFTOVERS: usize = 20;
 
-/// Reading the memory, saving it with the record, and telling operators where that fails have so long each: with the
-/// stages they end within the minute (invariant 6).
+/// The time limits for reading the state, for saving it with the record, and for alerting operators if that fails.
+/// Together with the stages they fit into a minute (invariant 6).
 const FOR_READING: Duration = Duration::from_secs(2);
 const FOR_SAVING: Duration = Duration::from_secs(4);
 const FOR_TELLING: Duration = Duration::from_secs(2);
 
-/// What the smoke test remembers from one run to the next.
+/// The smoke test's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Memory {
-    /// Sessions whose cache entries are not known to be gone.
+    /// Sessions whose cache entries may still exist.
     #[serde(default)]
     pub(crate) leftovers: Vec<SessionId>,
     /// The last run, for the gate of deployments.
@@ -31,22 +31,22 @@ pub(crate) struct Memory {
     pub(crate) last: Option<LastRun>,
 }
 
-/// What was remembered when a run began; nothing where that could not be read.
+/// The state at the beginning of a run; `None` if it could not be read.
 pub(crate) struct Remembered(Option<Versioned<Notebook<Memory>>>);
 
 impl Remembered {
-    /// Reads it. A memory that cannot be read counts as empty: the test runs all the same.
+    /// Reads the state. A state that cannot be read counts as empty, so that the test still runs.
     pub(crate) async fn of(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Self {
         Self(loaded(journal, pause).await)
     }
 
-    /// The sessions that earlier runs have left.
+    /// The sessions that earlier runs left in the cache.
     pub(crate) fn leftovers(&self) -> Vec<SessionId> {
         self.0.as_ref().map(|notebook| notebook.value.memory.leftovers.clone()).unwrap_or_default()
     }
 
-    /// Records a run with what it leaves behind, and tells operators, in one write. When the write fails, operators are
-    /// broadcast all the same.
+    /// Records a run with its leftovers, and alerts operators, in one write. If the write fails, the broadcast is
+    /// still sent.
     pub(crate) async fn record(
         self,
         journal: FunctionJournal<'_>,
@@ -58,7 +58,7 @@ impl Remembered {
     ) {
         let (alerts, cleaned) = (report.alerts(trigger, now, log), self.leftovers());
         let note = |memory: &mut Memory, _| {
-            // Another run may have added its own meanwhile.
+            // Another run may have added its own leftovers meanwhile.
             memory.leftovers.retain(|session| !cleaned.contains(session));
             memory.leftovers.extend(report.leftovers.iter().cloned());
             let surplus = memory.leftovers.len().saturating_sub(MOST_LEFTOVERS);
@@ -115,14 +115,14 @@ mod tests {
         SessionId::parse(format!("cs_test_{number}")).unwrap()
     }
 
-    /// A failed run that leaves this behind.
+    /// A failed run with these leftovers.
     fn report(leftovers: Vec<SessionId>) -> Report {
         let fails = (Stage::WebhookSimulation, Outcome::Fail(Failure::new("down")));
         let (took, stages, warnings) = (Duration::from_secs(1), vec![fails], Vec::new());
         Report { started_at: NOW, took, stages, warnings, session: None, leftovers }
     }
 
-    /// One run: reads, and leaves this behind. Answers what it was given.
+    /// One run: reads the state and leaves these sessions. Returns the leftovers that it was given.
     fn ran(world: &World, leaves: impl Fn(Vec<SessionId>) -> Vec<SessionId>) -> Vec<SessionId> {
         let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
         let whole = async {
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(kept(&world), (5..25).map(session).collect::<Vec<_>>());
     }
 
-    /// A run at the same time has saved its own in between: neither forgets the other's.
+    /// A concurrent run has saved its own leftovers: neither run drops the other's.
     #[test]
     fn what_another_run_has_left_meanwhile_stays() {
         let world = World::at(NOW);
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(kept(&world), [session(2), session(3)]);
     }
 
-    /// The critical alert is for a night in which the table, too, may be down.
+    /// The critical alert must be sent even if the table is down too.
     #[test]
     fn operators_are_told_also_where_nothing_can_be_saved() {
         for (boundary, fault) in [
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// An unreadable memory is alerted on, and stops nothing.
+    /// An unreadable state is alerted on, and stops nothing.
     #[test]
     fn a_memory_that_cannot_be_read_counts_as_empty() {
         let world = World::at(NOW);

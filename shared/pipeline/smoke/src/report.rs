@@ -1,4 +1,4 @@
-//! What a run has found, in the forms of the spec: the report, the broadcast, the alert, the exit code.
+//! The result of a run in the forms of the spec: the report, the broadcast, the alert, the exit code.
 
 use crate::stage::{Failure, Outcome, Stage};
 use domain::{Alert, Channel, SessionId, Timestamp, smoke::LastRun};
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Who started a run (Smoke Test, execution schedule).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// Somebody at a terminal.
+    /// A person at a terminal.
     Manual,
     /// A deployment, which waits for the outcome.
     Deploy,
@@ -28,24 +28,24 @@ impl Trigger {
     }
 }
 
-/// What a run has found.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// When it began.
     pub(crate) started_at: Timestamp,
     /// How long it took.
     pub(crate) took: Duration,
-    /// Every stage, in order.
+    /// Every stage, in order, with its outcome.
     pub(crate) stages: Vec<(Stage, Outcome)>,
-    /// What does not count as a failure but has to be known.
+    /// Problems that do not count as failures.
     pub(crate) warnings: Vec<String>,
     /// The session that was used.
     pub session: Option<SessionId>,
-    /// Sessions whose cache entries may still be there or come yet.
+    /// Sessions whose cache entries may still exist or may still be created.
     pub(crate) leftovers: Vec<SessionId>,
 }
 
-/// What an exit code or a deployment hears.
+/// The overall result, for an exit code or a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every stage passed.
@@ -68,11 +68,12 @@ impl Ending {
     }
 }
 
-/// Characters of an error in a line for operators.
+/// The most characters of an error in a line for operators.
 const SHORT: usize = 80;
 
 impl Report {
-    /// Of a run that could not even begin: an environment check that failed, so operators hear of it as of any other.
+    /// The report of a run that could not begin: it counts as a failed environment check, so that operators are alerted
+    /// as to any other failure.
     #[must_use]
     pub fn not_begun(now: Timestamp, error: &str) -> Self {
         let outcome = |stage| match stage {
@@ -84,7 +85,7 @@ impl Report {
         Self { started_at: now, took, stages, warnings, session: None, leftovers }
     }
 
-    /// How many stages passed.
+    /// The number of stages that passed.
     #[must_use]
     pub fn passed(&self) -> usize {
         self.stages.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Pass(_))).count()
@@ -96,7 +97,7 @@ impl Report {
         LastRun { at: self.started_at, passed: count(self.passed()), of: count(Stage::ALL.len()) }
     }
 
-    /// How it ended.
+    /// The overall result.
     #[must_use]
     pub fn ending(&self) -> Ending {
         let environment = self.stages.iter().find(|(stage, _)| *stage == Stage::EnvironmentCheck);
@@ -107,7 +108,7 @@ impl Report {
         }
     }
 
-    /// The first stage that failed, and why.
+    /// The first stage that failed, with its error.
     pub(crate) fn first_failure(&self) -> Option<(Stage, String)> {
         self.stages.iter().find_map(|(stage, outcome)| match outcome {
             Outcome::Fail(failure) => Some((*stage, short(&failure.error))),
@@ -115,7 +116,7 @@ impl Report {
         })
     }
 
-    /// The report (Smoke Test, primary output). `log` says where it can be read again.
+    /// The report (Smoke Test, primary output). `log` says where to find it later.
     #[must_use]
     pub fn text(&self, log: &str) -> String {
         let title = format!("ORACLE SMOKE TEST — {}", to_second(self.started_at));
@@ -146,7 +147,7 @@ impl Report {
         text
     }
 
-    /// The same for machines.
+    /// The report as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let stages: Vec<Value> = self
@@ -178,7 +179,7 @@ impl Report {
         })
     }
 
-    /// What the audit log keeps of it.
+    /// The facts of the run for the audit log.
     pub(crate) fn facts(&self, trigger: Trigger) -> Value {
         let failed = |word: &str| -> Vec<usize> {
             let such = self.stages.iter().filter(|(_, outcome)| outcome.word() == word);
@@ -196,8 +197,8 @@ impl Report {
         })
     }
 
-    /// The broadcast after every run (verification criterion 5), and the critical alert
-    /// where a run that nobody watches failed (execution schedule).
+    /// The broadcast after every run (verification criterion 5), and the critical alert when an unattended run failed
+    /// (execution schedule).
     #[must_use]
     pub fn alerts(&self, trigger: Trigger, now: Timestamp, log: &str) -> Vec<Alert> {
         let (passed, all, time) = (self.passed(), Stage::ALL.len(), to_second(now));
@@ -279,7 +280,7 @@ mod tests {
         })
     }
 
-    /// Verbatim, but for the remark that stage 9 is conditional.
+    /// Verbatim, except for the remark that stage 9 is conditional.
     #[test]
     fn the_green_report_is_the_specs() {
         let expected = "ORACLE SMOKE TEST — 2026-04-16T07:00:00Z\n\
@@ -341,7 +342,7 @@ mod tests {
         assert_eq!(report.json()["stages"][0]["error"], "x");
     }
 
-    /// A variable is missing: nothing runs, and operators hear of it in the lines of the spec.
+    /// A variable is missing: nothing runs, and operators are alerted in the lines of the spec.
     #[test]
     fn a_run_that_cannot_begin_is_told_like_any_other() {
         let report = Report::not_begun(ENDED, "environment variable SITE_URL is not set");

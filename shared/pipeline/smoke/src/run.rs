@@ -1,4 +1,4 @@
-//! One run: ten stages, each with its own limit; one that fails stops no other that does not need what it made.
+//! One run: ten stages, each with its own limit; a failed stage stops only stages that need its result.
 
 use crate::{
     ports::{Ports, Settings},
@@ -11,14 +11,14 @@ use runtime::{Broke, within};
 use std::{future::Future, time::Duration};
 use stripe::Created;
 
-/// The whole test ends within a minute (invariant 6); what is remembered of earlier runs is read before the stages, and
-/// the report is written after them.
+/// The whole test ends within a minute (invariant 6): the state is read before the stages, and the report is written
+/// after them.
 const FOR_STAGES: Duration = Duration::from_secs(52);
 
-/// So much of it is kept for the clean-up.
+/// The part of it that is reserved for the clean-up.
 const FOR_CLEANUP: Duration = Duration::from_secs(5);
 
-/// How long one address may take to take a TCP connection.
+/// The time limit of one TCP connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
 struct Run<'a> {
@@ -28,7 +28,7 @@ struct Run<'a> {
     warnings: Vec<String>,
 }
 
-/// Runs all stages. It never fails: what goes wrong is in the report.
+/// Runs all stages. It never fails: every error is in the report.
 pub(crate) async fn run(ports: Ports<'_>, settings: &Settings) -> Report {
     let started_at = ports.clock.now();
     let mut run = Run { ports, started_at, stages: Vec::new(), warnings: Vec::new() };
@@ -38,7 +38,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: &Settings) -> Report {
 }
 
 impl Run<'_> {
-    /// The session that was used, and those whose entries are not known to be gone.
+    /// Runs the stages. Returns the session that was used, and the sessions whose entries may still exist.
     async fn all(&mut self, settings: &Settings) -> (Option<SessionId>, Vec<SessionId>) {
         let ports = self.ports;
         let checked = self.stage(Stage::EnvironmentCheck, stages::configuration(ports)).await;
@@ -67,8 +67,8 @@ impl Run<'_> {
         (session, leftovers)
     }
 
-    /// Stages 5 to 9. A stage that fails keeps no other from being tried (invariant 5): the verdict may have come late,
-    /// and what each of them finds is worth knowing. Without an entry there is nothing to check in stage 9.
+    /// Stages 5 to 9. A failed stage does not prevent the others (invariant 5): the verdict may have come late, and
+    /// each stage's result is useful. Stage 9 needs an entry to check.
     async fn order(&mut self, created: &Created, signing_secret: &Secret) {
         let (ports, session) = (self.ports, &created.id);
         let limit = self.limit(Stage::WebhookSimulation);
@@ -84,18 +84,18 @@ impl Run<'_> {
         }
     }
 
-    /// How long a stage may take: its own limit, and what is left of the minute.
+    /// The time limit of a stage: its own, or what is left of the minute.
     fn limit(&self, stage: Stage) -> Duration {
         let reserved = if stage == Stage::CacheCleanup { Duration::ZERO } else { FOR_CLEANUP };
         stage.limit().min(FOR_STAGES.saturating_sub(reserved).saturating_sub(self.passed()))
     }
 
-    /// Since the run began.
+    /// The time since the run began.
     fn passed(&self) -> Duration {
         self.ports.clock.now().since(self.started_at)
     }
 
-    /// Runs one stage within its limit and keeps how it ended.
+    /// Runs one stage within its limit and saves its outcome.
     async fn stage<T>(&mut self, stage: Stage, work: impl Future<Output = Answer<T>>) -> Option<T> {
         let limit = self.limit(stage);
         let answer = within(self.ports.pause, limit, work).await;
@@ -113,8 +113,8 @@ impl Run<'_> {
         self.stages.push((stage, Outcome::Skip(reason.to_owned())));
     }
 
-    /// The rest of stage 1: whether somebody listens at each address. A configuration that is right and a service that
-    /// is down are different findings, so the other stages are tried all the same (verification criterion 2).
+    /// The rest of stage 1: checks that each address accepts connections. A service that is down is another finding
+    /// than a wrong configuration, so the other stages still run (verification criterion 2).
     async fn reach(&mut self, addresses: &[String]) {
         for address in addresses {
             // The stage has one limit for both of its parts.
@@ -132,7 +132,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stage 10, and what earlier runs have left behind. Answers what may still be there.
+    /// Stage 10, which also removes the leftovers of earlier runs. Returns the sessions whose entries may still exist.
     async fn clean_up(&mut self, session: Option<&SessionId>, earlier: &[SessionId]) -> Vec<SessionId> {
         let (ports, mut remaining) = (self.ports, Vec::new());
         match session {
@@ -160,7 +160,7 @@ impl Run<'_> {
             let removed = within(ports.pause, self.limit(Stage::CacheCleanup), stages::remove(ports, earlier)).await;
             match removed {
                 Ok(Ok(Removed::Entry | Removed::Nothing)) => {}
-                // Its order may be waiting in a queue: it is looked for again.
+                // Its order may be waiting in a queue: a later run checks again.
                 Ok(Ok(Removed::NothingYet)) => remaining.push(earlier.clone()),
                 Ok(Err(_)) | Err(_) => {
                     remaining.push(earlier.clone());

@@ -1,4 +1,4 @@
-//! The ten stages, as data, and how one can end.
+//! The ten stages, as data, and their possible outcomes.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -19,10 +19,10 @@ pub(crate) enum Stage {
     CacheCleanup,
 }
 
-/// No stage has longer than this: 30 seconds.
+/// The time limit of a stage: 30 seconds.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The two health checks have 10 seconds.
+/// The time limit of the two health checks: 10 seconds.
 const HEALTH: Duration = Duration::from_secs(10);
 
 impl Stage {
@@ -45,7 +45,7 @@ impl Stage {
         self as usize + 1
     }
 
-    /// Its line up to how it ended, verbatim from the spec's report.
+    /// Its line in the report without the outcome, verbatim from the spec.
     pub(crate) const fn head(self) -> &'static str {
         match self {
             Self::EnvironmentCheck => "[STAGE 1] Environment check .......................",
@@ -77,7 +77,7 @@ impl Stage {
         }
     }
 
-    /// How long it may take.
+    /// Its time limit.
     pub(crate) const fn limit(self) -> Duration {
         match self {
             Self::TollHealth | Self::EmailServiceHealth => HEALTH,
@@ -86,35 +86,35 @@ impl Stage {
     }
 }
 
-/// What was wrong.
+/// The failure of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
-    /// For people; no question, no address, twelve characters of a session.
+    /// The message for people; it contains no question, no address, and at most twelve characters of a session id.
     pub(crate) error: String,
-    /// What was received instead, where that helps.
+    /// The reply that was received, if it helps.
     pub(crate) payload: Option<Value>,
 }
 
 impl Failure {
-    /// Without a payload.
+    /// A failure without a payload.
     pub(crate) fn new(error: impl Into<String>) -> Self {
         Self { error: error.into(), payload: None }
     }
 
-    /// With what was received.
+    /// A failure with the reply that was received.
     pub(crate) fn with(error: impl Into<String>, payload: Value) -> Self {
         Self { error: error.into(), payload: Some(payload) }
     }
 }
 
-/// How a stage ended.
+/// The outcome of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
-    /// It passed; what stands behind PASS.
+    /// It passed, with the detail after PASS.
     Pass(String),
     /// It failed.
     Fail(Failure),
-    /// It could not be tried, because an earlier one failed.
+    /// It could not be tried, because an earlier stage failed.
     Skip(String),
 }
 

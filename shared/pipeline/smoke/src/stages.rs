@@ -1,4 +1,4 @@
-//! What each stage does.
+//! The work of each stage.
 
 use crate::{environment, ports::Ports, stage::Failure};
 use domain::{
@@ -13,10 +13,10 @@ use serde_json::json;
 use std::{error::Error, time::Duration};
 use stripe::{Created, signature};
 
-/// Between two looks at what the pipeline is doing.
+/// The interval between two checks of the pipeline's progress.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A stage's answer: what later stages need, and what stands behind PASS.
+/// A stage's result: the value for later stages, and the detail after PASS.
 pub(crate) type Answer<T> = Result<(T, String), Failure>;
 
 pub(crate) fn out_of_time(limit: Duration) -> Failure {
@@ -27,7 +27,7 @@ pub(crate) fn out_of_time(limit: Duration) -> Failure {
     }
 }
 
-/// An error with what caused it; adapters keep addresses and questions out of theirs.
+/// An error with its causes; adapters keep addresses and questions out of their errors.
 fn failed(error: &(dyn Error + 'static)) -> Failure {
     Failure::new(telemetry::chain(error))
 }
@@ -44,7 +44,7 @@ pub(crate) async fn toll_health(ports: Ports<'_>) -> Answer<()> {
     if reply.status == 200 && reply.body["status"] == "resonant" {
         return Ok(((), String::new()));
     }
-    // The service answers and only the cache's figures are out of bounds: nothing that a release could be blamed for.
+    // The service answers, and only the cache's figures are out of bounds: that is not a fault of a release.
     if reply.body["service"] == "resonant" {
         let cache = reply.body["status"].as_str().unwrap_or("unknown");
         return Ok(((), format!("WARNING: the cache is {cache} (oracle cache status)")));
@@ -52,7 +52,7 @@ pub(crate) async fn toll_health(ports: Ports<'_>) -> Answer<()> {
     Err(Failure::with(format!("GET /health → {}, not resonant", reply.status), reply.body))
 }
 
-/// The mailbox can be searched: for a mail that nobody sent.
+/// Checks that the mailbox can be searched, for a mail that was never sent.
 pub(crate) async fn mailbox_health(ports: Ports<'_>) -> Answer<()> {
     let nobodys = Draft { id: String::new(), internet_message_id: "<smoke-test@oracle.invalid>".to_owned() };
     let answered: Result<bool, MailError> = ports.mailbox.was_sent(&nobodys).await;
@@ -69,7 +69,7 @@ pub(crate) async fn create(ports: Ports<'_>) -> Answer<Created> {
     Ok((created, detail))
 }
 
-/// The event that Stripe would send had somebody paid, signed with the smoke test's own secret.
+/// The event that Stripe would send after a payment, signed with the smoke test's own secret.
 fn paid_event(ports: Ports<'_>, created: &Created) -> String {
     let mut object = created.object.clone();
     object["payment_status"] = "paid".into();
@@ -85,7 +85,7 @@ fn paid_event(ports: Ports<'_>, created: &Created) -> String {
     .to_string()
 }
 
-/// The event is taken, and its verdict cached within the limit.
+/// Checks that the event is accepted, and its verdict is cached within the limit.
 pub(crate) async fn simulate(
     ports: Ports<'_>,
     created: &Created,
@@ -114,7 +114,7 @@ pub(crate) async fn simulate(
         }
         ports.pause.pause(LOOK_EVERY).await;
     };
-    // The colour is one of the four, or it could not have been read.
+    // The colour is one of the four, otherwise the entry could not have been read.
     if cached.tier != smoke::TIER || cached.verdict.summary.trim().is_empty() || !cached.smoke || cached.regen {
         let found = json!({ "tier": cached.tier, "smoke": cached.smoke, "regen": cached.regen });
         return Err(Failure::with("the cached verdict is not what was ordered", found));
@@ -122,7 +122,7 @@ pub(crate) async fn simulate(
     Ok(((), format!("verdict={}", cached.verdict.verdict.word())))
 }
 
-/// Why there will be no verdict, once that is certain.
+/// The reason why there will be no verdict, once that is certain.
 fn made_no_verdict(sale: &Versioned<Sale>) -> Option<Failure> {
     match sale.value.fulfilment() {
         Fulfilment::Failed { reason, .. } => {
@@ -138,7 +138,7 @@ fn made_no_verdict(sale: &Versioned<Sale>) -> Option<Failure> {
     }
 }
 
-/// What is found is kept in `found`, whatever is wrong with it: stage 9 looks at it on its own.
+/// Checks the cached entry. It is stored in `found` even if it is wrong, because stage 9 checks it separately.
 pub(crate) async fn cache_write(
     ports: Ports<'_>,
     session: &SessionId,
@@ -158,7 +158,7 @@ pub(crate) async fn cache_write(
     Ok(((), format!("GET /cache/{} → 200", session.as_str())))
 }
 
-/// `2026-04-16T14:23:07.412Z`, and a moment that there is.
+/// Whether the text is a valid timestamp like `2026-04-16T14:23:07.412Z`.
 fn is_timestamp(text: &str) -> bool {
     Timestamp::parse(text).is_some_and(|moment| moment.to_iso() == text)
 }
@@ -175,7 +175,7 @@ pub(crate) async fn verdict_route(ports: Ports<'_>, session: &SessionId) -> Answ
     Err(Failure::with(format!("GET /api/verdict → {}, not the smoke test's verdict", reply.status), found))
 }
 
-/// The pipeline's own mail was accepted by the mailbox.
+/// Checks that the mailbox accepted the pipeline's own mail.
 pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Duration) -> Answer<()> {
     let deadline = ports.clock.now().plus(limit);
     loop {
@@ -211,18 +211,18 @@ pub(crate) async fn crosscheck(cached: &CachedVerdict) -> Answer<()> {
     Err(Failure::with(detail, json!({ "flags": check.flags })))
 }
 
-/// What was there to be taken out.
+/// The result of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Removed {
-    /// The entry: it is gone.
+    /// The entry was removed.
     Entry,
-    /// Nothing, and nothing will come.
+    /// There was no entry, and none will come.
     Nothing,
-    /// Nothing, and the order may still be on its way.
+    /// There was no entry, and the order may still be in work.
     NothingYet,
 }
 
-/// Takes the entry out, if it is the smoke test's own: nobody else's is ever touched (invariant 2).
+/// Removes the entry, if it is the smoke test's own: no other entry is ever changed (invariant 2).
 pub(crate) async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Removed, Failure> {
     let (sale, entry) = ports.store.load_with_verdict(session).await.map_err(|error| failed(&error))?;
     match entry {

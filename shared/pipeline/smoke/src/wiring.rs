@@ -1,4 +1,4 @@
-//! The smoke test of one process on AWS, Stripe's test mode, Graph and the public site.
+//! Connects the smoke test to AWS, Stripe's test mode, Graph and the public site.
 
 use crate::{
     ports::{Network, Ports, Reply, Settings, Site, TestCheckout, Unreachable},
@@ -19,10 +19,10 @@ use std::time::Duration;
 use stripe::{Created, SmokeClient};
 use tokio::net::TcpStream;
 
-/// No reply of the site takes longer; the stages have limits of their own.
+/// The time limit of a reply of the site; the stages have limits of their own.
 const SITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What runs smoke tests in one process.
+/// The clients that one process runs smoke tests with.
 pub struct Wired {
     smoke_secret: SecretDocument,
     gemini_secret: SecretDocument,
@@ -60,7 +60,7 @@ struct HttpSite {
 
 impl HttpSite {
     async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Reply, Unreachable> {
-        // The address holds the session id.
+        // The error's address is removed, because it contains the session id.
         let unreachable = |error: reqwest::Error| Unreachable(error.without_url().to_string());
         let reply = request.send().await.map_err(unreachable)?;
         let status = reply.status().as_u16();
@@ -87,10 +87,10 @@ impl Site for HttpSite {
 }
 
 impl Wired {
-    /// Builds the clients. Nothing is called yet. No customer's address is among the settings (Smoke Test, invariant 3).
+    /// Builds the clients. Nothing is called yet. The settings contain no customer's address (Smoke Test, invariant 3).
     ///
     /// # Errors
-    /// One that names the variable that is missing or malformed.
+    /// An error that names the missing or malformed variable.
     pub fn new(backend: &Backend) -> Result<Self, Error> {
         let site = backend.site()?;
         let http = reqwest::Client::builder().timeout(SITE_TIMEOUT).redirect(reqwest::redirect::Policy::none());
@@ -106,7 +106,7 @@ impl Wired {
         })
     }
 
-    /// Runs the test once, records the run, and tells operators. `log` says where the report can be read.
+    /// Runs the test once, records the run, and alerts operators. `log` says where to find the report.
     pub async fn run(&self, trigger: Trigger, log: &str) -> Report {
         let journal = self.stores.function_journal(FUNCTION);
         let remembered = Remembered::of(journal, &System).await;
@@ -124,7 +124,7 @@ impl Wired {
             pause: &System,
             randomness: &System,
         };
-        // Behind a pointer: so many of the clients' futures inside one another are too deep for the compiler.
+        // Boxed: the nested futures of the clients are too deep for the compiler.
         let report = Box::pin(run::run(ports, &settings)).await;
         remembered.record(journal, &System, &report, trigger, System.now(), log).await;
         report

@@ -24,7 +24,7 @@ fn world() -> World {
     World::at(Timestamp::from_seconds(1_000))
 }
 
-/// Open for longer than a minute: the next caller makes the one half-open call.
+/// A circuit that has been open for more than a minute: the next caller makes the half-open call.
 fn open_circuit(world: &World, model: &str) {
     let opened_at = Some(Timestamp::from_seconds(900));
     world.state().breakers.insert(model.to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
@@ -40,7 +40,7 @@ fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply,
     let ports = Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    run(generate(ports, &policy(), &session, Tier::Quick, &query, None)).unwrap()
+    run(generate(ports, &policy(), &session, Tier::Quick, &query, Background::Nothing)).unwrap()
 }
 
 fn models_asked(world: &World) -> Vec<String> {
@@ -177,7 +177,7 @@ fn the_next_model_serves_when_the_first_is_overloaded_throttled_or_closed() {
     assert_eq!(models_asked(&closed), ["model-b"]);
 }
 
-/// A vendor's delay is a minimum: a short one is waited for, a long one hides the order at least that long.
+/// A vendor's delay is a minimum: a short one is waited for, and a long one hides the order for at least that time.
 #[test]
 fn a_delay_is_never_cut_short() {
     let throttled = |seconds| Err(ModelError::Throttled(Duration::from_secs(seconds)));
@@ -190,8 +190,8 @@ fn a_delay_is_never_cut_short() {
     assert!(short.state().now >= Timestamp::from_seconds(1_005).as_millis(), "five seconds at least");
 }
 
-/// The one half-open call is made once, whatever becomes of it, and its failure is the circuit's: the next model serves,
-/// or the order waits.
+/// The half-open call is made once, and its failure counts for the circuit, not for the sale: the next model serves, or
+/// the order waits.
 #[test]
 fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
     let lonely = world();
@@ -214,7 +214,7 @@ fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
     assert!(next.state().paused.is_empty(), "no backoff between two models");
 }
 
-/// GAP-02B: what a customer waited for counts, not the last attempt alone.
+/// GAP-02B: the customer's whole wait counts, not only the last attempt.
 #[test]
 fn a_call_is_slow_by_its_whole_duration() {
     let world = world();
@@ -225,6 +225,6 @@ fn a_call_is_slow_by_its_whole_duration() {
         Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    assert!(run(generate(ports, &policy, &session, Tier::Quick, &query, None)).unwrap().verdict.is_ok());
+    assert!(run(generate(ports, &policy, &session, Tier::Quick, &query, Background::Nothing)).unwrap().verdict.is_ok());
     assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }

@@ -1,4 +1,4 @@
-//! Two people where two are needed, roles, credentials, expiry, and what nobody may override.
+//! Approvals by two people, roles, credentials, expiry, and locks that cannot be overridden.
 
 use super::*;
 use crate::{

@@ -11,7 +11,7 @@ use domain::{
 use serde_json::json;
 use testkit::{Plan, World, inbox::Unread, run, sale::WithField, world::Delivered};
 
-/// What the customer wrote. Nothing may have it afterwards.
+/// A word of the customer's text. No store may contain it afterwards.
 const NEEDLE: &str = "Zanzibar";
 
 fn ports(world: &World) -> Ports<'_> {
@@ -37,7 +37,7 @@ fn draft(id: &str) -> Draft {
     Draft { id: id.to_owned(), internet_message_id: format!("<{id}@mail>") }
 }
 
-/// A world in which every store keeps something of a sale in this state, and of another sale too.
+/// A world in which every store has data of a sale in this state, and of another sale.
 fn full(sale: &Sale) -> World {
     let world = world_with(sale.clone());
     let mut state = world.state();
@@ -86,7 +86,7 @@ fn hashed() -> Sale {
     sale().with("query_hash", "abc").with("email_tag", "v1:def").with("replies", vec![reply])
 }
 
-/// A sale at every point of its life.
+/// A sale at every stage of its life.
 fn lives() -> Vec<Sale> {
     let generating = Fulfilment::Generating { owner: "m".into(), lease_until: at(100) };
     let progress = Progress { draft: Some(draft("draft-x")), ..Progress::default() };
@@ -111,7 +111,7 @@ async fn go(world: &World) -> Result<Erased, EraseError> {
     erase(ports(world), &operator(), &session()).await
 }
 
-/// The deadlines function looks once no worker can write any more.
+/// The run of the deadlines function after no worker can write any more.
 fn settled(world: &World) -> Outcome {
     world.advance(ERASURE_SETTLES_AFTER);
     run(erasure::carry_out(ports(world), &session())).unwrap().unwrap()
@@ -154,7 +154,8 @@ fn whatever_breaks_repeating_the_command_or_waiting_forgets_all_of_it() {
             assert!(matches!(settled(world), Outcome::Finished(_)), "{what}");
             assert_eq!((traces(world), decisions(world).len()), (Vec::new(), 1), "{what}");
         });
-        // Nobody repeats it: the deadlines function finds a sale that is to be erased, or one that nobody decided about.
+        // Without a repeated command, the deadlines function either finds a sale that is to be erased, or an undecided
+        // one.
         let clean = full(&life);
         run(go(&clean)).unwrap().unwrap();
         for boundary in 0..clean.passed() {
@@ -281,7 +282,7 @@ fn what_no_customer_owns_and_what_has_no_reason_is_refused() {
     assert!(!stored(&world).is_erased());
 }
 
-/// Named by either key.
+/// The id of either sale names both.
 #[test]
 fn a_sale_is_forgotten_with_its_followup() {
     for named in [session(), session().followup()] {

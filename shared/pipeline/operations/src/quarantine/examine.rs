@@ -1,4 +1,4 @@
-//! Whether a held or cleaned text may go to a customer: plain data in, an answer with its audit records out.
+//! Decides whether a held or cleaned text may go to a customer: plain data in, a result with its audit records out.
 
 use audit::{Body, Record};
 use crosscheck::constants::PHI;
@@ -11,28 +11,28 @@ use serde_json::Value;
 /// Why a text may not be delivered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The quarantine has nothing that belongs to this hold.
+    /// The quarantine has no payload for this hold.
     #[error("the held payload is not in the quarantine")]
     NoPayload,
-    /// It is no verdict of its tier.
+    /// It is not a verdict of its tier.
     #[error("it is no verdict of its tier: {0}")]
     Structure(String),
     /// The crosscheck rejects it.
     #[error("the crosscheck rejects it: {0}")]
     Crosscheck(String),
-    /// The filter holds it, or would.
+    /// The filter holds it.
     #[error("the content filter holds it ({terms} blocked term(s), gate {gate}, list {list_version})")]
     Blocked {
         /// The gate.
         gate: u8,
-        /// How many blocked terms were found.
+        /// The number of blocked terms.
         terms: usize,
         /// The version of the block list.
         list_version: String,
     },
 }
 
-/// What the quarantine keeps of one hold.
+/// The payload of one hold in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
     /// A verdict, held before the cache or before the page.
@@ -59,8 +59,8 @@ struct KeptMail {
     body: String,
 }
 
-/// The payload of one hold, among all that the quarantine keeps of a sale. A worker that died after it kept the
-/// payload and before it held the sale leaves one behind that belongs to no hold.
+/// The payload of one hold, out of all that the quarantine has of a sale. A worker that crashed after it stored the
+/// payload and before it held the sale leaves a payload that belongs to no hold.
 ///
 /// # Errors
 /// [`Refusal::NoPayload`].
@@ -75,17 +75,17 @@ pub fn held(payloads: &[String], gate: u8, held_at: Timestamp) -> Result<Held, R
     })
 }
 
-/// A verdict that may be cached, with the records of what examined it.
+/// A verdict that may be cached, with the records of its checks.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// The verdict after gate 1, substitutes included.
+    /// The verdict after gate 1, with its substitutes.
     pub verdict: Verdict,
-    /// The crosscheck's record and the filter's.
+    /// The records of the crosscheck and of the filter.
     pub records: Vec<Record>,
 }
 
-/// Examines a verdict as a model's reply is examined: crosscheck, form, gate 1. What gate 1 replaces must pass in
-/// its new form.
+/// Checks a verdict like a model's reply: crosscheck, form, gate 1. If gate 1 replaces a term, the result must pass
+/// too.
 ///
 /// # Errors
 /// [`Refusal`].
@@ -110,7 +110,8 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again, 1)) }
 }
 
-/// Whether what gate 2 held may go now: the held text itself, and the cached verdict it was made from.
+/// Checks whether a mail or page that gate 2 held may be delivered now: the held text itself, and the cached verdict it
+/// was made from.
 ///
 /// # Errors
 /// [`Refusal::Blocked`].

@@ -1,7 +1,7 @@
-//! What the content filter holds: shown, approved or replaced by an operator (content filter, GAP-B and GAP-L).
+//! Sales that the content filter holds: an operator lists, approves or replaces them (content filter, GAP-B and GAP-L).
 //!
-//! Neither way goes around a check. An approved verdict passes the filter as it is now, a replaced one passes the
-//! crosscheck and gate 1 like a model's reply; and gate 2 stands before the mail and the page in both cases.
+//! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
+//! crosscheck and gate 1 like a model's reply; gate 2 runs before the mail and the page in both cases.
 
 pub mod examine;
 
@@ -17,7 +17,7 @@ use domain::{
 use examine::{Held, Refusal};
 use serde_json::Value;
 
-/// What a decision about a held sale needs.
+/// The ports of a decision about a held sale.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -34,16 +34,16 @@ pub struct Ports<'a> {
 /// Why a held sale stays held.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// Nobody has seen this sale.
+    /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// Nothing is delivered to a customer whose money went back.
+    /// The money went back, so nothing is delivered.
     #[error("the sale's money went back, or is about to: nothing more is delivered")]
     MoneyWentBack,
-    /// It is not held, or not any more.
+    /// The sale is not held, or no longer.
     #[error("the content filter does not hold this sale")]
     NotHeld,
-    /// A mail with the held text may be on its way, so another text must not be delivered beside it.
+    /// A mail with the held text may have been sent, so another text must not be delivered in addition.
     #[error("a draft of the held mail exists and may be on its way: approve it, or refund the sale")]
     DraftExists,
     /// The held mail is the one that asks for the submission: there is no verdict to replace.
@@ -52,13 +52,13 @@ pub enum DecideError {
     /// The question cannot be found.
     #[error("the customer's question cannot be found")]
     NoQuestion,
-    /// The text may not be delivered.
+    /// The text must not be delivered.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The cache does not have what a follow-up follows.
+    /// The cache does not have the first verdict of a follow-up.
     #[error("the first verdict is not in the cache: open its result page, which restores it, and repeat the command")]
     NoFirstVerdict,
     /// Stripe could not be asked for the question.
@@ -67,13 +67,13 @@ pub enum DecideError {
     /// The sale could not be changed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The sale is free, and its message was not taken.
+    /// The sale is released, but its message was not sent.
     #[error("it is decided, but the message that delivers it was not sent; repeating the command is safe")]
     Queue(#[from] QueueError),
 }
 
 impl DecideError {
-    /// Whether the answer is no, rather than that something broke.
+    /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         match self {
@@ -90,16 +90,16 @@ impl DecideError {
     }
 }
 
-/// What became of a decision.
+/// The effect of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
-    /// The sale is on its way to the customer.
+    /// The sale is released and continues.
     Freed,
     /// It was decided before: only its message was sent again.
     AskedAgain,
 }
 
-/// Lets a held sale go on as it is, if the filter lets it pass now.
+/// Releases a held sale unchanged, if today's filter lets it pass.
 ///
 /// # Errors
 /// [`DecideError`]. Repeating is safe.
@@ -122,7 +122,7 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
     case.free(ports, operator, Decision::Approve, verdict, records, now).await
 }
 
-/// Puts a cleaned verdict in place of the held one, if it passes the crosscheck and gate 1.
+/// Replaces the held verdict by a cleaned one, if that passes the crosscheck and gate 1.
 ///
 /// # Errors
 /// [`DecideError`]. Repeating is safe.
@@ -149,7 +149,7 @@ pub async fn replace(
     case.free(ports, operator, Decision::Replace, Some(cached), examined.records, now).await
 }
 
-/// Whether a mail with the held text exists outside, or may come to exist at this moment.
+/// Whether a draft of the held text exists in the mailbox, or may be created at this moment.
 fn has_draft(sale: &Sale, now: Timestamp) -> bool {
     match sale.mail() {
         Mail::Sending { lease_until, progress, .. } => *lease_until > now || progress.draft.is_some(),
@@ -168,7 +168,7 @@ struct Case {
 
 enum Opened {
     Held(Box<Case>),
-    /// It was let go by a command whose reply got lost, and its message may never have been sent.
+    /// An earlier command released it and its reply was lost; its message may never have been sent.
     Decided(Box<Versioned<Sale>>),
 }
 
@@ -188,7 +188,7 @@ impl Case {
         }
     }
 
-    /// The verdict as it is cached: with the question that the held one had, or the customer's own.
+    /// The cached verdict: with the question of the held one, or the customer's question.
     async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
@@ -207,7 +207,7 @@ impl Case {
         Ok(cached)
     }
 
-    /// Saves the decision with its records, and sends the sale on its way.
+    /// Saves the decision with its records, and sends the sale's messages.
     async fn free(
         self,
         ports: Ports<'_>,
@@ -223,7 +223,7 @@ impl Case {
         let new = new.as_ref().map(|(colour, verdict_hash)| NewVerdict { colour: *colour, verdict_hash });
         let context = Context::at(now).with_evidence(records);
         let decide = |sale: &mut Sale, _| {
-            // What was examined above is what must be held still.
+            // The sale must still be held for the payload that was checked above.
             let Ok(event) = sale.free(decision, &held, new, operator, now) else { return Change::nothing(false) };
             Change { verdict: verdict.clone().map(Box::new), ..Change::of(&event, &context, true) }
         };
@@ -236,7 +236,7 @@ impl Case {
     }
 }
 
-/// The customer's question: what an operator handed in, or what Stripe has.
+/// The customer's question: the one that an operator handed in, or the one that Stripe has.
 async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
     if (sale.is_resubmitted() || sale.is_followup())
         && let Some(submission) = ports.submissions.find(sale.session_id()).await?
@@ -250,8 +250,8 @@ async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
     session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion)
 }
 
-/// Sends what brings the sale on its way: its order, and its mails that somebody was at when it was held. Whoever
-/// receives one that is not needed finds nothing to do.
+/// Sends the messages that continue the sale: its order, and the mails that were in work when it was held. A message
+/// that is not needed has no effect.
 async fn send(ports: Ports<'_>, sale: &Sale, now: Timestamp) -> Result<(), QueueError> {
     let session_id = sale.session_id().clone();
     let received_at = sale.received_at();

@@ -28,7 +28,7 @@ fn payload(gate: u8, seconds: i64, payload: &Value) -> String {
     json!({ "session_id": session(), "held_at": at(seconds).to_iso(), "gate": gate, "payload": payload }).to_string()
 }
 
-/// A world where the sale is held with these payloads; older holds come first.
+/// A world in which the sale is held with these payloads; those of older holds come first.
 fn world_holding(sale: Sale, payloads: &[String]) -> World {
     let world = world_with(sale);
     world.state().quarantine = payloads.iter().map(|payload| (session(), payload.clone())).collect();
@@ -158,7 +158,7 @@ fn a_replacement_is_no_way_around_the_checks() {
     let error = run(replace_it(&world, &quick("The C S D M says sign."))).unwrap().unwrap_err();
     assert!(matches!(error, DecideError::Refused(Refusal::Blocked { .. })), "{error}");
     untouched(&world, &held_at_gate_1());
-    // A dearer tier's blocks are missing.
+    // The verdict lacks the fields of a dearer tier.
     let full = held_at_gate_1().with("tier", Some(domain::Tier::Full));
     let world = world_holding(full.clone(), &[payload(1, -100, &quick(BLOCKED))]);
     assert!(run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap_err().is_refusal());

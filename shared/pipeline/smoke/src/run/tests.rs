@@ -17,16 +17,16 @@ use testkit::{Fault, Plan, World, run as poll};
 /// The system under test: a pipeline that works, unless a test breaks it.
 struct Pipeline {
     world: World,
-    /// What the smoke test's secret holds, and Gemini's.
+    /// The secrets of the smoke test and of Gemini.
     key: &'static str,
     site: Mutex<SiteSays>,
     calls: Mutex<Vec<&'static str>>,
     network: NetworkSays,
-    /// What the pipeline caches.
+    /// The verdict that the pipeline caches.
     cached: CachedVerdict,
 }
 
-/// What becomes of a TCP connection.
+/// The result of a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum NetworkSays {
     Fine,
@@ -34,18 +34,18 @@ enum NetworkSays {
     Hangs,
 }
 
-/// What the site does.
+/// The behaviour of the site.
 #[derive(Clone, Copy, PartialEq)]
 enum SiteSays {
     Fine,
     Sick,
     CacheFailed,
     Unreachable,
-    /// The order is taken and the sale ends in this way.
+    /// The order is accepted and the sale ends in this way.
     NoVerdict,
-    /// The order is taken and nothing happens.
+    /// The order is accepted and nothing follows.
     Silence,
-    /// The order is taken, the verdict made, and the mail a dead letter.
+    /// The order is accepted, the verdict is made, and the mail becomes a dead letter.
     NoMail,
     Hangs,
 }
@@ -231,7 +231,7 @@ fn a_healthy_pipeline_passes_ten_stages_and_is_left_clean_twice() {
     }
 }
 
-/// Invariant 1, verification criterion 3: nobody at all is called.
+/// Invariant 1, verification criterion 3: nothing is called.
 #[test]
 fn with_a_production_key_nobody_is_called() {
     let pipeline = Pipeline { key: LIVE_KEY, ..Pipeline::new(SiteSays::Fine) };
@@ -244,7 +244,7 @@ fn with_a_production_key_nobody_is_called() {
     assert_eq!(report.leftovers, [session()], "what was left is not forgotten");
 }
 
-/// Verification criterion 2: a sick service fails its own stage and no other.
+/// Verification criterion 2: an unhealthy service fails its own stage and no other.
 #[test]
 fn a_sick_service_fails_its_own_stage() {
     let report = Pipeline::new(SiteSays::Sick).run(&[]);
@@ -262,8 +262,8 @@ fn an_unreachable_site_fails_what_needs_it_and_the_others_are_tried() {
     assert_eq!(error(&report, Stage::EmailSend), "there is no sale, so there is no mail");
 }
 
-/// Stage 1's TCP check: nobody listens, or nobody answers. The exit code is that of a wrong environment, and every other
-/// stage is tried all the same.
+/// Stage 1's TCP check: the connection is refused, or hangs. The exit code is that of a wrong environment, and every
+/// other stage still runs.
 #[test]
 fn an_address_that_takes_no_connection_fails_stage_one_alone() {
     for (network, expected, seconds) in
@@ -278,7 +278,7 @@ fn an_address_that_takes_no_connection_fails_stage_one_alone() {
     }
 }
 
-/// A verdict that comes after stage 5 has given up is seen by the stages behind it (invariant 5).
+/// The stages after stage 5 see a verdict that came after stage 5 timed out (invariant 5).
 #[test]
 fn an_entry_that_is_not_the_smoke_tests_passes_no_stage_that_looks_at_it() {
     let other = |change: fn(&mut CachedVerdict)| {
@@ -323,7 +323,7 @@ fn figures_of_the_cache_are_a_warning_and_a_service_that_does_not_work_is_a_fail
     assert!(report.text("log").contains("WARNING: the cache is failed"), "{}", report.text("log"));
 }
 
-/// Invariant 6: a pipeline that takes longer is degraded, and the test ends all the same.
+/// Invariant 6: a pipeline that takes longer is degraded, and the test still ends.
 #[test]
 fn a_silent_pipeline_costs_less_than_a_minute() {
     let report = Pipeline::new(SiteSays::Silence).run(&[]);
@@ -335,7 +335,7 @@ fn a_silent_pipeline_costs_less_than_a_minute() {
     assert_eq!(report.leftovers, [session()]);
 }
 
-/// What an earlier run has left may come late: it is looked for until it is gone, or nothing can come any more.
+/// The entry of an earlier run may come late: it is looked for until it is removed, or can no longer come.
 #[test]
 fn a_leftover_is_kept_while_its_order_may_be_under_way() {
     let pipeline = Pipeline::new(SiteSays::Fine);
@@ -387,7 +387,7 @@ fn an_entry_that_cannot_be_removed_is_a_failure_and_remembered() {
     let report = pipeline.run(&[]);
     assert!(error(&report, Stage::CacheCleanup).starts_with("cache.remove failed"), "{:?}", report.stages);
     assert_eq!(report.leftovers, [session()]);
-    // One that an earlier run has left is only a warning.
+    // The leftover of an earlier run is only a warning.
     let other = SessionId::parse("cs_test_earlier").unwrap();
     pipeline.world.state().cache.insert(other.clone(), verdict());
     let report = pipeline.run(std::slice::from_ref(&other));
