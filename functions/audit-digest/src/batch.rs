@@ -1,4 +1,4 @@
-//! What is to be digested next: messages of the log's bucket, and which versions they speak of.
+//! The next batch to digest: messages from the log's bucket, and the object versions that they report.
 
 use crate::{
     notices::{Object, objects},
@@ -7,7 +7,7 @@ use crate::{
 use audit_verify::signed_digest::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Messages, and the objects they speak of.
+/// Messages, each with the objects that it reports.
 #[derive(Default)]
 pub(crate) struct Batch {
     messages: Vec<(String, Vec<Object>)>,
@@ -19,7 +19,7 @@ impl Batch {
         self.messages.iter().flat_map(|(_, objects)| objects)
     }
 
-    /// The keys of what may be read: nobody knows what too long an object would do to the run.
+    /// The keys to read. Objects longer than `longest` are left out, because reading them could exhaust the run.
     pub(crate) fn keys(&self, longest: u64) -> BTreeSet<String> {
         let all = self.objects().map(|object| object.key.clone());
         let long: BTreeSet<&str> = self.long(longest).collect();
@@ -35,15 +35,15 @@ impl Batch {
         long.map(|object| object.key.as_str())
     }
 
-    /// The messages all of whose keys are among these.
+    /// The messages whose keys are all in `digested`.
     pub(crate) fn done(&self, digested: &BTreeSet<&str>) -> Vec<String> {
         let is_done = |objects: &[Object]| objects.iter().all(|object| digested.contains(object.key.as_str()));
         self.messages.iter().filter(|(_, objects)| is_done(objects)).map(|(handle, _)| handle.clone()).collect()
     }
 }
 
-/// The version of each object that the bucket has reported to this run. Records are written on condition that there is none, so
-/// a second version is somebody's who wrote over the first.
+/// The version of each object that the bucket has reported in this run. Records are written with If-None-Match, so a
+/// second version means that an object was overwritten.
 #[derive(Default)]
 pub(crate) struct Versions {
     first: BTreeMap<String, String>,
@@ -59,13 +59,14 @@ impl Versions {
         }
     }
 
-    /// What is digested of an object: of one that was written over no bytes, for the newest are not what was written.
+    /// The digest's entry for an object. An overwritten object gets an entry without a hash, because its newest bytes
+    /// are not the original ones.
     pub(crate) fn entry(&self, entry: Entry) -> Entry {
         if self.rewritten.contains(&entry.key) { Entry::of(&entry.key, None) } else { entry }
     }
 }
 
-/// Takes messages until none wait or a digest is full.
+/// Receives messages until the queue is empty or a digest is full.
 pub(crate) async fn collect(
     ports: Ports<'_>,
     limits: Limits,

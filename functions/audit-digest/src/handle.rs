@@ -1,4 +1,4 @@
-//! One run of the schedule: [`run`], counted for its alarm.
+//! One scheduled run: calls [`run`] and records the metric that its alarm watches.
 
 use crate::{
     run::run,
@@ -7,14 +7,14 @@ use crate::{
 use domain::Metric;
 use runtime::Error;
 
-/// The digest of this many objects is a megabyte, and this many digests are made well within the function's time-out.
-/// A record has some hundred bytes; a larger object than this is not a record.
+/// A digest of 5,000 objects is about a megabyte, and 20 such digests fit well within the function's time-out. A record
+/// has some hundred bytes; an object above a megabyte is not a record.
 const LIMITS: Limits = Limits { entries: 5_000, documents: 20, bytes: 1_000_000, rechecked: 5_000 };
 
-/// Digests what is new.
+/// Digests the objects that are new in the log.
 ///
 /// # Errors
-/// When the digest is not complete; the function's alarm shows it.
+/// When the digest is incomplete; the function's alarm shows it.
 pub async fn handle(ports: Ports<'_>) -> Result<(), Error> {
     let Summary { documents, entries, unreadable, left, overtaken } = run(ports, LIMITS).await?;
     tracing::info!(documents, entries, unreadable, left, overtaken, "digested");

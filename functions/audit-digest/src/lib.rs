@@ -1,8 +1,8 @@
-//! The audit-digest function: every hour a signed digest of what came into the log since the last one.
+//! The audit-digest function: every hour it signs a digest of the objects that came into the log since the last digest.
 //!
-//! The log's bucket reports new records through a queue, so that the work grows with what is new and never with
-//! the log. A digest is stored, then signed, then noted in the table, and only then are the bucket's messages removed:
-//! after a crash the next run first ends what is stored, and then makes its own.
+//! The log's bucket reports new records through a queue, so that a run costs as much as there are new records, however
+//! long the log is. A run stores a digest, signs it, saves it in the table as the head, and only then deletes the
+//! bucket's messages. After a crash the next run first completes the stored digest and then makes its own.
 
 mod batch;
 mod handle;

@@ -1,14 +1,14 @@
-//! What the log's bucket says of new objects: S3's event messages.
+//! Parses the bucket's messages about new objects: S3 event messages.
 
 use serde::Deserialize;
 
-/// Why a message says nothing of the log.
+/// Why a message cannot be read as an event of the log's bucket.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnreadableNotice {
-    /// It is not one of S3's.
+    /// The body is not an S3 event message.
     #[error("not an event message of S3's")]
     Form(#[from] serde_json::Error),
-    /// It speaks of another bucket.
+    /// The event is about another bucket.
     #[error("an event message of another bucket")]
     OtherBucket,
 }
@@ -18,7 +18,7 @@ pub(crate) enum UnreadableNotice {
 enum Notice {
     #[serde(rename_all = "PascalCase")]
     Events { records: Vec<Event> },
-    /// S3 sends one when the queue is set up.
+    /// S3 sends one test message when the notification is set up.
     #[serde(rename_all = "PascalCase")]
     Test {
         #[serde(rename = "Event")]
@@ -51,15 +51,15 @@ struct Bucket {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Object {
-    /// Its key, once read; in the message encoded as in a form: a space is a plus.
+    /// The key. In the message it is form-encoded (a plus is a space); here it is decoded.
     pub(crate) key: String,
-    /// Its length in bytes; nothing where an operator announced it.
+    /// The length in bytes; `None` in a message that an operator sent.
     pub(crate) size: Option<u64>,
-    /// Which of its versions came; nothing where an operator announced it.
+    /// The version that was written; `None` in a message that an operator sent.
     pub(crate) version_id: Option<String>,
 }
 
-/// The objects in this bucket that a message speaks of; none for S3's test message.
+/// The objects of this bucket that a message reports; empty for S3's test message.
 ///
 /// # Errors
 /// [`UnreadableNotice`].

@@ -1,5 +1,5 @@
-//! Compares some of the log again with what its digests said of it: a record that is written over or deleted after its
-//! digest is noticed though the bucket's message about it was lost, and so is one that was put back.
+//! Compares some of the log with its digests again. This finds a record that was overwritten or deleted after its
+//! digest even if the bucket's message about it was lost, and it notices when the original is restored.
 
 use crate::terms::{AT_ONCE, Memory, Ports, RunError, alert};
 use audit::{Notebook, Noted, digest::sha256};
@@ -14,7 +14,7 @@ use domain::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-/// Goes on where the last run ended, with about so many objects.
+/// Continues where the last run ended, and compares about `most` objects.
 pub(crate) async fn recheck(
     ports: Ports<'_>,
     memory: Versioned<Notebook<Memory>>,
@@ -62,7 +62,8 @@ async fn compare(ports: Ports<'_>, entries: &[Entry], compared: &mut Compared) -
     for entries in entries.chunks(AT_ONCE) {
         let read = join_all(entries.iter().map(|entry| ports.log.object(&entry.key))).await;
         for (entry, bytes) in entries.iter().zip(read) {
-            // The digest signed no bytes for this object, and an alert said so at the time: there is nothing to compare.
+            // The digest has no hash for this object, and an alert reported that at the time: there is nothing to
+            // compare.
             let Some(signed) = &entry.sha256 else { continue };
             let is_good = bytes?.is_some_and(|bytes| sha256(&bytes) == *signed);
             let set = if is_good { &mut compared.good } else { &mut compared.bad };

@@ -1,4 +1,4 @@
-//! One run: end what an earlier run began, then digest what is new.
+//! One run: completes a digest that an earlier run began, then digests new objects.
 
 use crate::{
     batch::{Versions, collect},
@@ -23,11 +23,11 @@ use futures_util::future::join_all;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects that one digest may leave to a later one because they cannot be read. Where there are more it is the store that
-/// cannot be read.
+/// The number of unreadable objects that one digest may leave to a later one. With more, the store itself is failing.
 const UNREADABLE: usize = 32;
 
-/// Digests what is new. Every run makes a digest, an empty one too: so that silence differs from an hour without sales.
+/// Digests new objects. Every run makes a digest, even an empty one, so that a missing digest differs from an hour
+/// without sales.
 ///
 /// # Errors
 /// [`RunError`].
@@ -40,7 +40,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
         let batch = collect(ports, limits, &mut versions, &mut summary).await?;
         let head = memory.value.memory.head.clone();
         let Read { entries, unread, overwritten } = read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
-        // Of what the bucket has kept the first version of, that is what is digested.
+        // Where the bucket still has the first version of an overwritten object, that version is digested.
         let entry = |entry: Entry| if overwritten.contains(&entry.key) { entry } else { versions.entry(entry) };
         let entries = entries.into_iter().map(entry).collect();
         let left = batch.too_long(limits.bytes) + unread;
@@ -51,7 +51,8 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
         let (document, overwritten) =
             if summary.overtaken { checked(ports, head.as_ref(), &stored).await? } else { (ours, overwritten) };
         memory = end(ports, memory, &stored, &document, Missed { left, overwritten }, &mut summary).await?;
-        // Not what was collected but what is signed may be forgotten: the two differ where another run was quicker.
+        // Removes the messages of the objects that were signed, not of those that were collected: the two differ when
+        // another run stored its digest first.
         let done = batch.done(&document.keys());
         for handles in done.chunks(AT_ONCE) {
             let removals = handles.iter().map(|handle| ports.notices.remove(handle));
@@ -65,7 +66,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
     Ok(summary)
 }
 
-/// Ends digests that were stored and not noted. Another program may have stored them, so each is
+/// Completes digests that were stored but not saved as the head. Another program may have stored them, so each is
 /// compared with the log before it is signed.
 async fn end_what_was_begun(
     ports: Ports<'_>,
@@ -79,8 +80,8 @@ async fn end_what_was_begun(
     Ok(memory)
 }
 
-/// A stored digest that this run did not make: it must follow the head, and say what the log says. Where it vouches for
-/// no bytes it says nothing that could be wrong, and what was gone then may be back.
+/// Checks a stored digest that this run did not make: it must follow the head and agree with the log. An entry without
+/// a hash always agrees, because an object that was missing then may have been restored since.
 async fn checked(
     ports: Ports<'_>,
     head: Option<&Head>,
@@ -96,18 +97,18 @@ async fn checked(
     if is_ours { Ok((document, overwritten)) } else { Err(foreign()) }
 }
 
-/// What was read of some objects.
+/// The result of reading some objects.
 struct Read {
-    /// In the order of their keys.
+    /// The entries, ordered by key.
     entries: Vec<Entry>,
-    /// How many could not be read.
+    /// The number of objects that could not be read.
     unread: usize,
     /// The keys of objects that were overwritten. Their entries hash the original bytes, so that no digest ever signs
     /// the replacement.
     overwritten: BTreeSet<String>,
 }
 
-/// Reads these objects; no more than `tolerated` may be unreadable.
+/// Reads these objects; fails when more than `tolerated` are unreadable.
 async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Result<Read, StorageError> {
     let streams: BTreeSet<&str> = keys.iter().map(|key| stream_of(key)).collect();
     let mut originals = BTreeMap::new();
@@ -138,7 +139,7 @@ async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Res
     Ok(all)
 }
 
-/// Signs a stored digest, unless it is signed already, and notes it as the head.
+/// Signs a stored digest, unless it is signed already, and saves it as the head.
 async fn end(
     ports: Ports<'_>,
     memory: Versioned<Notebook<Memory>>,
@@ -154,7 +155,7 @@ async fn end(
         None => {
             let signature = STANDARD.encode(ports.signer.sign(&sha256_raw(stored)).await?);
             let signature = Signature::of(sequence, &hash, ports.signer.key(), &signature).bytes();
-            // Two runs may both sign: the signature that was stored first is the digest's.
+            // Two runs may both sign. The signature that was stored first counts.
             ports.digests.keep(&signature_key(sequence), &signature).await?
         }
     };
@@ -170,21 +171,21 @@ async fn end(
     Ok(memory)
 }
 
-/// What a digest leaves to a later one, and what it names that was written over.
+/// The number of objects left for a later digest, and the keys of the overwritten ones.
 struct Missed {
     left: usize,
     overwritten: BTreeSet<String>,
 }
 
-/// What a digest names, and what of it was no longer there as it had been written.
+/// Counts over one digest: its entries, and those whose object was missing or overwritten.
 struct Counts {
     entries: usize,
     gone: usize,
     missed: Missed,
 }
 
-/// Notes the head, tells the log of it, and once a day the operators: their mailbox is out of everybody's reach who
-/// could set back table, log and digests together.
+/// Saves the head and records it in the log. Once a day an alert also sends it to operators: an attacker who could
+/// reset the table, the log and the digests together cannot reach their mailbox.
 fn note(memory: &mut Memory, head: &Head, counts: &Counts, now: domain::Timestamp) -> Noted<()> {
     let Counts { entries, gone, missed: Missed { left, overwritten } } = counts;
     let sequence = head.sequence;
@@ -208,7 +209,7 @@ fn note(memory: &mut Memory, head: &Head, counts: &Counts, now: domain::Timestam
         ));
     }
     if memory.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
-        // Another run has noted it, and may have met with nothing of this.
+        // Another run has saved this head already, perhaps without seeing these problems.
         return alerts
             .into_iter()
             .fold(Noted::nothing(()), |noted, alert| Noted { save: true, ..noted.alerting(alert) });

@@ -1,4 +1,4 @@
-//! What one run works with: its ports and limits, and how it can end.
+//! The ports, limits, results and errors of one run.
 
 use audit::{CommitError, FunctionJournal};
 use audit_verify::{recheck::Recheck, signed_digest::Head};
@@ -9,23 +9,23 @@ use domain::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Objects that are read, and messages that are removed, at once.
+/// The number of objects read, or messages deleted, concurrently.
 pub(crate) const AT_ONCE: usize = 32;
 
-/// How much one run does.
+/// The limits of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Objects that one digest names; more go into the next one.
+    /// The most objects in one digest; further ones go into the next digest.
     pub entries: usize,
-    /// Digests that one run makes; what is left waits for the next run.
+    /// The most digests in one run; what is left waits for the next run.
     pub documents: usize,
-    /// The length of the longest object that is read.
+    /// The length in bytes of the longest object that is read.
     pub bytes: u64,
-    /// Objects of earlier digests that one run compares with them again.
+    /// The number of already digested objects that one run compares again.
     pub rechecked: usize,
 }
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -39,43 +39,44 @@ pub struct Ports<'a> {
     pub meter: &'a dyn Meter,
 }
 
-/// What a run did.
+/// The counts of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// Digests that were ended.
+    /// Digests that were completed.
     pub documents: u64,
-    /// Objects that they name.
+    /// Objects in these digests.
     pub entries: u64,
     /// Messages that are not S3 notifications. They end in the dead-letter queue.
     pub unreadable: u64,
-    /// Objects that were left out because they are too long or could not be read: so do their messages.
+    /// Objects left out because they are too long or could not be read. Their messages also end in the dead-letter
+    /// queue.
     pub left: u64,
-    /// Whether another run is at work, which goes on.
+    /// Whether another run stored a digest first; that run continues.
     pub overtaken: bool,
 }
 
-/// Why a run ended early. What it stored is ended by the next one.
+/// Why a run ended early. The next run completes what was stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     /// A store, the queue or the key service failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The head could not be noted.
+    /// The head could not be saved.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The place of the next digest is taken by something that this function did not put there.
+    /// The place of the next digest is taken by a document that this function did not store there.
     #[error("digest {0} is stored and is not ours to sign")]
     Foreign(u64),
 }
 
-/// What the function remembers, away from the log and from the digests.
+/// The function's saved state, kept apart from the log and the digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     /// The last digest.
     pub head: Option<Head>,
     /// The day (UTC) of the last alert that announced a head.
     pub announced: Option<String>,
-    /// How far the hourly comparison of the log with its digests has come.
+    /// The progress of the hourly comparison of the log with its digests.
     #[serde(default)]
     pub recheck: Recheck,
 }

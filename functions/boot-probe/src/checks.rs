@@ -1,4 +1,4 @@
-//! What is looked at, and what counts as working.
+//! The checks: what each one examines, and what counts as working.
 
 use crate::probe::Findings;
 use audit::AuditKeys;
@@ -12,13 +12,13 @@ use runtime::telemetry;
 use serde_json::Value;
 use std::{error::Error, future::Future};
 
-/// Things looked at so far, with what was wrong.
+/// The findings so far.
 #[derive(Default)]
 pub(crate) struct Checks(pub(crate) Findings);
 
 impl Checks {
-    /// Looks at one thing. The log gets the whole chain of causes, the alert only its first link: the others may name
-    /// what is nobody's business.
+    /// Runs one check. The log gets the whole chain of causes; the alert gets only the first error, because the others
+    /// may contain internal details.
     pub(crate) async fn look<E>(&mut self, name: &'static str, outcome: impl Future<Output = Result<(), E>>)
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -32,8 +32,8 @@ impl Checks {
 }
 
 impl Checks {
-    /// Takes what is set up wrongly. What could not be looked at is left out: the vendor is down or refuses our key, which a
-    /// look of its own tells.
+    /// Adds findings about a wrong set-up. A finding that could not be checked is left out: then the vendor is down or
+    /// refuses our key, and a check of its own reports that.
     pub(crate) fn take(&mut self, found: Vec<Finding>) {
         for Finding { subject, problem, remedy, is_unknown } in found {
             if is_unknown {
@@ -50,7 +50,7 @@ impl Checks {
     }
 }
 
-/// The document of signing secrets holds at least one.
+/// Checks that the document of signing secrets has at least one.
 pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> {
     let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
     let mut secrets = document["signing_secrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -58,7 +58,8 @@ pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> 
     if found { Ok(()) } else { Err("no signing secret (whsec_…) is configured") }
 }
 
-/// The document holds a key of Stripe. It is not used: no call of those that the key is for would change nothing.
+/// Checks that the document has a Stripe key. The key is not used, because every call that it permits changes
+/// something.
 pub(crate) fn has_stripe_key(document: &Secret) -> Result<(), &'static str> {
     let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
     let key = document["secret_key"].as_str().unwrap_or_default().trim();
@@ -69,19 +70,19 @@ pub(crate) fn has_stripe_key(document: &Secret) -> Result<(), &'static str> {
     }
 }
 
-/// The document of audit keys holds the key in use.
+/// Checks that the document of audit keys has the current key.
 pub(crate) fn has_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Send + Sync>> {
     AuditKeys::parse(document)?.current()?;
     Ok(())
 }
 
-/// Stripe accepts our key: it answers whether there is such a promotion code.
+/// Checks that Stripe accepts our key: it answers whether a promotion code exists.
 pub(crate) async fn stripe_answers(payments: &dyn Payments) -> Result<(), Box<dyn Error + Send + Sync>> {
     payments.promotion_code("ORACLE-BOOT-PROBE").await?;
     Ok(())
 }
 
-/// A token can be had and the mailbox can be searched: for a mail that nobody sent.
+/// Checks that a token can be obtained and the mailbox can be searched, for a mail that was never sent.
 pub(crate) async fn mailbox_answers(mailbox: &dyn Mailbox) -> Result<(), MailError> {
     let nobodys = Draft { id: String::new(), internet_message_id: "<boot-probe@oracle.invalid>".to_owned() };
     mailbox.was_sent(&nobodys).await.map(drop)

@@ -1,4 +1,4 @@
-//! One run of the schedule: everything is probed once, and what has changed is reported.
+//! One scheduled run: probes everything once and reports changes.
 
 use crate::probe::{self, Findings, probe};
 use async_trait::async_trait;
@@ -7,7 +7,7 @@ use domain::{
     ports::{Alerts, Clock, Meter, Notes},
 };
 
-/// What is probed.
+/// The things that are probed.
 #[async_trait]
 pub trait Probed: Send + Sync {
     /// Probes everything once.
@@ -16,7 +16,7 @@ pub trait Probed: Send + Sync {
     fn refresh_token_written_at(&self) -> Option<Timestamp>;
 }
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {

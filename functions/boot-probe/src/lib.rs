@@ -1,9 +1,9 @@
-//! The boot-probe function: what is misconfigured is known before the first customer meets it (Cache Alert, failure
-//! mode 7; Gemini Timeout, GAP-02D).
+//! The boot-probe function finds a misconfiguration before a customer does (Cache Alert, failure mode 7; Gemini
+//! Timeout, GAP-02D).
 //!
-//! A few minutes after a deployment and every few minutes from then on it looks whether each store can be reached,
-//! each secret is filled in, and each vendor accepts our key. It changes nothing, costs nobody anything, and tells
-//! once of each thing that stops or starts to work.
+//! A few minutes after a deployment, and every few minutes from then on, it checks that each store can be reached, each
+//! secret is filled in, and each vendor accepts our key. It changes nothing, costs nothing, and alerts once when a
+//! check starts or stops failing.
 
 mod checks;
 mod handle;

@@ -9,7 +9,7 @@ fn main() -> Result<(), Error> {
         let backend = &Backend::of_process()?;
         Targets::new(backend)?;
         serve::events(|_| async move {
-            // Built anew: a probe must see the secrets as they are now, not as the process read them before.
+            // Built for every run: a probe must see the current secrets, not those that the process read earlier.
             let targets = Targets::new(backend)?;
             handle(targets.ports()).await;
             Ok::<(), Error>(())

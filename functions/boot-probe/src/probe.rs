@@ -8,13 +8,13 @@ use domain::{
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What does not work, each with a reason for operators.
+/// The failed checks, each with a reason for operators.
 pub type Findings = BTreeMap<&'static str, String>;
 
-/// The note that holds the names of what did not work last time.
+/// The note that holds the names of the checks that failed last time.
 pub(crate) const NOTE: &str = "boot-probe";
 
-/// What reporting needs from outside.
+/// The ports that a report uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
@@ -23,8 +23,8 @@ pub(crate) struct Ports<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// Alerts on what has changed since the last run, then saves it: a run that dies in between alerts again. A
-/// memory that cannot be read counts as empty, so that nothing is ever kept quiet for want of it.
+/// Alerts on changes since the last run and then saves the findings: a run that crashes in between alerts again. A note
+/// that cannot be read counts as empty, so that every failed check is alerted on.
 pub(crate) async fn probe(ports: Ports<'_>, findings: &Findings) {
     let noted = ports.notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
     let before: BTreeSet<String> =
@@ -42,9 +42,9 @@ pub(crate) async fn probe(ports: Ports<'_>, findings: &Findings) {
     }
 }
 
-/// One critical alert for each thing that has stopped to work, and word of each that works again.
+/// One critical alert for each check that started to fail, and a recovery alert for each that works again.
 fn changes(before: &BTreeSet<String>, findings: &Findings, now: Timestamp) -> Vec<Alert> {
-    // Each thing is a subject of its own: two that stop or start to work in one look are two alerts.
+    // Each check is a subject of its own, so that two changes in one run are two alerts.
     let (tag, operation) = ("ORACLE-PROBE", "BOOT_PROBE");
     let broken = findings.iter().filter(|(name, _)| !before.contains(**name));
     let works = before.iter().filter(|name| !findings.contains_key(name.as_str()));

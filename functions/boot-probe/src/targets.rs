@@ -1,4 +1,4 @@
-//! What is probed: every store, secret and vendor that the configuration names.
+//! The targets of the probe: every store, secret and vendor in the configuration.
 
 use crate::{
     checks::{Checks, has_audit_key, has_signing_secret, has_stripe_key, mailbox_answers, stripe_answers},
@@ -17,8 +17,8 @@ use gemini::ModelList;
 use runtime::{Error, System};
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
-/// Two attempts at each thing (the first failure alone is not reported), short enough that a probe of all of them ends
-/// within the function's time-out when none answers.
+/// Two attempts at each target (a single failure is not reported), short enough that a probe of all targets ends within
+/// the function's time-out even when none answers.
 const PATIENCE: Patience = Patience { timeout: Duration::from_secs(2), retries: 1, delay: Duration::from_millis(500) };
 
 /// How long a vendor has to answer about a model.
@@ -39,20 +39,20 @@ pub struct Targets {
     models: ModelList,
     gemini: gemini::LazyClient,
     mailbox: graph::LazyClient,
-    graph_secret: Arc<SecretDocument>,
+    refresh_token: Arc<SecretDocument>,
     site: String,
 }
 
 impl Targets {
-    /// Builds the clients. Nothing is called.
+    /// Builds the clients without calling anything.
     ///
     /// # Errors
-    /// One that names the variable that is missing or malformed.
+    /// An error that names the missing or malformed variable.
     pub fn new(backend: &Backend) -> Result<Self, Error> {
         let alerts = backend.alerts()?;
         let quiet = backend.silent_with(PATIENCE);
-        let graph_secret = Arc::new(quiet.secret(SecretName::Graph)?);
-        let mailbox = quiet.mailbox_with(Arc::clone(&graph_secret), alerts.clone())?;
+        let refresh_token = Arc::new(quiet.secret(SecretName::GraphToken)?);
+        let mailbox = quiet.mailbox_with(Arc::clone(&refresh_token), alerts.clone())?;
         Ok(Self {
             alerts,
             table: quiet.sales()?,
@@ -79,7 +79,7 @@ impl Targets {
             models: quiet.models()?,
             gemini: quiet.gemini_within(MODEL_TIMEOUT)?,
             mailbox,
-            graph_secret,
+            refresh_token,
             site: quiet.site()?,
             reach: Reach::new(quiet.connection().clone()),
         })
@@ -123,7 +123,8 @@ impl Targets {
         Vendors { site, stripe: payments, gemini, models, mailbox }
     }
 
-    /// The key is accepted and at least one model of the list is served; asking about a model costs nothing.
+    /// Checks that the key is accepted and at least one model of the list is served. Asking about a model costs
+    /// nothing.
     async fn some_model(&self) -> Result<(), ModelError> {
         let mut outcome = Err(ModelError::UnknownModel);
         for model in self.models.names() {
@@ -140,12 +141,12 @@ impl Targets {
 #[async_trait]
 impl Probed for Targets {
     async fn findings(&self) -> Findings {
-        // Behind a pointer: the clients' futures inside one another are too deep for the compiler.
+        // Boxed: the nested futures of the clients are too deep for the compiler.
         let probe: Pin<Box<dyn Future<Output = Findings> + Send + '_>> = Box::pin(self.probe());
         probe.await
     }
 
     fn refresh_token_written_at(&self) -> Option<Timestamp> {
-        self.graph_secret.written_at()
+        self.refresh_token.written_at()
     }
 }

@@ -1,10 +1,9 @@
-//! Entries past their age are taken out (Cache Health, output 4 and invariants 2, 4, 8).
+//! Removes cache entries past their age (Cache Health, output 4 and invariants 2, 4, 8).
 //!
-//! First they are listed and the list is saved and written to the log; only when it is there is the first of them taken
-//! out. Each is taken out on condition that it is still the entry that was listed, so one that was restored meanwhile
-//! stays. An entry is taken out only if the archive holds the very same verdict: the customer who comes back gets it
-//! from there, and it is then as young as on its first day. After a crash in between the next look finishes
-//! the list.
+//! A look first lists the entries, saves the list and writes it to the log. It removes the first entry only when the
+//! list is in the log. Each removal is conditional on the entry being the one that was listed, so an entry that was
+//! restored meanwhile stays. An entry is removed only if the archive holds the same verdict: a customer who comes back
+//! gets it from there, and the restored entry counts as new. After a crash the next look completes the list.
 
 use crate::{
     Memory, Ports, Settings,
@@ -19,25 +18,26 @@ use domain::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Entries that one look lists and takes out.
+/// The most entries that one look lists and removes.
 pub(crate) const MOST: u32 = 100;
 
-/// From the end of one pass over what is old to the next: what has to stay is looked at again no oftener.
+/// The wait from the end of one pass over the old entries to the next: entries that have to stay are not checked more
+/// often.
 const BETWEEN_PASSES: Duration = Duration::from_secs(3600);
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 type Current = Versioned<Notebook<Memory>>;
 
-/// What was listed in one look.
+/// The entries that one look listed.
 struct Listing {
     removable: Vec<ListedEntry>,
-    /// Old, and not (or not like this) in the archive.
+    /// Old entries that are missing in the archive or differ from it.
     kept: u64,
     cleanup: Cleanup,
 }
 
-/// Goes on with the cleanup, if there is anything to clean up.
+/// Continues the cleanup, if there is anything to remove.
 pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current) -> Result<Current, CommitError> {
     if current.value.memory.cleanup.plan.is_some() {
         return carry_out(ports, settings, current).await;
@@ -58,15 +58,15 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
         if memory.cleanup.plan.is_none() {
             return noted;
         }
-        // Nothing goes before this is in the log, so it is never left out of it.
+        // The manifest is required to be in the log before any entry is removed.
         noted.requiring("cache_cleanup_planned", manifest(&listing, settings, cutoff, now))
     };
     let (current, ()) = ports.journal.commit(current, decide).await?.settle().await;
     carry_out(ports, settings, current).await
 }
 
-/// Which entries are old enough, if it is time to look for them: at once when the budget of bytes is passed, else when
-/// the oldest is past its age and the last pass is an hour ago.
+/// The age limit, if a pass is due: at once when the byte budget is exceeded, otherwise when the oldest entry is past
+/// its age and the last pass ended an hour ago.
 fn cutoff(memory: &Memory, settings: Settings, now: Timestamp) -> Option<Timestamp> {
     let measures = memory.last.as_ref()?.measures?;
     let cutoff = Timestamp::from_millis(now.as_millis() - i64::try_from(settings.staleness().as_millis()).ok()?);
@@ -102,7 +102,7 @@ async fn list(ports: &Ports<'_>, before: &Cleanup, cutoff: Timestamp, now: Times
     Ok(Listing { removable, kept, cleanup })
 }
 
-/// Takes out what is planned, once the list is in the log.
+/// Removes the planned entries, once the list is in the log.
 async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> Result<Current, CommitError> {
     let Some(plan) = current.value.memory.cleanup.plan.clone() else { return Ok(current) };
     if current.value.has_outbox() {
@@ -115,7 +115,7 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
         match ports.cache.remove_listed(entry).await {
             Ok(Removal::Gone) => gone.push(entry.clone()),
             Ok(Removal::Renewed) => renewed += 1,
-            // The list stays: the next look goes through it again.
+            // The plan stays saved: the next look goes through it again.
             Err(error) => return Ok(log_storage_error(&error, current)),
         }
     }
@@ -136,7 +136,7 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
     Ok(ports.journal.commit(current, finished).await?.settle().await.0)
 }
 
-/// Logs only: the store has alerted operators already, and the cleanup waits for the next look.
+/// Only logs the error: the store has alerted operators already, and the next look continues the cleanup.
 fn log_storage_error(error: &StorageError, current: Current) -> Current {
     tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next look");
     current
@@ -154,7 +154,7 @@ fn cleanup_line(entries: &[ListedEntry], settings: Settings, at: Timestamp) -> S
     format!("[CLEANUP] {at} removed {count} entries older than {days} days. Freed {megabytes:.3} MB.")
 }
 
-/// What is written before the first entry is taken out (invariant 8).
+/// The manifest that is written before the first entry is removed (invariant 8).
 fn manifest(listing: &Listing, settings: Settings, cutoff: Timestamp, now: Timestamp) -> Value {
     let entry = |entry: &ListedEntry| json!({ "session_id": entry.session, "stored_at": entry.stored_at.to_iso(), "bytes": entry.bytes });
     json!({

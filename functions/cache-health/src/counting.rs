@@ -1,4 +1,4 @@
-//! A cache of any size that has no entries, only their arithmetic, and counts what it is asked: the cost of a look at a
+//! A simulated cache of any size that computes its entries and counts the calls. It measures what a look costs at a
 //! hundred, ten thousand and a million entries.
 
 use crate::{Ports, Service, Settings, When, run};
@@ -21,10 +21,10 @@ const DOCUMENT: &str = r#"{"tier":"quick","query":"q","verdict":{},"cached_at":"
 const BEGUN: i64 = 1_776_240_000_000;
 const SPAN: i64 = 29 * 86_400_000;
 
-/// Entries, one as long after the other.
+/// Entries at equal intervals.
 struct Arithmetic {
     entries: i64,
-    /// What was asked for, and how many entries came of it.
+    /// The calls, each with the number of entries that it returned.
     asked: Mutex<Vec<(&'static str, usize)>>,
 }
 
@@ -90,7 +90,7 @@ impl CacheEntries for Arithmetic {
     }
 }
 
-/// The calls of one look, the entries it saw in the index, and the entries it read whole.
+/// The calls of one look, the number of entries it saw in the index, and the number it read whole.
 fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
     let cache = Arithmetic { entries, asked: Mutex::default() };
     let world = World::at(Timestamp::from_millis(BEGUN + SPAN));

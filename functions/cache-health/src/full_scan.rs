@@ -1,10 +1,9 @@
-//! Sundays 02:00 UTC: every entry is read once, and the counters are counted again (Cache Health, failure mode 5,
-//! HEALTH-GAP-08).
+//! Sundays 02:00 UTC: reads every entry once and recounts the counters (Cache Health, failure mode 5, HEALTH-GAP-08).
 //!
-//! The scan follows the index of ages in slices, one a look; where it is, is in the memory. The recount reads the whole
-//! index at one go, because it is exact only if nothing changes meanwhile, which the counters' own count of changes
-//! tells. A drift is believed when two counts, a look apart, find the same: the index may lag behind for a moment. The
-//! correction is saved before it is made, and recorded and alerted on after it.
+//! The scan follows the index of ages, one slice a look; its position is saved in the memory. The recount reads the
+//! whole index in one go, because it is exact only if no entry changes meanwhile; the counters' own count of changes
+//! shows whether one did. A drift counts as real when two counts, one look apart, agree, because the index may lag for
+//! a moment. The correction is saved before it is applied, and recorded and alerted on afterwards.
 
 use crate::{
     Memory, Ports,
@@ -22,22 +21,22 @@ use domain::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 
-/// Entries a page, of which each is read whole.
+/// Entries per page; each of them is read whole.
 const PAGE: u32 = 100;
 
-/// Pages a look: 2,000 entries, some seconds.
+/// Pages per look: 2,000 entries, which takes some seconds.
 const PAGES: u32 = 20;
 
-/// A slice ends here even if it has read less.
+/// A slice ends after this time even if it has read fewer pages.
 const LONGEST_SLICE: Duration = Duration::from_secs(15);
 
-/// Index entries a page of the recount (the table ends a page at a mebibyte besides).
+/// Index entries per page of the recount (the table also ends a page at a mebibyte).
 const RECOUNT_PAGE: u32 = 5000;
 
-/// A count that has not come to its end by then is not exact: some two million entries.
+/// A count that takes longer does not count as exact: this is enough for some two million entries.
 const LONGEST_COUNT: Duration = Duration::from_secs(60);
 
-/// How often a recount is tried before it is left for the next Sunday.
+/// The number of recounts that are tried before it waits for the next Sunday.
 const MOST_TRIES: u32 = 30;
 
 const DAY_MS: i64 = 86_400_000;
@@ -52,15 +51,15 @@ fn last_sunday(now: Timestamp) -> Timestamp {
     Timestamp::from_millis((now.as_millis() - first).div_euclid(week) * week + first)
 }
 
-/// Goes on with the scan, if it is time for one.
+/// Continues the scan, or starts one that is due.
 pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), CommitError> {
     let due = last_sunday(ports.clock.now());
     let scan = current.value.memory.scan.clone();
     let current = if scan.due == Some(due) {
         current
     } else {
-        // Who has never run begins with the Sunday to come. A scan that takes more than a week goes on: begun anew
-        // each Sunday, it would never end.
+        // The very first scan waits for the coming Sunday. A scan that takes more than a week continues: if it
+        // restarted each Sunday, it would never end.
         let slice = scan.slice.clone().or_else(|| scan.due.is_some().then(Slice::default));
         let next = FullScan { due: Some(due), slice, recount: None, correction: scan.correction.clone() };
         ports.journal.commit(current, |memory, _| replace(memory, &scan, &next)).await?.settle().await.0
@@ -75,7 +74,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     match outcome {
         Ok(()) => Ok(()),
         Err(CommitError::Storage(error)) => {
-            // The store alerts; the next look goes on from the same place.
+            // The store alerts; the next look continues from the same position.
             tracing::error!(error = %runtime::telemetry::chain(&error), "the scan waits for the next look");
             Ok(())
         }
@@ -83,7 +82,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     }
 }
 
-/// Saves the next place of the scan, unless another run has moved it.
+/// Saves the next position of the scan, unless another run has moved it.
 fn replace(memory: &mut Memory, before: &FullScan, next: &FullScan) -> Noted<()> {
     if memory.scan != *before {
         return Noted::nothing(());
@@ -132,7 +131,7 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
     Ok(())
 }
 
-/// What the index has, and whether it stood still while it was counted.
+/// The drift that a count found, and whether the index was unchanged during the count.
 struct Count {
     drift: CacheDelta,
     exact: bool,
@@ -165,7 +164,8 @@ async fn count_again(
     let no_more = recount.tries >= MOST_TRIES;
     let recount = Recount { tries: recount.tries.saturating_add(1), ..recount };
     let begun = FullScan { recount: (!no_more).then_some(recount), ..scan.clone() };
-    // Saved before it is begun: a count that the function does not live to end must not be tried for ever.
+    // The attempt is saved before the count begins: a count that always outlives the function must not be tried for
+    // ever.
     let begin = |memory: &mut Memory, _| {
         let noted = replace(memory, scan, &begun);
         if no_more && noted.save { noted.recording("cache_recount", given_up(recount)) } else { noted }
@@ -199,8 +199,9 @@ async fn count_again(
     }
 }
 
-/// Corrects the counters, and then records and tells it. After the time in which the store recognises a correction
-/// nobody knows whether it was made: then the entries are counted again.
+/// Applies the correction to the counters, then records it and alerts. The store recognises a repeated correction only
+/// for a limited time. After that time it is unknown whether the correction was applied, so the entries are counted
+/// again.
 async fn put_right(
     ports: &Ports<'_>,
     current: Current,

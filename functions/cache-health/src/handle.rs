@@ -1,15 +1,15 @@
-//! One run of the schedule: the looks that are due, measured for their alarms.
+//! One scheduled run: takes the looks that are due, and records metrics for their alarms.
 
 use crate::{Ports, Settings, Unrecorded, When};
 use domain::Metric;
 use runtime::Error;
 use serde_json::Value;
 
-/// Takes the looks that are due; an event `{"look":"now"}` asks for one at once. `unrecorded` lives as long as the
+/// Takes the looks that are due; an event `{"look":"now"}` asks for one immediately. `unrecorded` lives as long as the
 /// process.
 ///
 /// # Errors
-/// When a look could not be put on record; the function's alarm shows it.
+/// When a look could not be recorded; the function's alarm shows it.
 pub async fn handle(ports: Ports<'_>, settings: Settings, unrecorded: &Unrecorded, event: &Value) -> Result<(), Error> {
     let when = if event["look"] == "now" { When::Now } else { When::Due };
     for record in unrecorded.run(ports, settings, when).await? {

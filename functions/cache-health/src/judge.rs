@@ -1,4 +1,4 @@
-//! Judges one look at the cache: makes the record and the alerts. Plain data in, plain data out.
+//! Judges one look at the cache: makes its record and its alerts. Plain data in, plain data out.
 
 use crate::{
     Settings,
@@ -14,10 +14,10 @@ use domain::{
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// Corrupt entries that are remembered: each is read again at every look.
+/// The most corrupt entries that are remembered: each of them is read again at every look.
 const MOST_REMEMBERED: usize = 40;
 
-/// Takes a look into the memory, records it, and tells operators of what has changed since the last one.
+/// Updates the memory with a look, records it, and alerts operators to what has changed since the last look.
 pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: Timestamp) -> Noted<HealthRecord> {
     let count = |failures: u32, works: bool| if works { 0 } else { failures.saturating_add(1) };
     memory.service_failures = count(memory.service_failures, seen.service.reachable);
@@ -38,7 +38,7 @@ pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: T
     noted
 }
 
-/// Keeps what is corrupt, forgets what is mended, and returns what no alert has named yet.
+/// Adds corrupt entries to the memory, removes mended ones, and returns those that no alert has named yet.
 pub(crate) fn remember(
     memory: &mut Memory,
     corrupt: &BTreeSet<SessionId>,
@@ -58,7 +58,7 @@ pub(crate) fn remember(
     new
 }
 
-/// Tells of corrupt entries: operators by the prefix and a digest, the log by the whole id.
+/// Reports corrupt entries: alerts name the id's prefix and a digest, the log names the whole id.
 pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
     if new.is_empty() {
         return noted;
@@ -68,7 +68,8 @@ pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp
     new.iter().fold(noted, |noted, session| noted.alerting(corrupt_alert(now, session)))
 }
 
-/// Tells sales apart whose ids begin with the same twelve characters (Cache Alert, invariant 4: an alert holds no more of an id).
+/// Distinguishes sales whose ids have the same first twelve characters (Cache Alert, invariant 4: an alert holds no
+/// more of an id).
 fn short_digest(session: &SessionId) -> String {
     let mut digest = audit::digest::sha256(session.as_str().as_bytes());
     digest.truncate(8);
@@ -81,7 +82,7 @@ fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> H
         None => Health::Failed,
         Some(found) if found.entries > settings.count_critical || found.bytes > settings.budget_bytes => Health::Failed,
         Some(found) if found.entries > settings.count_warn || !memory.corrupt.is_empty() => Health::Degraded,
-        // None at all is healthy too (invariant 7).
+        // An empty cache is healthy too (invariant 7).
         Some(_) => Health::Healthy,
     };
     let overall = if seen.service.reachable { cache } else { Health::Failed };
@@ -97,7 +98,7 @@ fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> H
     }
 }
 
-/// The problems to alert on, once each: nothing on a first failure (Cache Alert, severity levels).
+/// The problems to alert on, once each. A first failure is no problem yet (Cache Alert, severity levels).
 fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTreeSet<Problem> {
     let mut problems = BTreeSet::new();
     let mut add = |problem, holds| {
@@ -114,7 +115,7 @@ fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTree
             add(Problem::Many, found.entries > settings.count_warn && !too_many);
             add(Problem::Bytes, found.bytes > settings.budget_bytes);
         }
-        // Not measured: the last alert still holds.
+        // Not measured: the last alert still applies.
         None => {
             for problem in [Problem::TooMany, Problem::Many, Problem::Bytes] {
                 add(problem, memory.alerted.contains(&problem));
@@ -164,8 +165,8 @@ fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings:
     alert(problem.severity(), now, problem.subject(), &detail)
 }
 
-/// Word that something works again (HEALTH-GAP-05), for the operators who were alerted. Its subject is not the problem's: a
-/// window that holds back repetitions must not hold back the all-clear.
+/// The recovery alert (HEALTH-GAP-05) for operators who were alerted to the problem. Its subject differs from the
+/// problem's, so that deduplication of the problem's alert does not drop it.
 fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> Alert {
     let detail = match problem {
         Problem::Service => "recovered: the service answers again",

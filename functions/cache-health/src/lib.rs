@@ -1,8 +1,8 @@
-//! The cache-health function: whether the site answers and whether the cached verdicts are there, readable and not too
-//! many (Cache Health); what is too old is taken out.
+//! The cache-health function: checks that the site answers and that the cached verdicts are present, readable and not
+//! too many (Cache Health), and removes entries past their age.
 //!
-//! One look costs the same however many entries there are: counters, three reads of an index, a bounded sample. Nothing
-//! is scanned. On Sundays every entry is read once, in slices.
+//! One look costs the same at any number of entries: it reads the counters, does three reads of an index, and reads a
+//! bounded sample. It scans nothing. On Sundays every entry is read once, in slices.
 
 mod cleanup;
 mod full_scan;

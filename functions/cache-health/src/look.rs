@@ -1,4 +1,4 @@
-//! One look: what is asked of the service and of the cache. Nothing is changed by it (invariant 3).
+//! One look: probes the service and reads the cache. It changes nothing (invariant 3).
 
 use crate::{Ports, Settings, memory::Memory, sample};
 use domain::{
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) service: ServiceProbe,
-    /// Nothing where the cache could not be read.
+    /// `None` when the cache could not be read.
     pub(crate) cache: Option<SeenCache>,
 }
 
@@ -20,9 +20,9 @@ pub(crate) struct Seen {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SeenCache {
     pub(crate) measures: CacheMeasures,
-    /// Entries that were read whole and are no verdicts.
+    /// Entries that were read whole and are not verdicts.
     pub(crate) corrupt: BTreeSet<SessionId>,
-    /// Entries that were known to be corrupt and are no longer: read again and whole, or no longer there.
+    /// Entries that were corrupt at an earlier look and now are valid or no longer exist.
     pub(crate) mended: BTreeSet<SessionId>,
 }
 
@@ -49,7 +49,7 @@ async fn look_at_cache(
     let newest = ports.cache.newest().await?;
     let mut sessions = match (&oldest, &newest) {
         (Some(oldest), Some(newest)) => {
-            // The index has at least the two, whatever a drifted counter says.
+            // The index has at least these two entries, even if a drifted counter says fewer.
             let entries = count(totals.entries).max(if oldest == newest { 1 } else { 2 });
             let size = sample::size(entries, settings.count_warn);
             let span = (oldest.stored_at, newest.stored_at);

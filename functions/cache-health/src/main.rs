@@ -11,7 +11,7 @@ fn main() -> Result<(), Error> {
         let settings = Settings::from_environment(backend.environment())?;
         let unrecorded = &Unrecorded::default();
         let mut stores = backend.journal()?;
-        // The journal reports that the log fails, and that it works again, once each: not at every look.
+        // Silent, because the journal itself reports once that the log fails and once that it works again.
         stores.log = backend.silent().audit_log()?;
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),

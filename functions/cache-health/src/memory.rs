@@ -1,4 +1,4 @@
-//! What the function remembers from one look to the next.
+//! The state that the function saves from one look to the next.
 
 use domain::{
     SessionId, Timestamp,
@@ -9,29 +9,29 @@ use domain::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The memory: it is saved with the records of the look that changed it.
+/// The saved state. It is written together with the records of the look that changed it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
     /// The last look.
     pub last: Option<HealthRecord>,
-    /// Probes of the service that failed one after the other.
+    /// Consecutive failed probes of the service.
     pub service_failures: u32,
-    /// Looks at the cache that failed one after the other.
+    /// Consecutive failed looks at the cache.
     pub cache_failures: u32,
-    /// Problems that operators were alerted to and that have not ended.
+    /// Unresolved problems that operators have been alerted to.
     #[serde(rename = "told")]
     pub alerted: BTreeSet<Problem>,
-    /// Entries that are no verdicts: looked at again each time, so that none is forgotten because the next sample
+    /// Entries that are not verdicts. They are read again at each look, so that none is forgotten when the next sample
     /// misses it.
     pub corrupt: BTreeSet<SessionId>,
-    /// Whether more were met than are remembered.
+    /// Whether more corrupt entries were found than are remembered.
     pub more_corrupt: bool,
-    /// The cleanup.
+    /// The progress of the cleanup.
     pub cleanup: Cleanup,
-    /// The Sunday scan.
+    /// The progress of the Sunday scan.
     pub scan: FullScan,
-    /// The look at what was delivered under earlier block lists.
+    /// The progress of the second look at verdicts that were delivered under earlier block lists.
     pub second_look: SecondLook,
 }
 
@@ -49,9 +49,9 @@ pub(crate) enum Problem {
     TooMany,
     /// More bytes than the budget.
     Bytes,
-    /// Entries that are no verdicts.
+    /// Entries that are not verdicts.
     Corrupt,
-    /// More of them than are remembered.
+    /// More such entries than are remembered.
     MoreCorrupt,
 }
 
@@ -67,7 +67,7 @@ impl Problem {
         }
     }
 
-    /// How bad it is (Cache Health, verification criteria; Cache Alert, severity levels).
+    /// The severity of its alert (Cache Health, verification criteria; Cache Alert, severity levels).
     pub(crate) const fn severity(self) -> Severity {
         match self {
             Self::Many => Severity::Warn,
@@ -77,19 +77,19 @@ impl Problem {
     }
 }
 
-/// How far the cleanup is.
+/// The progress of the cleanup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Cleanup {
-    /// Entries whose removal is on record and not finished.
+    /// Entries whose removal is recorded and not yet completed.
     pub plan: Option<Plan>,
-    /// Where the current pass goes on.
+    /// Where the current pass continues.
     pub place: String,
-    /// When the next pass begins, unless the budget is passed before.
+    /// When the next pass begins, unless the byte budget is exceeded earlier.
     pub next_pass: Option<Timestamp>,
 }
 
-/// Entries that are to be taken out: they are on record before the first of them is.
+/// Entries to remove. They are recorded before the first of them is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// When it was made.
@@ -98,40 +98,40 @@ pub(crate) struct Plan {
     pub entries: Vec<ListedEntry>,
 }
 
-/// How far the scan of all entries is.
+/// The progress of the scan of all entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct FullScan {
-    /// The Sunday 02:00 UTC that was dealt with last, or is being.
+    /// The Sunday 02:00 UTC whose scan was done last or is in progress.
     pub due: Option<Timestamp>,
     /// A scan that is not finished.
     pub slice: Option<Slice>,
     /// A recount that is not finished.
     pub recount: Option<Recount>,
-    /// A correction of the counters that is decided and not on record as made.
+    /// A correction of the counters that is decided and not yet recorded as applied.
     pub correction: Option<Correction>,
 }
 
-/// How far the archive was looked through with the newest block list.
+/// The progress of checking the archive with the newest block list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SecondLook {
-    /// The version of the list.
+    /// The version of the block list.
     pub list: String,
-    /// The last verdict that was looked at.
+    /// The last verdict that was checked.
     pub after: Option<SessionId>,
-    /// Verdicts looked at.
+    /// Verdicts checked.
     pub looked: u64,
-    /// Those of them that an operator has to look at.
+    /// Verdicts that an operator has to check.
     pub found: u64,
-    /// Those with terms that are replaced now.
+    /// Verdicts with terms that the newest list replaces.
     pub replaced: u64,
-    /// Whether the archive is through.
+    /// Whether the whole archive has been checked.
     pub finished: bool,
 }
 
 impl SecondLook {
-    /// At the beginning, with this list.
+    /// Starts at the beginning of the archive, with this list.
     pub(crate) fn with(list: &str) -> Self {
         Self { list: list.to_owned(), ..Self::default() }
     }
@@ -140,32 +140,32 @@ impl SecondLook {
 /// A scan that is not finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Slice {
-    /// Where it goes on.
+    /// Where the scan continues.
     pub place: String,
     /// Entries read so far.
     pub entries: u64,
-    /// Those of them that are no verdicts.
+    /// Of these, entries that are not verdicts.
     pub corrupt: u64,
 }
 
 /// A recount that is not finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Recount {
-    /// How often it was begun.
+    /// The number of attempts.
     pub tries: u32,
-    /// By how much the counters were off the last time: believed when the next count says the same.
+    /// The drift that the last count found. It counts as real when the next count finds the same.
     pub suspected: Option<CacheDelta>,
 }
 
-/// A correction of the counters: saved before it is made, so that after a crash the next look
-/// makes the same one.
+/// A correction of the counters. It is saved before it is applied, so that after a crash the next look applies the same
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Correction {
-    /// By how much the counters are off.
+    /// The drift of the counters.
     pub drift: CacheDelta,
-    /// How many counts it took.
+    /// The number of counts it took.
     pub tries: u32,
-    /// The store makes the correction of one token once.
+    /// The store applies a correction with the same token only once.
     pub token: String,
     /// When it was decided.
     pub at: Timestamp,

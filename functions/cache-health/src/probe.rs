@@ -1,4 +1,4 @@
-//! Whether the site's service answers (Cache Health, inputs 1).
+//! Probes whether the site's service answers (Cache Health, inputs 1).
 
 use async_trait::async_trait;
 use domain::{cache_health::ServiceProbe, ports::Clock};
@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The service that is probed.
 #[async_trait]
 pub trait Service: Send + Sync {
-    /// Asks it once.
+    /// Probes the service once.
     async fn probe(&self) -> ServiceProbe;
 }
 
@@ -23,7 +23,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site at this address.
+    /// A probe of the site at this address.
     ///
     /// # Errors
     /// When no HTTP client can be built.
@@ -56,8 +56,8 @@ impl Service for Site {
     }
 }
 
-/// Whether a reply of `GET /health` says that the service is alive. What it says of the cache does not count: that is
-/// what this function wrote itself, and a failed cache must not make its own service fail for ever (invariant 5).
+/// Whether a reply of `GET /health` shows that the service is alive. Its fields about the cache do not count: this
+/// function wrote them itself, and a failed cache must not make its own service check fail for ever (invariant 5).
 pub(crate) fn is_alive(status: u16, body: &str) -> bool {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     matches!(status, 200 | 503) && body["service"] == "resonant" && body["timestamp"].is_string()
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A site that takes the connection and never answers.
+    /// A site that accepts the connection and never answers.
     #[tokio::test(start_paused = true)]
     async fn a_service_that_does_not_answer_within_five_seconds_is_not_reachable() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

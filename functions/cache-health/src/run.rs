@@ -1,8 +1,8 @@
-//! One run of the schedule: as many looks as are due within its minute.
+//! One scheduled run: takes the looks that are due within its minute.
 //!
 //! EventBridge's rates are whole minutes, and the interval may be anything from 30 s to an hour. So the function runs
-//! every minute, and each run takes the looks whose time comes before the next run: with 30 s two of them, with 60 s
-//! one, with an hour mostly none.
+//! every minute, and each run takes the looks that are due before the next run: two with an interval of 30 s, one with
+//! 60 s, usually none with an hour.
 
 use crate::{Memory, Service, Settings, cleanup, full_scan, judge, look, second_look};
 use audit::{CommitError, FunctionJournal, Journal, Notebook};
@@ -12,13 +12,13 @@ use domain::{
 };
 use std::time::Duration;
 
-/// From the beginning of one run to that of the next, less what a look may take.
+/// The time from the start of one run to the next, less the time that a look may take.
 const RUN: Duration = Duration::from_secs(55);
 
 /// A look may come this much early (verification criterion 1: ± 5 s): schedules are not exact.
 const EARLY: Duration = Duration::from_secs(5);
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -33,19 +33,19 @@ pub struct Ports<'a> {
     pub meter: &'a dyn Meter,
 }
 
-/// When a run looks.
+/// When a run takes a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// When the interval says so.
+    /// When the interval has passed.
     Due,
-    /// Once, and at once: somebody asked for it.
+    /// Once and immediately, on request.
     Now,
 }
 
-/// Takes the looks that are due in this run, and answers their records.
+/// Takes the looks that are due in this run, and returns their records.
 ///
 /// # Errors
-/// [`CommitError`] when the memory could not be read or saved: the look is not on record.
+/// [`CommitError`] when the memory could not be read or saved: the look is not recorded.
 pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec<HealthRecord>, CommitError> {
     if when == When::Now {
         let notebook = ports.journal.load().await?;
@@ -54,14 +54,14 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Res
     let begun = ports.clock.now();
     let mut records: Vec<HealthRecord> = Vec::new();
     loop {
-        // Mostly the next look is another run's: then there is no need to read the memory once more.
+        // Usually the next look belongs to another run: then the memory need not be read again.
         if records.last().is_some_and(|last| last.at.plus(settings.interval) > begun.plus(RUN)) {
             return Ok(records);
         }
         let notebook = ports.journal.load::<Memory>().await?;
         let now = ports.clock.now();
         let due = notebook.value.memory.last.as_ref().map_or(now, |last| last.at.plus(settings.interval));
-        // A clock that was set back would otherwise wait for the time it once showed.
+        // Without this, a clock that was set back would wait until it reaches its earlier time again.
         let due = if due > now.plus(settings.interval) { now } else { due };
         if due > begun.plus(RUN) {
             return Ok(records);
@@ -69,13 +69,13 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Res
         if due > now.plus(EARLY) {
             ports.pause.pause(due.since(now)).await;
         }
-        // Another run took this look, and will take the next ones.
+        // Another run took this look and will take the next ones.
         let Some(record) = step(&ports, settings, notebook).await? else { return Ok(records) };
         records.push(record);
     }
 }
 
-/// One look and what follows from it.
+/// One look, with the cleanup, the scan and the second look that follow it.
 async fn step(
     ports: &Ports<'_>,
     settings: Settings,
@@ -84,7 +84,7 @@ async fn step(
     let seen = look::look(ports, settings, &notebook.value.memory).await;
     let last = notebook.value.memory.last.as_ref().map(|last| last.at);
     let judged = |memory: &mut Memory, now| {
-        // Two runs at the same time look twice and record once.
+        // Two concurrent runs look twice and record once.
         if memory.last.as_ref().map(|last| last.at) != last {
             return audit::Noted::nothing(None);
         }

@@ -1,4 +1,4 @@
-//! Which entries are read whole, and what counts as an entry (Cache Health, inputs 3 and failure mode 5).
+//! Chooses which entries are read whole, and defines what a valid entry is (Cache Health, inputs 3 and failure mode 5).
 
 use domain::{
     SessionId, Timestamp,
@@ -8,31 +8,33 @@ use domain::{
 use serde_json::Value;
 use std::{collections::BTreeSet, time::Duration};
 
-/// Entries in a sample (inputs 3: min(10, n)).
+/// The usual size of a sample (inputs 3: min(10, n)).
 const USUAL: u64 = 10;
 
-/// The most that a sample has, however many entries there are: the cost of a look is bounded.
+/// The largest sample at any number of entries: it bounds the cost of a look.
 const MOST: u64 = 50;
 
-/// Points in time that are drawn; each is one read of the index.
+/// The number of points in time to draw; each costs one read of the index.
 const POINTS: u64 = 10;
 
-/// Entries that the index tells of at each point; one or more of them are drawn.
+/// The number of entries that the index returns at each point; one or more of them are drawn.
 const NEIGHBOURS: u32 = 20;
 
-/// Up to so many entries are listed in one read and drawn from directly.
+/// Up to this many entries are listed in one read and drawn from directly.
 const FEW: u64 = 100;
 
-/// How many entries are looked at: 10, or all where there are fewer; above the warn threshold one in a thousand, up to
-/// 50 (at a look a minute, each of a million entries is then seen about every two weeks, beside the scan on Sundays).
+/// The size of the sample: 10, or all entries if there are fewer. Above the warn threshold it is one in a thousand, at
+/// most 50: at a look a minute, each of a million entries is then read about every two weeks, in addition to the scan
+/// on Sundays.
 pub(crate) fn size(entries: u64, count_warn: u64) -> u64 {
     let wanted = if entries > count_warn { entries.div_ceil(1000).clamp(USUAL, MOST) } else { USUAL };
     wanted.min(entries)
 }
 
-/// Draws a sample from the index of ages: at points in time, of which those that turn out to lie in a gap say where the
-/// gap is, so that the next ones are drawn elsewhere. Entries that all came within an hour of a month are found so. What
-/// is then still missing is drawn from what was listed at the points, and at last from the oldest.
+/// Draws a sample from the index of ages at random points in time. A point that falls into a gap shows where the gap
+/// is, and the next points are drawn outside it. This finds entries that all arrived within one hour of a month. If the
+/// sample is still too small, the rest is drawn from the entries listed at the points, and finally from the oldest
+/// entries.
 pub(crate) async fn draw(
     cache: &dyn CacheEntries,
     randomness: &dyn Randomness,
@@ -65,7 +67,7 @@ pub(crate) async fn draw(
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// Time in which entries may lie, in milliseconds: from the first of each span up to, not including, its second.
+/// Time spans that may contain entries, in milliseconds; each includes its start and excludes its end.
 struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
@@ -73,7 +75,7 @@ impl Spans {
         Self(vec![(oldest.as_millis(), newest.plus(MILLISECOND).as_millis())])
     }
 
-    /// A moment in one of them, each as likely as another.
+    /// A random moment in the spans; every moment is equally likely.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     fn draw(&self, fraction: f64) -> Option<Timestamp> {
         let all: i64 = self.0.iter().map(|(from, to)| to - from).sum();
@@ -87,7 +89,7 @@ impl Spans {
         None
     }
 
-    /// Nothing lies from the one moment up to the other.
+    /// Excludes the time between two moments, because it contains no entry.
     fn exclude(&mut self, from: Timestamp, to: Timestamp) {
         let (from, to) = (from.as_millis(), to.as_millis());
         let around = |(begin, end): (i64, i64)| [(begin, end.min(from)), (begin.max(to), end)];
@@ -95,7 +97,7 @@ impl Spans {
     }
 }
 
-/// Adds entries that have not been drawn yet until there are `most`.
+/// Adds random entries of `from` that are not drawn yet, until there are `most`.
 fn pick(drawn: &mut BTreeSet<SessionId>, from: Vec<ListedEntry>, most: u64, randomness: &dyn Randomness) {
     let left: BTreeSet<SessionId> = from.into_iter().map(|entry| entry.session).collect();
     let mut left: Vec<SessionId> = left.difference(drawn).cloned().collect();
@@ -109,7 +111,7 @@ fn index(fraction: f64, length: usize) -> usize {
     ((fraction * length as f64) as usize).min(length.saturating_sub(1))
 }
 
-/// Whether a document is that of a cached verdict: JSON with the four keys (inputs 3).
+/// Whether a document is a cached verdict: JSON with the four keys (inputs 3).
 pub(crate) fn is_entry(document: &str) -> bool {
     match serde_json::from_str::<Value>(document) {
         Ok(Value::Object(entry)) => {

@@ -1,8 +1,9 @@
-//! What was delivered is looked at again when the block list has changed (content filter, block list staleness): every
-//! archived verdict runs through gate 2 with the newest list, a few a look, until the archive is through.
+//! Checks delivered verdicts again when the block list has changed (content filter, block list staleness): every
+//! archived verdict runs through gate 2 with the newest list, a few per look, until the whole archive is checked.
 //!
-//! A hit is work for an operator (`oracle findings`), and changes nothing for the customer, who has the verdict. Terms that
-//! the newest list only replaces are replaced on the page already; operators are told, because the mail has them.
+//! A hit is work for an operator (`oracle findings`) and changes nothing for the customer, who already has the verdict.
+//! Terms that the newest list only replaces are already replaced on the page; operators are alerted because the mail
+//! still contains them.
 
 use crate::{Memory, Ports, memory::SecondLook};
 use audit::{Change, CommitError, Context, Notebook, Noted};
@@ -16,12 +17,12 @@ use domain::{
 use filter::Outcome;
 use serde_json::json;
 
-/// Archived verdicts a look: one read each. At one look a minute that is 200,000 a week.
+/// Archived verdicts per look, one read each. At one look a minute that is 200,000 a week.
 const MOST: usize = 20;
 
 type Current = Versioned<Notebook<Memory>>;
 
-/// Goes on with the archive, if the list has changed since it was last through.
+/// Continues with the archive, if the list has changed since the archive was last checked completely.
 pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current, CommitError> {
     let before = current.value.memory.second_look.clone();
     let list = gates::list_version();
@@ -31,7 +32,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
     }
     match go_on(ports, &mut next).await {
         Ok(()) => {}
-        // Told by the store; the next look goes on from the same place.
+        // The store has alerted; the next look continues from the same position.
         Err(CommitError::Storage(error)) => {
             tracing::error!(error = %runtime::telemetry::chain(&error), "the second look waits for the next look");
         }
@@ -53,7 +54,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
     Ok(ports.journal.commit(current, save).await?.settle().await.0)
 }
 
-/// Looks at the next verdicts of the archive.
+/// Checks the next verdicts of the archive.
 async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitError> {
     let sessions = ports.archive.listed(next.after.as_ref(), MOST).await?;
     next.finished = sessions.is_empty();
@@ -67,13 +68,13 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitErr
         next.after = Some(session);
     }
     if next.finished {
-        // No session is remembered longer than it is needed.
+        // No session id is remembered longer than needed.
         next.after = None;
     }
     Ok(())
 }
 
-/// What the newest list finds in a verdict that was delivered.
+/// The result of checking a delivered verdict with the newest list.
 enum Found {
     Nothing,
     Hit,
@@ -83,7 +84,7 @@ enum Found {
 async fn look_again(ports: &Ports<'_>, session: &SessionId) -> Result<Found, CommitError> {
     let (sale, entry) = ports.sales.store.load_with_verdict(session).await?;
     let Some(sale) = sale.filter(|sale| is_delivered(&sale.value)) else { return Ok(Found::Nothing) };
-    // An operator may have put another verdict in place of the first.
+    // An operator may have replaced the first verdict.
     let cached = match entry {
         CacheEntry::Hit(cached) => Some(*cached),
         CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => ports.archive.find(session).await?,
@@ -103,13 +104,14 @@ async fn look_again(ports: &Ports<'_>, session: &SessionId) -> Result<Found, Com
     }
 }
 
-/// What is still on its way passes gate 2 with the newest list.
+/// Whether a customer may have the verdict: its mail was sent or may have been, or the page alone has shown it. One that
+/// is still in delivery passes gate 2 with the newest list anyway.
 fn is_delivered(sale: &Sale) -> bool {
     let is_ready = matches!(sale.fulfilment(), Fulfilment::Ready { .. }) && !sale.smoke();
-    is_ready && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress)
+    is_ready && matches!(sale.mail(), Mail::Sent { .. } | Mail::Unknown { .. } | Mail::Dead { .. } | Mail::NoAddress)
 }
 
-/// Puts a hit before operators, once for each list.
+/// Shows a hit to operators, once for each list.
 async fn found(ports: &Ports<'_>, sale: Versioned<Sale>, gate: &gates::Run) -> Result<Found, CommitError> {
     let session = sale.value.session_id().clone();
     let find = |sale: &mut Sale, now| {
@@ -125,7 +127,7 @@ async fn found(ports: &Ports<'_>, sale: Versioned<Sale>, gate: &gates::Run) -> R
         Change::of(&event, &context, ()).alerting(alert)
     };
     let (sale, ()) = ports.sales.commit(sale, find).await?.settle().await;
-    // Also what an earlier look found that broke before it was counted.
+    // This also counts a finding of an earlier look that failed before it was counted.
     let is_found = sale.value.finding().is_some_and(|finding| finding.list == gates::list_version());
     Ok(if is_found { Found::Hit } else { Found::Nothing })
 }

@@ -1,4 +1,4 @@
-//! What the checks are measured against (Cache Health, inputs 4), validated at start.
+//! The thresholds of the checks (Cache Health, inputs 4), validated at start.
 
 use runtime::{Environment, configuration::ConfigurationError};
 use std::time::Duration;
@@ -8,25 +8,25 @@ const MEBIBYTE: u64 = 1024 * 1024;
 /// Thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// From one look to the next (`CACHE_HEALTH_CHECK_INTERVAL_S`, 30 to 3600 s, invariant 1).
+    /// The time from one look to the next (`CACHE_HEALTH_CHECK_INTERVAL_S`, 30 to 3600 s, invariant 1).
     pub interval: Duration,
-    /// Older entries may be taken out (`CACHE_STALENESS_THRESHOLD_DAYS`).
+    /// Entries older than this may be removed (`CACHE_STALENESS_THRESHOLD_DAYS`).
     pub staleness_days: u32,
-    /// With more bytes the cache has failed and is cleaned up at once (`CACHE_BYTES_BUDGET_MB`, in bytes here).
+    /// With more bytes the cache counts as failed and is cleaned up at once (`CACHE_BYTES_BUDGET_MB`, in bytes here).
     pub budget_bytes: u64,
-    /// With more entries it is degraded (`CACHE_ENTRY_COUNT_WARN`).
+    /// With more entries the cache counts as degraded (`CACHE_ENTRY_COUNT_WARN`).
     pub count_warn: u64,
-    /// With more entries it has failed (`CACHE_ENTRY_COUNT_CRITICAL`).
+    /// With more entries the cache counts as failed (`CACHE_ENTRY_COUNT_CRITICAL`).
     pub count_critical: u64,
-    /// So many failed probes in a row are critical (`CACHE_CONSECUTIVE_FAIL_CRITICAL`).
+    /// This many consecutive failed probes are critical (`CACHE_CONSECUTIVE_FAIL_CRITICAL`).
     pub failures_critical: u32,
 }
 
 impl Settings {
-    /// Reads them; what is not set has the spec's default.
+    /// Reads the settings; a variable that is not set has the spec's default.
     ///
     /// # Errors
-    /// [`ConfigurationError`] that names what is out of its range.
+    /// [`ConfigurationError`] names the variable that is out of range.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigurationError> {
         let count_warn = environment.bounded("CACHE_ENTRY_COUNT_WARN", 10_000, 1, 1_000_000_000)?;
         Ok(Self {
@@ -34,13 +34,13 @@ impl Settings {
             staleness_days: environment.bounded("CACHE_STALENESS_THRESHOLD_DAYS", 30, 1, 3650)?,
             budget_bytes: MEBIBYTE * environment.bounded("CACHE_BYTES_BUDGET_MB", 1024, 1, 1_048_576)?,
             count_warn,
-            // The one below the other would call a cache failed that is not even degraded.
+            // A critical threshold below the warn threshold would call a cache failed that is not even degraded.
             count_critical: environment.bounded("CACHE_ENTRY_COUNT_CRITICAL", 50_000, count_warn, 1_000_000_000)?,
             failures_critical: environment.bounded("CACHE_CONSECUTIVE_FAIL_CRITICAL", 2, 1, 100)?,
         })
     }
 
-    /// Entries older than this may be taken out.
+    /// Entries older than this may be removed.
     pub(crate) fn staleness(&self) -> Duration {
         Duration::from_secs(u64::from(self.staleness_days) * 24 * 3600)
     }

@@ -1,4 +1,4 @@
-//! Whole runs against a world in memory.
+//! Whole runs against an in-memory world.
 
 use crate::{Memory, Ports, Service, Settings, Unrecorded, When, memory::Problem};
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// 2026-04-15, a Wednesday.
 const NOW: Timestamp = Timestamp::from_seconds(1_776_240_000);
 
-/// The Sunday after it, two o'clock.
+/// The following Sunday, 02:00 UTC.
 const SUNDAY: Timestamp = Timestamp::from_seconds(1_776_564_000);
 
 struct Site(AtomicBool);
@@ -67,7 +67,7 @@ impl Stage {
         Self { world, site: Site(AtomicBool::new(true)), settings, unrecorded: Unrecorded::default() }
     }
 
-    /// An entry of this age, in cache and archive.
+    /// Adds an entry of this age to the cache and the archive.
     fn entry(&self, number: usize, age: Duration) {
         let mut state = self.world.state();
         let stored_at = Timestamp::from_millis(state.now - i64::try_from(age.as_millis()).unwrap());
@@ -97,7 +97,7 @@ impl Stage {
         testkit::run(self.runs(When::Now)).unwrap().unwrap().pop().unwrap()
     }
 
-    /// The alerts since the last time, without their times.
+    /// The lines of the alerts since the last call.
     fn alerts(&self) -> Vec<String> {
         let raised = std::mem::take(&mut self.world.state().alerts);
         raised.iter().map(|alert| alert.line.clone()).collect()

@@ -1,6 +1,6 @@
-//! Looks that could not be put on record. The memory lies in the very table that a look is at: while the table fails
-//! nothing can be remembered there, so these are counted in the process (Cache Alert, severity levels: two in a row
-//! are critical).
+//! Counts looks that could not be recorded. The stored state is in the same table that a look checks: while the table
+//! fails, nothing can be saved there, so these failures are counted in the process (Cache Alert, severity levels: two
+//! in a row are critical).
 
 use crate::{
     Ports, Settings, When,
@@ -12,12 +12,12 @@ use audit::CommitError;
 use domain::{alert::Severity, cache_health::HealthRecord};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many runs of this process ended in a failure, one after the other.
+/// The number of consecutive failed runs of this process.
 #[derive(Debug, Default)]
 pub struct Unrecorded(AtomicU32);
 
 impl Unrecorded {
-    /// [`run`], and operators hear of it when the looks cannot be put on record any more, and when they can again.
+    /// Calls [`run`], and alerts operators when looks can no longer be recorded, and when they can again.
     ///
     /// # Errors
     /// As [`run`].

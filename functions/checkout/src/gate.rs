@@ -1,4 +1,4 @@
-//! The authority gate before a purchase: what it says of a question, as replies of the API.
+//! The authority gate before a purchase: turns its evaluation of a question into replies of the API.
 
 use crate::record::Records;
 use authority::{Evaluation, Refusal, evaluate};
@@ -6,7 +6,7 @@ use domain::Query;
 use runtime::http::Reply;
 use serde_json::{Value, json};
 
-/// The status of a question that is not sold.
+/// The HTTP status for a question that is not sold.
 pub(crate) const REFUSED: u16 = 422;
 
 /// The reply to a question that is not sold; `None` for one that is.
@@ -48,7 +48,7 @@ pub(crate) async fn evaluate_request(records: Records<'_>, path: &str, body: &[u
     Reply::json(200, &reply)
 }
 
-/// Logs an evaluation before there is a sale: state and reason, no text.
+/// Logs an evaluation: state and reason, no text. At this point there is no sale yet.
 pub(crate) fn log(evaluation: &Evaluation) {
     tracing::info!(
         state = evaluation.state().as_str(),

@@ -1,8 +1,8 @@
-//! The checkout function: a tier and a question in, a Stripe session to pay out.
+//! The checkout function: takes a tier and a question, and returns a Stripe session to pay in.
 
 mod gate;
 mod purchase;
 mod record;
 
-pub use purchase::{MAX_BODY_BYTES, Ports, handle, unknown_codes};
+pub use purchase::{MAX_BODY_BYTES, Ports, codes, handle};
 pub use record::{Records, STREAMS};

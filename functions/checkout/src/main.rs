@@ -1,7 +1,7 @@
 //! The checkout function's process.
 
 use backend::{Backend, SecretName};
-use checkout::{Ports, Records, STREAMS, handle, unknown_codes};
+use checkout::{Ports, Records, STREAMS, codes, handle};
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -14,7 +14,8 @@ fn main() -> Result<(), Error> {
             randomness: &System,
             meter: &System,
             clock: &System,
-            unknown_codes: &unknown_codes(),
+            codes: &codes(),
+            guesses: &stores.sales,
             records: Records {
                 journal: stores.function_journal(STREAMS[0]),
                 audit_keys: &backend.secret(SecretName::Audit)?,

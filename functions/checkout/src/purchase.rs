@@ -1,22 +1,22 @@
-//! One purchase: everything is checked before Stripe hears of it.
+//! One purchase: checks everything before it calls Stripe.
 
 use crate::{gate, record::Records};
 use authority::evaluate;
 use domain::{
-    Metric, Query, Recall, Recent, Tier,
-    ports::{Clock, Meter, NewCheckoutSession, PaymentError, Payments, Randomness},
+    Guessing, Metric, Query, Tier,
+    guesses::{Answer, NotAnswered},
+    ports::{Clock, Guesses, Meter, NewCheckoutSession, PaymentError, Payments, Randomness},
 };
 use runtime::{
     http::{Reply, Request},
     telemetry,
 };
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 
-/// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
+/// The largest body that is read: 20,000 characters fit in, each in its longest escaped form.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -24,18 +24,18 @@ pub struct Ports<'a> {
     pub randomness: &'a dyn Randomness,
     pub meter: &'a dyn Meter,
     pub clock: &'a dyn Clock,
-    pub unknown_codes: &'a Recent,
+    pub codes: &'a Guessing,
+    pub guesses: &'a dyn Guesses,
     pub records: Records<'a>,
 }
 
-/// Remembers referral codes that Stripe does not know, for a minute. Ten of them mean that somebody is guessing:
-/// checkout then asks Stripe about no code until the oldest one expires.
+/// Limits the questions about referral codes, which a client may be guessing.
 #[must_use]
-pub fn unknown_codes() -> Recent {
-    Recent::new(Duration::from_secs(60), 10)
+pub fn codes() -> Guessing {
+    Guessing::new("code")
 }
 
-/// A request that was understood.
+/// A parsed request.
 #[derive(Debug)]
 struct Purchase {
     tier: Tier,
@@ -44,10 +44,10 @@ struct Purchase {
     locale: Option<String>,
 }
 
-/// The path of a purchase.
+/// The path of a purchase, as its record names it.
 const CHECKOUT: &str = "/api/checkout";
 
-/// The path of the other call.
+/// The path of an evaluation without a purchase.
 const EVALUATE: &str = "/api/authority/evaluate";
 
 /// Handles one request.
@@ -58,20 +58,20 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
     if request.path() == EVALUATE {
         return gate::evaluate_request(ports.records, EVALUATE, request.body()).await;
     }
-    let reply = purchase(ports, request.body()).await;
+    let reply = purchase(ports, request.body(), request.network().as_deref()).await;
     if reply.status() == UNAVAILABLE {
         ports.meter.record(&[Metric::CheckoutUnavailable.once()], ports.clock.now());
     }
     reply
 }
 
-/// Creates the session for a request body, or says what is wrong with it.
-async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
+/// Creates the session for a request body, or replies what is wrong with it.
+async fn purchase(ports: Ports<'_>, body: &[u8], network: Option<&str>) -> Reply {
     let Purchase { tier, query, referral_code, locale } = match parse(body) {
         Ok(purchase) => purchase,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),
     };
-    // Before anything is bought: what must not be answered is not sold.
+    // Evaluated before anything is bought: a question that must not be answered is not sold.
     let evaluation = evaluate(query.as_str(), locale.as_deref());
     gate::log(&evaluation);
     ports.records.keep(CHECKOUT, &query, &evaluation).await;
@@ -80,7 +80,7 @@ async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     }
     let promotion_code = match referral_code {
         None => None,
-        Some(code) => match promotion_code(ports, &code).await {
+        Some(code) => match promotion_code(ports, &code, network).await {
             Ok(id) => Some(id),
             Err(reply) => return reply,
         },
@@ -88,8 +88,8 @@ async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
     let is_discounted = promotion_code.is_some();
     let new = NewCheckoutSession { tier, query, promotion_code, idempotency_key: ports.randomness.token() };
     match ports.payments.create_session(&new).await {
-        // Stripe would complete it without a payment, and nothing would be owed or delivered. Nobody has its address, so
-        // it expires unused.
+        // Stripe would complete this session without a payment, and nothing would be owed or delivered. Its address is
+        // not given out, so it expires unused.
         Ok(created) if created.amount_total == Some(0) => {
             tracing::warn!(session = created.id.prefix(), "a discount that leaves nothing to pay is refused");
             Reply::error(
@@ -106,8 +106,8 @@ async fn purchase(ports: Ports<'_>, body: &[u8]) -> Reply {
             }
             Reply::json(200, &reply)
         }
-        // Everything else in the request is ours and the same for everybody, so it is the code that Stripe refuses:
-        // its order is too small, or it is for first-time customers only.
+        // Everything else in the request is ours and the same for every customer, so Stripe refuses the code: the order
+        // is too small for it, or it is for first-time customers only.
         Err(PaymentError::Refused(reason)) if is_discounted => {
             tracing::warn!(reason, "Stripe refused a discounted session");
             Reply::error(400, "referral_code_unusable", "This referral code cannot be used for this purchase.")
@@ -130,7 +130,7 @@ fn parse(body: &[u8]) -> Result<Purchase, (&'static str, String)> {
     Ok(Purchase { tier, query, referral_code: code.map(str::to_owned), locale })
 }
 
-/// A field that is absent, null, or a string.
+/// Reads a field that may be absent, null, or a string.
 fn text<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
@@ -143,23 +143,30 @@ fn text<'a>(
     }
 }
 
-/// The provider's id of a referral code (Product Tiers GAP-1: a Stripe promotion code), or the reply. A text that cannot
-/// be a code is not asked about, nor one that was unknown a moment ago.
-async fn promotion_code(ports: Ports<'_>, code: &str) -> Result<String, Reply> {
+/// The Stripe id of a referral code (Product Tiers GAP-1: a Stripe promotion code), or the reply. Stripe is not asked
+/// about a text that cannot be a code, or about one that was unknown a moment ago.
+async fn promotion_code(ports: Ports<'_>, code: &str, network: Option<&str>) -> Result<String, Reply> {
     let possible = code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let now = ports.clock.now();
-    let recall = if possible { ports.unknown_codes.recall(code, now) } else { Recall::Known(()) };
-    match recall {
-        Recall::Nothing => match ports.payments.promotion_code(code).await {
-            Ok(Some(id)) => return Ok(id),
-            Ok(None) => ports.unknown_codes.keep(code, (), now),
-            Err(error) => return Err(unavailable(&error)),
-        },
-        Recall::Known(()) => {}
-        Recall::Full => return Err(too_many_codes()),
+    let answer = if possible {
+        ports.codes.ask(ports.guesses, (code, network, now), ports.payments.promotion_code(code)).await
+    } else {
+        Ok(Answer::Unknown)
+    };
+    match answer {
+        Ok(Answer::Known(id)) => Ok(id),
+        Ok(Answer::Unknown) => {
+            ports.meter.record(&[Metric::ReferralCodeUnknown.once()], now);
+            Err(unknown_code())
+        }
+        Ok(Answer::TooMany) => Err(too_many_codes()),
+        Err(NotAnswered::Vendor(error)) => Err(unavailable(&error)),
+        // A customer can buy without the code.
+        Err(NotAnswered::Storage(error)) => {
+            tracing::error!(error = %telemetry::chain(&error), "a question about a code was not counted");
+            Err(too_many_codes())
+        }
     }
-    ports.meter.record(&[Metric::ReferralCodeUnknown.once()], now);
-    Err(unknown_code())
 }
 
 fn unknown_code() -> Reply {
@@ -171,10 +178,10 @@ fn too_many_codes() -> Reply {
     Reply::error(429, "referral_code_busy", sentence).header("retry-after", "60")
 }
 
-/// The status of a reply to a customer whom no page to pay at could be given.
+/// The HTTP status when no payment page could be created.
 const UNAVAILABLE: u16 = 502;
 
-/// What Stripe said is for operators; the customer learns that nothing was charged.
+/// Logs Stripe's error for operators; the customer's reply says that nothing was charged.
 fn unavailable(error: &PaymentError) -> Reply {
     tracing::error!(error = %telemetry::chain(error), "no session created");
     Reply::error(

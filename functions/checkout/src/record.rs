@@ -1,5 +1,5 @@
-//! The audit record of an evaluation, before there is a sale: how it ended and which rules decided, and no word of the
-//! question. A question that is not sold leaves nothing else.
+//! The audit record of an evaluation before there is a sale: its outcome and the rules that decided, without the
+//! question's text. A question that is not sold leaves no other trace.
 
 use audit::{AuditKeys, CommitError, FunctionJournal, Noted, digest::InvalidAuditKeys};
 use authority::Evaluation;
@@ -11,21 +11,21 @@ use runtime::telemetry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The streams that evaluations are spread over, so that customers at the same time seldom meet at one item.
+/// The streams of evaluations. There are several, so that concurrent customers seldom write to the same item.
 pub const STREAMS: [&str; 4] = ["checkout-1", "checkout-2", "checkout-3", "checkout-4"];
 
 /// Where evaluations are recorded.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
-    /// Of which stream does not matter.
+    /// A journal of any stream; each record goes to the stream of its question.
     pub journal: FunctionJournal<'a>,
-    /// The keys of the tags that stand for the questions.
+    /// The keys for the tags that identify questions.
     pub audit_keys: &'a dyn SecretSource,
-    /// Counts what could not be recorded.
+    /// Counts evaluations that could not be recorded.
     pub meter: &'a dyn Meter,
 }
 
-/// Why there is no record.
+/// Why an evaluation is not recorded.
 #[derive(Debug, thiserror::Error)]
 enum Unrecorded {
     #[error("the audit keys cannot be read")]
@@ -36,13 +36,13 @@ enum Unrecorded {
     Commit(#[from] CommitError),
 }
 
-/// Nothing is remembered from one to the next; what waits for the log is kept beside it.
+/// The note has no state of its own; it only holds records that wait for the log.
 #[derive(Default, Serialize, Deserialize)]
 struct Nothing {}
 
 impl Records<'_> {
-    /// Records an evaluation that was asked for at `path`. The reply to the customer does not depend on it: a question
-    /// that must not be answered is declined all the same, and one that is sold is recorded again with its sale.
+    /// Records an evaluation that was requested at `path`. The reply to the customer does not depend on it: a question
+    /// that must not be answered is declined either way, and one that is sold is recorded again with its sale.
     pub(crate) async fn keep(&self, path: &str, query: &Query, evaluation: &Evaluation) {
         if let Err(error) = self.try_keep(path, query, evaluation).await {
             self.meter.record(&[Metric::AuditWriteFailed.once()], self.journal.clock.now());
@@ -66,7 +66,7 @@ fn facts(path: &str, tag: &str, evaluation: &Evaluation) -> Value {
     json!({ "endpoint": path, "question_tag": tag, "authority": evaluation.envelope() })
 }
 
-/// The stream of a question: the same for the same question.
+/// The stream of a question; equal questions have the same stream.
 fn stream(tag: &str) -> &'static str {
     let last = tag.bytes().last().map_or(0, usize::from);
     STREAMS[last % STREAMS.len()]

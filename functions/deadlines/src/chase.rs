@@ -1,4 +1,4 @@
-//! What sends a sale that nobody works on any more on its way again: decided by its state alone.
+//! Decides from a sale's state alone which messages restart a sale that no worker continues.
 
 use domain::{
     Alert, Sale, Timestamp,
@@ -8,12 +8,12 @@ use domain::{
     sale::Fulfilment,
 };
 
-/// From this time on a sale that has to be sent on its way again is for a human to look at.
+/// From this restart on, the alert is critical and a human has to look at the sale.
 const CRITICAL_FROM: u32 = 3;
 
-/// The messages that its workers ought to have. Each may be one too many: claims make one piece of work of two
-/// messages. None where only records or alerts are left to be written, none for a smoke test, and for money that
-/// went back none but the letter that says so.
+/// The messages that restart a sale. A duplicate does no harm, because claims turn two messages into one piece of work.
+/// Empty for a smoke test, and for a sale that only has records or alerts left to publish. After a refund it contains
+/// only the message for the refund letter.
 pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
     if sale.smoke() {
         return Vec::new();
@@ -80,8 +80,8 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
     Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", sale.session_id(), &detail)
 }
 
-/// The alert, sent once, of a sale whose message a queue refuses. It is
-/// tried again at every later run at which the sale is due.
+/// The alert, sent once, for a sale whose message a queue refuses. Every later run in which the sale is due tries
+/// again.
 pub(crate) fn refused(sale: &Sale, now: Timestamp) -> Alert {
     let detail = "a queue does not take its messages; sent on its way as soon as it does";
     Alert::event("ORACLE-DEADLINES", Severity::Critical, now, "IN_FLIGHT", sale.session_id(), detail)

@@ -1,16 +1,17 @@
-//! One run of the schedule: [`run`], and what waits for humans counted for the dashboard.
+//! One scheduled run: calls [`run`], and counts the sales that wait for humans for the dashboard.
 
-use crate::{Ports, Report, Settings, run};
+use crate::{Ports, Settings, run};
+use domain::due::Report;
 use domain::{
     Metric,
     open_work::Work,
     ports::{OpenSales, StorageError},
 };
 
-/// Pages of one list that are counted.
+/// The most pages of one list that are counted.
 const COUNTED_PAGES: u32 = 20;
 
-/// Looks once at everything that is due.
+/// Handles everything that is due, once.
 pub async fn handle(ports: Ports<'_>, settings: Settings) -> Report {
     let report = run(ports, settings).await;
     tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
@@ -23,7 +24,7 @@ pub async fn handle(ports: Ports<'_>, settings: Settings) -> Report {
     report
 }
 
-/// How many sales wait for a human; of one kind, at most [`COUNTED_PAGES`] pages are counted.
+/// The number of sales that wait for a human; of each kind of work, at most [`COUNTED_PAGES`] pages are counted.
 async fn waiting(open: &dyn OpenSales) -> Result<u64, StorageError> {
     let mut count = 0;
     for work in Work::FOR_HUMANS {

@@ -1,8 +1,10 @@
-//! The deadlines function: every few minutes it looks at what is due, by an index and never by a scan.
+//! The deadlines function: every few minutes it handles sales with due work, which it finds by an index and never by a
+//! scan.
 //!
-//! What machines dropped is sent on its way again; what waits for a human is brought to mind again; what the
-//! content filter has held for a day is refunded by policy, where that is switched on. A silent drop is never
-//! refunded here (Silent Drop, invariant 6).
+//! It restarts sales that a worker dropped, reminds operators of sales that wait for them, and refunds verdicts that
+//! the content filter has held for a day, if that policy is switched on. It never refunds a silent drop (Silent Drop,
+//! invariant 6). It finishes erasures of the chat's
+//! memories, and mails members of the Bridge about changes of their access.
 
 mod chase;
 mod handle;
@@ -10,6 +12,6 @@ mod look;
 mod settings;
 
 pub use handle::handle;
-pub use look::{Incomplete, Ports, Report, Settings};
+pub use look::{Ports, Settings};
 
 use look::run;

@@ -1,10 +1,11 @@
-//! One run: everything that is due, kind by kind, each sale on its own.
+//! One run: handles all due work, kind by kind, each sale separately.
 
 use crate::chase;
 use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
+    due::{self, Report},
     mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
     money::Authorisation,
@@ -16,7 +17,7 @@ use domain::{
 use refund::Decision;
 use std::time::Duration;
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -31,97 +32,65 @@ pub struct Ports<'a> {
     pub data: &'a dyn SaleData,
     pub sale_mails: &'a dyn SaleMails,
     pub meter: &'a dyn Meter,
-    /// Purchases in USDC, where any are sold.
+    /// Purchases in USDC, if the deployment sells any.
     pub settlements: Option<settlement::Ports<'a>>,
+    /// Memories of the chat whose erasure was interrupted.
+    pub memories: Option<forgetting::Ports<'a>>,
+    /// Letters to members of the Bridge.
+    pub letters: Option<bridge::Letters<'a>>,
 }
 
-/// How a run goes about it.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Whether what the content filter held for 24 h without a decision is refunded (content filter, GAP-J).
+    /// Whether a verdict that the content filter has held for 24 h without a decision is refunded (content filter,
+    /// GAP-J).
     pub refund_held: bool,
-    /// How many sales of one kind are looked at,
+    /// The most sales of one kind that a run handles.
     pub most: usize,
-    /// and how long: while Stripe hangs, the refunds that wait for it must not keep lost orders waiting too.
+    /// The most time for one kind: if Stripe hangs, refunds that wait for it must not delay lost orders.
     pub share: Duration,
 }
 
-/// What came of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Sales that were listed as due.
-    pub due: usize,
-    /// Those, and lists, that could not be dealt with: they stay due.
-    pub failed: usize,
-    /// Those that the time of their kind was too short for: they stay due.
-    pub left: usize,
-}
-
-/// A run that did not get through: the function's alarm shows it, and the next run tries again.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} of the due could not be dealt with")]
-pub struct Incomplete(usize);
-
-impl Report {
-    /// Whether everything that was due was dealt with, or left to the next run for want of time.
-    ///
-    /// # Errors
-    /// [`Incomplete`].
-    pub const fn complete(self) -> Result<(), Incomplete> {
-        if self.failed == 0 { Ok(()) } else { Err(Incomplete(self.failed)) }
-    }
-}
-
-/// Looks at everything that is due. One sale that cannot be dealt with holds up no other.
+/// Handles all due work. A sale that fails does not hold up any other.
 pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     let mut report = Report::default();
     for work in Work::ALL {
-        if let Err(error) = look_at_all(ports, settings, work, &mut report).await {
-            report.failed += 1;
-            tracing::error!(work = work.as_str(), error = runtime::telemetry::chain(&error), "no list of what is due");
-        }
+        add(&mut report, look_at_all(ports, settings, work).await, work.as_str());
     }
     if let Some(settlements) = ports.settlements {
-        match settlement::run(settlements).await {
-            Ok(looked) => {
-                report.due += looked.due;
-                report.failed += looked.failed;
-                report.left += looked.left;
-            }
-            Err(error) => {
-                report.failed += 1;
-                tracing::error!(error = runtime::telemetry::chain(&error), "no list of purchases in USDC");
-            }
-        }
+        add(&mut report, settlement::run(settlements).await, "purchases in USDC");
+    }
+    if let Some(memories) = ports.memories {
+        add(&mut report, forgetting::run(memories).await, "erasures of memories");
+    }
+    if let Some(letters) = ports.letters {
+        add(&mut report, bridge::mail_letters(letters).await, "letters about Bridges");
     }
     report
 }
 
-async fn look_at_all(
-    ports: Ports<'_>,
-    settings: Settings,
-    work: Work,
-    report: &mut Report,
-) -> Result<(), StorageError> {
-    // The whole list first: what is dealt with leaves it, and must not move the pages.
-    let clock = ports.journal.clock;
-    let until = clock.now().plus(settings.share);
-    for session in listed(ports, work, settings.most).await? {
-        report.due += 1;
-        if clock.now() >= until {
-            report.left += 1;
-            continue;
-        }
-        if let Err(error) = look(ports, settings, &session).await {
-            report.failed += 1;
-            let (code, error) = (error.code().as_str(), runtime::telemetry::chain(&error));
-            tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "still due");
-        }
-    }
-    Ok(())
+/// Adds the report of one list. A list that cannot be read counts as one failure.
+fn add(report: &mut Report, looked: Result<Report, StorageError>, list: &'static str) {
+    *report += looked.unwrap_or_else(|error| {
+        tracing::error!(list, error = runtime::telemetry::chain(&error), "no list of what is due");
+        Report { failed: 1, ..Report::default() }
+    });
 }
 
-/// What is due, the most urgent first, at most so many.
+async fn look_at_all(ports: Ports<'_>, settings: Settings, work: Work) -> Result<Report, StorageError> {
+    // Reads all pages before handling any: a handled sale leaves the index and would shift the next page.
+    let due = listed(ports, work, settings.most).await?;
+    let look = |session: SessionId| async move {
+        look(ports, settings, &session).await.inspect_err(|error| {
+            let (code, error) = (error.code().as_str(), runtime::telemetry::chain(error));
+            tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "still due");
+        })
+    };
+    Ok(due::run(ports.journal.clock, settings.share, due, look).await)
+}
+
+/// The due sales, the most urgent first, at most `most`.
 async fn listed(ports: Ports<'_>, work: Work, most: usize) -> Result<Vec<SessionId>, StorageError> {
     let now = ports.journal.clock.now();
     let (mut found, mut from) = (Vec::new(), None);
@@ -136,7 +105,7 @@ async fn listed(ports: Ports<'_>, work: Work, most: usize) -> Result<Vec<Session
     }
 }
 
-/// Looks at one sale. The list it was on lags behind: what the sale itself says counts.
+/// Handles one sale. The index lags behind, so the sale's own state decides.
 async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(()) };
@@ -147,7 +116,8 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Erasure => erase(ports, session).await,
         Work::Refund => give_back(ports, session).await,
         Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
-        // Nothing switches this off: what must not be answered is not kept. A follow-up has no money of its own.
+        // This refund has no switch: money for a question that must not be answered is not kept. A follow-up has no
+        // money of its own.
         Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
         Work::NotPaid => ask_again(ports, sale).await,
         Work::Declined
@@ -163,13 +133,13 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     }
 }
 
-/// Whether the customer has a verdict, although a later one is held. Who has ordered a follow-up has the first one:
-/// only a human gives the money of both back (infra/decisions/followup.md).
+/// Whether the customer has a verdict although a later one is held. A customer of a follow-up has the first verdict, so
+/// only a human refunds the money of both (infra/decisions/followup.md).
 fn is_served(sale: &Sale) -> bool {
     matches!(sale.mail(), Mail::Sent { .. }) || sale.is_followup()
 }
 
-/// Removes what is kept of an erased sale once more, and what its money still waits for is not kept waiting by it.
+/// Removes the data of an erased sale once more. A failure of the erasure does not hold up the sale's refund.
 async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
     let erasing = erasure::Ports { journal: ports.journal, data: ports.data, mails: ports.sale_mails };
     let erased = erasure::carry_out(erasing, session).await;
@@ -177,7 +147,7 @@ async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
     erased.map(drop)
 }
 
-/// Carries a refund out, and sends the letter that tells of it on its way. What is lost of it is chased.
+/// Carries out a refund, and orders the letter about it. If that message is lost, a later run sends it again.
 async fn give_back(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
     refund::carry_out(refund_ports(ports), session).await?;
     let Some(sale) = ports.journal.store.load(session).await? else { return Ok(()) };
@@ -193,8 +163,8 @@ const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
     refund::Ports { journal: ports.journal, payments: ports.payments, ledger: ports.ledger }
 }
 
-/// Sends a sale on its way again. The messages come first: a process that dies after them is followed by one that
-/// sends them again, and two are as good as one.
+/// Restarts a sale. The messages are sent before the restart is saved: after a crash in between they are sent again,
+/// and duplicates do no harm.
 async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let now = ports.journal.clock.now();
     for message in chase::messages(&sale.value, now) {
@@ -225,7 +195,8 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
     }
 }
 
-/// Asks Stripe once more about a session that was not paid: it is ordered if somebody paid, and ends if nobody can.
+/// Asks Stripe again about a session that was not paid: orders the verdict if it is paid now, and ends the sale if it
+/// can no longer be paid.
 async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session_id = sale.value.session_id().clone();
     let session = match ports.payments.session(&session_id.paid_session()).await {
@@ -238,7 +209,7 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
         ports.orders.send(&Message::Order { v: message::VERSION, session_id, received_at, ordered_by }).await?;
         return remind(ports, sale).await;
     }
-    // A closed session without a payment has expired; one with a payment waits for a slow method.
+    // A closed session without a payment has expired; one with a payment waits for a slow payment method.
     let over = session.is_none_or(|session| !session.open && session.payment.is_none());
     if !over {
         return remind(ports, sale).await;
@@ -251,7 +222,7 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
     Ok(())
 }
 
-/// Brings a sale that waits for a human to mind again.
+/// Alerts operators again to a sale that waits for a human.
 async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     ports.journal.commit(sale, reminder).await?.settle().await;
     Ok(())
@@ -288,7 +259,7 @@ fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert 
     Alert::event("ORACLE-DEADLINES", Severity::Critical, now, open.work.as_str(), sale.session_id(), &detail)
 }
 
-/// The policy as the authorisation in the log names it.
+/// The policy that the log names as the authorisation.
 fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
     match work {
         Work::Declined => Authorisation::by_policy("authority-gate", "the question must not be answered"),
@@ -297,7 +268,7 @@ fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
 }
 
 /// Refunds a sale that the content filter has held for too long (content filter, failure mode "quarantine backlog",
-/// GAP-J), or that the authority gate declined and nobody approved.
+/// GAP-J), or a sale that the authority gate declined and no human approved.
 async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id().clone();
     let checkout = ports.payments.session(&session).await?;
@@ -311,18 +282,18 @@ async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(),
     Ok(())
 }
 
-/// What came of the policy.
+/// The decision by policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decided {
-    /// A human has done something in between.
+    /// No change, because a human has acted in the meantime.
     Nothing,
-    /// No money can go back: an operator is alerted, as for any other sale that waits.
+    /// The money cannot go back: an operator is alerted, as for any other sale that waits.
     Reminded,
     /// The money goes back.
     Refund,
 }
 
-/// Decides by policy, on the sale as it is at that moment.
+/// Decides by policy on the sale's current state.
 fn by_policy(
     sale: &mut Sale,
     work: Work,

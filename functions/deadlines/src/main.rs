@@ -1,5 +1,6 @@
 //! The deadlines function's process.
 
+use aws::{DynamoMemoryLogs, KmsSubjectKeys};
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -16,8 +17,25 @@ fn main() -> Result<(), Error> {
             facilitator: &till.facilitator,
             node: &till.node,
         });
+        let logs = DynamoMemoryLogs(&stores.sales);
+        let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
+        let keys = KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key);
+        let memories = forgetting::Ports {
+            journal: stores.chat_journal(),
+            bridges: stores.bridge_journal(),
+            logs: &logs,
+            keys: &keys,
+        };
+        let site = backend.site()?;
+        let letters = bridge::Letters {
+            bridges: bridge::Ports { journal: stores.bridge_journal(), accounts: &stores.sales, keys: &keys },
+            mailbox: &mailbox,
+            site: &site,
+        };
         let ports = Ports {
             settlements,
+            memories: Some(memories),
+            letters: Some(letters),
             journal: stores.journal(),
             open: &stores.sales,
             payments: &stripe,

@@ -1,13 +1,13 @@
-//! How a run works, read from the environment at start.
+//! The settings of a run, read from the environment at start.
 
 use crate::Settings;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// Sales of one kind that one run looks at; the rest is for the next run.
+/// The most sales of one kind that one run handles; the rest waits for the next run.
 const MOST: usize = 200;
 
-/// The time for one kind: all kinds together, and the last call of each, end before the function's time-out.
+/// The most time for one kind: all kinds together, including the last call of each, end before the function's time-out.
 const SHARE: Duration = Duration::from_secs(20);
 
 impl Settings {
@@ -21,7 +21,7 @@ impl Settings {
     }
 }
 
-/// Reads the switch of the refund by policy. A mistyped one stops the start instead of deciding about money.
+/// Reads the switch of the refund by policy. A mistyped value stops the start, so that it never decides about money.
 fn switch(text: &str) -> Result<bool, ConfigurationError> {
     match text {
         "on" => Ok(true),

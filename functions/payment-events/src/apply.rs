@@ -1,4 +1,4 @@
-//! One report of a payment: what it means for its sale.
+//! Applies one report about a payment to its sale.
 
 use audit::{Change, Context, Journal, SubscriberJournal};
 use domain::{
@@ -9,7 +9,7 @@ use domain::{
     sale::{Charge, Event},
 };
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -19,19 +19,19 @@ pub struct Ports<'a> {
     pub subscriptions: &'a dyn SubscriptionLedger,
 }
 
-/// What Stripe reported, as the queue delivered it.
+/// One report from Stripe, as the queue delivered it.
 #[derive(Clone, Debug)]
 pub(crate) struct Changed {
     /// The payment.
     pub payment: PaymentId,
-    /// What Stripe reports of it.
+    /// What Stripe reports about the payment.
     pub report: PaymentReport,
     /// When the event reached us.
     pub received_at: Timestamp,
 }
 
-/// Applies a report, once however often it comes and in whatever order. A sale that nobody has seen yet gets its
-/// record here, so that an order that comes later finds that the money is gone.
+/// Applies a report; repeated and reordered reports have the same result. A session that has no sale yet gets one here,
+/// so that a later order finds that the money is gone.
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the report again.
@@ -54,8 +54,9 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
     Ok(())
 }
 
-/// Keeps a report on the follow-up that the session includes: it has no money of its own, and stops and goes on with the
-/// session's. Operators were alerted of the session, and the record has no amount: nothing counts twice.
+/// Applies a report to the follow-up that the session includes: a follow-up has no money of its own, and stops and
+/// continues with the session's. Operators were alerted to the session already, and this record has no amount, so that
+/// nothing counts twice.
 fn note_followup(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<()> {
     match sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now) {
         Ok(Event::PaymentChanged { payment, change, report, confirms, .. }) => {
@@ -68,7 +69,7 @@ fn note_followup(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, 
     }
 }
 
-/// Keeps a report: what it changes, if anything.
+/// Applies a report to the sale, and returns the change, if any.
 fn note(
     sale: &mut Sale,
     session: &CheckoutSession,

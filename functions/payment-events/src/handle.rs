@@ -1,4 +1,4 @@
-//! One message of the payments queue.
+//! Handles one message of the payments queue.
 
 use crate::apply::{Changed, Ports, apply};
 use domain::message::Message;
@@ -11,9 +11,9 @@ pub async fn handle(ports: Ports<'_>, delivery: Delivery) -> Handled {
         Message::PaymentChanged { payment, report, received_at, .. } => {
             apply(ports, &Changed { payment, report, received_at }).await
         }
-        Message::SubscriptionChanged { subscriber, report, told_by, received_at, .. } => {
-            let told = Reported { subscriber, report, told_by, received_at };
-            subscription::note(ports.subscribers, &told).await.map(drop)
+        Message::SubscriptionChanged { subscriber, report, reported_by, received_at, .. } => {
+            let reported = Reported { subscriber, report, reported_by, received_at };
+            subscription::note(ports.subscribers, &reported).await.map(drop)
         }
         _ => {
             tracing::error!("the payments queue has a message that is not a change of a payment");

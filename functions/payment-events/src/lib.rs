@@ -1,7 +1,7 @@
-//! The payment-events function: refunds and disputes that Stripe reports, and everything it tells of subscriptions.
+//! The payment-events function: applies the refunds, disputes and subscription changes that Stripe reports.
 //!
-//! Money that went back, or that the customer's bank has taken, stops everything that is still to be made or sent
-//! for it, by any person and any way.
+//! Once money went back, or the customer's bank has taken it, nothing more is made or sent for it, by a worker or an
+//! operator.
 
 mod apply;
 mod handle;

@@ -1,18 +1,18 @@
-//! One comparison: every session that Stripe says is paid, and what became of it here.
+//! One comparison: every session that Stripe shows as paid, with the state of its sale.
 
 use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
     mail::Mail,
-    message::{Message, OrderedBy, ToldBy, VERSION},
-    ports::{Ledger, Meter, Queue, SubscriptionLedger, Versioned},
+    message::{Message, OrderedBy, ReportedBy, VERSION},
+    ports::{Ledger, Meter, Queue, ReportsSince, SubscriptionLedger, Versioned},
     sale::{Charge, Fulfilment, NotPaid},
     tier::CURRENCY,
 };
 use std::time::Duration;
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -25,28 +25,28 @@ pub struct Ports<'a> {
     pub meter: &'a dyn Meter,
 }
 
-/// What was found.
+/// The counts of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Paid sessions.
     pub paid: usize,
-    /// Paid, and unknown here: alerted, and ordered.
+    /// Paid sessions without a sale: alerted, and ordered.
     pub missing: usize,
-    /// Known here, and neither delivered nor on a list: alerted, and ordered.
+    /// Sales that are neither delivered nor on a list of open work: alerted, and ordered.
     pub astray: usize,
-    /// On a list, and due for so long that nobody can be looking at the list.
+    /// Sales on a list of open work that are due for so long that the list cannot be in use.
     pub overdue: usize,
-    /// Paid with another amount than the tier's price: recorded now.
+    /// Sales that were paid with another amount than the tier's price and are recorded as such now.
     pub amounts: usize,
     /// Refunds and disputes that were reported again, in case their events were lost.
     pub reports: usize,
-    /// Subscriptions and paid invoices that were reported again, likewise.
+    /// Subscriptions and paid invoices that were reported again, for the same reason.
     pub billing: usize,
-    /// Not compared: something failed.
+    /// Sales that could not be compared, because something failed.
     pub failed: usize,
 }
 
-/// A comparison that left sales out: the function's alarm shows it.
+/// An incomplete comparison: the function's alarm shows it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} sales could not be compared")]
 pub struct Incomplete(usize);
@@ -61,34 +61,32 @@ impl Report {
     }
 }
 
-/// A younger session may be on its way from Stripe to us at this moment; tomorrow's comparison sees it again.
+/// A younger session may still be in transit from Stripe to us; tomorrow's comparison sees it again.
 const SETTLING: Duration = Duration::from_secs(15 * 60);
 
-/// The deadlines function runs every few minutes. What is due for longer was looked at by nobody.
+/// The deadlines function runs every few minutes. Work that is due for longer than this was not handled.
 const OVERDUE_AFTER: Duration = Duration::from_secs(2 * 3600);
 
-/// How a paid session stands with us.
+/// The state of a paid session in our records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// It has ended well, is worked on, or waits for a human who knows.
+    /// It is completed, in work, or waits for an operator who was alerted.
     InOrder,
-    /// Nobody here knows of it.
+    /// There is no sale for it.
     Missing,
-    /// It is known, and will neither end nor come to anybody's attention by itself.
+    /// The sale is neither completed nor on a list of open work, so no function or operator will find it.
     Astray,
-    /// It is on a list that nobody looks at.
+    /// The sale is on a list of open work that is not being handled.
     Overdue,
 }
 
 /// Compares the paid sessions that were created within `look_back` with the sales.
 ///
 /// # Errors
-/// [`StepError`]: Stripe's list could not be read to its end. A sale that could not be compared only
-/// counts as failed.
+/// [`StepError`]: Stripe's list could not be read to its end. A sale that could not be compared only counts as failed.
 pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
-    let millis = i64::try_from(look_back.as_millis()).unwrap_or(i64::MAX);
-    let since = Timestamp::from_millis(now.as_millis().saturating_sub(millis));
+    let since = before(now, look_back);
     let (mut report, mut from) = (Report::default(), None);
     loop {
         let page = ports.ledger.completed_since(since, from.as_deref()).await?;
@@ -105,13 +103,14 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
             break;
         }
     }
-    report.reports = tell_again(ports, since, now).await?;
+    let reports_since = reports_since(since, now);
+    report.reports = tell_again(ports, reports_since, now).await?;
     report.billing = tell_billing_again(ports, since, now).await?;
     Ok(report)
 }
 
-/// How far back a comparison has to reach: at least this far, and as far as the slowest payment method that is
-/// switched on. Where Stripe does not tell, as far as any method.
+/// How far back a comparison reaches: at least `least`, and as far as the slowest enabled payment method. If Stripe
+/// cannot be asked, as far as the slowest of all methods.
 pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration) -> Duration {
     let slowest = ledger.slowest_method().await.unwrap_or_else(|error| {
         tracing::error!(error = runtime::telemetry::chain(&error), "the payment methods cannot be read");
@@ -120,11 +119,29 @@ pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration) -> Duration {
     slowest.max(least)
 }
 
-/// Stripe's slowest method, and a day for the session.
+/// Stripe's slowest method, plus a day for the session.
 const SLOWEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// Sends Stripe's refunds and disputes the way of its events. What is known already changes nothing.
-async fn tell_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
+fn before(now: Timestamp, time: Duration) -> Timestamp {
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.as_millis().saturating_sub(millis))
+}
+
+/// How long after its creation a refund can still fail: Stripe names up to 30 days after it was posted.
+const REFUNDS_CHANGE: Duration = Duration::from_secs(45 * 24 * 3600);
+
+/// How long after its creation a dispute can still change: an inquiry stays open for up to 120 days, and the bank decides
+/// an escalated one within about 75 days more.
+const DISPUTES_CHANGE: Duration = Duration::from_secs(200 * 24 * 3600);
+
+/// From which creation on refunds and disputes are read. Stripe lists them by creation, so a list of the last few days
+/// has neither a refund that bounces late nor an old dispute that is decided.
+fn reports_since(since: Timestamp, now: Timestamp) -> ReportsSince {
+    ReportsSince { refunds: since.min(before(now, REFUNDS_CHANGE)), disputes: since.min(before(now, DISPUTES_CHANGE)) }
+}
+
+/// Queues Stripe's refunds and disputes like events. A report that is known already changes nothing.
+async fn tell_again(ports: Ports<'_>, since: ReportsSince, now: Timestamp) -> Result<usize, StepError> {
     let (mut sent, mut from) = (0, None);
     loop {
         let page = ports.ledger.reports_since(since, now, from.as_deref()).await?;
@@ -140,14 +157,14 @@ async fn tell_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Resul
     }
 }
 
-/// Sends what Stripe has of subscriptions the way of its events.
+/// Queues Stripe's data about subscriptions like events.
 async fn tell_billing_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
     let (mut told, mut from) = (0, None);
     loop {
         let page = ports.subscriptions.billing_since(since, now, from.as_deref()).await?;
         for (subscriber, report) in page.reports {
-            let (v, told_by, received_at) = (VERSION, ToldBy::Reconciliation, now);
-            let message = Message::SubscriptionChanged { v, subscriber, report, told_by, received_at };
+            let (v, reported_by, received_at) = (VERSION, ReportedBy::Reconciliation, now);
+            let message = Message::SubscriptionChanged { v, subscriber, report, reported_by, received_at };
             ports.payments.send(&message).await?;
             told += 1;
         }
@@ -177,7 +194,7 @@ async fn compare(
         }
         Standing::Overdue => {
             report.overdue += 1;
-            // One alert a run: they have one cause.
+            // One alert a run, because all overdue sales have one cause.
             if report.overdue == 1 {
                 alert(ports, session, Severity::Critical, now, "due for hours: does the deadlines function run?").await;
             }
@@ -185,7 +202,7 @@ async fn compare(
     }
     match sale {
         Some(sale) => note_amount(ports, session, sale, report).await,
-        // Once there is a sale to record it with.
+        // Recorded by a later run, when the sale exists.
         None => Ok(()),
     }
 }
@@ -196,7 +213,7 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
         return if settling { Standing::InOrder } else { Standing::Missing };
     };
     match sale.open_work() {
-        // Stripe's event of the payment was lost.
+        // Stripe's event about the payment was lost.
         _ if sale.not_paid().is_some() && sale.is_covered_by(session) && sale.is_money_kept() => Standing::Astray,
         Some(open) if open.due.plus(OVERDUE_AFTER) <= now => Standing::Overdue,
         Some(_) => Standing::InOrder,
@@ -205,7 +222,8 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
     }
 }
 
-/// Whether the customer has the verdict, was forgotten as asked, or the money is elsewhere.
+/// Whether the sale needs nothing more: the customer has the verdict, the session was never paid, the sale was erased,
+/// or the money is no longer ours.
 fn has_ended(sale: &Sale) -> bool {
     let delivered = matches!(sale.fulfilment(), Fulfilment::Ready { .. })
         && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress);
@@ -213,7 +231,7 @@ fn has_ended(sale: &Sale) -> bool {
     delivered || never_paid || sale.is_erased() || !sale.is_money_kept()
 }
 
-/// Tells operators, and puts the session where its webhook would have put it.
+/// Alerts operators, and queues the session as its webhook would have done.
 async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, why: &str) -> Result<(), StepError> {
     alert(ports, session, Severity::Critical, now, why).await;
     let (session_id, received_at) = (session.id.clone(), now);
@@ -221,7 +239,7 @@ async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, w
         Err(_) if session.is_paid() => {
             ports.notices.send(&Message::Notice { v: VERSION, session_id, received_at }).await?;
         }
-        // Also what was completed without a payment, whatever it says: its order ends before a human.
+        // This includes a session that was completed without a payment: its order ends with a human.
         _ => {
             let ordered_by = OrderedBy::Reconciliation;
             ports.orders.send(&Message::Order { v: VERSION, session_id, received_at, ordered_by }).await?;
@@ -235,14 +253,14 @@ async fn alert(ports: Ports<'_>, session: &CheckoutSession, severity: Severity, 
     ports.journal.alerts.raise(alert).await;
 }
 
-/// The tier's price, where another amount or another currency was paid (Product Tiers, invariant 1).
+/// The tier's price, if another amount or another currency was paid (Product Tiers, invariant 1).
 fn other_price(session: &CheckoutSession) -> Option<u32> {
     let price = session.submission().ok()?.tier.price_cents();
     let same = session.amount_total == Some(i64::from(price)) && session.currency.as_deref() == Some(CURRENCY);
     (!same).then_some(price)
 }
 
-/// Records and tells once that another amount than the tier's price was paid. A promotion code is the usual reason.
+/// Records and alerts once that another amount than the tier's price was paid. A promotion code is the usual reason.
 async fn note_amount(
     ports: Ports<'_>,
     session: &CheckoutSession,

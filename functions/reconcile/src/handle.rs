@@ -1,4 +1,4 @@
-//! One run of the schedule: [`run`], counted for its alarm.
+//! One scheduled run: calls [`run`] and records the metric that its alarm watches.
 
 use crate::{Ports, Report, compare::reach, run};
 use domain::Metric;
@@ -6,7 +6,7 @@ use domain::StepError;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// Compares once.
+/// Runs one comparison.
 ///
 /// # Errors
 /// [`StepError`] when Stripe's sessions could not be listed to their end.
@@ -20,11 +20,11 @@ pub async fn handle(ports: Ports<'_>, look_back: Duration) -> Result<Report, Ste
     Ok(report)
 }
 
-/// How old a session may be, at least, that is compared (`RECONCILE_DAYS`, 2 to 30, 3 when unset): slow payment methods
-/// that are switched on take it further.
+/// The least age up to which sessions are compared (`RECONCILE_DAYS`, 2 to 30, 3 when unset). Slow payment methods that
+/// are enabled extend it.
 ///
 /// # Errors
-/// [`ConfigurationError`] when it is out of its range.
+/// [`ConfigurationError`] when it is out of range.
 pub fn look_back(environment: &Environment) -> Result<Duration, ConfigurationError> {
     let days = environment.bounded("RECONCILE_DAYS", 3_u64, 2, 30)?;
     Ok(Duration::from_secs(days * 24 * 3600))

@@ -1,5 +1,5 @@
-//! The reconcile function: once a day Stripe's paid sessions are compared with ours. What was paid and is neither
-//! delivered, nor on a list, nor given back, is an alert, and goes back into the pipeline.
+//! The reconcile function: once a day it compares Stripe's paid sessions with our sales. A paid session that is neither
+//! delivered, nor on a list of open work, nor refunded raises an alert and goes back into the pipeline.
 
 mod compare;
 mod handle;

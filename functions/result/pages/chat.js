@@ -6,6 +6,10 @@
   const PENDING = "oracle.chat.pending";
   const AGAIN = 2500;
   const TRIES = 24;
+  // Milliseconds between two looks at a reply that is being made: until its first sentence, after it, and otherwise.
+  const LOOK = 200;
+  const NEXT_LOOK = 400;
+  const LATER_LOOK = 1000;
 
   const byId = (id) => document.getElementById(id);
   const number = new Intl.NumberFormat("en-CA");
@@ -115,34 +119,63 @@
     article.scrollIntoView({ block: "nearest" });
   };
   const names = { "first view": "First view", "second view": "Second view" };
-  const answered = async (told, slowly) => {
+  // The replies to one message: their whole sentences while they are written, then the replies themselves.
+  const view = () => {
     const group = document.createElement("div");
-    group.className = told.replies.length > 1 ? "views" : "";
+    const said = new Map();
+    const small = document.createElement("p");
+    small.className = "small muted";
+    small.hidden = true;
+    group.append(small);
     byId("thread").append(group);
-    await Promise.all(told.replies.map(async ({ voice, text }) => {
-      const { article, words } = entry(names[voice] ?? voice, slowly ? "" : text);
-      group.append(article);
-      if (!slowly) return;
-      for (const sentence of text.match(/[^.!?]+[.!?]*\s*/g) ?? [text]) {
-        words.textContent += sentence;
-        article.scrollIntoView({ block: "nearest" });
-        if (!calm()) await sleep(140);
+    // Replies that are not among these were withdrawn.
+    const place = ({ replies, notice }) => {
+      small.textContent = notice ?? "";
+      small.hidden = small.textContent === "";
+      group.className = replies.some(({ voice }) => voice in names) ? "views" : "";
+      for (const [voice, { article }] of said) {
+        if (replies.some((reply) => reply.voice === voice)) continue;
+        article.remove();
+        said.delete(voice);
       }
+      replies.forEach(({ voice }, index) => {
+        if (said.has(voice)) return;
+        said.set(voice, entry(names[voice] ?? voice, ""));
+        group.insertBefore(said.get(voice).article, group.children[index] ?? null);
+      });
+    };
+    const write = ({ article, words }, text) => {
+      if (words.textContent === text) return;
       words.textContent = text;
-    }));
-    if (told.notice) {
-      const notice = document.createElement("p");
-      notice.className = "small muted";
-      notice.textContent = told.notice;
-      group.append(notice);
-    }
+      article.scrollIntoView({ block: "nearest" });
+    };
+    return {
+      begin: (told) => {
+        place(told);
+        for (const { voice, text } of told.replies) write(said.get(voice), text);
+      },
+      end: async (told, slowly) => {
+        place(told);
+        await Promise.all(told.replies.map(async ({ voice, text }) => {
+          const shown = said.get(voice);
+          const begun = shown.words.textContent;
+          const rest = slowly && text.startsWith(begun) ? text.slice(begun.length) : "";
+          for (const sentence of rest.match(/[^.!?]+[.!?]*\s*/g) ?? []) {
+            write(shown, shown.words.textContent + sentence);
+            if (!calm()) await sleep(140);
+          }
+          write(shown, text);
+        }));
+      },
+      remove: () => group.remove(),
+    };
   };
   const counts = ["No free exchanges are", "One free exchange is", "Two free exchanges are", "Three free exchanges are"];
   const plans = { chat: "You are subscribed.", pro: "You are subscribed to Pro.", bridge: "You have access to the Bridge." };
-  const tellPlan = (plan, count) => {
+  const tellPlan = (plan, count, isPaid = false) => {
     byId("plan").textContent = plans[plan] ?? `${counts[count]} left.`;
     if (plan !== "free") byId("offer").hidden = true;
-    byId("manage").hidden = plan !== "chat" && plan !== "pro";
+    byId("manage").hidden = plan !== "chat" && plan !== "pro" && !isPaid;
   };
 
   const offer = () => {
@@ -193,21 +226,38 @@
     }
     return { status: 503, told: {} };
   };
+  // Reads the sentences of the replies that are being made, until `isOver`. Failures only make it slower.
+  const follow = async (id, replies, isOver) => {
+    let wait = NEXT_LOOK;
+    for (;;) {
+      await sleep(wait);
+      if (isOver()) return;
+      const { status, told } = await call("GET", `/api/chat/exchanges/${id}`);
+      if (isOver()) return;
+      if (status === 202) replies.begin({ replies: [], ...told });
+      wait = status !== 202 ? LATER_LOOK : told.replies === undefined ? LOOK : NEXT_LOOK;
+    }
+  };
   const converse = async (id, text) => {
     pending({ id, text });
     busy(byId("send"), true);
     asked(text);
+    const replies = view();
+    let isOver = false;
     byId("waiting-text").textContent = "AETHER is writing.";
     byId("waiting").hidden = false;
     byId("thread").setAttribute("aria-busy", "true");
+    follow(id, replies, () => isOver);
     const { status, told } = await exchange(id, text);
+    isOver = true;
     byId("waiting").hidden = true;
     if (status !== 503) pending(null);
     if (status === 200) {
       if (told.free_left !== undefined) tellPlan("free", told.free_left);
-      await answered(told, true);
+      await replies.end(told, true);
       if (told.free_left === 0) byId("offer").hidden = false;
     } else {
+      replies.remove();
       byId("thread").lastElementChild?.remove();
       byId("empty").hidden = byId("thread").childElementCount > 0;
       if (byId("message").value === "") byId("message").value = text;
@@ -255,16 +305,165 @@
     await converse(newId(), text);
   });
 
+  // ---- the Bridge ----
+
+  const MESSAGE = "oracle.chat.bridge";
+  let agreement = null;
+  const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "long", timeStyle: "short", hourCycle: "h23" });
+  const bridgeTexts = {
+    accepted: "You have accepted the agreement. We look at it within 24 hours; you then find this thread open here.",
+    expired: "Your access to the Bridge has ended. What was written stays here until you erase it.",
+    revoked: "Your access to the Bridge is closed. What was written stays here until you erase it.",
+  };
+  const offered = byId("bridge-text").textContent;
+
+  // A message that is not confirmed is kept under its id until it is, so that sending it again posts it once.
+  const unconfirmed = (value) => {
+    try {
+      if (value === undefined) return JSON.parse(sessionStorage.getItem(MESSAGE) ?? "null");
+      if (value === null) sessionStorage.removeItem(MESSAGE);
+      else sessionStorage.setItem(MESSAGE, JSON.stringify(value));
+    } catch {
+      // Storage may be switched off; then a reload forgets it.
+    }
+    return null;
+  };
+  const bridgeEntry = ({ from, at, text }) => {
+    const { article, words } = entry(from === "you" ? "You" : from, text);
+    const time = document.createElement("p");
+    time.className = "small muted";
+    time.textContent = day.format(new Date(at));
+    words.after(time);
+    byId("bridge-thread").append(article);
+  };
+  const tellBridge = ({ state, agreement: current, expires }) => {
+    agreement = current;
+    byId("agreement-text").textContent = current.text;
+    byId("agreement-version").textContent = String(current.version);
+    byId("agreement-hash").textContent = current.sha256;
+    byId("bridge-text").textContent = state === "granted"
+      ? `You have access until ${day.format(new Date(expires))}.` : bridgeTexts[state] ?? offered;
+    const mayAccept = state !== "accepted" && state !== "granted";
+    byId("bridge-begin").hidden = !mayAccept;
+    if (!mayAccept) byId("agreement").hidden = true;
+    byId("bridge-read").setAttribute("aria-expanded", String(!byId("agreement").hidden));
+    byId("bridge-say").hidden = state !== "granted";
+  };
+  const readBridge = async () => {
+    const { status, told } = await call("GET", "/api/chat/bridge");
+    if (status !== 200) return;
+    tellBridge(told);
+    const thread = await call("GET", "/api/chat/bridge/messages");
+    const messages = thread.status === 200 ? thread.told.messages : [];
+    byId("bridge-thread").replaceChildren();
+    messages.forEach(bridgeEntry);
+    byId("bridge-thread").hidden = messages.length === 0;
+    byId("bridge-keep").hidden = told.state === "offered";
+  };
+  byId("bridge-read").addEventListener("click", () => {
+    const open = byId("agreement").hidden;
+    byId("agreement").hidden = !open;
+    byId("bridge-read").setAttribute("aria-expanded", String(open));
+    if (open) byId("agreement-title").focus();
+  });
+  const agreementProblem = (id, sentence) => {
+    for (const name of ["agreement-name", "agreement-email", "agreement-yes"]) byId(name).toggleAttribute("aria-invalid", false);
+    problem("agreement-error", sentence);
+    if (id === null) return;
+    byId(id).setAttribute("aria-invalid", "true");
+    byId(id).focus();
+  };
+  byId("agreement").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const name = byId("agreement-name").value.trim();
+    const email = byId("agreement-email").value.trim();
+    if (name === "") return agreementProblem("agreement-name", "Please write your full name.");
+    if (!email.includes("@")) return agreementProblem("agreement-email", "Please write your email address.");
+    if (!byId("agreement-yes").checked) return agreementProblem("agreement-yes", "Please tick the box if you accept the agreement.");
+    agreementProblem(null, "");
+    if (isBusy(byId("agreement-send"))) return;
+    busy(byId("agreement-send"), true);
+    const { version, sha256 } = agreement;
+    const { status, told } = await call("POST", "/api/chat/bridge/acceptance", { version, sha256, name, email });
+    busy(byId("agreement-send"), false);
+    if (status === 200) {
+      tellBridge(told);
+      byId("bridge-keep").hidden = false;
+      byId("bridge-title").focus();
+      say("The agreement is accepted.");
+    } else if (told.code === "agreement_changed") {
+      byId("agreement-yes").checked = false;
+      await readBridge();
+      agreementProblem(null, "The agreement has changed. Please read it again.");
+      byId("agreement-title").focus();
+    } else if (status === 400) {
+      const field = told.code === "name_invalid" ? "agreement-name" : "agreement-email";
+      agreementProblem(field, told.code === "name_invalid" ? "Please write your name in one line, without an address." : "Please write the email address with which you are signed in.");
+    } else {
+      agreementProblem(null, status === 429 ? "That is a lot at once. Please try again later." : "It could not be saved. Please try again.");
+    }
+  });
+  const bridgeProblem = (sentence) => {
+    problem("bridge-error", sentence);
+    byId("bridge-message").toggleAttribute("aria-invalid", false);
+    if (sentence === "") return;
+    byId("bridge-message").setAttribute("aria-invalid", "true");
+    byId("bridge-message").focus();
+  };
+  byId("bridge-message").addEventListener("input", () => bridgeProblem(""));
+  byId("bridge-say").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (isBusy(byId("bridge-send"))) return;
+    const text = byId("bridge-message").value.trim();
+    if (text === "") return bridgeProblem("Please write your message first.");
+    if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
+    bridgeProblem("");
+    const known = unconfirmed();
+    const id = known?.text === text ? known.id : newId();
+    unconfirmed({ id, text });
+    busy(byId("bridge-send"), true);
+    const { status, told } = await call("POST", "/api/chat/bridge/messages", { id, text });
+    busy(byId("bridge-send"), false);
+    if (status === 200) {
+      unconfirmed(null);
+      byId("bridge-message").value = "";
+      bridgeEntry(told);
+      byId("bridge-thread").hidden = false;
+      byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
+      say("Your message is sent.");
+    } else if (status === 403) {
+      await readBridge();
+      byId("bridge-title").focus();
+    } else if (told.code === "thread_full") {
+      bridgeProblem("The thread is full. Please write to oracle@42sisters.ai.");
+    } else {
+      bridgeProblem(status === 429 ? "That is a lot at once. Please try again later." : "It could not be sent. Please try again.");
+    }
+  });
+
+  // A reply may have come, or access may have ended, while the page was open.
+  const lookAgain = async () => {
+    if (byId("talk").hidden || document.hidden) return;
+    await readBridge();
+  };
+  document.addEventListener("visibilitychange", lookAgain);
+  window.addEventListener("hashchange", async () => {
+    await lookAgain();
+    if (location.hash === "#bridge") byId("bridge-title").focus();
+  });
+
   // ---- the memory ----
 
-  const recall = async () => {
+  // Shows the memory without the message that is sent again: its answer comes as the reply to that.
+  const recall = async (repeated) => {
     const { status, told } = await call("GET", "/api/chat/memory");
     if (status !== 200) return;
     byId("thread").replaceChildren();
-    const turns = told.events.map(({ payload }) => payload).filter((payload) => payload?.kind === "EXCHANGE");
+    const others = told.events.filter(({ key }) => repeated === undefined || key !== repeated);
+    const turns = others.map(({ payload }) => payload).filter((payload) => payload?.kind === "EXCHANGE");
     for (const { payload } of turns) {
       asked(payload.asked);
-      await answered(payload, false);
+      await view().end(payload, false);
     }
     byId("empty").hidden = turns.length > 0;
   };
@@ -280,6 +479,7 @@
     const { status } = await call("DELETE", "/api/chat/memory");
     sure(false);
     if (status === 202) {
+      await readBridge();
       byId("thread").replaceChildren();
       byId("empty").hidden = false;
       say("Your memory is erased.");
@@ -292,6 +492,8 @@
     const { status } = await call("DELETE", "/api/chat/session");
     if (status !== 200) return;
     byId("thread").replaceChildren();
+    byId("bridge-thread").replaceChildren();
+    unconfirmed(null);
     pending(null);
     show("sign-in");
   });
@@ -311,12 +513,17 @@
     }
     const { status, told } = await call("GET", "/api/chat/me");
     if (status === 200) {
-      tellPlan(told.plan, told.free_left);
-      show("talk", token !== null);
-      await recall();
-      if (told.plan === "free" && (told.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
+      tellPlan(told.plan, told.free_left, told.paid_until !== undefined);
+      // Only now can the customer write. A message that they send while the rest loads is not one of a page before
+      // this one, and what the memory holds must not replace it.
       const waiting = pending();
-      if (waiting?.id && waiting?.text) await converse(waiting.id, waiting.text);
+      await recall(waiting?.id);
+      show("talk", token !== null);
+      if (told.plan === "free" && (told.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
+      const repeated = waiting?.id && waiting?.text ? converse(waiting.id, waiting.text) : null;
+      await readBridge();
+      if (address.hash === "#bridge") byId("bridge-title").focus();
+      await repeated;
     } else if (status === 401) {
       show("sign-in", false);
       if (refused) {

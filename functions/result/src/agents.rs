@@ -1,9 +1,9 @@
-//! What agents read before they buy: the page `/agents`, and `/llms.txt` for models.
+//! The pages that agents read before they buy: `/agents`, and `/llms.txt` for models.
 
-use crate::pages::{Page, assemble};
+use crate::pages::{Frame, Page, assemble};
 use domain::toll::Offer;
 
-/// The examples that the page shows. The deployed tests run them as they are served.
+/// The examples on the page. The deployed tests run them as served.
 const EXAMPLES: [(&str, &str); 3] = [
     ("{{example_curl}}", include_str!("../pages/agents/buy.sh")),
     ("{{example_typescript}}", include_str!("../pages/agents/buy.ts")),
@@ -13,14 +13,14 @@ const EXAMPLES: [(&str, &str); 3] = [
 /// The site's address in the examples.
 const EXAMPLE_SITE: &str = "https://oracle.example";
 
-/// The page (`GET /agents`): prices, how a purchase goes, three examples for this site.
+/// The page (`GET /agents`): prices, the steps of a purchase, and three examples for this site.
 pub(crate) fn page(site: &str) -> Page {
     let offers: Vec<String> = Offer::ALL.into_iter().map(row).collect();
     let filled = include_str!("../pages/agents.html").replace("{{offers}}", &offers.join("\n"));
     let filled = EXAMPLES.into_iter().fold(filled, |page, (place, example)| {
         page.replace(place, &escaped(example.trim_end().replace(EXAMPLE_SITE, site).as_str()))
     });
-    assemble(&filled, None)
+    assemble(&filled, None, Frame::Narrow)
 }
 
 fn row(offer: Offer) -> String {
@@ -37,7 +37,7 @@ fn dollars(offer: Offer) -> String {
     format!("{:.2}", offer.dollars())
 }
 
-/// Thousands apart from the rest, as people write them.
+/// A number with a comma between the thousands and the rest.
 fn grouped(number: usize) -> String {
     match (number / 1000, number % 1000) {
         (0, rest) => rest.to_string(),
@@ -45,12 +45,12 @@ fn grouped(number: usize) -> String {
     }
 }
 
-/// Text for a page's markup.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// `GET /llms.txt` (llmstxt.org): the same for a model, in few words.
+/// `GET /llms.txt` (llmstxt.org): a short version for models.
 pub(crate) fn llms_txt(site: &str) -> String {
     let offer = |offer: Offer| {
         format!(

@@ -1,4 +1,5 @@
-//! POST /api/followup, and the follow-up in the reply of GET /api/verdict (infra/decisions/followup.md).
+//! POST /api/followup, and the fields about the follow-up in the reply of GET /api/verdict
+//! (infra/decisions/followup.md).
 
 use crate::{Ports, retrieve};
 use domain::{Alert, Query, Sale, SessionId, Tier, alert::Severity, message::OrderedBy, ports::StorageError};
@@ -6,10 +7,10 @@ use followup::{NotOrdered, Ordered};
 use runtime::{http::Reply, telemetry};
 use serde_json::{Map, Value, json};
 
-/// The largest body that is read: 20,000 characters, each escaped at its longest, fit in.
+/// The largest body that is read: 20,000 characters fit in, each in its longest escaped form.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// A request that was understood.
+/// A parsed request.
 struct Asked {
     paid: SessionId,
     text: Query,
@@ -62,8 +63,8 @@ fn parse(body: &[u8]) -> Result<Asked, Reply> {
     Ok(Asked { paid, text: query, locale: fields.get("locale").and_then(Value::as_str).map(str::to_owned) })
 }
 
-/// What the reply with a verdict says of its follow-up: `followup_status`, and `followup` once it is there. Nothing
-/// where the sale includes none.
+/// The fields about the follow-up in the reply with a verdict: `followup_status`, and `followup` once it exists. Empty
+/// if the sale includes no follow-up.
 pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Value>, StorageError> {
     let mut fields = Map::new();
     if sale.tier() != Some(Tier::Strategy) || sale.is_followup() {
@@ -76,8 +77,8 @@ pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Valu
         }
         return Ok(fields);
     }
-    // As its own page would show it: gates, records, repeated orders and restoration included.
-    let reply = Box::pin(retrieve::answer(ports, id)).await;
+    // Answered like any sale: with gates, records, repeated orders and restoration from the archive.
+    let reply = Box::pin(retrieve::answer(ports, id, None)).await;
     let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
     let status = match (reply.status(), body["status"].as_str()) {
         (200, _) => "delivered",

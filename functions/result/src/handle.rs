@@ -1,14 +1,14 @@
-//! Which page or reply each path gets.
+//! Routes each path to its page or reply.
 
 use crate::{Asked, agents, followup, health, machines, pages, retrieve};
 use audit::Journal;
 use domain::{
     SessionId,
-    ports::{Meter, Notes, Payments, Quarantine, Queue, Submissions, VerdictArchive},
+    ports::{Guesses, Meter, Notes, Payments, Quarantine, Queue, Submissions, VerdictArchive},
 };
 use runtime::http::{Reply, Request};
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -21,6 +21,7 @@ pub struct Ports<'a> {
     pub notices: &'a dyn Queue,
     pub meter: &'a dyn Meter,
     pub asked: &'a Asked,
+    pub guesses: &'a dyn Guesses,
     pub submissions: &'a dyn Submissions,
     /// The site's own address.
     pub site: &'a str,
@@ -37,14 +38,14 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/openapi.json" => machines::openapi(),
         "/.well-known/security.txt" => machines::security_txt(ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
-        "/api/verdict" => retrieve::retrieve(ports, request.query("session_id").as_deref()).await,
+        "/api/verdict" => retrieve::retrieve(ports, &request).await,
         "/api/followup" => followup::order(ports, request.body()).await,
         path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
         path => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),
     }
 }
 
-/// `/result/ID` is the short form of the result page's address (Product Tiers, cache entry).
+/// Redirects `/result/ID`, the short form of the result page's address (Product Tiers, cache entry).
 fn redirect(path: &str) -> Option<Reply> {
     let id = SessionId::parse(path.strip_prefix("/result/")?).ok().filter(SessionId::looks_issued)?;
     Some(Reply::redirect(format!("/oracle/result?session_id={}", id.as_str())))

@@ -1,10 +1,11 @@
-//! GET /health: whether sales can be read, and whether the cache was sound at the last look (Cache Health, outputs 2).
+//! GET /health: whether sales can be read, and whether the cache was healthy at the last look (Cache Health, outputs
+//! 2).
 //!
-//! The reply separates the two (invariant 5): `service` is what this request found out; `status` takes the last record of
-//! the cache-health function into account. That function goes by `service` alone, so its own record can never become
-//! a reason for itself. The figures of outputs 2 tell the volume of sales and a listed term, so the public does not get
-//! them: `oracle cache status` does. A build whose authority gate had not passed its suite says so ("canonical only when
-//! tests pass").
+//! The reply separates the two (invariant 5): `service` is what this request found, and `status` also takes the last
+//! record of the cache-health function into account. That function reads `service` only, so its own record never
+//! becomes a reason for its next one. The figures of outputs 2 reveal the volume of sales and a listed term, so the
+//! public does not get them; `oracle cache status` shows them. A build whose authority gate has not passed its suite
+//! says so ("canonical only when tests pass").
 
 use attestation::State;
 use audit::Notebook;
@@ -17,14 +18,13 @@ use runtime::{http::Reply, telemetry};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// As much of what cache-health remembers as is shown here.
+/// The part of cache-health's saved state that is shown here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Remembered {
     last: Option<HealthRecord>,
 }
 
-/// Reads the last record of the cache's health: one consistent read, which shows at the same time that sales can be
-/// read.
+/// Reads the last record of the cache's health. This one consistent read also proves that sales can be read.
 pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock, suite: State) -> Reply {
     let read = notes.load(FUNCTION).await.map_err(|error| telemetry::chain(&error));
     let now = clock.now();
@@ -45,7 +45,7 @@ pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock, suite: State) -
     Reply::json(code, &body)
 }
 
-/// What is known of the cache.
+/// The last record about the cache, if there is one.
 enum Cache {
     NeverLooked,
     Unreadable,
@@ -59,8 +59,8 @@ fn last_record(document: &str) -> Cache {
     }
 }
 
-/// Both together. Before the first look nothing is known to be wrong; what cannot be read, and a record that nobody
-/// renews, is not to be relied on: no better than degraded.
+/// The status from both facts. Before the first look it is healthy, because no fault is known. A record that cannot be
+/// read, or is stale, is unreliable, so the status is degraded at best.
 fn status(alive: bool, record: &Cache, now: Timestamp) -> &'static str {
     let cache = match record {
         Cache::NeverLooked => Health::Healthy,

@@ -1,6 +1,6 @@
-//! The result function: the pages, and the verdict for the holder of a session id.
+//! The result function: serves the pages, and the verdict to the holder of a session id.
 //!
-//! It never calls the model: a verdict that is not there yet is ordered, and the page asks again.
+//! It never calls the model: a verdict that does not exist yet is ordered, and the page asks again.
 
 mod agents;
 mod asked;

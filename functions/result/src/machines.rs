@@ -1,25 +1,25 @@
-//! What machines read about us: the API's description, and whom to tell of a vulnerability.
+//! Documents for machines: the description of the API, and the contact for reports of vulnerabilities.
 
 use domain::Timestamp;
 use runtime::http::Reply;
 use std::time::Duration;
 
-/// The description of everything public, OpenAPI 3.1. Its lists of values are held against the types that the handlers
-/// use (tests/pipeline/description.rs), its paths against the template's routes (tests/template/routes.rs), and all of it
-/// against the deployed API.
+/// The OpenAPI 3.1 description of every public path. Tests compare its lists of values with the types that the handlers
+/// use (tests/pipeline/description.rs), its paths with the template's routes (tests/template/routes.rs), and all of it
+/// with the deployed API.
 pub const OPENAPI: &str = include_str!("../openapi.json");
 
-/// Where people read what is written to us (SECURITY.md).
+/// The mailbox that people read (SECURITY.md).
 const CONTACT: &str = "oracle@42sisters.ai";
 
-/// A reader asks again after this time.
+/// How long a copy of security.txt is valid.
 const SECURITY_TXT_HOLDS: Duration = Duration::from_secs(90 * 86_400);
 
 pub(crate) fn openapi() -> Reply {
     Reply::json_text(200, OPENAPI.to_owned())
 }
 
-/// RFC 9116. It must say when it expires; it holds for a quarter of a year from whenever it is read.
+/// RFC 9116. The document must state when it expires: 90 days after it is read.
 pub(crate) fn security_txt(now: Timestamp) -> Reply {
     let expires = now.plus(SECURITY_TXT_HOLDS).to_iso();
     Reply::text(200, format!("Contact: mailto:{CONTACT}\nExpires: {expires}\nPreferred-Languages: en\n"))

@@ -19,6 +19,7 @@ fn main() -> Result<(), Error> {
             notices: &backend.queue(QueueName::Notices)?,
             meter: &System,
             asked: &Asked::default(),
+            guesses: &stores.sales,
             submissions: &DynamoSubmissions(&stores.sales),
             site: &backend.site()?,
         };

@@ -1,18 +1,18 @@
-//! The pages customers see, each assembled once into a single response: style sheet and script are inlined, and
-//! the page's Content-Security-Policy names them by their hash, so that nothing else can run or be loaded.
+//! The pages that customers see. Each is assembled once into a single response: the style sheet and the script are
+//! inlined, and the page's Content-Security-Policy names them by their hash, so that nothing else can run or be loaded.
 //!
-//! The texts live in `pages/`; nothing of a customer's is ever put into them here. What changes from sale to sale
-//! is fetched and inserted as text by the page's own script.
+//! The texts are in `pages/`: `layout.html` holds what all pages share; each page's file holds its head (title and meta
+//! elements), an empty line, and its content. They contain no customer data. The page's own script fetches what differs
+//! between sales and inserts it as text.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
 const STYLE: &str = include_str!("../pages/site.css");
-const STYLE_PLACE: &str = "{{style}}";
-const SCRIPT_PLACE: &str = "{{script}}";
+const LAYOUT: &str = include_str!("../pages/layout.html");
 
-/// A page ready to be sent, with the policy it must be sent with.
+/// A page, with the policy that must be sent with it.
 #[derive(Debug)]
 pub struct Page {
     /// The whole document.
@@ -24,31 +24,63 @@ pub struct Page {
 /// The front page (`GET /`): sells the three tiers and takes the question.
 pub fn front() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
-    PAGE.get_or_init(|| assemble(include_str!("../pages/front.html"), Some(include_str!("../pages/front.js"))))
+    PAGE.get_or_init(|| {
+        let script = Some(include_str!("../pages/front.js"));
+        assemble(include_str!("../pages/front.html"), script, Frame::Wide)
+    })
 }
 
 /// The result page (`GET /oracle/result`): waits for the verdict and shows it (Verdict Pipeline, outputs 2).
 pub fn result() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
-    PAGE.get_or_init(|| assemble(include_str!("../pages/result.html"), Some(include_str!("../pages/result.js"))))
+    PAGE.get_or_init(|| {
+        let script = Some(include_str!("../pages/result.js"));
+        assemble(include_str!("../pages/result.html"), script, Frame::Narrow)
+    })
 }
 
 /// The chat (`GET /chat`): signing in, the conversation, the memory.
 pub fn chat() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
-    PAGE.get_or_init(|| assemble(include_str!("../pages/chat.html"), Some(include_str!("../pages/chat.js"))))
+    PAGE.get_or_init(|| {
+        let script = Some(include_str!("../pages/chat.js"));
+        assemble(include_str!("../pages/chat.html"), script, Frame::Narrow)
+    })
 }
 
-/// The page for every other address, to be sent with status 404.
+/// The page for every other address, sent with status 404.
 pub fn not_found() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
-    PAGE.get_or_init(|| assemble(include_str!("../pages/not_found.html"), None))
+    PAGE.get_or_init(|| assemble(include_str!("../pages/not_found.html"), None, Frame::Narrow))
 }
 
-/// Inlines style sheet and script and derives the policy. Trusted Types make the browser itself refuse any
-/// script that would insert text as markup.
-pub(crate) fn assemble(template: &str, script: Option<&str>) -> Page {
-    let html = template.replace(STYLE_PLACE, STYLE).replace(SCRIPT_PLACE, script.unwrap_or_default());
+/// How a page's header and footer look.
+#[derive(Clone, Copy)]
+pub(crate) enum Frame {
+    /// One column.
+    Narrow,
+    /// The full width, with a link for agents in the footer.
+    Wide,
+}
+
+/// Puts a page's file into the layout, inlines style sheet and script, and derives the policy. Trusted Types make the
+/// browser itself refuse any script that would insert text as markup.
+pub(crate) fn assemble(page: &str, script: Option<&str>, frame: Frame) -> Page {
+    let (head, main) = page.split_once("\n\n").unwrap_or(("", page));
+    let (width, footer_link) = match frame {
+        Frame::Narrow => ("wrap narrow", ""),
+        Frame::Wide => ("wrap", "<p><a href=\"/agents\">For agents</a></p>\n"),
+    };
+    let script_element = script.map_or_else(String::new, |script| format!("<script>{script}</script>\n"));
+    let places = [
+        ("{{head}}", head),
+        ("{{style}}", STYLE),
+        ("{{width}}", width),
+        ("{{footer_link}}", footer_link),
+        ("{{script}}", script_element.as_str()),
+        ("{{main}}", main),
+    ];
+    let html = places.into_iter().fold(LAYOUT.to_owned(), |html, (place, text)| html.replace(place, text));
     let script_source = script.map_or_else(|| "'none'".to_owned(), hash_source);
     let style_source = hash_source(STYLE);
     let content_security_policy = format!(
@@ -79,7 +111,7 @@ mod tests {
         [("front", front()), ("result", result()), ("chat", chat()), ("not found", not_found()), ("agents", agents)]
     }
 
-    /// What stands between the first `<name>` and `</name>`.
+    /// The content between the first `<name>` and `</name>`.
     fn element<'a>(html: &'a str, name: &str) -> Option<&'a str> {
         let (_, rest) = html.split_once(&format!("<{name}>"))?;
         Some(rest.split_once(&format!("</{name}>"))?.0)
@@ -101,12 +133,12 @@ mod tests {
         markup.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag is not closed").0).collect()
     }
 
-    /// The text a reader meets, tags replaced by line ends.
+    /// The visible text, with tags replaced by line ends.
     fn visible_text(markup: &str) -> String {
         markup.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<Vec<_>>().join("\n")
     }
 
-    /// What stands between double quotes, one line each: attributes' values, a script's sentences.
+    /// The texts between double quotes, one per line: attribute values, a script's sentences.
     fn quoted(text: &str) -> String {
         text.split('"').skip(1).step_by(2).collect::<Vec<_>>().join("\n")
     }
@@ -151,7 +183,7 @@ mod tests {
         for (name, page) in pages() {
             // The namespace of the icon's SVG is a name, not an address that is loaded.
             let html = page.html.replace("http://www.w3.org/2000/svg", "");
-            // An example for copying is text.
+            // Addresses in the examples for copying are text.
             let without_end = |part: &str| part.split_once("</pre>").map_or(part, |(_, rest)| rest).to_owned();
             let html: String = html.split("<pre ").map(without_end).collect();
             for forbidden in ["http://", "https://", "@import", "url(", "src=\"//", "href=\"//"] {
@@ -261,7 +293,7 @@ mod tests {
         }
     }
 
-    /// The content filter's block list holds for our own words too (filter, invariant 1).
+    /// The content filter's block list also applies to our own texts (filter, invariant 1).
     #[test]
     fn texts_pass_the_content_filter() {
         let filter = filter::Filter::embedded();

@@ -1,48 +1,55 @@
-//! GET /api/verdict: what becomes of a session id.
+//! GET /api/verdict: replies with the state of a session.
 //!
-//! cache → archive → pending, with the order repeated when nobody works on it. Stripe is asked only where our
-//! own records do not already show that the session was paid.
+//! It looks in the cache and then in the archive, and otherwise replies "pending", repeating the order if no worker
+//! handles it. It asks Stripe only if our own records do not already show that the session was paid.
 
-use crate::{Ports, asked::Known, followup};
+use crate::{Ports, followup};
 use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Timestamp,
     alert::Severity,
     customer_text,
+    guesses::{Answer, NotAnswered},
     message::{self, Message, OrderedBy},
     money::Money,
     ports::{CacheEntry, PaymentError, Versioned},
     sale::{Declined, Finder, Fulfilment, Holder},
     texts,
 };
-use runtime::{http::Reply, telemetry};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
 use serde_json::{Map, Value, json};
 
-/// Seconds after which the page asks again.
+/// The seconds after which the page asks again.
 const RETRY_AFTER: &str = "2";
 
-/// The same while the verdict is tried again: the next attempt is not near.
+/// The same while a failed attempt waits for its retry, which is not imminent.
 const RETRY_AFTER_FAILURE: &str = "10";
-/// The field that says when the money went back.
+/// The field with the time of the refund.
 const REFUNDED_AT: &str = "refunded_at";
 
 /// Answers a request for the verdict of `id`.
-pub(crate) async fn retrieve(ports: Ports<'_>, id: Option<&str>) -> Reply {
+pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
     // A follow-up is shown with the verdict that it follows, and has no page of its own.
+    let id = request.query("session_id");
     let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(|id| id.looks_issued() && !id.is_followup());
     let Some(session_id) = parsed else { return not_found() };
-    answer(ports, session_id).await
+    answer(ports, session_id, request.network()).await
 }
 
-/// What becomes of a sale, a follow-up's included.
-pub(crate) async fn answer(ports: Ports<'_>, session_id: SessionId) -> Reply {
-    let retrieval = Retrieval { ports, session_id, asked_at: ports.journal.clock.now() };
+/// Replies with the state of a sale; used for follow-ups too.
+pub(crate) async fn answer(ports: Ports<'_>, session_id: SessionId, network: Option<String>) -> Reply {
+    let retrieval = Retrieval { ports, session_id, network, asked_at: ports.journal.clock.now() };
     retrieval.answer().await
 }
 
 struct Retrieval<'a> {
     ports: Ports<'a>,
     session_id: SessionId,
+    /// The client's network.
+    network: Option<String>,
     asked_at: Timestamp,
 }
 
@@ -52,9 +59,9 @@ impl Retrieval<'_> {
             Ok(loaded) => loaded,
             Err(error) => return self.without_table(&telemetry::chain(&error)).await,
         };
-        let Some(sale) = sale else { return self.ask_stripe(None).await };
+        let Some(sale) = sale else { return self.without_sale().await };
         match sale.value.fulfilment() {
-            // What was delivered stays readable; what was not will not be made for money that went back.
+            // A delivered verdict stays readable; a missing one is not made for money that went back.
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
@@ -62,9 +69,9 @@ impl Retrieval<'_> {
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
-                // The smoke test has cleaned up after itself: there is nothing to restore or to make anew.
+                // The smoke test has removed its own verdict: there is nothing to restore or to regenerate.
                 CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => not_found(),
-                // Taken out for its age: the archive has it, and nothing is wrong.
+                // The entry was removed for its age: the archive has it, and this is no fault.
                 CacheEntry::Removed => self.restore(sale).await,
                 CacheEntry::Miss => {
                     self.cache_lost(Severity::Error, "write-confirm mismatch: no entry").await;
@@ -82,12 +89,12 @@ impl Retrieval<'_> {
                 if sale.value.waits_for_model(self.asked_at).is_some() {
                     return temporarily_unavailable();
                 }
-                if sale.value.needs_order(self.asked_at) { self.ask_stripe(Some(sale)).await } else { pending() }
+                if sale.value.needs_order(self.asked_at) { self.ask_stripe(sale).await } else { pending() }
             }
             Fulfilment::InReview { .. } => in_review(),
             Fulfilment::Erased { .. } => erased(),
-            // Perhaps somebody has paid meanwhile.
-            Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(Some(sale)).await,
+            // The session may have been paid meanwhile.
+            Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(sale).await,
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => declined_reply(declined, &sale.value),
                 None => self.failed(sale.value.refunded_at()),
@@ -95,7 +102,7 @@ impl Retrieval<'_> {
         }
     }
 
-    /// Serves a cached verdict through gate 2, and records that it did.
+    /// Serves a cached verdict through gate 2, and records that.
     async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict) -> Reply {
         let gate = gates::before_page(&cached);
         let mut cached = cached;
@@ -106,7 +113,7 @@ impl Retrieval<'_> {
                 }
                 cached.verdict = cached.verdict.with_texts(texts);
             }
-            // The customer has it, and what becomes of it is an operator's to decide (infra/decisions/second-look.md).
+            // The customer has the verdict already, and an operator decides about it (infra/decisions/second-look.md).
             None if sale.value.keeps_page() => {}
             None => return self.hold(sale, &cached, &gate).await,
         }
@@ -117,7 +124,7 @@ impl Retrieval<'_> {
         let reply = self.verdict_reply(&cached, sale.value.refunded_at(), followup);
         match self.record_retrieval(sale, &gate).await {
             Ok(()) => reply,
-            // What the filter did is on record, or nothing is shown (content filter GAP-L, fail closed).
+            // A filtered verdict is shown only if the filter's action is recorded (content filter GAP-L, fail closed).
             Err(error) if gate.term_count() > 0 => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
             Err(error) => {
                 let detail = format!("retrieval not recorded: {}", telemetry::chain(&error));
@@ -127,8 +134,9 @@ impl Retrieval<'_> {
         }
     }
 
-    /// The table cannot be read: the archive has what was delivered, and gate 2 judges it as ever. What the filter would
-    /// change cannot be put on record, so it is not shown (content filter GAP-L, fail closed).
+    /// Replies while the table cannot be read: the archive has delivered verdicts, and gate 2 checks them as usual. A
+    /// verdict that the filter would change is not shown, because the change cannot be recorded (content filter GAP-L,
+    /// fail closed).
     async fn without_table(&self, detail: &str) -> Reply {
         let unavailable = self.unavailable("CACHE_READ", detail).await;
         let Ok(Some(cached)) = self.ports.archive.find(&self.session_id).await else { return unavailable };
@@ -139,7 +147,7 @@ impl Retrieval<'_> {
         self.verdict_reply(&cached, None, Map::new())
     }
 
-    /// An attempt failed, and the next one comes by itself: the page says so, and when.
+    /// An attempt failed and is retried automatically: the reply says so, and when.
     fn tried_again(&self, sale: &Sale) -> Reply {
         let end = if sale.email_tag().is_some() { texts::MAILED_WHEN_READY } else { texts::HERE_WHEN_READY };
         let mut body = json!({ "status": "pending", "message": format!("{}{end}", texts::TRYING_AGAIN) });
@@ -159,11 +167,11 @@ impl Retrieval<'_> {
             Ok(Value::Object(body)) => body,
             _ => return temporarily_unavailable(),
         };
-        // Kept with every verdict (Smoke Test, invariant 2), and shown for those that were regenerated.
+        // Stored with every verdict (Smoke Test, invariant 2), and shown only for regenerated ones.
         if !cached.regen {
             body.remove("regen");
         }
-        // The page has the first verdict from its own sale.
+        // The page shows the first verdict from its own sale.
         body.remove("first");
         body.extend(followup);
         if let Some(at) = refunded_at {
@@ -179,8 +187,8 @@ impl Retrieval<'_> {
         Reply::json(200, &Value::Object(body))
     }
 
-    /// A record of the retrieval, and of what the filter found if it found anything. A clean verdict is served
-    /// whether or not its record can be written.
+    /// Records the retrieval, and the filter's findings if there are any. A clean verdict is served even if its record
+    /// cannot be written.
     async fn record_retrieval(&self, sale: Versioned<Sale>, gate: &gates::Run) -> Result<(), CommitError> {
         let record = |sale: &mut Sale, now| {
             let Ok(event) = sale.serve() else { return Change::nothing(()) };
@@ -191,7 +199,7 @@ impl Retrieval<'_> {
         Ok(())
     }
 
-    /// Gate 2 found what gate 1 let through: the verdict is held, here and in the mail.
+    /// Gate 2 found a term that gate 1 let through: the verdict is held, on the page and in the mail.
     async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run) -> Reply {
         let now = self.now();
         let payload = gate.held_payload(&self.session_id, Some(cached.tier), now, &json!(cached.verdict));
@@ -205,10 +213,13 @@ impl Retrieval<'_> {
             let context = Context::new(now, self.asked_at).with_evidence([gate.record(now, self.asked_at)]);
             Change::of(&event, &context, ()).alerting(alert)
         };
-        if let Ok(held) = self.ports.journal.commit(sale, hold).await {
-            held.settle().await;
+        match self.ports.journal.commit(sale, hold).await {
+            Ok(held) => {
+                held.settle().await;
+                in_review()
+            }
+            Err(error) => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
         }
-        in_review()
     }
 
     async fn cache_lost(&self, severity: Severity, detail: &str) {
@@ -216,7 +227,7 @@ impl Retrieval<'_> {
         self.ports.journal.alerts.raise(alert).await;
     }
 
-    /// The cache has no verdict (any more): it comes back from the archive, or else is generated once more (Regen
+    /// The cache does not have the verdict: it is restored from the archive, or otherwise regenerated (Regen
     /// Consistency, with DESIGN's archive in between).
     async fn restore(&self, sale: Versioned<Sale>) -> Reply {
         let archived = match self.ports.archive.find(&self.session_id).await {
@@ -251,44 +262,61 @@ impl Retrieval<'_> {
         }
     }
 
-    /// Our records do not show a verdict at work: only Stripe can say what the session is.
-    async fn ask_stripe(&self, sale: Option<Versioned<Sale>>) -> Reply {
-        let (asked, id) = (self.ports.asked, &self.session_id.paid_session());
-        if sale.is_none() {
-            match asked.known(id, self.asked_at) {
-                Known::Nothing => {}
-                Known::NoSuchSession => return not_found(),
-                Known::Unpaid(address) => return unpaid(address.as_deref()),
-                Known::TooMany => return busy(),
-            }
-            if self.ports.payments.is_of_other_mode(id).await {
-                return not_found();
-            }
+    /// The store has no such sale: its webhook is late or lost, or the id is made up. Stripe is asked, within limits.
+    async fn without_sale(&self) -> Reply {
+        let (asked, id, payments) = (self.ports.asked, &self.session_id.paid_session(), self.ports.payments);
+        if let Some(address) = asked.unpaid.recall(id.as_str(), self.asked_at) {
+            return unpaid(address.as_deref());
         }
-        let session = match self.ports.payments.session(id).await {
-            Ok(session) => session,
-            Err(PaymentError::NotFound) => {
-                asked.is_unknown(id, self.asked_at);
-                return not_found();
-            }
-            Err(error) => {
-                tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(&error), "Stripe");
-                return temporarily_unavailable();
+        if payments.is_of_other_mode(id).await {
+            return not_found();
+        }
+        let question = async {
+            match payments.session(id).await {
+                Ok(session) => Ok(Some(session)),
+                Err(PaymentError::NotFound) => Ok(None),
+                Err(error) => Err(error),
             }
         };
-        let is_covered = match &sale {
-            Some(sale) => sale.value.is_covered_by(&session),
-            None => session.is_paid(),
-        };
-        if !is_covered {
-            asked.is_unpaid(id, session.url.clone(), self.asked_at);
-            return unpaid(session.url.as_deref());
+        let from = (id.as_str(), self.network.as_deref(), self.asked_at);
+        match asked.sessions.ask(self.ports.guesses, from, question).await {
+            Ok(Answer::Known(session)) if session.is_paid() => self.order_paid(None, &session).await,
+            Ok(Answer::Known(session)) => self.unpaid(session),
+            Ok(Answer::Unknown) => not_found(),
+            Ok(Answer::TooMany) => busy(),
+            Err(NotAnswered::Vendor(error)) => self.stripe_failed(&error),
+            // The store raised its alert.
+            Err(NotAnswered::Storage(error)) => {
+                tracing::error!(session = id.prefix(), error = %telemetry::chain(&error), "a guess was not counted");
+                temporarily_unavailable()
+            }
         }
-        self.order_paid(sale, &session).await
     }
 
-    /// A paid session without a verdict: its webhook is late or lost, or its worker died. It is ordered (again);
-    /// the claim makes sure that two orders are one verdict.
+    /// The sale has no verdict in work, so Stripe is asked whether its session is paid.
+    async fn ask_stripe(&self, sale: Versioned<Sale>) -> Reply {
+        match self.ports.payments.session(&self.session_id.paid_session()).await {
+            Ok(session) if sale.value.is_covered_by(&session) => self.order_paid(Some(sale), &session).await,
+            Ok(session) => self.unpaid(session),
+            Err(PaymentError::NotFound) => not_found(),
+            Err(error) => self.stripe_failed(&error),
+        }
+    }
+
+    /// The session is not paid. The reply is remembered, because the client may poll.
+    fn unpaid(&self, session: CheckoutSession) -> Reply {
+        let reply = unpaid(session.url.as_deref());
+        self.ports.asked.unpaid.keep(session.id.as_str(), session.url, self.asked_at);
+        reply
+    }
+
+    fn stripe_failed(&self, error: &PaymentError) -> Reply {
+        tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(error), "Stripe");
+        temporarily_unavailable()
+    }
+
+    /// A paid session without a verdict: its webhook is late or lost, or its worker crashed. The verdict is ordered
+    /// (again); the claim turns two orders into one verdict.
     async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Reply {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
         let usable = self.session_id.is_followup() || session.submission().is_ok();
@@ -337,8 +365,8 @@ impl Retrieval<'_> {
         self.failed(None)
     }
 
-    /// The end of a sale without a verdict. Counted, so that the alarm on 5xx replies can leave it out: the operator who has to act
-    /// was alerted when the sale failed.
+    /// The reply for a sale that ended without a verdict. A metric counts it, so that the alarm on 5xx replies can
+    /// exclude it: the operator in charge was alerted when the sale failed.
     fn failed(&self, refunded_at: Option<Timestamp>) -> Reply {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
         let body = match refunded_at {
@@ -364,7 +392,7 @@ impl Retrieval<'_> {
     }
 }
 
-/// Unknown ids and foreign ones get the same reply.
+/// The reply is the same for unknown ids and for those of sessions that are not ours.
 pub(crate) fn not_found() -> Reply {
     Reply::error(404, "not_found", "There is no such session.")
 }
@@ -377,7 +405,7 @@ fn in_review() -> Reply {
     Reply::json(202, &json!({ "status": "in_review" }))
 }
 
-/// A session that is still open can be paid at `address`.
+/// The reply for an unpaid session; an open one can be paid at `address`.
 fn unpaid(address: Option<&str>) -> Reply {
     match address {
         Some(address) => {
@@ -387,7 +415,7 @@ fn unpaid(address: Option<&str>) -> Reply {
     }
 }
 
-/// Somebody guesses ids. A customer whose sale we do not know yet gets through within a minute.
+/// The reply while a client is guessing ids. A customer whose sale is not in our store yet gets through within a minute.
 fn busy() -> Reply {
     Reply::error(429, "busy", "Too many requests at the moment. This page asks again by itself.")
         .header("retry-after", "20")
@@ -397,12 +425,12 @@ pub(crate) fn erased() -> Reply {
     Reply::error(410, "erased", texts::ERASED)
 }
 
-/// A question that the authority gate declines after payment: who helps, what to do instead, and that the money goes
-/// back. A possible disclosure of self-harm gets no word of money.
+/// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
+/// possible disclosure of self-harm gets no word about money.
 fn declined_reply(declined: &Declined, sale: &Sale) -> Reply {
     let sentence = match sale.money() {
         _ if declined.is_crisis => texts::CRISIS.to_owned(),
-        // Its money is that of a verdict that was delivered.
+        // A follow-up has no money of its own: its session paid for a verdict that was delivered.
         _ if sale.is_followup() => texts::DECLINED.to_owned(),
         Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
         _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),

@@ -1,4 +1,4 @@
-//! One silent drop: noted, alerted, and put before the customer, once.
+//! Announces one silent drop: records it, alerts operators, and mails the customer, once each.
 
 use audit::{AuditKey, Change, Context, Journal};
 use domain::{
@@ -12,7 +12,7 @@ use domain::{
 };
 use runtime::Handled;
 
-/// What an announcement needs from outside.
+/// The ports that an announcement uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
@@ -31,8 +31,8 @@ pub(crate) struct Notice {
     pub received_at: Timestamp,
 }
 
-/// Announces a silent drop. Its mail is ordered last: a sale whose mail is ordered has been announced whole, so a
-/// notice that comes twice does nothing (invariant 2), and a worker that died is followed by one that starts over.
+/// Announces a silent drop. Its mail is ordered last: if the mail is ordered, the announcement is complete, and a
+/// repeated notice does nothing (invariant 2). If a worker crashes, the next one starts over.
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the notice again.
@@ -40,14 +40,14 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
     if matches!(sale.value.fulfilment(), Fulfilment::Generating { .. }) {
-        // The worker that noticed has not saved yet what it noticed.
+        // The worker that sent this notice has not saved the sale yet.
         return Ok(Handled::Later);
     }
     if !sale.value.is_drop_open() {
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
-    // On record before anything can fail: from here on somebody comes after it.
+    // Saved before anything can fail: from here on the deadlines function follows the sale up.
     let sale =
         if sale.version == 0 { journal.commit(sale, |_, _| Change::save(())).await?.unsettled().0 } else { sale };
     let session = match ports.payments.session(&notice.session_id).await {
@@ -57,10 +57,10 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
             return Err(error.into());
         }
     };
-    // Nobody is harmed by a session that was not paid (invariant 1), and one that is usable is not dropped.
+    // A session that was not paid (invariant 1), or that is usable, is not a silent drop.
     let Some(unusable) = session.submission().err().filter(|_| sale.value.is_covered_by(&session)) else {
-        // The signed event said otherwise. Nobody who may have paid is dropped on a doubt: the notice comes again,
-        // and stays in the dead-letter queue, behind an alarm, if Stripe keeps saying so.
+        // The signed event said otherwise. In doubt, a customer who may have paid is not dropped: the notice is
+        // delivered again, and ends in the dead-letter queue, behind an alarm, if Stripe's answer stays the same.
         let detail = "a notice about a session that is not paid, or is usable after all";
         let now = journal.clock.now();
         let alert = Alert::event("SILENT-DROP", Severity::Error, now, "NOTICE", &notice.session_id, detail);
@@ -85,8 +85,8 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     Ok(Handled::Done)
 }
 
-/// Tells operators, once, what the signed event says: that somebody paid and cannot be served. Whatever Stripe does not
-/// answer now, somebody knows of the sale.
+/// Alerts operators once that, according to the signed event, a customer paid and cannot be served. Operators know of
+/// the sale even while Stripe does not answer.
 async fn alert_unanswered(journal: Journal<'_>, sale: Versioned<Sale>, notice: &Notice) -> Result<(), StepError> {
     let alert = |sale: &mut Sale, now| match sale.drop_alerted() {
         Ok(_) => {
@@ -100,8 +100,8 @@ async fn alert_unanswered(journal: Journal<'_>, sale: Versioned<Sale>, notice: &
     Ok(())
 }
 
-/// Notes the drop with its records: the paid event (Audit Trail, invariant 2), unless somebody recorded it when
-/// the state was set, and the drop with its amount (invariant 7), once.
+/// Records the drop once, with its amount (invariant 7), and the paid event (Audit Trail, invariant 2) unless it was
+/// recorded when the state was set.
 fn note(
     sale: &mut Sale,
     session: &CheckoutSession,
@@ -110,7 +110,7 @@ fn note(
     notice: &Notice,
     now: Timestamp,
 ) -> Change<bool> {
-    // Also where the drop is on record already: its mail may not be ordered yet.
+    // True also if the drop is recorded already: its mail may not be ordered yet.
     let open = sale.is_drop_open();
     let Ok(event) = sale.record_drop(unusable, email_tag, Charge::of(session), now) else {
         return Change::nothing(open);

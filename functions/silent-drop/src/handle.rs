@@ -1,4 +1,4 @@
-//! One message of the notices queue: [`announce`] with the audit key in use.
+//! Handles one message of the notices queue: calls [`announce`] with the current audit key.
 
 use crate::announce::{self, Notice, announce};
 use audit::{AuditKeys, Journal};
@@ -8,7 +8,7 @@ use domain::{
 };
 use runtime::{Error, Handled, queue::Delivery, telemetry};
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {

@@ -1,7 +1,7 @@
-//! The silent-drop function: paid sessions that name no usable tier or question (Silent Drop spec).
+//! The silent-drop function: handles paid sessions without a usable tier or question (Silent Drop spec).
 //!
-//! It makes such a sale visible: to operators by an alert, to the log by a record, to the customer by a mail that
-//! asks for what is missing. It never refunds; that is for a human (invariant 6).
+//! It alerts operators, records the drop in the log, and orders a mail that asks the customer for what is missing. It
+//! never refunds; only a human does (invariant 6).
 
 mod announce;
 mod handle;

@@ -1,5 +1,5 @@
-//! The smoke test as the environment configures it. The configuration is read with each run, so that a deployment
-//! hears also of a mistake in it.
+//! The smoke test as the environment configures it. The configuration is read in each run, so that a mistake in it
+//! fails a deployment too.
 
 use crate::handle::SmokeTest;
 use async_trait::async_trait;
@@ -17,13 +17,13 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// The smoke test of this environment. Nothing of it is read yet.
+    /// The smoke test of this environment. Nothing is read yet.
     #[must_use]
     pub const fn new(backend: Backend) -> Self {
         Self { backend }
     }
 
-    /// Operators hear also of a run that cannot be set up: no other alarm shows it.
+    /// Alerts operators to a run that cannot be set up, because no other alarm shows it.
     async fn not_begun(&self, trigger: Trigger, log: &str, error: &str) -> Result<(), Error> {
         let alerts = self.backend.alerts()?;
         let now = System.now();
@@ -48,7 +48,7 @@ impl SmokeTest for Configured {
         let report = wired.run(trigger, &log).await;
         let mut text = report.text(&log);
         if let Some(session) = &report.session {
-            // A whole session id entitles to read its verdict: logs contain twelve characters of it.
+            // A whole session id gives access to its verdict, so logs contain only its first twelve characters.
             text = text.replace(session.as_str(), session.prefix());
         }
         tracing::info!(report = text, passed = report.passed(), "smoke test");

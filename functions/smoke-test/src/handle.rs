@@ -1,4 +1,4 @@
-//! One event: CodeDeploy's question, or the schedule's.
+//! Handles one event: of CodeDeploy, or of the schedule.
 
 use crate::hook;
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ pub trait SmokeTest: Send + Sync {
     async fn run(&self, trigger: Trigger) -> Result<Ending, Error>;
 }
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -26,10 +26,10 @@ pub struct Ports<'a> {
     pub pause: &'a dyn Pause,
 }
 
-/// Runs the smoke test; a deployment that waits for it is answered.
+/// Runs the smoke test, and reports the result to a deployment that waits for it.
 ///
 /// # Errors
-/// When the test could not be set up, or a deployment could not be answered.
+/// When the test could not be set up, or the deployment could not be answered.
 pub async fn handle(ports: Ports<'_>, event: &Value) -> Result<(), Error> {
     match Execution::of(event) {
         Some(execution) => {

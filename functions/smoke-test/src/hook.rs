@@ -1,4 +1,4 @@
-//! CodeDeploy's pre-traffic hook: a deployment waits until it is answered, and is answered whatever happens.
+//! CodeDeploy's pre-traffic hook: a deployment waits for an answer and gets one in every case.
 
 use domain::{
     deployment::{Answer, Execution},
@@ -8,12 +8,12 @@ use runtime::{Broke, within};
 use smoke::Ending;
 use std::{future::Future, time::Duration};
 
-/// A run has a minute; a deployment is answered at the latest this long after it asked, and the function may run for
-/// another half minute to do so.
+/// A run takes at most a minute. The deployment is answered within this time after it asked, and the function may run
+/// for another half minute to send the answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(80);
 
-/// Runs the test and answers the deployment: `Succeeded` only if every stage passed, `Failed` also where the run
-/// breaks or does not end (invariant 8).
+/// Runs the test and answers the deployment: `Succeeded` only if every stage passed, and `Failed` also if the run
+/// panics or does not end (invariant 8).
 ///
 /// # Errors
 /// [`StorageError`] when the answer did not arrive: the invocation fails and Lambda repeats it.

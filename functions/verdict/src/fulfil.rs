@@ -18,13 +18,13 @@ use domain::{
 };
 use finish::{finish, give_notice};
 use gates::Gate;
-use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
+use generation::{Background, Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
 use payment_check::{Bought, Checked};
 use runtime::Handled;
 use serde_json::json;
 use std::time::Duration;
 
-/// What fulfilment needs from outside.
+/// The ports that fulfilment uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub(crate) struct Ports<'a> {
@@ -40,15 +40,14 @@ pub(crate) struct Ports<'a> {
     pub audit_key: &'a AuditKey,
 }
 
-/// How fulfilment goes about it.
+/// The settings of fulfilment.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Asking the model.
+    /// How the model is asked.
     pub policy: Policy,
-    /// When a sale whose model call failed is tried again.
+    /// The retry table of a sale whose model call failed.
     pub retries: RetryTable,
-    /// How long one invocation may work on a sale; longer than the function's time-out, shorter than the queue's
-    /// visibility time-out.
+    /// The lease of a claim; longer than the function's time-out, shorter than the queue's visibility time-out.
     pub lease: Duration,
 }
 
@@ -59,13 +58,13 @@ pub(crate) struct Order {
     pub session_id: SessionId,
     /// When the triggering event reached us.
     pub received_at: Timestamp,
-    /// Who asked.
+    /// The function or person who ordered the verdict.
     pub ordered_by: OrderedBy,
-    /// The queue message, the owner of the claim.
+    /// The id of the queue message, which owns the claim.
     pub message_id: String,
 }
 
-/// Fulfils an order, or finds that somebody does or did.
+/// Fulfils an order, unless another worker does or did.
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the order again.
@@ -79,7 +78,7 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
     if claimant == Claimant::Customer
         && let Some(until) = all_closed_until(ports.generate, &settings.policy).await
     {
-        // Neither claimed nor asked about at Stripe: however many orders wait, an outage costs little.
+        // The sale is not claimed and Stripe is not asked, so that an outage with many waiting orders costs little.
         let table = &settings.retries;
         let wait = |sale: &mut Sale, now| wait(sale.model_unavailable(None, until, table, now), now, order);
         let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
@@ -99,11 +98,12 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
     match claim {
         Claim::Foreign => return Ok(Handled::Done),
         Claim::Unready => return Ok(Handled::Later),
-        // Kept until the sale has ended: the message that its worker has may be gone before that.
+        // The order stays in the queue until the sale has ended, because the message of the working worker may be
+        // deleted before that.
         Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
         Claim::NotYet(until) => return Ok(Handled::At(until)),
         Claim::Done => {
-            // The worker that found it unusable may have died before it gave notice.
+            // The worker that found the sale unusable may have crashed before it sent the notice.
             give_notice(ports, order, &sale.value).await?;
             let sale = journal.flush(sale).await;
             return finish(ports, sale).await;
@@ -116,7 +116,7 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         }
         Ok(ended) => {
             let (sale, ()) = ended.settle().await;
-            // Also where that moment has come meanwhile.
+            // Also applies if that time has passed meanwhile.
             let until = sale.value.unavailable_until();
             Ok(until.map_or(Handled::Done, |until| hidden_until(ports, &sale.value, until)))
         }
@@ -127,8 +127,8 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
     }
 }
 
-/// Hides an order until its sale may be worked on, and a little longer where every circuit is open: of the orders that
-/// wait for one, the first makes the half-open call, and the others are not to come with it.
+/// Hides an order until its sale may be worked on, plus a random extra while every circuit is open: the first of the
+/// waiting orders makes the half-open call, and the others must not arrive together with it.
 fn hidden_until(ports: Ports<'_>, sale: &Sale, until: Timestamp) -> Handled {
     match sale.fulfilment() {
         Fulfilment::Ordered { .. } => Handled::At(until.plus(SPREAD.mul_f64(ports.generate.randomness.fraction()))),
@@ -136,14 +136,14 @@ fn hidden_until(ports: Ports<'_>, sale: &Sale, until: Timestamp) -> Handled {
     }
 }
 
-/// So often an order looks whether the worker that has the claim is done: mostly long before its claim ends.
+/// How often an order checks whether the worker with the claim is done, which is usually long before the claim ends.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
-/// The orders that wait for one circuit come back within this time.
+/// The orders that wait for one circuit come back spread over this time.
 const SPREAD: Duration = Duration::from_secs(3);
 
-/// Ends the claim at once, so that the next delivery of the order need not wait for the lease. If this fails
-/// too, the lease ends by itself.
+/// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If this
+/// fails too, the lease expires by itself.
 async fn release(ports: Ports<'_>, order: &Order) {
     let give_up = |sale: &mut Sale, now| match sale.release_claim(&order.message_id, now) {
         Ok(_) => Change::save(()),
@@ -154,7 +154,7 @@ async fn release(ports: Ports<'_>, order: &Order) {
     }
 }
 
-/// A sale whose claim has ended: with a verdict, or without one.
+/// A sale whose claim has ended, with or without a verdict.
 type Ended<'a> = Committed<Journal<'a>, ()>;
 
 /// Makes the verdict of a claimed sale: confirms the payment, asks the model, checks, filters, saves.
@@ -172,7 +172,7 @@ async fn produce<'a>(
         Checked::Lost(reason) => return lost(ports, order, sale, reason).await,
     };
     let tier = bought.tier;
-    // Again after payment: a Payment Link's question did not come through checkout.
+    // Evaluated again after payment, because the question of a Payment Link did not come through checkout.
     let evaluation = bought.evaluate();
     let now = ports.journal.clock.now();
     let evaluation = match authority_gate::answerable(evaluation, &sale.value, &bought.purchase, now) {
@@ -215,7 +215,8 @@ async fn produce<'a>(
             save(ports, order, sale, &bought, Made { verdict, context, notice, sample }).await
         }
         None => {
-            // The raw payload first: a hold without it could not be resolved (content filter GAP-L, fail closed).
+            // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
+            // closed).
             let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
             ports.quarantine.hold(&order.session_id, now, &payload).await?;
             let (owner, purchase) = (order.message_id.as_str(), &bought.purchase);
@@ -223,7 +224,7 @@ async fn produce<'a>(
                 Ok(()) => Holder::Maker { owner, purchase },
                 Err(_) => Holder::AuthorityGate { owner, purchase },
             };
-            // Uses the payload's timestamp so that operators find the payload by the hold.
+            // Uses the payload's timestamp so that operators can look the payload up from the hold.
             let hold = |sale: &mut Sale, _| {
                 let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
                 changed(sale.hold(holder, now), &context, alert)
@@ -233,12 +234,12 @@ async fn produce<'a>(
     }
 }
 
-/// The table of a sale's retries. The smoke test's is tried once: its test is over soon.
+/// The table of a sale's retries. A smoke test is not retried, because its test ends soon.
 fn table(settings: &Settings, order: &Order) -> RetryTable {
     if order.ordered_by == OrderedBy::SmokeTest { RetryTable::none() } else { settings.retries.clone() }
 }
 
-/// Ends an attempt whose calls failed: the sale is tried again by the table, and is a human's after its end.
+/// Ends an attempt whose calls failed: the sale is retried by the table, and needs a human after the last retry.
 async fn fail<'a>(
     ports: Ports<'a>,
     settings: &Settings,
@@ -264,8 +265,8 @@ async fn fail<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// A wait for the model, and whether it was noted: no change where somebody else has the sale. One that waited too long
-/// has failed, and an operator is alerted.
+/// Records a wait for the model and returns whether it was recorded; nothing changes if another worker has the sale. A
+/// sale that waited too long fails, and an operator is alerted.
 fn wait(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<bool> {
     match made {
         Ok(made) => {
@@ -281,8 +282,8 @@ fn wait(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<b
     }
 }
 
-/// Puts before operators what the signed event, or an earlier reading, said to be paid. Stripe's next event or the
-/// customer's page orders again once somebody has paid.
+/// Ends a claim without a payment, and alerts operators, because the signed event or an earlier read said that the
+/// session was paid. Stripe's next event or the customer's page orders again once it is paid.
 async fn unpaid<'a>(
     ports: Ports<'a>,
     order: &Order,
@@ -297,7 +298,7 @@ async fn unpaid<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// Paid, and nobody knows for what: the customer is asked (Silent Drop).
+/// Ends a claim of a paid session without a usable tier or question: the customer is asked for it (Silent Drop).
 async fn unusable<'a>(
     ports: Ports<'a>,
     order: &Order,
@@ -312,7 +313,7 @@ async fn unusable<'a>(
     Ok(ended)
 }
 
-/// Ends a smoke test's sale without a verdict. It is not tried again: its test is over soon.
+/// Ends a smoke test's sale without a verdict. It is not retried, because its test ends soon.
 async fn refuse<'a>(
     ports: Ports<'a>,
     order: &Order,
@@ -324,7 +325,7 @@ async fn refuse<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// Ends a follow-up that cannot be asked.
+/// Ends a follow-up that cannot be asked, and alerts an operator.
 async fn lost<'a>(
     ports: Ports<'a>,
     order: &Order,
@@ -339,8 +340,9 @@ async fn lost<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// Ends a paid sale whose question must not be answered: no verdict, and the money goes back by policy unless people
-/// with the roles for it approve the question before. The record has the state and the reason, no text (003: every evaluation is recorded).
+/// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy unless
+/// people with the required roles approve the question first. The record has the state and the reason, no text (003:
+/// every evaluation is recorded).
 async fn decline<'a>(
     ports: Ports<'a>,
     order: &Order,
@@ -361,7 +363,7 @@ async fn decline<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// Asks the model; where the reply breaks the grammar of a narrative answer, once more with the attempts that are left.
+/// Asks the model. If the reply breaks the grammar of a narrative answer, asks once more with the remaining attempts.
 async fn authorized(
     ports: Ports<'_>,
     settings: &Settings,
@@ -370,8 +372,8 @@ async fn authorized(
     evaluation: &authority::Evaluation,
 ) -> Generated {
     let (session, tier, query) = (&order.session_id, bought.tier, &bought.query);
-    let followed = bought.first.as_ref();
-    let first = generate(ports.generate, &settings.policy, session, tier, query, followed).await;
+    let background = Background::of_first(bought.first.as_ref());
+    let first = generate(ports.generate, &settings.policy, session, tier, query, background).await;
     let breaks = matches!(&first.verdict, Ok(verdict) if check_grammar(evaluation, verdict).is_err());
     let left = settings.policy.backoff.attempts.saturating_sub(first.attempts);
     if !breaks || left == 0 {
@@ -379,19 +381,19 @@ async fn authorized(
     }
     let mut policy = settings.policy.clone();
     policy.backoff.attempts = left;
-    let mut second = generate(ports.generate, &policy, session, tier, query, followed).await;
+    let mut second = generate(ports.generate, &policy, session, tier, query, background).await;
     second.attempts += first.attempts;
     second.crosschecks.splice(0..0, first.crosschecks);
     second
 }
 
-/// Holds a verdict with its notice against the grammar of a narrative answer.
+/// Checks a verdict and its notice against the grammar of a narrative answer.
 fn check_grammar(evaluation: &authority::Evaluation, verdict: &Verdict) -> Result<(), authority::ReplyProblem> {
     let texts: Vec<&str> = verdict.texts().into_iter().chain(evaluation.notice()).collect();
     evaluation.check_reply(&texts.join("\n"))
 }
 
-/// A verdict that passed, and what the log says of its making.
+/// A verdict that passed, with the context for its records.
 struct Made {
     verdict: Verdict,
     context: Context,
@@ -429,7 +431,7 @@ async fn save<'a>(
     Ok(ports.journal.commit(sale, ready).await?)
 }
 
-/// A transition with its records and its alert; no change where the claim was lost meanwhile.
+/// A transition with its records and its alert; no change if the claim was lost meanwhile.
 fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Change<()> {
     match made {
         Ok(event) => Change::of(&event, context, ()).alerting(alert),
@@ -437,7 +439,7 @@ fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Cha
     }
 }
 
-/// The end of a claim for which no verdict was asked.
+/// The end of a claim in which the model was not asked.
 fn end(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<()> {
     match made {
         Ok(event) => Change::of(&event, &Context::new(now, order.received_at), ()),
@@ -463,7 +465,7 @@ fn details(generated: &Generated, order: &Order, bought: &Bought) -> serde_json:
     })
 }
 
-/// The verdict after gate 1, or nothing when it is held.
+/// The verdict after gate 1, or `None` when it is held.
 fn deliverable(gate: &gates::Run, verdict: &Verdict) -> Option<Verdict> {
     gate.clone().delivered().map(|texts| verdict.clone().with_texts(texts))
 }

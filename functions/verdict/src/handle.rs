@@ -1,8 +1,10 @@
-//! One message of the orders queue: [`fulfil`] with the audit key in use.
+//! Handles one message of the orders queue: calls [`fulfil`] with the current audit key.
 
 use crate::fulfil::{self, Order, Settings, fulfil};
 use audit::{AuditKeys, Journal};
 use domain::{
+    Metric,
+    breaker::Gauged,
     message::Message,
     ports::{
         Breakers, Meter, Model, Pause, Payments, Quarantine, Queue, Randomness, SecretSource, Submissions,
@@ -10,10 +12,9 @@ use domain::{
     },
     smoke::SmokeSessions,
 };
-use generation::Gauged;
 use runtime::{Error, Handled, queue::Delivery, telemetry};
 
-/// What the function needs from outside.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
@@ -56,7 +57,7 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -
 async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, Error> {
     let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
     let Journal { alerts, clock, .. } = ports.journal;
-    let breakers = Gauged { breakers: ports.breakers, meter: ports.meter, clock };
+    let breakers = Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock };
     let Ports { model, randomness, pause, .. } = ports;
     let ports = fulfil::Ports {
         journal: ports.journal,

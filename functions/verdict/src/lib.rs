@@ -1,4 +1,4 @@
-//! The verdict function: paid orders in, cached verdicts and ordered mails out.
+//! The verdict function: turns paid orders into cached verdicts and ordered mails.
 //!
 //! claim → confirm the payment → model → crosscheck → gate 1 → cache with its audit records → archive → mail.
 

@@ -1,4 +1,4 @@
-//! How the function works, read from its environment at start.
+//! The function's settings, read from its environment at start.
 
 use crate::fulfil::Settings;
 use domain::{
@@ -11,19 +11,19 @@ use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// One invocation may work on a sale this long: longer than the function's time-out (180 s), so that no second worker
-/// takes over from a living one, and shorter than the queue's visibility time-out (1080 s), so that a dead worker's
-/// message finds its claim ended.
+/// The lease of one invocation on a sale. It is longer than the function's time-out (180 s), so that no second worker
+/// takes over from a running one, and shorter than the queue's visibility time-out (1080 s), so that a crashed worker's
+/// message finds the claim expired.
 const LEASE: Duration = Duration::from_secs(200);
 
-/// No wait between attempts is longer (Gemini Timeout, invariant 3).
+/// The longest wait between attempts (Gemini Timeout, invariant 3).
 const BACKOFF_CAP: Duration = Duration::from_millis(8000);
 
 impl Settings {
-    /// Reads and validates the settings; what is not set has the spec's default.
+    /// Reads and validates the settings; a variable that is not set has the spec's default.
     ///
     /// # Errors
-    /// [`ConfigurationError`] names the variable that is out of its range.
+    /// [`ConfigurationError`] names the variable that is out of range.
     pub fn from_environment(environment: &Environment, models: &ModelList) -> Result<Self, ConfigurationError> {
         let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
         let backoff = Backoff {

@@ -1,4 +1,4 @@
-//! The webhook function: Stripe's events in, orders and notices out.
+//! The webhook function: turns Stripe's events into orders and notices.
 //!
 //! It answers 2xx only once the queue has the message; until then Stripe keeps the event and delivers it again.
 

@@ -1,8 +1,8 @@
-//! One event: verified, read, passed on.
+//! Verifies one event, parses it, and queues its message.
 
 use domain::{
     CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
-    message::{self, Message, OrderedBy, ToldBy},
+    message::{self, Message, OrderedBy, ReportedBy},
     ports::{Clock, Meter, Queue, StorageError},
     smoke,
 };
@@ -21,12 +21,12 @@ use stripe::{
 /// The largest body that is read.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// What the webhook needs from outside.
+/// The ports that the webhook uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub signing_secrets: &'a dyn RenewableSecret,
-    /// The smoke test's own; empty where no smoke test is set up.
+    /// The smoke test's own secret; empty if no smoke test is set up.
     pub smoke_secret: &'a dyn RenewableSecret,
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
@@ -35,7 +35,7 @@ pub struct Ports<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// The stored form of the signing secrets: a list, so that one can be rolled while the other still signs.
+/// The stored form of the signing secrets: a list, so that one can be rotated while the other still signs.
 #[derive(Deserialize)]
 struct SigningSecrets {
     #[serde(default)]
@@ -47,7 +47,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
     receive(ports, request.header("stripe-signature"), request.body()).await
 }
 
-/// Receives one event. Nothing is read of a body whose signature does not hold (Product Tiers, invariant 2).
+/// Receives one event. A body whose signature is invalid is not parsed (Product Tiers, invariant 2).
 async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) -> Reply {
     let received_at = ports.clock.now();
     if body.len() > MAX_BODY_BYTES {
@@ -65,14 +65,15 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
         if error == SignatureError::Mismatch && is_smoke_tests(ports, header, body, received_at).await {
             return receive_smoke_test(ports, body, received_at).await;
         }
-        // Perhaps the secret was rolled since we read it.
+        // The secret may have been rotated since the process read it.
         let is_mismatch = error == SignatureError::Mismatch;
         let renewed =
             if is_mismatch { read_or_log(ports.signing_secrets.renewed(&document).await).flatten() } else { None };
         let secrets = renewed.map(|document| signing_secrets(&document)).unwrap_or_default();
         if signature::verify(header, body, &secrets, received_at).is_err() {
             tracing::warn!(%error, "signature refused");
-            // Anybody can send nonsense. What looks as Stripe's own does, and fits no secret, may be every sale from now on.
+            // Anyone can send nonsense. But a well-formed signature that fits no secret may mean that every further
+            // sale is refused.
             if is_mismatch {
                 ports.meter.record(&[Metric::SignatureRefused.once()], received_at);
             }
@@ -100,20 +101,20 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
     }
 }
 
-/// Whether the smoke test signed this itself, with the secret that is its own.
+/// Whether the smoke test signed this event with its own secret.
 async fn is_smoke_tests(ports: Ports<'_>, header: &str, body: &[u8], now: Timestamp) -> bool {
     let signed = |document: &Secret| {
         let secret = SmokeSecret::parse(document).map(|smoke| smoke.signing_secret);
         secret.is_ok_and(|secret| signature::verify(header, body, &[secret], now).is_ok())
     };
     let Some(document) = read_or_log(ports.smoke_secret.document().await) else { return false };
-    // Perhaps it was rotated since we read it; it is looked up no more often than once a minute.
+    // The secret may have been rotated since the process read it; it is read at most once a minute.
     signed(&document)
         || read_or_log(ports.smoke_secret.renewed(&document).await).flatten().is_some_and(|it| signed(&it))
 }
 
-/// An event that the smoke test signed can do one thing: order the smoke test's own session, whose verdict waits for
-/// what Stripe's test mode says of it. Everything else is refused, even when signed with that secret.
+/// An event that the smoke test signed can do one thing only: order the smoke test's own session, whose verdict depends
+/// on what Stripe's test mode says about it. Everything else with that signature is refused.
 async fn receive_smoke_test(ports: Ports<'_>, body: &[u8], received_at: Timestamp) -> Reply {
     match smoke_order(body, received_at) {
         Some(order) => pass_on(ports, &order, received_at).await,
@@ -137,14 +138,14 @@ fn smoke_order(body: &[u8], received_at: Timestamp) -> Option<Message> {
     })
 }
 
-/// The signing secrets of a document; none when it is no such document.
+/// The signing secrets of a document; empty if it is not such a document.
 fn signing_secrets(document: &Secret) -> Vec<Secret> {
     let stored: Result<SigningSecrets, _> = serde_json::from_str(document.expose());
     let secrets = stored.map(|stored| stored.signing_secrets).unwrap_or_default();
     secrets.into_iter().filter(|secret| !secret.expose().trim().is_empty()).collect()
 }
 
-/// What was read, or a line in the log.
+/// The value that was read; logs an error.
 fn read_or_log<T>(read: Result<T, StorageError>) -> Option<T> {
     let log = |error: &StorageError| {
         tracing::error!(error = %telemetry::chain(error), "the signing secrets could not be read");
@@ -156,21 +157,21 @@ fn not_configured() -> Reply {
     Reply::error(503, "not_configured", "No signing secret is configured.")
 }
 
-/// What an event asks for.
+/// The effect of an event.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
-    /// Nothing but the acknowledgement.
+    /// None; the event is only acknowledged.
     Nothing,
-    /// A message to a queue.
+    /// A message goes to a queue.
     Passing(Message),
-    /// The same, and somebody's attention: it should not have happened.
+    /// A message goes to a queue, and a metric with an alarm counts the event, because it should not happen.
     Watching(Metric, Message),
-    /// Somebody's attention alone.
+    /// Only a metric with an alarm counts the event.
     Counting(Metric),
 }
 
-/// What an event asks for. A sale is named by its session, never by the event: `completed` and
-/// `async_payment_succeeded` are two events of one sale, and either may come first, twice or alone.
+/// The effect of an event. Messages name the session, never the event: `completed` and `async_payment_succeeded` are
+/// two events of one sale, and either may come first, twice or alone.
 fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
@@ -178,11 +179,11 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
             return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, report, received_at });
         }
         EventKind::BillingReported { subscriber, report } => {
-            let (v, told_by) = (message::VERSION, ToldBy::Event);
-            return Asked::Passing(Message::SubscriptionChanged { v, subscriber, report, told_by, received_at });
+            let (v, reported_by) = (message::VERSION, ReportedBy::Event);
+            return Asked::Passing(Message::SubscriptionChanged { v, subscriber, report, reported_by, received_at });
         }
         EventKind::ForeignSubscription => {
-            // Made by hand, or by somebody else's checkout: whoever pays for it gets nothing from us.
+            // It was made by hand or by another party's checkout: its payer gets nothing from us.
             tracing::error!("a subscription or an invoice that our checkout did not make");
             return Asked::Counting(Metric::EventUnreadable);
         }
@@ -196,8 +197,8 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
         PaymentStatus::Paid => {}
         PaymentStatus::Unpaid => return Asked::Nothing,
         PaymentStatus::NoPaymentRequired => {
-            // Nobody paid, so nothing is owed; but nobody should be able to complete a session for nothing. Its order
-            // ends on the list of humans.
+            // The session is not paid, so nothing is owed. But completing a session without paying should not be
+            // possible, so its order ends on the list of humans.
             tracing::error!(session = session.id.prefix(), "a session was completed without any payment");
             return Asked::Watching(Metric::CompletedWithoutPayment, order(session.id));
         }

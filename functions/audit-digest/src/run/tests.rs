@@ -1,4 +1,4 @@
-//! Runs, and deaths at every effect of them.
+//! Runs, with a crash or a failure injected at each of their effects.
 
 use super::*;
 use async_trait::async_trait;
@@ -22,7 +22,7 @@ fn ports(world: &World) -> Ports<'_> {
     Ports { journal, bucket: "log", log: world, notices: world, digests: world, signer: world, meter: world }
 }
 
-/// A record comes into the log, and the bucket tells of it.
+/// Writes records to the log; the bucket sends its messages about them.
 fn publish(world: &World, count: usize) -> Vec<String> {
     let now = world.now();
     let session = format!("cs_test_{}", world.state().log.len());
@@ -55,12 +55,13 @@ fn world() -> World {
 }
 
 fn ran(world: &World) -> Summary {
-    // What an earlier run hid and did not remove has come back by now.
+    // Messages that an earlier run received and did not delete are visible again by now.
     world.state().hidden_log_notices.clear();
     poll(run(ports(world), LIMITS)).unwrap().unwrap()
 }
 
-/// The digests as an operator verifies them. The world signs a document's hash, after the number of the signing.
+/// Verifies the digests as an operator does. The test world signs the hash of a document, prefixed with the number of
+/// the signing.
 fn verified(world: &World) -> (DigestReport, Digested) {
     let is_signed = |document: &[u8], signature: &str| {
         let raw = STANDARD.decode(signature).unwrap_or_default();
@@ -83,7 +84,8 @@ async fn world_head(world: &World) -> Option<Head> {
     ports(world).journal.load::<Memory>().await.unwrap().value.memory.head
 }
 
-/// Nothing of the log is missing in the digests, nothing is wrong, and nothing was signed twice differently.
+/// Checks that no record is missing in the digests, that there is no finding, and that no digest number was signed
+/// twice with different contents.
 fn check(world: &World, keys: &[String], context: &str) {
     world.plan(Plan::none());
     let (report, mut digested) = verified(world);
@@ -152,7 +154,7 @@ fn what_one_run_does_is_bounded_and_the_next_goes_on() {
     assert_eq!(verified(&world).0.entries, 100);
 }
 
-/// A run dies, or an effect fails, at every effect and at every pair of effects; further runs follow.
+/// A run crashes, or one of its effects fails, at every effect and at every pair of effects; further runs follow.
 #[test]
 fn no_death_loses_a_record_or_signs_twice_differently() {
     let faults = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
@@ -184,7 +186,7 @@ fn no_death_loses_a_record_or_signs_twice_differently() {
     }
 }
 
-/// Another run is quicker: its digest takes the place of ours.
+/// Another run stores its digest first, in the place of this run's digest.
 struct Quicker<'w> {
     world: &'w World,
     theirs: String,
@@ -220,7 +222,7 @@ fn two_runs_at_once_forget_nothing_that_only_one_of_them_has_seen() {
     check(&world, &[theirs[0].clone(), ours[0].clone()], "overtaken");
 }
 
-/// Nothing is signed because it lies there: not a digest of another past, of another log, or of other records.
+/// The function does not sign a stored digest that follows another head, is about another log, or has other records.
 #[test]
 fn what_somebody_else_put_in_its_place_is_not_signed() {
     let head = Head { sequence: 0, hash: sha256(b"x"), signature: String::new(), made_at: String::new() };
@@ -257,7 +259,7 @@ fn a_record_that_is_gone_already_is_told_and_stays_on_record() {
     assert!(alerts.iter().any(|alert| alert.line.contains("head of the log's digests")), "it holds nothing back");
 }
 
-/// What the digests say of one record's stream, compared with the log.
+/// The result of comparing the log with the digests for one record's stream.
 fn compared(world: &World, key: &str) -> Option<audit_verify::stream::Damage> {
     let (report, mut digested) = verified(world);
     assert_eq!(report.findings, []);
@@ -273,14 +275,14 @@ fn critical(world: &World, part: &str) -> usize {
     state.alerts.iter().filter(|alert| alert.line.contains("CRITICAL") && alert.line.contains(part)).count()
 }
 
-/// A record is written over, and the sale's head made to fit, before its digest: the newest bytes are never vouched for.
+/// A record is overwritten, and the sale's head adapted to it, before the digest: the newest bytes are never signed.
 #[test]
 fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
     for late in [false, true] {
         let world = world();
         let keys = publish(&world, 2);
         if late {
-            // The message of the second version comes with a later batch of the same run.
+            // The message about the second version comes with a later batch of the same run.
             (0..3).for_each(|_| drop(publish(&world, 4)));
         }
         world.state().log.insert(keys[0].clone(), "forged".to_owned());
@@ -298,8 +300,8 @@ fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
     assert_eq!((compared(&world, &keys[0]), critical(&world, "written over")), (None, 0));
 }
 
-/// A record is written over after its digest: whether or not the bucket's message about it comes, operators hear of it by
-/// name, and no later digest vouches for the edited bytes. The original, put back, is recognised.
+/// A record is overwritten after its digest. An alert names it, with or without the bucket's message, and no later
+/// digest signs the changed bytes. The restored original is recognised.
 #[test]
 fn a_record_that_is_written_over_after_its_digest_is_named_and_never_signed() {
     for is_announced in [false, true] {
@@ -328,7 +330,7 @@ fn a_record_that_is_written_over_after_its_digest_is_named_and_never_signed() {
     }
 }
 
-/// A long log is compared in parts, and is sound only once all of it was.
+/// A long log is compared in parts, and counts as sound only once every part was compared.
 #[test]
 fn the_comparison_goes_on_where_the_last_run_ended() {
     let world = world();
@@ -351,7 +353,7 @@ fn rechecked(world: &World) -> audit_verify::recheck::Recheck {
     poll(async { ports(world).journal.load::<Memory>().await.unwrap().value.memory.recheck }).unwrap()
 }
 
-/// A run that dies with such a digest stored is followed by one that ends it.
+/// A run crashes after it stored such a digest; the next run completes it.
 #[test]
 fn a_digest_that_vouches_for_no_bytes_is_ended_by_the_next_run() {
     let world = world();
@@ -366,7 +368,7 @@ fn a_digest_that_vouches_for_no_bytes_is_ended_by_the_next_run() {
     assert!(critical(&world, "written over") > 0);
 }
 
-/// The log with an object that the store does not hand out.
+/// A log in which one object cannot be read.
 struct Holding<'w> {
     world: &'w World,
     key: &'w str,
@@ -387,7 +389,7 @@ impl AuditObjects for Holding<'_> {
 
 #[test]
 fn one_object_that_cannot_be_digested_stops_no_other() {
-    // Too long to be a record: it is never read.
+    // An object that is too long to be a record is never read.
     let world = world();
     let keys = publish(&world, 2);
     let long = "2026-04-16/session/cs_test_long/000001.json";
@@ -397,14 +399,14 @@ fn one_object_that_cannot_be_digested_stops_no_other() {
     assert_eq!((summary.left, summary.entries), (1, 2));
     assert_eq!(world.state().log_notices.keys().collect::<Vec<_>>(), ["long"], "left to the dead letters");
     assert_eq!((compared(&world, &keys[0]), critical(&world, "1 object(s) of the log are too long")), (None, 1));
-    // Not readable.
+    // One object cannot be read.
     let world = self::world();
     let keys = publish(&world, 3);
     let holding = Holding { world: &world, key: &keys[1] };
     let summary = poll(run(Ports { log: &holding, ..ports(&world) }, LIMITS)).unwrap().unwrap();
     assert_eq!((summary.left, summary.entries, world.state().log_notices.len()), (1, 2, 1));
     assert_eq!(compared(&world, &keys[0]), Some(audit_verify::stream::Damage::Undigested));
-    // It can be read again.
+    // The object can be read again.
     ran(&world);
     assert_eq!(compared(&world, &keys[0]), None);
 }

@@ -3,7 +3,7 @@ use domain::Channel;
 use std::time::Duration;
 use testkit::{Fault, Plan, World, run};
 
-/// The alerts of one look, which found these things wrong.
+/// The alerts of one run in which these checks failed.
 fn alerts_after(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)> {
     world.state().alerts.clear();
     let findings = wrong.iter().map(|name| (*name, "refused".to_owned())).collect();

@@ -1,4 +1,4 @@
-//! Sunday's count of every entry.
+//! The Sunday scan and recount of all entries.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn on_sunday_every_entry_is_read_in_slices_and_drifted_counters_are_put_right() 
     assert_eq!((state.cache_totals.entries, state.cache_totals.bytes), (4500, i64::try_from(bytes).unwrap()));
 }
 
-/// A Sunday on which the counters are off: every entry was read, and one count has found the drift.
+/// A Sunday on which the counters are wrong: every entry was read, and one count has found the drift.
 fn drifted() -> Stage {
     let stage = Stage::new();
     (0..5).for_each(|number| stage.entry(number, DAY));
@@ -56,7 +56,7 @@ fn whatever_breaks_on_sunday_the_counters_are_put_right_once_and_that_is_on_reco
     assert!(are_right(&clean));
     for boundary in 0..clean.world.passed() {
         for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            // The next look comes within the time in which the store knows a correction again, or long after it.
+            // The next look comes either while the store still recognises a repeated correction, or long after that.
             for pause in [0, 1800] {
                 let stage = drifted();
                 stage.world.plan(Plan::at(boundary, fault));

@@ -1,4 +1,4 @@
-//! What is written stays byte for byte.
+//! The written documents stay the same, byte for byte.
 
 use super::*;
 

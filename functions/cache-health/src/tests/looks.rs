@@ -1,4 +1,4 @@
-//! What a look at the cache records and tells.
+//! The records and alerts of a look at the cache.
 
 use super::*;
 
@@ -82,7 +82,7 @@ fn a_corrupt_entry_is_found_told_once_and_not_forgotten_and_nothing_is_changed_b
 
 #[test]
 fn the_interval_is_kept_whatever_it_is() {
-    // Looks in ten runs a minute apart.
+    // Counts the looks in ten runs, a minute apart.
     for (interval, expected) in [(30, 20), (45, 14), (60, 10), (90, 7), (300, 2), (3600, 1)] {
         let mut stage = Stage::new();
         stage.settings.interval = Duration::from_secs(interval);
@@ -101,7 +101,7 @@ fn the_interval_is_kept_whatever_it_is() {
 fn a_run_reads_its_memory_once_and_writes_it_twice() {
     let stage = Stage::new();
     stage.entry(1, DAY);
-    // Until the archive is through with the block list of today.
+    // Two looks, so that the archive is checked with today's block list.
     (0..2).for_each(|_| drop(stage.look()));
     stage.world.advance(Duration::from_secs(60));
     stage.world.state().boundaries.clear();

@@ -1,4 +1,4 @@
-//! What fails around a look: the cache, the table, the log.
+//! Failures during a look: of the cache, the table and the log.
 
 use super::*;
 
@@ -29,7 +29,8 @@ fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_re
     assert!(alerts[0].line.ends_with("ok:cache | recovered: the cache can be read again"), "{}", alerts[0].line);
 }
 
-/// The memory lies in the same table: no look is on record, and two in a row are critical all the same.
+/// The stored state is in the failing table, so no look is recorded, but two consecutive failures are
+/// still critical.
 #[test]
 fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
     for boundary in ["notes.load", "notes.save"] {

@@ -1,4 +1,4 @@
-//! What is removed from the cache, and when.
+//! Which entries are removed from the cache, and when.
 
 use super::*;
 
@@ -87,7 +87,7 @@ fn a_restored_entry_lives_as_long_as_a_new_one() {
     stage.entry(1, 31 * DAY);
     stage.look();
     assert!(stage.left().is_empty());
-    // The customer comes back: the page puts the archived verdict into the cache again.
+    // The customer comes back: the page restores the archived verdict to the cache.
     stage.entry(1, Duration::ZERO);
     stage.world.advance(29 * DAY);
     stage.look();
@@ -146,7 +146,7 @@ fn an_entry_that_was_renewed_since_it_was_listed_is_never_removed() {
 }
 
 proptest! {
-    /// Whatever the ages, whatever the threshold: what is younger stays, what is older goes.
+    /// For any ages and any threshold, younger entries stay and older ones are removed.
     #[test]
     fn only_what_is_past_its_age_is_removed(hours in proptest::collection::vec(0_u64..2400, 0..60), days in 1_u32..90) {
         let mut stage = Stage::new();

@@ -1,8 +1,8 @@
-//! Which entries a look reads.
+//! Which entries a look samples.
 
 use super::*;
 
-/// Whatever the ages: nearly all within an hour of a month ago, at one moment, in two heaps.
+/// Different distributions of age: nearly all entries within an hour of a month ago, at one moment, in two clusters.
 #[test]
 fn ten_are_sampled_wherever_they_lie_and_from_all_of_them() {
     let heaps: [fn(u64) -> Duration; 3] = [
@@ -20,7 +20,7 @@ fn ten_are_sampled_wherever_they_lie_and_from_all_of_them() {
             assert!(listed <= 12, "heap {heap}: {listed} calls");
         }
         if heap == 0 {
-            // One in a hundred, in the middle of the hour.
+            // One entry in a hundred is corrupt, in the middle of the hour.
             stage.world.state().corrupt_entries.extend((1000..1020).map(session));
             assert!((0..90).any(|_| stage.look().overall == Health::Degraded), "not only the ends are looked at");
         }

@@ -1,12 +1,17 @@
-//! What was delivered under an earlier block list.
+//! Verdicts that were delivered under an earlier block list.
 
 use super::{NOW, Stage, session, verdict};
 use crate::When;
-use domain::{Sale, mail::Mail, open_work::Work, sale::Fulfilment};
+use domain::{
+    Sale,
+    mail::{Mail, Progress},
+    open_work::Work,
+    sale::Fulfilment,
+};
 use std::time::Duration;
 use testkit::{Fault, Plan, sale::WithField};
 
-/// A delivered sale whose archived verdict says this.
+/// A delivered sale whose archived verdict has this summary.
 fn delivered(stage: &Stage, number: usize, summary: &str) {
     let mut cached = verdict(number);
     cached.verdict.summary = summary.to_owned();
@@ -26,7 +31,31 @@ fn work_of(stage: &Stage, number: usize) -> Option<Work> {
     sale.open_work().map(|open| open.work)
 }
 
-/// What was delivered under an earlier list is looked at once with the newest one, whatever breaks in between.
+/// The page has shown the verdict of a mail that is a dead letter, and a mail with an unknown outcome may have arrived.
+#[test]
+fn a_verdict_whose_mail_failed_is_looked_at_too() {
+    let stage = Stage::new();
+    let mails = [
+        Mail::Unknown { at: NOW },
+        Mail::Dead { at: NOW, progress: Progress::default() },
+        Mail::NoAddress,
+        Mail::Retrying { due: NOW, progress: Progress::default() },
+    ];
+    for (number, mail) in (1..).zip(mails) {
+        delivered(&stage, number, "The CSDM leaves no doubt.");
+        let mut state = stage.world.state();
+        let (sale, version) = state.sales[&session(number)].clone();
+        state.sales.insert(session(number), (sale.with("mail", mail), version));
+    }
+    for _ in 0..3 {
+        stage.world.advance(Duration::from_secs(60));
+        drop(testkit::run(stage.runs(When::Now)));
+    }
+    let is_found = |number| stage.world.state().sales[&session(number)].0.finding().is_some();
+    assert_eq!((1..=4).map(is_found).collect::<Vec<_>>(), [true, true, true, false]);
+}
+
+/// A verdict that was delivered under an earlier list is checked once with the newest one, with a fault at any step.
 #[test]
 fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_what_it_replaces() {
     let fresh = || {

@@ -58,11 +58,13 @@ fn ports(world: &World) -> Ports<'_> {
         data: world,
         sale_mails: world,
         settlements: None,
+        memories: None,
+        letters: None,
         meter: world,
     }
 }
 
-/// One run; nothing when the process died.
+/// One run; `None` when the process crashed.
 fn looked(world: &World, refund_held: bool) -> Option<Report> {
     testkit::run(run(ports(world), Settings { refund_held, most: 50, share: Duration::from_secs(20) }))
 }
@@ -125,7 +127,7 @@ fn records_and_alerts_that_a_dead_worker_left_are_written_and_nothing_else_happe
     assert_eq!((stored(&world).open_work(), stored(&world).chased()), (None, 0));
 }
 
-/// Content filter, GAP-J: 24 hours, then the money goes back, once, whatever breaks.
+/// Content filter, GAP-J: after 24 hours the money goes back, once, under every pair of faults.
 #[test]
 fn what_is_held_for_a_day_is_refunded_once_under_every_pair_of_faults() {
     let clean = world([held()]);
@@ -192,13 +194,14 @@ fn a_customer_refunded_by_policy_gets_a_letter() {
     looked(&world, true).unwrap();
     assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
     assert_eq!((letters(), stored(&world).letter(Letter::Refund)), (1, &Mail::Ordered));
-    // The message was lost: the letter is missed and sent on its way again.
+    // The message was lost: the letter is overdue and is ordered again.
     world.advance(Duration::from_secs(20 * 60));
     looked(&world, true).unwrap();
     assert_eq!(letters(), 1);
 }
 
-/// A day later Stripe is asked once more: it goes on, it ends, or a human is told again; it is never chased.
+/// A day later Stripe is asked again: the sale continues, ends, or an operator is alerted again; it is never restarted
+/// as lost.
 #[test]
 fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
     use domain::sale::{Claimant, NotPaid};
@@ -291,7 +294,7 @@ fn a_decided_refund_is_carried_out_by_the_next_worker() {
 fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
     let world = world((1..=5).map(sale));
     world.advance(HOUR);
-    // The lists of humans and three pages of this one are read first, then the first sale.
+    // The lists for humans and three pages of this one are read first, then the first sale.
     world.plan(Plan::at(Work::ALL.len() - 1 + 3, Fault::Fail));
     assert_eq!(looked(&world, true), Some(Report { due: 5, failed: 1, left: 0 }));
     assert_eq!(world.state().queue.len(), 4);
@@ -330,7 +333,7 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
             assert!((1..=2).contains(&world.state().queue.len()), "{what}");
             // A message that the queue refused is counted too, once.
             assert!((1..=2).contains(&stored(&world).chased()), "{what}");
-            // An alert that was saved and not raised is raised by the next look.
+            // An alert that was saved and not sent is sent by the next run.
             world.advance(HOUR);
             looked(&world, true).unwrap();
             let alerted = !world.state().alerts.is_empty();
@@ -339,7 +342,7 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
     }
 }
 
-/// A queue may refuse for hours: operators hear of the sale once, and it goes on at the first run after that.
+/// A queue may refuse for hours: operators are alerted once, and the sale continues at the first run after that.
 #[test]
 fn a_sale_whose_message_is_refused_is_told_of_once() {
     let world = world([sale(1)]);
@@ -361,7 +364,7 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
     assert_eq!((sent, stored(&world).chased()), (1, 2));
 }
 
-/// A clock that runs while it is looked at: every look takes a vendor's time-out.
+/// A clock that advances with each reading: every sale takes as long as a vendor's time-out.
 struct Slow<'w>(&'w World);
 
 impl domain::ports::Clock for Slow<'_> {

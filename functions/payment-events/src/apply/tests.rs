@@ -114,8 +114,7 @@ fn a_dispute_stops_the_sale_and_wakes_somebody_and_a_won_one_lets_it_go_on() {
     assert!(sale(&world).open_work().is_some(), "somebody goes after it again");
 }
 
-/// A refund that was decided before a dispute stands when the dispute is won: the customer is neither served nor
-/// forgotten.
+/// A refund that was decided before a dispute still applies when the dispute is won: the customer gets the money back.
 #[test]
 fn a_refund_that_was_decided_survives_a_dispute() {
     let world = world();
@@ -129,7 +128,7 @@ fn a_refund_that_was_decided_survives_a_dispute() {
     );
 }
 
-/// The customer must not be left without verdict and without money: a human gives it back once more.
+/// The customer must not be left without both verdict and money: a human issues the refund again.
 #[test]
 fn a_refund_that_came_back_wakes_somebody_who_can_issue_it_again() {
     for status in [RefundStatus::Failed, RefundStatus::Canceled] {
@@ -161,7 +160,7 @@ fn partial_refunds_add_up_to_the_whole() {
     assert_eq!(changes, [(part.clone(), 100.into()), (part, 250.into()), (whole, 500.into())]);
 }
 
-/// An inquiry takes nothing: the sale goes on, and somebody answers it. Its escalation is a dispute.
+/// An inquiry takes no money: the sale continues, and an operator answers it. Its escalation is a dispute.
 #[test]
 fn an_inquiry_alerts_and_changes_nothing_until_it_escalates() {
     let world = world();
@@ -177,7 +176,7 @@ fn an_inquiry_alerts_and_changes_nothing_until_it_escalates() {
     assert_eq!(sale(&world).open_work(), None, "the bank has our evidence");
 }
 
-/// One that is won does not hide another.
+/// A closed dispute does not hide another one.
 #[test]
 fn disputes_are_told_apart_by_their_id() {
     let world = world();
@@ -196,7 +195,7 @@ fn disputes_are_told_apart_by_their_id() {
     }
 }
 
-/// Delivery is at least once and unordered.
+/// Queues deliver at least once and in any order.
 #[test]
 fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
     use PaymentChange::{DisputeLost, DisputeOpened, DisputeWon, InquiryClosed, InquiryOpened, Refunded};

@@ -42,7 +42,7 @@ fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIt
     world
 }
 
-/// One comparison; nothing when the process died.
+/// One comparison; `None` when the process crashed.
 fn compared(world: &World) -> Option<Result<Report, StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     testkit::run(run(
@@ -96,7 +96,7 @@ fn what_is_not_paid_too_old_or_only_just_paid_is_left_alone() {
 
 #[test]
 fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() {
-    // The state of a mistake: a held mail without a review.
+    // A state that only a defect produces: a held mail without a review.
     let astray = delivered(1).with("mail", Mail::Held);
     assert_eq!(astray.open_work(), None);
     let world = world([session(1), session(2), session(3)], [astray, sale(2), sale(3)]);
@@ -110,7 +110,7 @@ fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() 
     assert_eq!(asked.count(), 1);
 }
 
-/// Whatever was said of a session before: once Stripe shows its payment, the verdict is owed.
+/// Regardless of earlier reports about a session: once Stripe shows its payment, the verdict is owed.
 #[test]
 fn a_sale_that_failed_for_want_of_a_payment_is_ordered_once_it_is_paid() {
     use domain::sale::{Claimant, NotPaid};
@@ -129,17 +129,33 @@ fn a_sale_that_failed_for_want_of_a_payment_is_ordered_once_it_is_paid() {
     assert_eq!(world.state().queue.len(), 2);
 }
 
-/// An event that never came is made up for: its report goes the way of the event.
+/// A lost event is made up for: its report is queued like the event.
 #[test]
 fn refunds_and_disputes_are_told_again() {
     let world = world([session(1)], [delivered(1)]);
     let payment = domain::money::PaymentId::parse("pi_1").unwrap();
     let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
-    world.state().reports.push((payment.clone(), report.clone()));
+    world.state().reports.push((START, payment.clone(), report.clone()));
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, reports: 1, ..Report::default() });
     let received_at = domain::ports::Clock::now(&world);
     let message = world.state().queue[0].0.clone();
     assert_eq!(message, Message::PaymentChanged { v: VERSION, payment, report, received_at });
+}
+
+/// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.
+#[test]
+fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() {
+    use domain::money::PaymentChange::{DisputeLost, RefundFailed};
+    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
+    for (change, days, is_found) in
+        [(RefundFailed, 31, 1), (RefundFailed, 60, 0), (DisputeLost, 195, 1), (DisputeLost, 250, 0)]
+    {
+        let world = world([session(1)], [delivered(1)]);
+        let report = testkit::reports::report(change, 500, START.plus(days * DAY));
+        world.state().reports.push((START, payment.clone(), report));
+        world.advance(days * DAY);
+        assert_eq!(compared(&world).unwrap().unwrap().reports, is_found, "{change:?} after {days} days");
+    }
 }
 
 #[test]

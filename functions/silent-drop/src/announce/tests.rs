@@ -76,7 +76,7 @@ fn a_second_notice_does_nothing() {
     assert_eq!((state.alerts.len(), state.queue.len(), state.log.len()), (1, 1, 2));
 }
 
-/// The verdict function sends the notice a moment before it saves what it noticed.
+/// The verdict function sends the notice a moment before it saves the sale.
 #[test]
 fn a_notice_that_overtakes_its_worker_comes_again() {
     let world = world(session(Some("someone@example.com")));
@@ -110,7 +110,7 @@ fn nothing_happens_for_who_has_not_paid_and_for_a_usable_session() {
         assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Later);
         let state = world.state();
         assert!(state.queue.is_empty() && state.log.is_empty());
-        // It stays on the list of what is in flight: a signed event said that somebody paid.
+        // It stays on the list of sales in work: a signed event said that it was paid.
         assert!(state.sales.values().all(|(sale, _)| matches!(sale.fulfilment(), Fulfilment::Ordered { .. })));
         assert!(!state.alerts[0].line.contains("query_len"), "operators hear of a doubt, not of a drop");
     }

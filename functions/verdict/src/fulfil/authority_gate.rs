@@ -1,4 +1,5 @@
-//! What the authority gate says of a paid question: a Payment Link's did not come through checkout.
+//! The authority gate's evaluation of a paid question, because the question of a Payment Link did not come through
+//! checkout.
 
 use authority::{Evaluation, State};
 use domain::{
@@ -6,8 +7,8 @@ use domain::{
     sale::{Declined, Helper, Purchase},
 };
 
-/// The evaluation of a question that may be answered: because it is sold, or because people approved this very one.
-/// The other side is the evaluation of a question that may not.
+/// Returns `Ok` with the evaluation of a question that may be answered, because it is sold or because people approved
+/// exactly this question, and `Err` with the evaluation of one that may not.
 pub(super) fn answerable(
     evaluation: Evaluation,
     sale: &Sale,
@@ -23,7 +24,7 @@ pub(super) fn answerable(
     evaluation.clone().approved().map_err(|_| Box::new(evaluation))
 }
 
-/// What the sale keeps of a refusal: codes, who may approve, and who helps. No text of the customer.
+/// The refusal as the sale stores it: codes, who may approve, and who helps. It contains no text of the customer.
 pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
     let questions = evaluation.questions();
@@ -38,7 +39,7 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
             .iter()
             .map(|contact| Helper { name: contact.name.to_owned(), contact: contact.contact.to_owned() })
             .collect(),
-        // A disclosure of self-harm gets the resources and nothing that sounds like commerce.
+        // A disclosure of self-harm gets the resources and no text about buying.
         advice: match evaluation.state() {
             _ if is_crisis => Vec::new(),
             State::RequiresSpecification | State::AmbiguousMapping => owned(&questions),

@@ -1,18 +1,18 @@
-//! What follows a verdict, or the lack of a question: the archive, the mail, the notice.
+//! The steps after a verdict (the archive and the mail), or after an unusable question (the notice).
 
 use super::{Order, Ports, event};
 use audit::Change;
 use domain::{
-    Sale, SessionId, StepError,
+    Sale, SessionId, StepError, Timestamp,
     alert::Severity,
     mail::{Letter, Mail},
     message::{self, Message},
     ports::{CacheEntry, QueueError, StorageError, Versioned},
-    sale::{Event, Fulfilment},
+    sale::{Event, Fulfilment, VERDICT_LOST},
 };
 use runtime::Handled;
 
-/// Has an unusable sale announced, if nobody announced it yet. Two notices are one announcement.
+/// Sends the notice of an unusable sale, unless the drop is recorded already. Two notices lead to one announcement.
 pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<(), QueueError> {
     if !matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || sale.is_drop_recorded() {
         return Ok(());
@@ -22,8 +22,8 @@ pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) ->
     ports.notices.send(&notice).await
 }
 
-/// What is left to do once the verdict is cached: the archive, and the order of the mail. Both may be done again
-/// without effect, so a worker that died in between is simply followed by another.
+/// The remaining steps once the verdict is cached: archives it, and orders the mail. Repeating either has no effect, so
+/// after a crash another worker does them again.
 pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
     let (archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
         _ if !sale.value.is_money_kept() => return Ok(Handled::Done),
@@ -32,24 +32,37 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     };
     let session_id = sale.value.session_id().clone();
     if *sale.value.divergence() == Mail::Ordered {
-        // Whether or not it was sent before: the claim makes one mail of two orders.
+        // Ordered even if it was sent before: the claim turns two orders into one mail.
         order_mail(ports, &session_id, Letter::Divergence).await?;
     }
     if archived && mail_ordered {
         return Ok(Handled::Done);
     }
-    let kept = if archived { Ok(()) } else { archive(ports, &session_id).await };
+    let kept = if archived { Ok(Archived::Kept) } else { archive(ports, &session_id).await };
+    if matches!(kept, Ok(Archived::VerdictLost)) {
+        return make_again(ports, sale).await;
+    }
     if !mail_ordered {
         order_mail(ports, &session_id, Letter::Verdict).await?;
     }
-    let is_kept = kept.is_ok();
+    let (is_kept, verdict) = (kept.is_ok(), ready_at(&sale.value));
     let note = |sale: &mut Sale, _| {
+        // The page reopens a sale whose cache entry is lost before the archive has it.
+        if ready_at(sale) != verdict {
+            return Change::nothing(false);
+        }
         let _: Event = sale.dispatched(is_kept);
-        Change::save(())
+        Change::save(true)
     };
-    ports.journal.commit(sale, note).await?.unsettled();
+    let noted = ports.journal.commit(sale, note).await?;
+    let is_same = *noted.answer();
+    noted.unsettled();
+    if !is_same {
+        // The same order makes the verdict again. The mail that was ordered finds no verdict and waits for it.
+        return Ok(Handled::Later);
+    }
     if let Err(error) = kept {
-        // The customer is served; the archive is for later, and the order comes again for it.
+        // The customer is served; the order is delivered again for the archive.
         let alert = event(ports.journal.clock.now(), &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
         ports.journal.alerts.raise(alert).await;
         return Ok(Handled::Later);
@@ -57,18 +70,47 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     Ok(Handled::Done)
 }
 
+/// When the verdict was ready, if it is.
+const fn ready_at(sale: &Sale) -> Option<Timestamp> {
+    match sale.fulfilment() {
+        Fulfilment::Ready { at, .. } => Some(*at),
+        _ => None,
+    }
+}
+
 async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
     let ordered_at = ports.journal.clock.now();
     ports.mails.send(&Message::Mail { v: message::VERSION, session_id: session.clone(), ordered_at, letter }).await
 }
 
-async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<(), StorageError> {
+/// What the archive has of a verdict that it was not known to have.
+enum Archived {
+    Kept,
+    /// Nothing, and the cache has nothing either.
+    VerdictLost,
+}
+
+async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<Archived, StorageError> {
     match ports.journal.store.load_with_verdict(session).await?.1 {
-        CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await,
-        // The page makes it anew when somebody asks for it; until then the sale is not archived and stays open.
+        CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await.map(|()| Archived::Kept),
+        // The reply to an earlier write may have been lost.
         CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => {
-            let source = std::io::Error::other("the cache has lost the verdict").into();
-            Err(StorageError { operation: "archive write", source })
+            let archived = ports.archive.find(session).await?;
+            Ok(archived.map_or(Archived::VerdictLost, |_| Archived::Kept))
         }
     }
+}
+
+/// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md). The same order then makes the verdict again.
+async fn make_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
+    let lost = sale.value.fulfilment().clone();
+    let reopen = |sale: &mut Sale, now| {
+        // Another worker may have made it again meanwhile.
+        if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
+            return Change::nothing(());
+        }
+        Change::save(()).alerting(event(now, sale.session_id(), Severity::Error, "CACHE_READ", VERDICT_LOST))
+    };
+    ports.journal.commit(sale, reopen).await?.settle().await;
+    Ok(Handled::Later)
 }

@@ -1,4 +1,4 @@
-//! What an order has bought: whether it is paid for, and which question was asked.
+//! Checks an order's payment, and reads the question that was paid for.
 
 use super::{Order, Ports};
 use audit::digest;
@@ -10,12 +10,12 @@ use domain::{
     smoke,
 };
 
-/// A paid question, and what the log may know about its sale.
+/// A paid question, with the facts about its sale that may be logged.
 pub(super) struct Bought {
     pub(super) tier: Tier,
     pub(super) query: Query,
     pub(super) purchase: Purchase,
-    /// Of a follow-up: what it follows.
+    /// The first verdict, if this is a follow-up.
     pub(super) first: Option<FirstVerdict>,
 }
 
@@ -25,7 +25,7 @@ impl Bought {
         Self { tier, query, purchase, first: None }
     }
 
-    /// What the authority gate says of it.
+    /// The authority gate's evaluation of the question.
     pub(super) fn evaluate(&self) -> authority::Evaluation {
         match &self.first {
             Some(first) => authority::evaluate_followup(&first.query, self.query.as_str(), None),
@@ -33,27 +33,27 @@ impl Bought {
         }
     }
 
-    /// Names the prompt in the audit log.
+    /// The version of the prompt, as the audit log names it.
     pub(super) fn prompt_version(&self) -> String {
         if self.first.is_some() { prompt::followup_version() } else { prompt::version(self.tier) }
     }
 }
 
-/// What is paid, if anything.
+/// The result of the payment check.
 pub(super) enum Checked {
     Bought(Box<Bought>),
     /// Stripe shows no payment.
     Unpaid(NotPaid),
-    /// Paid, and nobody knows for what.
+    /// Paid, without a usable tier or question.
     Unusable(Unusable),
-    /// An order that claims to be a smoke test's and is not, and why.
+    /// The order claims to be a smoke test's and is not, with the reason.
     Refused(String),
-    /// A follow-up that cannot be asked: this is lost. A human decides.
+    /// The follow-up cannot be asked, because this is lost. A human decides.
     Lost(&'static str),
 }
 
-/// Asks Stripe what was paid. The order came through a queue; whether the session is paid is for Stripe alone to say (Verdict
-/// Pipeline, invariant 1). What the smoke test buys is fixed, so that nothing of a session can choose it.
+/// Asks Stripe what was paid. The order came through a queue, and only Stripe decides whether the session is paid
+/// (Verdict Pipeline, invariant 1). The smoke test buys a fixed question, so that data of the session cannot choose it.
 pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<Checked, StepError> {
     if order.ordered_by == OrderedBy::SmokeTest {
         return Ok(match examined(ports, order).await {
@@ -83,7 +83,7 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
     })
 }
 
-/// A follow-up: the session that includes it is paid, its text was kept when it was ordered.
+/// Checks a follow-up: the session that includes it is paid, and its text was stored when it was ordered.
 async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) -> Result<Checked, StepError> {
     let Some(submission) = ports.submissions.find(&order.session_id).await? else {
         return Ok(Checked::Lost("the follow-up has no text"));
@@ -92,13 +92,14 @@ async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) ->
     let Some(first) = followup::first_verdict(ports.journal.store, ports.archive, &paid).await? else {
         return Ok(Checked::Lost("the first verdict is neither cached nor archived"));
     };
-    // Whatever an operator hands in: the follow-up is part of the tier that includes it.
+    // The tier is fixed, even if an operator handed in another one: the follow-up is part of the tier that includes it.
     let submission = Submission { tier: Tier::Strategy, ..submission };
     let bought = Bought { first: Some(first), ..Bought::new(submission, email_tag, false) };
     Ok(Checked::Bought(Box::new(bought)))
 }
 
-/// Whether the session of a smoke test's order is what it says: by Stripe's test mode, under the smoke test's own key.
+/// Checks that the session of a smoke test's order is a smoke test's: Stripe's test mode shows it under the smoke
+/// test's own key.
 async fn examined(ports: Ports<'_>, order: &Order) -> Result<(), String> {
     let facts = ports.smoke.facts(&order.session_id).await.map_err(|error| format!("smoke: {error}"))?;
     smoke::examine(&facts, ports.journal.clock.now()).map_err(|error| error.to_string())

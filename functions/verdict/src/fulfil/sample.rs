@@ -1,13 +1,13 @@
-//! The sample of verdicts with replaced texts that operators read.
+//! Samples verdicts with replaced terms for operators to read.
 
 use audit::digest;
 use domain::{Alert, SessionId, Timestamp, alert::Severity};
 
-/// One in so many.
+/// The size of the sample: one verdict in this many.
 const ONE_IN: u32 = 100;
 
-/// Names one in a hundred of the verdicts in which the filter replaced something, chosen by the hash of the session: an
-/// operator reads it and says whether that had to be (content filter, false positives).
+/// Selects one in a hundred of the verdicts in which the filter replaced a term, by the hash of the session: an
+/// operator reads it and decides whether the replacement was needed (content filter, false positives).
 pub(super) fn of(gate: &gates::Run, session: &SessionId, now: Timestamp) -> Option<Alert> {
     let [a, b, c, d, ..] = digest::sha256_raw(session.as_str().as_bytes());
     if gate.term_count() == 0 || !u32::from_be_bytes([a, b, c, d]).is_multiple_of(ONE_IN) {

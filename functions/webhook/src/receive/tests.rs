@@ -101,7 +101,7 @@ fn a_payment_link_sale_is_an_order_too() {
     assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
 }
 
-/// A secret that was rolled at Stripe alone looks so; nonsense does not.
+/// A secret that was rotated only at Stripe looks like this; nonsense does not.
 #[test]
 fn a_fresh_signature_that_fits_no_secret_is_counted() {
     let counted = |header: &str| {
@@ -133,7 +133,7 @@ fn what_is_not_paid_is_acknowledged_and_nothing_happens() {
     }
 }
 
-/// Only the payment and what became of it travel on, to a queue of their own.
+/// Only the payment and its report are passed on, to a queue of their own.
 #[test]
 fn refunds_and_disputes_are_passed_on_by_their_payment() {
     use domain::money::PaymentReport;
@@ -223,7 +223,7 @@ fn a_secret_that_was_rolled_while_we_run_is_looked_up() {
     assert_eq!(world.state().queue.len(), 1);
 }
 
-/// The smoke test's secret, rotated after this process had read it; and how often it was looked up again.
+/// The smoke test's secret, rotated after this process had read it; counts how often it is read again.
 #[derive(Default)]
 struct RolledSmoke(std::sync::atomic::AtomicUsize);
 
